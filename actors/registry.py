@@ -2,7 +2,6 @@
 
 import pkgutil
 from collections.abc import Iterable
-from difflib import get_close_matches
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -11,6 +10,7 @@ import actors
 from schemas.actor import Actor
 from schemas.catalogue import CATALOGUE
 from schemas.event import Event, topic_of
+from schemas.intake.nearest_name import nearest_or_all
 
 
 class InvalidActor(ValueError):
@@ -73,6 +73,4 @@ def actor_named(name: str) -> Actor[Any]:
     actor = ACTORS.get(name)
     if actor is not None:
         return actor
-    near = get_close_matches(name, ACTORS, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(ACTORS)}"
-    raise UnknownActor(f"there is no actor {name!r}: {hint}")
+    raise UnknownActor(f"there is no actor {name!r}: {nearest_or_all(name, ACTORS)}")

@@ -1,1 +1,1 @@
-"""Running it: the command line, the supervisor, the embedded broker."""
+"""How a set is run: the command line, its configuration, the processes and the embedded broker."""

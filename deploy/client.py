@@ -37,7 +37,7 @@ async def connect(
         creds: A credentials file.
         tls_ca: A file of certificate authorities.
         stream: The stream that is the log; that of the set, or ``NEURAXIS``, if not given.
-        limits: How large an input may be; those that the gateway has by itself, if not given.
+        limits: How large an input may be; the gateway's defaults, if not given.
 
     Raises:
         NotRunning: no set runs in the folder.
@@ -61,7 +61,7 @@ async def connect(
 
 @asynccontextmanager
 async def client_on(log: JetStreamLog, limits: InputLimits | None = None) -> AsyncIterator[Client]:
-    """Open a client on a broker's log: it hears models speak, and knows who serves the stages."""
+    """Open a client on a broker's log. It streams models' answers, and knows which stages are served."""
     async with (
         watching_stages(log.connection, log.partitions) as stages,
         Client.open(

@@ -34,17 +34,21 @@ from deploy.processes.running_set import DataFolder
 from events.loggers import structlog
 
 CONVERSATIONS = "demo_conversations.jsonl"
-EXPLAINED = "jailbreak"
-"""The line whose exchange is explained at the end, beside the last of the conversation."""
+EXPLAINED_ID = "jailbreak"
+"""Id of the line whose exchange is explained at the end, besides the last exchange of the feed."""
 
-UNDER_WAY = 4
-"""Lines under way at once: few, so that the latencies are those of a quiet system."""
+CONCURRENCY = 4
+"""Lines that are sent at the same time: few, so that the latencies are those of a quiet system."""
 
-START_S = 60.0
-STOP_S = 30.0
-_LONGEST_ANSWER = 70
-_ROOM_FOR_ANSWERS = 150
-_LOG_LINES = 20
+START_TIMEOUT_S = 60.0
+STOP_TIMEOUT_S = 30.0
+"""Seconds in which the set must be ready, and must have ended after SIGTERM."""
+
+_MAX_ANSWER_CHARACTERS = 70
+_MIN_WIDTH_FOR_ANSWERS = 150
+"""Width of a terminal, in columns, from which the table shows the answers."""
+
+_LOG_LINES_SHOWN = 20
 
 
 class DemoFailed(Exception):
@@ -57,11 +61,11 @@ class DemoFailed(Exception):
 @click.option("--keep", is_flag=True, help="Let the set run on at the end, for its dashboard, until Ctrl-C.")
 def main(keep: bool) -> None:
     """Run the demonstration; ends the process with 0, or with 1 after saying what failed."""
-    # Reconnections and the like are the set's own affair here: its log is shown when it matters.
+    # Only errors (40): the set's warnings, such as reconnections, are in its own log, which is shown if it fails.
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(40))
     os.environ.pop("NATS_URL", None)
-    # Whoever is asked to end takes the set along, which hears nothing of that.
-    signal.signal(signal.SIGTERM, _end)
+    # SIGTERM reaches this process alone. An exit by an exception runs the `finally` that stops the set.
+    signal.signal(signal.SIGTERM, _exit_on_sigterm)
     begun = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="neuraxis-demo-") as folder:
         log = Path(folder, "up.log")
@@ -70,7 +74,7 @@ def main(keep: bool) -> None:
         except Exception as error:
             click.echo(f"\ndemo failed: {explain(error)[0]}", err=True)
             if log.exists():
-                latest = log.read_text(errors="replace").splitlines()[-_LOG_LINES:]
+                latest = log.read_text(errors="replace").splitlines()[-_LOG_LINES_SHOWN:]
                 click.echo("\n".join(["the set's last words:", *latest]), err=True)
             sys.exit(1)
     if not keep:
@@ -81,7 +85,7 @@ def main(keep: bool) -> None:
         )
 
 
-def _end(*_: object) -> None:
+def _exit_on_sigterm(*_: object) -> None:
     sys.exit(128 + signal.SIGTERM)
 
 
@@ -95,13 +99,13 @@ def _run(folder: Path, log: Path, begun: float, *, keep: bool) -> None:
         click.echo(f"ready (process {running.pid})")
         step(f"neuraxis feed {CONVERSATIONS}: each input's decision")
         outcomes = asyncio.run(_feed(data))
-        explained = next(outcome.exchange for outcome in outcomes if outcome.id == EXPLAINED)
+        explained = next(outcome.exchange for outcome in outcomes if outcome.id == EXPLAINED_ID)
         command("why", explained, data=data)
         command("why", outcomes[-1].exchange, data=data)
         command("replay", "--verify", data=data)
         command("log", "verify", data=data)
         if keep:
-            _keep(running, DataFolder(data), begun)
+            _keep_running(running, DataFolder(data), begun)
     finally:
         status = _stop(running)
     step("stop")
@@ -110,7 +114,7 @@ def _run(folder: Path, log: Path, begun: float, *, keep: bool) -> None:
     click.echo("every process ended in good order")
 
 
-def _keep(running: "subprocess.Popen[bytes]", data: DataFolder, begun: float) -> None:
+def _keep_running(running: "subprocess.Popen[bytes]", data: DataFolder, begun: float) -> None:
     """Show where the dashboard is, and wait until a person has seen enough."""
     step("the dashboard")
     click.echo(f"Done in {time.monotonic() - begun:.1f} s. Ctrl-C stops the set. Open in a browser:")
@@ -120,23 +124,23 @@ def _keep(running: "subprocess.Popen[bytes]", data: DataFolder, begun: float) ->
 
 
 def step(what: str) -> None:
-    """Say what comes next."""
+    """Print the heading of the next step."""
     click.echo(click.style(f"\n== {what}", bold=True))
 
 
 def command(*arguments: str, data: Path) -> None:
-    """Run a command of the command line in this process; raises what it raises."""
+    """Run a `neuraxis` command in this process; raises what the command raises."""
     step(f"neuraxis {' '.join(arguments)}")
     neuraxis.main([*arguments, "--data", str(data)], prog_name="neuraxis", standalone_mode=False)
 
 
 # Without a model, so that the demo shows the same everywhere.
-_UP = (sys.executable, "-P", "-m", "neuraxis_server", "up", "--llm", "composer")
+_UP_COMMAND = (sys.executable, "-P", "-m", "neuraxis_server", "up", "--llm", "composer")
 
 
 def _start(data: Path, ready: Path, output: BinaryIO) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(
-        [*_UP, "--data", str(data), "--ready-file", str(ready)],
+        [*_UP_COMMAND, "--data", str(data), "--ready-file", str(ready)],
         stdin=subprocess.DEVNULL,
         stdout=output,
         stderr=output,
@@ -145,12 +149,12 @@ def _start(data: Path, ready: Path, output: BinaryIO) -> "subprocess.Popen[bytes
 
 
 def _wait_until_ready(running: "subprocess.Popen[bytes]", ready: Path) -> None:
-    give_up = time.monotonic() + START_S
+    deadline = time.monotonic() + START_TIMEOUT_S
     while not ready.exists():
         if running.poll() is not None:
             raise DemoFailed(f"the set ended before it was ready, with exit status {running.returncode}")
-        if time.monotonic() > give_up:
-            raise DemoFailed(f"the set was not ready within {START_S:g} s")
+        if time.monotonic() > deadline:
+            raise DemoFailed(f"the set was not ready within {START_TIMEOUT_S:g} s")
         time.sleep(0.02)
 
 
@@ -158,7 +162,7 @@ def _stop(running: "subprocess.Popen[bytes]") -> int:
     if running.poll() is None:
         running.send_signal(signal.SIGTERM)
     try:
-        return running.wait(STOP_S)
+        return running.wait(STOP_TIMEOUT_S)
     except subprocess.TimeoutExpired:
         running.kill()
         return running.wait()
@@ -178,10 +182,10 @@ async def _feed(data: Path) -> Sequence[Outcome]:
 
     begun = time.perf_counter()
     async with connect(data) as client:
-        feeder = Feeder(client, report, session_per_line=True, concurrency=UNDER_WAY)
+        feeder = Feeder(client, report, session_per_line=True, concurrency=CONCURRENCY)
         await feeder.feed(lines_of(BytesIO(lines)), LineFormat.JSONL)
     seconds = time.perf_counter() - begun
-    order = {name: place for place, name in enumerate(_ids(lines))}
+    order = {name: index for index, name in enumerate(_ids(lines))}
     outcomes.sort(key=lambda outcome: (order[outcome.id], outcome.turn))
     tally = Tally()
     for outcome in outcomes:
@@ -196,15 +200,15 @@ async def _feed(data: Path) -> Sequence[Outcome]:
 
 
 def _ids(lines: bytes) -> list[object]:
-    from deploy.feeding import Talk, parse
+    from deploy.feeding import LineInputs, parse
 
-    talks = (parse(number, line, LineFormat.JSONL) for number, line in enumerate(lines.splitlines(), 1))
-    return [talk.id for talk in talks if isinstance(talk, Talk)]
+    inputs = (parse(number, line, LineFormat.JSONL) for number, line in enumerate(lines.splitlines(), 1))
+    return [each.id for each in inputs if isinstance(each, LineInputs)]
 
 
 def _columns() -> tuple[str, ...]:
     """Return what the table shows: the answers only where there is room for them."""
-    narrow = sys.stdout.isatty() and shutil.get_terminal_size().columns < _ROOM_FOR_ANSWERS
+    narrow = sys.stdout.isatty() and shutil.get_terminal_size().columns < _MIN_WIDTH_FOR_ANSWERS
     return ("input", "stage", "action", "reason", "mode", "ms", *(() if narrow else ("answer",)))
 
 
@@ -217,7 +221,7 @@ def _row(outcome: Outcome) -> dict[str, object]:
         "reason": outcome.reason,
         "mode": outcome.mode,
         "ms": round(outcome.latency_ms, 1),
-        "answer": answer if len(answer) <= _LONGEST_ANSWER else answer[: _LONGEST_ANSWER - 1] + "…",
+        "answer": answer if len(answer) <= _MAX_ANSWER_CHARACTERS else answer[: _MAX_ANSWER_CHARACTERS - 1] + "…",
     }
 
 

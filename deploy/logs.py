@@ -1,4 +1,4 @@
-"""Logging: JSON lines for machines, coloured lines for people, and nothing in them that should not be.
+"""Logging: JSON lines for machines, coloured lines for people; secrets and people's words are left out.
 
 Processes log to stderr; stdout belongs to a command's data. People's words are logged at debug only, secrets never.
 """
@@ -14,22 +14,23 @@ from events.loggers import EventDict, Processor, WrappedLogger, structlog
 
 Format = Literal["auto", "json", "pretty"]
 
-WORDS = frozenset({"text", "response", "content", "prompt", "quote", "layers"})
+PERSONAL_KEYS = frozenset({"text", "response", "content", "prompt", "quote", "layers"})
 """Keys whose values are people's words."""
 
+# Keys of values that are secrets, and the user and password of a URL (scheme://user:password@host).
 _SECRET_KEY = re.compile(r"passw|secret|token|api_?key|authorization|creds", re.IGNORECASE)
 _URL_SECRET = re.compile(r"(\b[a-z][a-z0-9+.-]*://)[^/\s@]+@", re.IGNORECASE)
 _HIDDEN = "[hidden]"
-_LONGEST_LIST = 6
+_MAX_ITEMS_SHOWN = 6
 
 _PROCESSORS: list[Processor] = []
-"""What every logger passes a line through: one list for good, so that what is set anew holds for loggers in use."""
+"""The processors of every logger. The list is changed in place, so that loggers already in use follow a new set-up."""
 
 
 def redact(_: WrappedLogger, method: str, event: EventDict) -> EventDict:
     """Hide secrets, and people's words above debug; a structlog processor."""
     for key, value in event.items():
-        if key in WORDS and method != "debug":
+        if key in PERSONAL_KEYS and method != "debug":
             event[key] = _HIDDEN
         elif not isinstance(value, str):
             continue  # counts of tokens are no secrets
@@ -51,7 +52,7 @@ def name_actor(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
 def shorten_lists(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
     """Give the length of a long list instead of its items; a structlog processor for people's format."""
     for key, value in event.items():
-        if isinstance(value, list | tuple) and len(value) > _LONGEST_LIST:
+        if isinstance(value, list | tuple) and len(value) > _MAX_ITEMS_SHOWN:
             event[key] = f"{len(value)} of them"
     return event
 
@@ -82,16 +83,16 @@ def set_up(level: str = "info", style: Format = "auto", **bound: str) -> None:
         logger_factory=structlog.stdlib.LoggerFactory(),
         cache_logger_on_first_use=True,
     )
-    last: list[Processor] = (
+    final: list[Processor] = (
         [name_actor, shorten_lists, _renderer()]
         if pretty
-        else [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(serializer=_json)]
+        else [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(serializer=_to_json)]
     )
     handler = _ToStderr()
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=shared,
-            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *last],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *final],
         )
     )
     root = logging.getLogger()
@@ -100,7 +101,7 @@ def set_up(level: str = "info", style: Format = "auto", **bound: str) -> None:
     # An HTTP client at debug writes headers, and with them keys.
     for library in ("asyncio", "httpx", "httpcore"):
         logging.getLogger(library).setLevel(logging.WARNING)
-    logging.getLogger("asyncio").addFilter(_says_something)
+    logging.getLogger("asyncio").addFilter(_is_worth_logging)
     structlog.contextvars.clear_contextvars()
     structlog.contextvars.bind_contextvars(**bound)
 
@@ -113,7 +114,7 @@ def set_up_for_command() -> None:
     if structlog.is_configured():
         return
     set_up("warning")
-    # Besides that the broker went, a person is told that it is back.
+    # That the broker is back is logged at info: a person is told of it, too.
     logging.getLogger("neuraxis.broker").setLevel(logging.INFO)
     processors: list[Processor] = [structlog.stdlib.ProcessorFormatter.remove_processors_meta, CommandWarnings()]
     for handler in logging.getLogger().handlers:
@@ -124,13 +125,13 @@ def set_up_for_command() -> None:
         )
 
 
-def _says_something(record: logging.LogRecord) -> bool:
-    """Whether a line of asyncio's is worth reading: it warns at the end of each TLS connection to a broker."""
+def _is_worth_logging(record: logging.LogRecord) -> bool:
+    """Whether to log a line of asyncio's: the warning that it gives at the end of each TLS connection is dropped."""
     return not record.getMessage().startswith("returning true from eof_received()")
 
 
 class _ToStderr(logging.Handler):
-    """Writes to what stderr is at the time: while a progress bar is shown, that is what prints above the bar."""
+    """Writes to the current ``sys.stderr``: while a progress bar is shown, a stream that prints above the bar."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a line, unless it is empty."""
@@ -148,8 +149,8 @@ def _renderer() -> Processor:
     return structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback)
 
 
-def _json(value: MutableMapping[str, Any], **_: Any) -> str:
-    # Lazy: a command that logs nothing pays nothing for the encoder.
+def _to_json(value: MutableMapping[str, Any], **_: Any) -> str:
+    # Imported here: a command that logs nothing does not load the encoder.
     import orjson
 
     return orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS).decode()

@@ -33,6 +33,12 @@ class Unavailable(LogError):
     code = "unavailable"
 
 
+class NotPermitted(Unavailable):
+    """The login lacks a right that this needs. Nothing was stored. A person must give it, or name another login."""
+
+    code = "not_permitted"
+
+
 class Refused(LogError):
     """The broker will never accept this (too large, no permission, malformed). Nothing was stored. Do not retry."""
 

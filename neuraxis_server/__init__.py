@@ -11,14 +11,15 @@ import signal
 import sys
 from collections.abc import Iterable
 
-_INSTALLED = ("site-packages", "dist-packages")
+_PACKAGE_FOLDERS = ("site-packages", "dist-packages")
+"""Names of the folders into which distributions are installed."""
 
 
 def main() -> None:
     """Run the command line; ends the process."""
     if os.getpid() == 1:
-        # The kernel drops signals that the first process of a container has no handler for: without this one, a
-        # process that still starts could only be killed.
+        # The kernel drops signals that the first process of a container does not handle: without this handler, SIGTERM
+        # could not stop a process that is still starting.
         signal.signal(signal.SIGTERM, lambda number, _frame: os._exit(128 + number))
     home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     sys.path[:] = ordered(sys.path, home, os.environ.get("PYTHONPATH", "").split(os.pathsep))
@@ -35,12 +36,12 @@ def ordered(path: Iterable[str], home: str, added: Iterable[str]) -> list[str]:
     checkout.
     """
     foreign = {os.path.abspath(each) for each in added} - {home}
-    kept, last = list[str](), list[str]()
+    first, last = list[str](), list[str]()
     for each in path:
         if os.path.abspath(each) != home:
-            (last if os.path.abspath(each) in foreign else kept).append(each)
-    place = next((n for n, each in enumerate(kept) if os.path.basename(each) in _INSTALLED), len(kept))
-    return [*kept[:place], home, *kept[place:], *last]
+            (last if os.path.abspath(each) in foreign else first).append(each)
+    index = next((n for n, each in enumerate(first) if os.path.basename(each) in _PACKAGE_FOLDERS), len(first))
+    return [*first[:index], home, *first[index:], *last]
 
 
 def for_children(path: list[str], home: str) -> dict[str, str]:

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from urllib.error import URLError
 from urllib.request import urlopen
 
-from deploy.config.loading import SET_SECTIONS, Config, load
+from deploy.config.loading import RUNNING_SECTIONS, Config, load
 from deploy.deploying.broker_plan import BrokerPlan, Node, nodes_of
 from deploy.deploying.logins import deployed_users
 from deploy.deploying.nats_files import CONFIGURATION
@@ -92,7 +92,7 @@ class Deployed:
     @property
     def config(self) -> Config:
         """The configuration that every process of the deployment takes."""
-        return load(SET_SECTIONS, file=self.folder / SETTINGS, environment={})
+        return load(RUNNING_SECTIONS, file=self.folder / SETTINGS, environment={})
 
     def access(self, user: str) -> Access:
         """Return how a login connects."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from actors.gateway.wait_deadlines import WaitDeadline, WaitDeadlines
-from events.errors import Conflict, LogError, Refused, Unavailable, UnknownOutcome
+from events.errors import Conflict, LogError, NotPermitted, Refused, Unavailable, UnknownOutcome
 from events.log import MAX_BATCH, Append, Log, Record
 from events.loggers import get_logger
 
@@ -162,6 +162,9 @@ class Sender:
             try:
                 # The same message ids each time: the stream stores them once.
                 seq = await self._append([sending])
+            except NotPermitted as error:
+                if not sending.left:
+                    sending.accepted.set_exception(error)
             except (Unavailable, UnknownOutcome) as error:
                 if sending.in_doubt and len(sending.records) > 1:
                     # If it is stored, a repeat would be refused as a whole. So it is not sent again.

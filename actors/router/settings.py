@@ -6,7 +6,6 @@ when.
 """
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from math import isfinite
 from types import MappingProxyType
 from typing import Annotated, Literal
@@ -15,6 +14,7 @@ import msgspec
 
 from schemas.effectors.model_settings import FOLLOWS_MODEL
 from schemas.event import Milliseconds, Unit
+from schemas.intake.nearest_name import nearest_name
 from schemas.vocabulary.router import Mode
 
 Profile = Literal["standard", "calibrated", "seed"]
@@ -196,7 +196,7 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
                 continue
             if name in STANDARD:
                 raise ValueError(f"router profile {self.profile!r} has no weight {name!r}: it is one of 'standard'")
-            nearest = get_close_matches(name, names, n=1, cutoff=0.0)[0]
+            nearest = nearest_name(name, names, cutoff=0.0)
             raise ValueError(f"unknown router weight {name!r}: did you mean {nearest!r}?")
         weights = effective_weights(self)
         for name, value in weights.items():

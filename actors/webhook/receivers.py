@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -12,6 +11,7 @@ from actors.webhook.settings import Receiver
 from schemas import permissions
 from schemas.catalogue import ALERTS
 from schemas.entry import Severity
+from schemas.intake.nearest_name import nearest_or_all
 from schemas.subjects import fnv1a_32
 
 QUEUES = permissions.ORDERED_QUEUES["webhook"]
@@ -76,8 +76,7 @@ def is_wanted(receiver: Receiver, severity: Severity, source: str) -> bool:
 def _check_filter(name: str, receiver: Receiver) -> None:
     for source in receiver.sources:
         if source not in _SOURCES:
-            near = get_close_matches(source, _SOURCES, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(_SOURCES)}"
+            hint = nearest_or_all(source, _SOURCES)
             raise BadReceiver(f"webhook receiver {name}: no alert has the source {source!r}: {hint}")
     if not any(is_wanted(receiver, *key) for key in ALERTS):
         raise BadReceiver(

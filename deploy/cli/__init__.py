@@ -4,13 +4,13 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
 import click
 
 from deploy.cli.command_types import Commands
+from schemas.intake.nearest_name import nearest_name
 
 COMMANDS: dict[str, str] = {
     "up": "deploy.cli.running.up:up",
@@ -72,8 +72,8 @@ class _Neuraxis(Commands):
 
     def hint(self, name: str, known: Sequence[str]) -> str:
         """Return the nearest command, or nothing if none is near: the help, to which the error points, lists all."""
-        near = get_close_matches(name, known, n=1)
-        return f": did you mean {near[0]!r}?" if near else "."
+        near = nearest_name(name, known)
+        return f": did you mean {near!r}?" if near else "."
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command. If the reader of its output is gone (``| head``), that is no failure."""

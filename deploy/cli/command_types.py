@@ -2,16 +2,16 @@
 
 import re
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 from inspect import cleandoc
 from typing import Any
 
 import click
 
 from schemas.intake.blank import is_blank
+from schemas.intake.nearest_name import nearest_name
 
-_NO_TEXT = re.compile("[\ud800-\udfff]")
-"""Surrogates: Python puts them in place of bytes of an argument that are not UTF-8."""
+_SURROGATE = re.compile("[\ud800-\udfff]")
+"""A surrogate: Python puts one in place of each byte of an argument that is not UTF-8."""
 
 
 class Command(click.Command):
@@ -32,17 +32,17 @@ class Command(click.Command):
                 if isinstance(value, str) and is_blank(value):
                     rest = "" if parameter.required else ", or leave it out"
                     raise click.BadParameter(f"it is blank: write a word{rest}", ctx, parameter)
-        rest_of_arguments = super().parse_args(ctx, args)
+        unparsed = super().parse_args(ctx, args)
         for parameter in self.get_params(ctx):
             if isinstance(parameter.type, click.types.StringParamType) and "FILE" not in (parameter.metavar or ""):
                 _check_text(ctx, parameter)
-        return rest_of_arguments
+        return unparsed
 
 
 def _check_text(ctx: click.Context, parameter: click.Parameter) -> None:
     values = ctx.params.get(parameter.name or "")
     for value in values if isinstance(values, tuple) else [values]:
-        if isinstance(value, str) and (found := _NO_TEXT.search(value)):
+        if isinstance(value, str) and (found := _SURROGATE.search(value)):
             raise click.BadParameter(f"character {found.start() + 1} is not UTF-8: write it so", ctx, parameter)
 
 
@@ -74,9 +74,8 @@ class Commands(click.Group):
 
     def hint(self, name: str, known: Sequence[str]) -> str:
         """Return the hint for an unknown name: the nearest command, or else all of them."""
-        near = get_close_matches(name, known, n=1)
-        if near:
-            return f": did you mean {near[0]!r}?"
+        if near := nearest_name(name, known):
+            return f": did you mean {near!r}?"
         return f": there {'is' if len(known) == 1 else 'are'} {', '.join(known)}."
 
 

@@ -1,4 +1,4 @@
-"""Reaching the log from a command."""
+"""How a command reaches the log, and how its work is kept within its deadline."""
 
 import asyncio
 import os
@@ -10,6 +10,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+import msgspec
 
 from deploy.cli.options import Target
 from deploy.operating.deadline import Deadline
@@ -22,11 +23,14 @@ from events.jetstream.storage_check import storage_fault
 SILENCE_S = 10.0
 """Seconds without an answer after which a reading command gives up. Reading a long log may take longer."""
 
-_ODD_S, _LOOK_S = 2.0, 0.1
-"""Seconds without confirmation after which a command looks for the reason, and the interval between checks of that."""
+_UNCONFIRMED_S, _CHECK_INTERVAL_S = 2.0, 0.1
+"""Seconds without the broker's confirmation after which a command looks for the reason, and the interval of checks."""
 
 _GRACE_S = 0.25
-"""Seconds after the deadline in which the work may still report itself how it ended."""
+"""Seconds after the deadline in which the work may still return its own result or error."""
+
+if TYPE_CHECKING:
+    from actors.gateway.agents import AgentPer
 
 T = TypeVar("T")
 
@@ -39,25 +43,25 @@ def run_within(target: Target, seconds: float, work: Callable[[Deadline], Corout
 def run_until(deadline: Deadline, work: Callable[[Deadline], Coroutine[Any, Any, T]]) -> T:
     """Run work until a deadline, whatever it is doing then; raises as ``Deadline.enforced``.
 
-    The work runs in a thread of its own, for which we wait no longer than that. An event loop notices only between two
-    steps that the time is up, and on a busy machine one step (an import, a batch to fold, a connection to close) may
-    take seconds.
+    The work runs in a thread of its own, which is left behind when the time is up. An event loop alone would notice the
+    deadline only between two steps, and on a busy machine one step (an import, a batch to fold, a connection to close)
+    may take seconds.
     """
     context = click.get_current_context(silent=True)
     done: Future[T] = Future()
-    running: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = []
+    started: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = []
 
-    async def kept() -> T:
+    async def bounded() -> T:
         task = asyncio.current_task()
         assert task is not None
-        running.append((asyncio.get_running_loop(), task))
+        started.append((asyncio.get_running_loop(), task))
         async with deadline.enforced():
             return await work(deadline)
 
     def run() -> None:
         try:
             with context.scope(cleanup=False) if context is not None else nullcontext():
-                done.set_result(asyncio.run(kept()))
+                done.set_result(asyncio.run(bounded()))
         except BaseException as wrong:
             done.set_exception(wrong)
 
@@ -69,15 +73,11 @@ def run_until(deadline: Deadline, work: Callable[[Deadline], Coroutine[Any, Any,
             return done.result()
         raise deadline.overdue() from None
     except KeyboardInterrupt:
-        for loop, task in running:
+        for loop, task in started:
             with suppress(RuntimeError):  # it has ended by itself
                 loop.call_soon_threadsafe(task.cancel)
         wait((done,), _GRACE_S)
         raise
-
-
-if TYPE_CHECKING:
-    from actors.gateway.agents import AgentPer
 
 
 def access_to(target: Target, user: str = OPERATOR) -> Access:
@@ -87,7 +87,8 @@ def access_to(target: Target, user: str = OPERATOR) -> Access:
         BadConfiguration, BadContext, NotRunning: see ``deploy.processes.broker_access`` and ``deploy.config.loading``.
     """
     reach = effective_choice(target.flags, target.config().broker, os.environ)
-    return access_of(reach, target.data, user=user, name="neuraxis cli")
+    access = access_of(reach, target.data, user=user, name="neuraxis cli")
+    return msgspec.structs.replace(access, fails_if_denied=True)
 
 
 def stream_of(target: Target) -> str:
@@ -102,7 +103,7 @@ def stream_of(target: Target) -> str:
 
 
 def agent_per(target: Target) -> "AgentPer":
-    """Return whom each agent belongs to: as the running set was started, unless a flag or a broker says otherwise."""
+    """Return whom each agent serves: by the settings of the running set, unless flags name others or a broker."""
     config = target.config()
     named = effective_choice(target.flags, config.broker, os.environ).named
     if not (named or target.config_file is not None or target.sets):
@@ -122,7 +123,7 @@ async def open_log(
     Args:
         target: The set or broker that the options name.
         user: The user at an embedded broker.
-        deadline: The command's. The broker's address, and why it stores nothing, are noted in it.
+        deadline: The command's. For its message, the broker's address and why it stores nothing are noted in it.
 
     Raises:
         Unavailable: no broker answers.
@@ -134,20 +135,20 @@ async def open_log(
         deadline.note_servers(access.servers)
     log = await JetStreamLog.connect(access, stream=stream_of(target), create=False)
     log.silence_s = SILENCE_S
-    watching = asyncio.create_task(_find_reason(deadline, log)) if deadline is not None else None
+    reason_search = asyncio.create_task(_find_reason(deadline, log)) if deadline is not None else None
     try:
         yield log
     finally:
-        if watching is not None:
-            watching.cancel()
-            await asyncio.gather(watching, return_exceptions=True)
+        if reason_search is not None:
+            reason_search.cancel()
+            await asyncio.gather(reason_search, return_exceptions=True)
         await log.close()
 
 
 async def _find_reason(deadline: Deadline, log: JetStreamLog) -> None:
     """If the broker does not confirm for some time, find out why: with a full disk it does not answer at all."""
     while True:
-        await asyncio.sleep(_LOOK_S)
-        if deadline.unconfirmed_s >= min(_ODD_S, (deadline.waited + deadline.left) / 4):
+        await asyncio.sleep(_CHECK_INTERVAL_S)
+        if deadline.unconfirmed_s >= min(_UNCONFIRMED_S, (deadline.waited + deadline.left) / 4):
             deadline.reason = await storage_fault(log.connection, log.stream) or deadline.reason
-            await asyncio.sleep(_ODD_S)
+            await asyncio.sleep(_UNCONFIRMED_S)

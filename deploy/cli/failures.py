@@ -1,4 +1,4 @@
-"""The form of a command's failure: one line on stderr, and an exit status. Both are made only here."""
+"""A command's failure: one line on stderr and an exit status, which are made only here."""
 
 import errno
 import os
@@ -18,7 +18,7 @@ BUG = 70
 INTERRUPTED = 130
 
 _WRONG_USE = (BadConfiguration, BadContext, FolderTaken, FolderUnusable, Misconfigured)
-# Known by their codes, since it takes too long to import their modules for a message.
+# Errors known by their codes: importing their classes takes too long for a message.
 _WRONG_USE_CODES = frozenset(
     {
         "unknown_actor",
@@ -35,8 +35,8 @@ _WRONG_USE_CODES = frozenset(
         "bad_context",
     }
 )
-_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO})
-"""Errors of any write, such as that of a command's own output (``> FILE``)."""
+_WRITE_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO})
+"""Error numbers of a failed write to a disk, such as that of a command's own output (``> FILE``)."""
 
 _NOT_REACHABLE = (Unavailable, UnknownOutcome, NotRunning)
 
@@ -59,35 +59,41 @@ def explain(error: Exception) -> tuple[str, int]:
         return "interrupted", INTERRUPTED
     if isinstance(error, click.UsageError):
         command = error.ctx.command_path if error.ctx is not None else "neuraxis"
-        return f"{_sentence(_plain(_line(error.format_message())))} See `{command} --help`.", WRONG_USE
+        return (
+            f"{_with_full_stop(_without_click_terms(_on_one_line(error.format_message())))} See `{command} --help`.",
+            WRONG_USE,
+        )
     if isinstance(error, click.ClickException):
-        return _line(error.format_message()), error.exit_code
+        return _on_one_line(error.format_message()), error.exit_code
     if isinstance(error, (*_WRONG_USE, WrongUse)) or getattr(error, "code", "") in _WRONG_USE_CODES:
-        return _line(str(error)), WRONG_USE
+        return _on_one_line(str(error)), WRONG_USE
     if isinstance(error, _NOT_REACHABLE):
-        return _line(str(error)), NOT_REACHABLE
+        return _on_one_line(str(error)), NOT_REACHABLE
     if isinstance(error, LogError) or hasattr(error, "code"):  # every expected error has a stable code
-        return _line(str(error)), CHECK_FAILED
-    if isinstance(error, OSError) and error.errno in _NO_ROOM:
+        return _on_one_line(str(error)), CHECK_FAILED
+    if isinstance(error, OSError) and error.errno in _WRITE_ERRORS:
         where = error.filename or "the output"
         return f"{where} cannot be written: {error.strerror}", WRONG_USE
     if os.environ.get("NEURAXIS_DEBUG"):
         traceback.print_exception(error)
-    return f"a bug: {type(error).__name__}: {_line(str(error))}; NEURAXIS_DEBUG=1 shows where. Please report it.", BUG
+    return (
+        f"a bug: {type(error).__name__}: {_on_one_line(str(error))}; NEURAXIS_DEBUG=1 shows where. Please report it.",
+        BUG,
+    )
 
 
-def _sentence(line: str) -> str:
+def _with_full_stop(line: str) -> str:
     return line if line.endswith((".", "?", ".)", "?)")) else f"{line}."
 
 
-def _plain(message: str) -> str:
+def _without_click_terms(message: str) -> str:
     """Return click's message without the names of its types."""
-    for theirs, ours in _PLAIN.items():
-        message = message.replace(theirs, ours)
+    for term, plain in _CLICK_TERMS.items():
+        message = message.replace(term, plain)
     return message
 
 
-_PLAIN = {
+_CLICK_TERMS = {
     "is not a valid float range": "is no number",
     "is not a valid integer range": "is no whole number",
     "is not a valid float": "is no number",
@@ -95,5 +101,5 @@ _PLAIN = {
 }
 
 
-def _line(message: str) -> str:
+def _on_one_line(message: str) -> str:
     return " ".join(message.split())

@@ -15,11 +15,10 @@ import click
 if TYPE_CHECKING:
     from deploy.config.loading import Config, Layer, Sections
 
-DATA = Path(".neuraxis")
-_MOST_SECONDS = 30 * 24 * 3600
+DEFAULT_DATA_FOLDER = Path(".neuraxis")
+_MAX_TIMEOUT_S = 30 * 24 * 3600
 
-
-MOST = 2**63 - 1
+MAX_COUNT = 2**63 - 1
 """The largest number of events, and of anything else, that a log can hold."""
 
 
@@ -49,7 +48,7 @@ class Target:
         self.flags = BrokerChoice(url=nats, context=context, creds=creds, tls_ca=tls_ca)
         self.config_file = config_file
         self.sets = tuple(sets)
-        self._heeded: set[str] = set()
+        self._used_sections: set[str] = set()
 
     def config(
         self, flags: Sequence["Layer"] = (), *, every_section: bool = False, more: "Sections | None" = None
@@ -59,33 +58,33 @@ class Target:
         A ``--set`` of another section is checked, too, unless ``more`` is given. The processes of a set all get the
         same flags, and each checks its own sections.
         """
-        from deploy.config.loading import SET_SECTIONS, all_sections, assignment_layer, load
+        from deploy.config.loading import RUNNING_SECTIONS, all_sections, assignment_layer, load
 
-        wanted = all_sections() if every_section else {**SET_SECTIONS, **(more or {})}
-        typed = [assignment_layer(assignment) for assignment in self.sets]
-        named = {section for section, _ in self._typed()}
-        self._heeded |= named if more is not None else named & wanted.keys()
-        checked = more is None and not named <= wanted.keys()
+        wanted = all_sections() if every_section else {**RUNNING_SECTIONS, **(more or {})}
+        set_layers = [assignment_layer(assignment) for assignment in self.sets]
+        set_sections = {section for section, _ in self._set_keys()}
+        self._used_sections |= set_sections if more is not None else set_sections & wanted.keys()
+        checked = more is None and not set_sections <= wanted.keys()
         return load(
             all_sections() if checked else wanted,
             file=self.config_file,
             environment=os.environ,
-            flags=[*typed, *flags],
+            flags=[*set_layers, *flags],
             ignore_others=not (every_section or checked),
         )
 
     def changes(self) -> list["Layer"]:
-        """Return the layers of ``--set``, for a command that applies them to something else than the configuration."""
+        """Return the layers of ``--set``, for a command that does not apply them to the configuration."""
         from deploy.config.loading import assignment_layer
 
-        self._heeded |= {section for section, _ in self._typed()}
+        self._used_sections |= {section for section, _ in self._set_keys()}
         return [assignment_layer(assignment) for assignment in self.sets]
 
     def unused_settings(self) -> list[str]:
         """Return the keys of ``--set`` that the command did not use. Call it at the command's end."""
-        return [key for section, key in self._typed() if section not in self._heeded]
+        return [key for section, key in self._set_keys() if section not in self._used_sections]
 
-    def _typed(self) -> list[tuple[str, str]]:
+    def _set_keys(self) -> list[tuple[str, str]]:
         keys = [assignment.partition("=")[0] for assignment in self.sets]
         return [(key.partition(".")[0].lower(), key) for key in keys]
 
@@ -131,14 +130,14 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
             from deploy.cli.failures import CheckFailed
 
             if isinstance(wrong, CheckFailed):  # the command has done its work; other errors matter more than a warning
-                _tell_unheeded(target)
+                _warn_of_unused_settings(target)
             raise
-        _tell_unheeded(target)
+        _warn_of_unused_settings(target)
         return done
 
     options = (
         click.option(
-            "--data", type=click.Path(path_type=Path, file_okay=False), default=DATA, show_default=True,
+            "--data", type=click.Path(path_type=Path, file_okay=False), default=DEFAULT_DATA_FOLDER, show_default=True,
             help="Folder of the set.",
         ),
         click.option("--nats", default="", metavar="URL", help="Broker to use instead; also NATS_URL."),
@@ -154,12 +153,12 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
-def _tell_unheeded(target: Target) -> None:
-    if unheeded := target.unused_settings():
+def _warn_of_unused_settings(target: Target) -> None:
+    if unused := target.unused_settings():
         from deploy.cli.wrapped_lines import say
 
         say(
-            f"neuraxis: --set {', '.join(unheeded)} changes nothing here: the processes of a set take it "
+            f"neuraxis: --set {', '.join(unused)} changes nothing here: the processes of a set take it "
             "(`neuraxis up --set`), and `neuraxis what-if --set` tries an actor's",
             err=True,
         )
@@ -171,7 +170,7 @@ class WholeNumber(click.IntRange):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the number; raises BadParameter."""
         number = super().convert(value, param, ctx)
-        if number > MOST:
+        if number > MAX_COUNT:
             self.fail(f"{value} is more than any log can hold", param, ctx)
         return number
 
@@ -196,7 +195,7 @@ def timeout_option(default: float, what: str = "How long this may take, connecti
     """Return a decorator that adds ``--timeout``, in seconds; see ``deploy.operating.deadline``."""
     return click.option(
         "--timeout",
-        type=Number(0, _MOST_SECONDS, min_open=True),
+        type=Number(0, _MAX_TIMEOUT_S, min_open=True),
         default=default,
         show_default=True,
         metavar="SECONDS",
@@ -215,7 +214,7 @@ def models_option(command: Callable[..., Any]) -> Callable[..., Any]:
         "--models",
         type=click.Path(exists=True, file_okay=False),
         metavar="DIR",
-        callback=_supply,
+        callback=_add_older_weights,
         help="Older weights in it or below (scorer*.npz, trust*.npz, turn*.npz), for what was decided by them.",
     )(command)
 
@@ -231,7 +230,7 @@ def weights_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def check_own_weights() -> None:
-    """Refuse own weights that cannot be read, before anything is started that would use them."""
+    """Refuse weights of NEURAXIS_MODELS that cannot be read, before anything is started that would use them."""
     if not os.environ.get("NEURAXIS_MODELS"):
         return
     from actors.contract.text.judge.model import InvalidModel
@@ -264,7 +263,7 @@ def judging_by(folder: str | None) -> Iterator[None]:
         yield
 
 
-def _supply(_context: click.Context, _option: click.Parameter, folder: str | None) -> str:
+def _add_older_weights(_context: click.Context, _option: click.Parameter, folder: str | None) -> str:
     from actors.contract.text.judge.model import InvalidModel
     from actors.contract.text.judge.weights import add_weights
 
@@ -287,8 +286,8 @@ def by_option(command: Any) -> Any:
     return click.option("--by", default="", metavar="NAME", help=help)(command)
 
 
-def orderer_option(command: Any) -> Any:
-    """Add ``--by`` for commands in which it has no default: without it, no name is recorded."""
+def required_by_option(command: Any) -> Any:
+    """Add ``--by`` as an option that must be given: who gives an order, for the record."""
     help = "Who orders it; recorded."
     return click.option("--by", required=True, metavar="WHO", help=help)(command)
 
@@ -303,7 +302,7 @@ def agent_option(whose: str) -> Callable[[Any], Any]:
     return click.option("--agent", default="default", show_default=True, help=f"Agent {whose}.")
 
 
-def speaker_options(whose: str) -> Callable[[Any], Any]:
+def agent_and_user_options(whose: str) -> Callable[[Any], Any]:
     """Return a decorator that adds ``--agent`` (default: None) and ``--user``; ``whose``: see :func:`agent_option`."""
 
     def with_both(command: Any) -> Any:
@@ -330,7 +329,7 @@ def text_of(file: str) -> str:
 def content_of(file: str) -> bytes:
     """Return the bytes of a file that was named on the command line, ``-`` being stdin; raises WrongUse.
 
-    Of a file that is too large, only so much is read that ``deploy.operating.item_files`` can see it and refuse it.
+    One byte more than the limit is read, so that ``deploy.operating.item_files`` sees and refuses a larger file.
     """
     from deploy.cli.failures import WrongUse
     from deploy.operating.item_files import MAX_FILE_BYTES

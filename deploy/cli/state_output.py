@@ -1,4 +1,4 @@
-"""Shared by the commands that show an actor's state: fold one of its partitions, and print the result."""
+"""For commands that show an actor's state: folds one of its partitions, and prints the result."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, TypeVar

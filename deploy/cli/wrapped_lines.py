@@ -7,7 +7,7 @@ import textwrap
 
 import click
 
-_STYLE = re.compile(r"(\x1b\[[0-9;]*m)")
+_ANSI_STYLE = re.compile(r"(\x1b\[[0-9;]*m)")
 
 
 def say(text: str, *, err: bool = False, indent: int = 2) -> None:
@@ -38,23 +38,23 @@ def _wrapped(line: str, width: int, indent: int) -> str:
         replace_whitespace=False,
         drop_whitespace=True,
     )
-    return "\n".join(rows) if plain == line else _styled(rows, _STYLE.split(line), indent)
+    return "\n".join(rows) if plain == line else _styled(rows, _ANSI_STYLE.split(line), indent)
 
 
 def _styled(rows: list[str], parts: list[str], indent: int) -> str:
-    """Return wrapped rows of a text with its styles put back; ``parts`` are its words and its styles by turns."""
-    found, at = [], 0  # at: the place in the row
+    """Return wrapped rows of a text with its styles put back; ``parts`` are texts and ANSI styles by turns."""
+    found, column = [], 0
     row, rest = rows[0], rows[1:]
-    for place, part in enumerate(parts):
-        if place % 2:
+    for index, part in enumerate(parts):
+        if index % 2:
             found.append(part)
             continue
-        for sign in part:
-            if at == len(row) and rest:  # what stands at the break was dropped
-                if sign.isspace():
+        for character in part:
+            if column == len(row) and rest:  # blanks at the break were dropped
+                if character.isspace():
                     continue
-                row, rest, at = rest[0], rest[1:], indent
+                row, rest, column = rest[0], rest[1:], indent
                 found.append("\n" + " " * indent)
-            found.append(sign)
-            at += 1
+            found.append(character)
+            column += 1
     return "".join(found)

@@ -1,4 +1,4 @@
-"""Opening the log that a configuration describes."""
+"""Opening the log that a configuration names."""
 
 from deploy.config.settings import LogSettings
 from events.jetstream import Connection, JetStreamLog

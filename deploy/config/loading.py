@@ -6,7 +6,6 @@ nearest known name. Tables are merged key by key; every other value, a list incl
 
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any, TypeVar
@@ -25,14 +24,15 @@ from deploy.config.settings import (
 )
 from deploy.config.text_files import with_text_files
 from schemas.intake.error_messages import union_members
+from schemas.intake.nearest_name import nearest_name
 from schemas.intake.strict import did_you_mean
 
 DEFAULT_FILE = Path("neuraxis.toml")
-ENVIRONMENT = "NEURAXIS_"
+ENVIRONMENT_PREFIX = "NEURAXIS_"
 """Prefix of the variables that set values: ``NEURAXIS_<SECTION>__<KEY>``, deeper keys after further ``__``."""
 
 MODEL_VARIABLE = "NEURAXIS_LLM_URL"
-"""Variable that names the language model in one word: see :func:`model_layer`."""
+"""Variable that names the language model by a word or a URL: see :func:`model_layer`."""
 
 UPSTREAM_VARIABLE = "NEURAXIS_UPSTREAM_API_KEY"
 """Variable that holds the key of the endpoint that the gateway passes requests on to."""
@@ -45,9 +45,9 @@ VARIABLES = (
     "NEURAXIS_OPERATOR_KEYS",
     "NEURAXIS_MODELS",
 )
-"""The variables that are no keys of sections. Tests have some of their own, which are like none of these."""
+"""The variables with the prefix that are not a section's key. A variable that is almost one of these is refused."""
 
-BY_DEFAULT = "default"
+DEFAULT_ORIGIN = "default"
 
 Sections = Mapping[str, type[msgspec.Struct]]
 """Section name -> the struct of its settings."""
@@ -64,7 +64,7 @@ class BadConfiguration(ValueError):
 class Layer(msgspec.Struct, frozen=True):
     """Values from one place, nested by section and key.
 
-    ``textual`` values are text that stands for a TOML value, unless the key takes text; their keys' case is free.
+    In a ``textual`` layer, values are texts, read as TOML unless the key takes text; the case of keys is ignored.
     """
 
     origin: str
@@ -122,17 +122,17 @@ class Config(msgspec.Struct, frozen=True):
         """Yield every value in effect, sections in order."""
         for name, settings in self.sections.items():
             for key, value in _leaves(name, msgspec.to_builtins(settings)):
-                yield Value(key, value, self.origins.get(key, BY_DEFAULT))
+                yield Value(key, value, self.origins.get(key, DEFAULT_ORIGIN))
 
 
-SET_SECTIONS: Sections = {
+RUNNING_SECTIONS: Sections = {
     "broker": BrokerSettings,
     "log": LogSettings,
     "runtime": RuntimeSettings,
     "gateway": GatewaySettings,
     "telemetry": TelemetrySettings,
 }
-"""The sections about running the set."""
+"""The sections about running a set, as against those of actors and effectors."""
 
 
 def all_sections() -> Sections:
@@ -141,15 +141,15 @@ def all_sections() -> Sections:
     from actors.registry import ACTORS
     from deploy.processes.effectors import EFFECTORS
 
-    deciding = {name: actor.settings_type for name, actor in ACTORS.items()}
-    acting = {name: hosting.settings_type for name, hosting in EFFECTORS.items()}
-    return {**SET_SECTIONS, **deciding, **acting, "ledger": LedgerSettings}
+    of_actors = {name: actor.settings_type for name, actor in ACTORS.items()}
+    of_effectors = {name: effector.settings_type for name, effector in EFFECTORS.items()}
+    return {**RUNNING_SECTIONS, **of_actors, **of_effectors, "ledger": LedgerSettings}
 
 
 def section_names() -> tuple[str, ...]:
     """Return the names of :func:`all_sections`, and load none: each package of actors has one."""
     packages = (each.name for each in iter_modules(actors.__path__) if each.ispkg and each.name not in actors.SHARED)
-    return tuple(dict.fromkeys((*SET_SECTIONS, *sorted(packages))))
+    return tuple(dict.fromkeys((*RUNNING_SECTIONS, *sorted(packages))))
 
 
 def file_layer(path: Path | None, folder: Path = Path()) -> Layer | None:
@@ -160,7 +160,7 @@ def file_layer(path: Path | None, folder: Path = Path()) -> Layer | None:
     """
     found = path or folder / DEFAULT_FILE
     try:
-        written = tomllib.loads(found.read_text(encoding="utf-8"))
+        values = tomllib.loads(found.read_text(encoding="utf-8"))
     except FileNotFoundError:
         if path is None:
             return None
@@ -170,54 +170,53 @@ def file_layer(path: Path | None, folder: Path = Path()) -> Layer | None:
     except (tomllib.TOMLDecodeError, RecursionError) as wrong:
         raise BadConfiguration(f"{found} is not TOML: {wrong}") from wrong
     try:
-        return Layer(str(found), with_text_files(written, found.parent))
+        return Layer(str(found), with_text_files(values, found.parent))
     except (OSError, UnicodeDecodeError) as wrong:
         raise BadConfiguration(f"a file that {found} names cannot be read: {wrong}") from wrong
 
 
 def model_layer(origin: str, value: str) -> Layer:
-    """Return the layer of one word on the language model: ``local``, ``composer``, ``auto``, or an endpoint's URL."""
-    word = value.strip()
-    if word in ("local", "composer", "auto"):
-        return Layer(origin, {"llm": {"backend": word}})
-    return Layer(origin, {"llm": {"backend": "openai", "base_url": word}})
+    """Return the layer of a choice of language model: ``local``, ``composer``, ``auto``, or an endpoint's URL."""
+    choice = value.strip()
+    if choice in ("local", "composer", "auto"):
+        return Layer(origin, {"llm": {"backend": choice}})
+    return Layer(origin, {"llm": {"backend": "openai", "base_url": choice}})
 
 
 def environment_layers(environment: Mapping[str, str]) -> list[Layer]:
     """Return a layer for each variable ``NEURAXIS_<SECTION>__<KEY>``, sorted, behind that of ``NEURAXIS_LLM_URL``.
 
-    Others are none of our business: orchestrators set some of that beginning, such as ``NEURAXIS_PORT``.
+    Other variables with the prefix are ignored: orchestrators set some, such as ``NEURAXIS_PORT``.
 
     Raises:
-        BadConfiguration: a variable is one of ours but for a slip, which would leave its value unread.
+        BadConfiguration: a variable is a misspelt one of ours, so that its value would be ignored.
     """
     for name in sorted(environment):
-        if name.startswith(ENVIRONMENT) and "__" not in name and name not in VARIABLES:
-            _refuse_slip(name)
-    word = environment.get(MODEL_VARIABLE, "")
-    return [model_layer(MODEL_VARIABLE, word)] * bool(word.strip()) + [
-        Layer(name, _nested(name.removeprefix(ENVIRONMENT).split("__"), value), textual=True)
+        if name.startswith(ENVIRONMENT_PREFIX) and "__" not in name and name not in VARIABLES:
+            _refuse_misspelt(name)
+    model = environment.get(MODEL_VARIABLE, "")
+    return [model_layer(MODEL_VARIABLE, model)] * bool(model.strip()) + [
+        Layer(name, _nested(name.removeprefix(ENVIRONMENT_PREFIX).split("__"), value), textual=True)
         for name, value in sorted(environment.items())
-        if name.startswith(ENVIRONMENT) and "__" in name
+        if name.startswith(ENVIRONMENT_PREFIX) and "__" in name
     ]
 
 
-def _refuse_slip(name: str) -> None:
-    near = get_close_matches(name, VARIABLES, n=1, cutoff=0.88)
-    if near:
-        raise BadConfiguration(f"{name}: there is no such variable: did you mean {near[0]}?")
+def _refuse_misspelt(name: str) -> None:
+    if near := nearest_name(name, VARIABLES, cutoff=0.88):
+        raise BadConfiguration(f"{name}: there is no such variable: did you mean {near}?")
 
 
 def _refuse_joined(name: str, sections: Sections) -> None:
-    """Refuse a variable that joins section and key by one underscore: its value would go unread."""
-    written = name.removeprefix(ENVIRONMENT).lower()
-    if not name.startswith(ENVIRONMENT) or "__" in name or name in VARIABLES:
+    """Refuse a variable that joins section and key by one underscore: its value would be ignored."""
+    name_after_prefix = name.removeprefix(ENVIRONMENT_PREFIX).lower()
+    if not name.startswith(ENVIRONMENT_PREFIX) or "__" in name or name in VARIABLES:
         return
     for section, kind in sections.items():
-        key = written.removeprefix(f"{section}_")
-        if key != written and key in kind.__struct_fields__:
-            meant = f"{ENVIRONMENT}{section}__{key}".upper()
-            raise BadConfiguration(f"{name}: there is no such variable: did you mean {meant}?")
+        key = name_after_prefix.removeprefix(f"{section}_")
+        if key != name_after_prefix and key in kind.__struct_fields__:
+            intended = f"{ENVIRONMENT_PREFIX}{section}__{key}".upper()
+            raise BadConfiguration(f"{name}: there is no such variable: did you mean {intended}?")
 
 
 def flag_layer(flag: str, key: str, value: str) -> Layer:
@@ -234,44 +233,46 @@ def assignment_layer(assignment: str, flag: str = "--set") -> Layer:
 
 
 def resolve(sections: Sections, layers: Sequence[Layer], *, ignore_others: bool = False) -> Config:
-    """Lay ``layers`` over the defaults, the later the stronger.
+    """Lay ``layers`` over the defaults; later layers win.
 
     Args:
         sections: The known sections.
         layers: Where values come from.
-        ignore_others: Pass over the sections of actors that are not in ``sections``, rather than refuse them.
+        ignore_others: Ignore the sections of actors that are not in ``sections``, rather than refuse them.
 
     Raises:
         BadConfiguration: an unknown section or key, or a value that its key does not take.
     """
-    merged, origins = _portions(sections, layers, ignore_others)
-    return Config({name: _convert(name, sections[name], portions) for name, portions in merged.items()}, origins)
+    merged, origins = _values_by_section(sections, layers, ignore_others)
+    return Config(
+        {name: _convert(name, sections[name], layered_values) for name, layered_values in merged.items()}, origins
+    )
 
 
 def overrides(sections: Sections, layers: Sequence[Layer]) -> dict[str, dict[str, Any]]:
-    """Return what ``layers`` set, by section, without the defaults below; the later the stronger.
+    """Return what ``layers`` set, by section, without the defaults; later layers win.
 
     Raises:
         BadConfiguration: an unknown section or key, or a value that its key does not take beside the defaults.
     """
     resolve(sections, layers)
-    merged, _ = _portions(sections, layers, ignore_others=False)
+    merged, _ = _values_by_section(sections, layers, ignore_others=False)
     found: dict[str, dict[str, Any]] = {}
-    for name, portions in merged.items():
-        for _, values in portions:
+    for name, layered_values in merged.items():
+        for _, values in layered_values:
             found[name] = _merge(found.get(name, {}), values)
     return found
 
 
-def _portions(
+def _values_by_section(
     sections: Sections, layers: Sequence[Layer], ignore_others: bool
 ) -> tuple[dict[str, list[tuple[Layer, dict[str, Any]]]], dict[str, str]]:
-    """Return each section's values, layer by layer, and where each key's last one came from."""
+    """Return each section's values, layer by layer, and the origin of each key's last value."""
     merged: dict[str, list[tuple[Layer, dict[str, Any]]]] = {name: [] for name in sections}
     origins: dict[str, str] = {}
     for layer in layers:
-        for written, values in layer.values.items():
-            name = written.lower() if layer.textual else written
+        for section_as_written, values in layer.values.items():
+            name = section_as_written.lower() if layer.textual else section_as_written
             if name not in sections:
                 known = section_names() if ignore_others else sections
                 if ignore_others and name in known:
@@ -296,8 +297,8 @@ def load(
     """Return the configuration in effect: file, then environment, then flags; raises as :func:`resolve` does."""
     for name in sorted(environment):
         _refuse_joined(name, sections)
-    written = file_layer(file)
-    layers = [*([written] if written else []), *environment_layers(environment), *flags]
+    layer = file_layer(file)
+    layers = [*([layer] if layer else []), *environment_layers(environment), *flags]
     return resolve(sections, layers, ignore_others=ignore_others)
 
 
@@ -314,8 +315,8 @@ def _check(kind: inspect.Type, value: Any, key: str, layer: Layer) -> Any:
         if isinstance(member, inspect.StructType):
             fields = {field.encode_name: field.type for field in member.fields}
             checked = {}
-            for written, inner in value.items():
-                name = written.lower() if layer.textual else written
+            for key_as_written, inner in value.items():
+                name = key_as_written.lower() if layer.textual else key_as_written
                 if name not in fields:
                     raise BadConfiguration(f"{layer.origin}: {key} has no key {name!r}: {did_you_mean(name, fields)}")
                 checked[name] = _check(fields[name], inner, f"{key}.{name}", layer)
@@ -359,34 +360,42 @@ def _merge(below: Any, above: Any) -> Any:
     return {**below, **{key: _merge(below.get(key), value) for key, value in above.items()}}
 
 
-def _convert(name: str, kind: type[msgspec.Struct], portions: Sequence[tuple[Layer, dict[str, Any]]]) -> msgspec.Struct:
+def _convert(
+    name: str, kind: type[msgspec.Struct], layered_values: Sequence[tuple[Layer, dict[str, Any]]]
+) -> msgspec.Struct:
     try:
-        return _laid_over(kind, portions)
+        return _converted(kind, layered_values)
     except msgspec.ValidationError as wrong:
-        # Settings may be at odds with each other, so only the whole is judged; the blame is the first layer's from
-        # which on this fault is there.
-        culprit = next(place for place in range(1, len(portions) + 1) if _fault(kind, portions[:place]) == str(wrong))
+        # Settings can contradict each other, so only the merged values are checked. The first layer with which the
+        # error appears is named as its origin.
+        layers_needed = next(
+            count
+            for count in range(1, len(layered_values) + 1)
+            if _error_of(kind, layered_values[:count]) == str(wrong)
+        )
         text = error_of_section(inspect.type_info(kind), name, str(wrong))
-        fault = with_key(text, str(wrong), _merged(kind, portions), lambda values: _conversion_error(kind, values))
-        origin = portions[culprit - 1][0].origin
-        # A flag that sets one key has its name in it already.
-        said = fault.partition(": ")[2] if origin.endswith(f" {fault.partition(': ')[0]}") else fault
-        raise BadConfiguration(f"{origin}: {said}") from wrong
+        fault = with_key(
+            text, str(wrong), _merged(kind, layered_values), lambda values: _conversion_error(kind, values)
+        )
+        origin = layered_values[layers_needed - 1][0].origin
+        # The origin of a flag that sets one key ends with that key already.
+        message = fault.partition(": ")[2] if origin.endswith(f" {fault.partition(': ')[0]}") else fault
+        raise BadConfiguration(f"{origin}: {message}") from wrong
 
 
-def _laid_over(kind: type[msgspec.Struct], portions: Sequence[tuple[Layer, dict[str, Any]]]) -> msgspec.Struct:
-    return msgspec.convert(_merged(kind, portions), kind)
+def _converted(kind: type[msgspec.Struct], layered_values: Sequence[tuple[Layer, dict[str, Any]]]) -> msgspec.Struct:
+    return msgspec.convert(_merged(kind, layered_values), kind)
 
 
-def _merged(kind: type[msgspec.Struct], portions: Sequence[tuple[Layer, dict[str, Any]]]) -> dict[str, Any]:
+def _merged(kind: type[msgspec.Struct], layered_values: Sequence[tuple[Layer, dict[str, Any]]]) -> dict[str, Any]:
     values: dict[str, Any] = msgspec.to_builtins(kind())
-    for _, portion in portions:
-        values = _merge(values, portion)
+    for _, of_layer in layered_values:
+        values = _merge(values, of_layer)
     return values
 
 
-def _fault(kind: type[msgspec.Struct], portions: Sequence[tuple[Layer, dict[str, Any]]]) -> str:
-    return _conversion_error(kind, _merged(kind, portions))
+def _error_of(kind: type[msgspec.Struct], layered_values: Sequence[tuple[Layer, dict[str, Any]]]) -> str:
+    return _conversion_error(kind, _merged(kind, layered_values))
 
 
 def _conversion_error(kind: type[msgspec.Struct], values: Mapping[str, Any]) -> str:

@@ -25,22 +25,23 @@ from schemas.effectors.model_settings import model_setting_paths
 OLLAMA = "http://127.0.0.1:11434/v1"
 """Where an Ollama listens unless it was told otherwise."""
 
-GLANCE_S = 0.5
-"""Seconds that nobody was promised: what does not answer by then on this machine is not there."""
+SEARCH_TIMEOUT_S = 0.5
+"""Seconds in which an Ollama that nobody named must answer; every start without one takes so much longer."""
 
-PATIENCE_S = 3.0
-"""Seconds that an endpoint somebody named gets to list its models."""
+LISTING_TIMEOUT_S = 3.0
+"""Seconds in which a configured endpoint must list its models."""
 
 OLLAMA_CONTEXT = 4_096
-"""Tokens of context that an Ollama gives a model unless it was told otherwise; a longer prompt it cuts in silence."""
+"""Tokens of context that an Ollama gives a model by default; it cuts a longer prompt without an error."""
 
 PURPOSES: tuple[str, ...] = get_args(Purpose)
 
 
 JUDGE = "appraisal.trust.judge"
+"""The setting that has a model judge the trust in an input."""
 
 _GATE = "appraisal.trust.gate"
-"""The setting that has inputs wait for a model where it says anything else than ``local``."""
+"""The setting by which inputs wait for that judgement, unless it is ``local``."""
 
 
 class ModelChoice(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,20 +60,20 @@ class ModelChoice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def choose_model(
-    config: Config, environment: Mapping[str, str], *, ollama: str = OLLAMA, glance_s: float = GLANCE_S
+    config: Config, environment: Mapping[str, str], *, ollama: str = OLLAMA, search_timeout_s: float = SEARCH_TIMEOUT_S
 ) -> ModelChoice:
     """Choose the model by the configuration; a configured endpoint is used even if it does not answer.
 
-    ``glance_s`` are the seconds in which an Ollama that nobody named has to answer.
+    An Ollama that nobody named must answer within ``search_timeout_s`` seconds.
 
     Raises:
         BadEndpoint: an address, a key or a local model that cannot be used.
     """
     settings = config.section("llm", LlmSettings)
-    if settings.privacy.is_on and (lack := recognising.lacking()):
-        raise BadEndpoint(f"llm.privacy is on, and {lack}")
+    if settings.privacy.is_on and (missing := recognising.lacking()):
+        raise BadEndpoint(f"llm.privacy is on, and {missing}")
     if settings.backend == "composer":
-        return _composer("llm.backend says so")
+        return _composer_choice("llm.backend says so")
     if settings.backend == "local":
         file = model_file(settings)
         use = ModelInUse(backend="local", models=(file.stem,))
@@ -80,23 +81,25 @@ async def choose_model(
         return ModelChoice(use=use, models=settings.models, why=f"{file.name} in the worker itself", context=context)
     pinned = {purpose for purpose in PURPOSES if f"llm.models.{purpose}" in config.origins}
     if settings.backend == "auto" and not settings.base_url:
-        listed = await listed_models(Endpoint(ollama), glance_s)
+        listed = await listed_models(Endpoint(ollama), search_timeout_s)
         models = usable_models(settings.models, names_in(listed), pinned) if isinstance(listed, tuple) else None
         if models is None or isinstance(listed, str):
-            seen = "no Ollama answers here" if isinstance(listed, str) else "the Ollama here has no model for it"
-            return _composer(f"no endpoint is set, and {seen}")
-        found = _attached(ollama, models, "an Ollama answers on this machine")
+            problem = "no Ollama answers here" if isinstance(listed, str) else "the Ollama here has no model for it"
+            return _composer_choice(f"no endpoint is set, and {problem}")
+        found = _endpoint_choice(ollama, models, "an Ollama answers on this machine")
         return _with_context(found, settings, listed, is_ollama=True)
     endpoint = Endpoint(base_url(settings.base_url), api_key(environment, settings.api_key_file))
-    listed = await listed_models(endpoint, PATIENCE_S)
+    listed = await listed_models(endpoint, LISTING_TIMEOUT_S)
     is_ollama = urlsplit(endpoint.base_url).port == urlsplit(OLLAMA).port
     if isinstance(listed, str):
-        found = _attached(endpoint.base_url, settings.models, "it was named", f"it does not list its models: {listed}")
+        found = _endpoint_choice(
+            endpoint.base_url, settings.models, "it was named", f"it does not list its models: {listed}"
+        )
         return _with_context(found, settings, (), is_ollama=is_ollama)
     models = usable_models(settings.models, names_in(listed), pinned) or settings.models
-    lacking = missing_models(models, names_in(listed))
-    warning = f"it does not list {', '.join(lacking)}" if lacking else ""
-    found = _attached(endpoint.base_url, models, "it was named", warning)
+    unlisted = missing_models(models, names_in(listed))
+    warning = f"it does not list {', '.join(unlisted)}" if unlisted else ""
+    found = _endpoint_choice(endpoint.base_url, models, "it was named", warning)
     return _with_context(found, settings, listed, is_ollama=is_ollama)
 
 
@@ -104,8 +107,8 @@ def _with_context(
     found: ModelChoice, settings: LlmSettings, listed: Sequence[ListedModel], *, is_ollama: bool
 ) -> ModelChoice:
     """Return the choice with its models' context: as set, as listed, or Ollama's default."""
-    asked = [each.context for each in listed if each.context and is_listed_as(each.name, names_of(found.models))]
-    known = settings.context_tokens or min(asked, default=0)
+    contexts = [each.context for each in listed if each.context and is_listed_as(each.name, names_of(found.models))]
+    known = settings.context_tokens or min(contexts, default=0)
     assumed = not known and is_ollama
     return msgspec.structs.replace(found, context=OLLAMA_CONTEXT if assumed else known, assumed=assumed)
 
@@ -127,18 +130,18 @@ async def listed_models(endpoint: Endpoint, within_s: float) -> tuple[ListedMode
 
 
 def usable_models(wanted: Models, listed: Sequence[str], pinned: Collection[str]) -> Models | None:
-    """Return the models to ask at an endpoint that lists ``listed``; None when it lists none that talks.
+    """Return the models to ask at an endpoint that lists ``listed``; None when it lists no chat model.
 
-    A model that is wanted and listed is asked; one that somebody set (``pinned``, purposes) is asked in any case. In
-    place of another the first wanted one that is listed is asked, else the first listed.
+    A wanted model that is listed is used; one that somebody configured (its purpose is in ``pinned``) is used in any
+    case. Any other is replaced by the first wanted model that is listed, else by the first that is listed.
     """
-    talking = [name for name in listed if "embed" not in name.lower()]
-    if not talking:
+    chat_models = [name for name in listed if "embed" not in name.lower()]
+    if not chat_models:
         return None
-    there = [name for name in (wanted.of(purpose) for purpose in get_args(Purpose)) if is_listed(name, talking)]
-    instead = (there or talking)[0]
+    available = [name for name in (wanted.of(purpose) for purpose in get_args(Purpose)) if is_listed(name, chat_models)]
+    substitute = (available or chat_models)[0]
     chosen = {
-        purpose: name if purpose in pinned or not name or is_listed(name, talking) else instead
+        purpose: name if purpose in pinned or not name or is_listed(name, chat_models) else substitute
         for purpose, name in ((purpose, getattr(wanted, purpose)) for purpose in PURPOSES)
     }
     return Models(**chosen)
@@ -154,51 +157,51 @@ def names_of(models: Models) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in (getattr(models, purpose) for purpose in PURPOSES) if name))
 
 
-def worker_flags(attachment: ModelChoice) -> tuple[str, ...]:
+def worker_flags(choice: ModelChoice) -> tuple[str, ...]:
     """Return the configuration flags that tell the worker of the effectors which model to use."""
-    use = attachment.use
+    use = choice.use
     assignments = [f"llm.backend={use.backend}"]
     if use.base_url:
         assignments.append(f"llm.base_url={use.base_url}")
-    assignments += [f"llm.models.{purpose}={getattr(attachment.models, purpose)}" for purpose in PURPOSES]
-    if attachment.context and not attachment.assumed:
-        assignments.append(f"llm.context_tokens={attachment.context}")
-    return _sets(assignments)
+    assignments += [f"llm.models.{purpose}={getattr(choice.models, purpose)}" for purpose in PURPOSES]
+    if choice.context and not choice.assumed:
+        assignments.append(f"llm.context_tokens={choice.context}")
+    return _set_flags(assignments)
 
 
-def actor_flags(attachment: ModelChoice, config: Config) -> tuple[str, ...]:
+def actor_flags(choice: ModelChoice, config: Config) -> tuple[str, ...]:
     """Return the configuration flags that make the actors ask the model; settings made by a person are not changed."""
-    if attachment.use.backend == "composer":
+    if choice.use.backend == "composer":
         return ()
-    asked: dict[str, object] = dict.fromkeys(_asking(config), "llm")
-    if attachment.use.backend == "local":
-        asked.pop(JUDGE, None)  # the small model's word is worth nothing; who wants it all the same sets that
-    if attachment.context:
-        asked["responder.context_tokens"] = min(max(attachment.context, LEAST_CONTEXT), MOST_CONTEXT)
+    asked: dict[str, object] = dict.fromkeys(_model_setting_names(config), "llm")
+    if choice.use.backend == "local":
+        asked.pop(JUDGE, None)  # the small model judges too badly; a person can still configure it
+    if choice.context:
+        asked["responder.context_tokens"] = min(max(choice.context, LEAST_CONTEXT), MOST_CONTEXT)
     asked["arbiter.deliberative_timeout_ms"] = config.section("llm", LlmSettings).deliberation_ms
-    return _sets(
+    return _set_flags(
         f"{name}={value}"
         for name, value in asked.items()
         if name.partition(".")[0] in config.sections and name not in config.origins
     )
 
 
-def _asking(config: Config) -> Iterator[str]:
+def _model_setting_names(config: Config) -> Iterator[str]:
     for section, settings in config.sections.items():
         yield from (f"{section}.{path}" for path in model_setting_paths(type(settings)))
 
 
-def check_answerable(attachment: ModelChoice, config: Config) -> None:
+def check_answerable(choice: ModelChoice, config: Config) -> None:
     """Refuse settings that make an actor ask a language model if none is attached: nobody would answer.
 
     Raises:
         BadConfiguration: there is such a setting; the message names it and the ways out.
     """
-    if attachment.use.backend != "composer":
+    if choice.use.backend != "composer":
         return
     for name, value in model_settings_in(config):
         raise BadConfiguration(
-            f"{name}={value} ({config.origins[name]}) asks a language model, and none is attached: {attachment.why}. "
+            f"{name}={value} ({config.origins[name]}) asks a language model, and none is attached: {choice.why}. "
             f"Name one with llm.base_url or --llm, or remove the setting: it then follows what is attached"
         )
 
@@ -206,7 +209,7 @@ def check_answerable(attachment: ModelChoice, config: Config) -> None:
 def model_settings_in(config: Config) -> tuple[tuple[str, str], ...]:
     """Return the configured settings that make an actor ask a language model: name and value."""
     found = []
-    for name in (*_asking(config), _GATE):
+    for name in (*_model_setting_names(config), _GATE):
         if name not in config.origins:
             continue
         section, _, key = name.partition(".")
@@ -216,15 +219,15 @@ def model_settings_in(config: Config) -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
-def _sets(assignments: Iterable[str]) -> tuple[str, ...]:
+def _set_flags(assignments: Iterable[str]) -> tuple[str, ...]:
     return tuple(part for assignment in assignments for part in ("--set", assignment))
 
 
-def _composer(why: str) -> ModelChoice:
+def _composer_choice(why: str) -> ModelChoice:
     return ModelChoice(use=ModelInUse(backend="composer"), why=why)
 
 
-def _attached(base_url: str, models: Models, why: str, warning: str = "") -> ModelChoice:
+def _endpoint_choice(base_url: str, models: Models, why: str, warning: str = "") -> ModelChoice:
     use = ModelInUse(backend="openai", base_url=base_url, models=names_of(models))
     return ModelChoice(use=use, models=models, why=why, warning=warning)
 
@@ -234,9 +237,9 @@ def names_in(listed: Iterable[ListedModel]) -> tuple[str, ...]:
     return tuple(each.name for each in listed)
 
 
-def is_listed_as(name: str, asked: Iterable[str]) -> bool:
+def is_listed_as(name: str, models_asked: Iterable[str]) -> bool:
     """Whether a listed model is one of those that are asked."""
-    return any(is_listed(each, (name,)) for each in asked)
+    return any(is_listed(each, (name,)) for each in models_asked)
 
 
 def is_listed(name: str, listed: Collection[str]) -> bool:

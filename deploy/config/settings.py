@@ -7,8 +7,8 @@ import msgspec
 from actors.contract.privacy.settings import PrivacySettings
 from schemas.intake.limits import InputLimits
 
-Partition = Annotated[int, msgspec.Meta(ge=1, le=99)]
-"""A number of partitions: tokens have two digits."""
+PartitionCount = Annotated[int, msgspec.Meta(ge=1, le=99)]
+"""A number of partitions; a partition's token in subjects has two digits."""
 
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=3600)]
 
@@ -67,8 +67,8 @@ class LogSettings(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     stream: StreamName = "NEURAXIS"
-    agents: Partition = 4
-    sessions: Partition = 16
+    agents: PartitionCount = 4
+    sessions: PartitionCount = 16
     replicas: Literal[1, 3, 5] = 1
     sealed: bool | None = None
 

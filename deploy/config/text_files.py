@@ -1,7 +1,6 @@
 """Long texts of a configuration in separate files: ``{ file = "soul.md" }`` is replaced by the file's text.
 
-Actors read no files, so that their recorded settings are complete. So the text is put in when the configuration is
-read.
+The text is put in when the configuration is read: actors read no files, so that their recorded settings are complete.
 """
 
 import tomllib
@@ -9,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-TEXTS: tuple[Sequence[str], ...] = (
+TEXT_PATHS: tuple[Sequence[str], ...] = (
     ("responder", "prompts", "*"),
     ("responder", "soul"),
     ("responder", "souls", "*"),
 )
-"""Where such texts may stand in the configuration; ``*`` is any key."""
+"""The keys whose text may be in a file of its own; ``*`` is any key."""
 
 
 def with_text_files(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
@@ -24,31 +23,31 @@ def with_text_files(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         OSError: a file cannot be read.
         UnicodeDecodeError: it is not UTF-8.
     """
-    filled = dict(values)
-    for path in TEXTS:
-        filled = _filled(filled, path, folder)
-    return filled
+    result = dict(values)
+    for path in TEXT_PATHS:
+        result = _with_texts(result, path, folder)
+    return result
 
 
 def names_text_files(file: Path) -> bool:
     """Whether a configuration file names other files for its texts."""
-    written = tomllib.loads(file.read_text(encoding="utf-8"))
-    return with_text_files(written, file.parent) != written
+    values = tomllib.loads(file.read_text(encoding="utf-8"))
+    return with_text_files(values, file.parent) != values
 
 
-def _filled(value: Any, path: Sequence[str], folder: Path) -> Any:
+def _with_texts(value: Any, path: Sequence[str], folder: Path) -> Any:
     if not path:
-        return _text(folder / value["file"]) if _names_file(value) else value
+        return _read_text(folder / value["file"]) if _names_file(value) else value
     if not isinstance(value, Mapping):
         return value
     head, *rest = path
     keys = list(value) if head == "*" else [head] if head in value else []
-    return {**value, **{key: _filled(value[key], rest, folder) for key in keys}}
+    return {**value, **{key: _with_texts(value[key], rest, folder) for key in keys}}
 
 
 def _names_file(value: Any) -> bool:
     return isinstance(value, Mapping) and list(value) == ["file"] and isinstance(value["file"], str)
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     return path.read_text(encoding="utf-8").strip()

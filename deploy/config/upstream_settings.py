@@ -12,11 +12,11 @@ def upstream_of(settings: UpstreamSettings, environment: Mapping[str, str]) -> E
     """Return the endpoint with its key; None if none is configured.
 
     Raises:
-        BadEndpoint: its address or key cannot be used, or what masks is not installed.
+        BadEndpoint: its address or key cannot be used, or the library that masks people's data is not installed.
     """
     if not settings.url:
         return None
-    if settings.privacy.is_on and (lack := lacking()):
-        raise BadEndpoint(f"gateway.upstream.privacy is on, and {lack}")
+    if settings.privacy.is_on and (missing := lacking()):
+        raise BadEndpoint(f"gateway.upstream.privacy is on, and {missing}")
     key = api_key(environment, settings.key_file, UPSTREAM_VARIABLE)
     return Endpoint(base_url(settings.url, UPSTREAM_VARIABLE), key)

@@ -19,8 +19,11 @@ KEYS = "session-keys.json"
 """Names of the files in a backup's folder."""
 
 
-class BackedUp(msgspec.Struct, frozen=True, kw_only=True):
-    """What was copied and checked. ``bundle`` is empty if none was asked for; ``head`` is that of the hash chain."""
+class BackupResult(msgspec.Struct, frozen=True, kw_only=True):
+    """The copy that was made and checked: its files, and its extent in rows and sequences.
+
+    ``bundle`` is empty if none was asked for; ``head`` is the head of the hash chain.
+    """
 
     ledger: str
     bundle: str
@@ -30,16 +33,16 @@ class BackedUp(msgspec.Struct, frozen=True, kw_only=True):
     head: str
 
 
-def back_up_set(ledger: Path, to: Path, *, bundle: bool) -> BackedUp:
+def back_up_set(ledger: Path, to: Path, *, bundle: bool) -> BackupResult:
     """Copy a ledger into a folder, or into a file whose name ends with ``.db``.
 
     Args:
         ledger: The ledger file; a set may write to it meanwhile.
-        to: Where to. A folder is made; nothing that is there is replaced.
+        to: The folder or file. A folder is made; no existing file is replaced.
         bundle: Write the copy's events as a bundle beside it, too.
 
     Raises:
-        Misconfigured: there is no ledger, or something of that name is there already.
+        Misconfigured: there is no ledger, or one of the files exists already.
         NothingFound: the ledger holds no rows.
         LedgerDamaged, Unavailable: as for ``events.ledger.back_up``. Where the bundle alone fails, the copy stays.
     """
@@ -48,10 +51,8 @@ def back_up_set(ledger: Path, to: Path, *, bundle: bool) -> BackedUp:
     is_file = to.suffix == ".db" and not to.is_dir()
     folder, copy = (to.parent, to) if is_file else (to, to / LEDGER)
     archive = copy.with_suffix(".nxb") if is_file else to / BUNDLE
-    for taken in (copy, archive):
-        if taken.exists():
-            left = f"; {_to_bundle(copy, archive)}" if bundle and not archive.exists() else ""
-            raise Misconfigured(f"{taken} exists: name another place, or move it away{left}")
+    for path in (copy, archive):
+        check_is_free(path, f"; {_bundle_hint(copy, archive)}" if bundle and not archive.exists() else "")
     try:
         made = make_private_folder(folder)
     except OSError as wrong:
@@ -67,10 +68,10 @@ def back_up_set(ledger: Path, to: Path, *, bundle: bool) -> BackedUp:
         raise NothingFound(f"{ledger} holds no rows yet, so that nothing was copied: back up once something was stored")
     if bundle:
         try:
-            asyncio.run(_bundle(copy, archive))
+            asyncio.run(_write_bundle(copy, archive))
         except LogError as wrong:
-            raise type(wrong)(f"{wrong}; {copy} is copied and sound: {_to_bundle(copy, archive)}") from wrong
-    return BackedUp(
+            raise type(wrong)(f"{wrong}; {copy} is copied and sound: {_bundle_hint(copy, archive)}") from wrong
+    return BackupResult(
         ledger=str(copy),
         bundle=str(archive) if bundle else "",
         rows=found.rows,
@@ -80,17 +81,17 @@ def back_up_set(ledger: Path, to: Path, *, bundle: bool) -> BackedUp:
     )
 
 
-def check_is_free(path: Path) -> None:
-    """Raise Misconfigured if something of that name is there."""
+def check_is_free(path: Path, hint: str = "") -> None:
+    """Raise Misconfigured if a file of that name exists; ``hint`` ends the message."""
     if path.exists():
-        raise Misconfigured(f"{path} exists: name another place, or move it away")
+        raise Misconfigured(f"{path} exists: name another place, or move it away{hint}")
 
 
-def _to_bundle(copy: Path, archive: Path) -> str:
+def _bundle_hint(copy: Path, archive: Path) -> str:
     return f"`neuraxis log export --format bundle --log {copy} -o {archive}` writes its bundle"
 
 
-async def _bundle(copy: Path, archive: Path) -> None:
+async def _write_bundle(copy: Path, archive: Path) -> None:
     source = LedgerSource(copy)
     try:
         await export_bundle(source, archive)

@@ -22,7 +22,7 @@ from schemas.event import topic_of
 from schemas.subjects import EVERYTHING, topic_filter
 from schemas.vocabulary.responder import ResponseEmitted
 
-_ENDS = topic_filter(topic_of(ResponseEmitted))
+_END_FILTER = topic_filter(topic_of(ResponseEmitted))
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,13 +36,13 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
     exchange: str = ""
 
     @property
-    def named(self) -> str:
-        """Whose events are selected, in words; empty if events of all agents and sessions are."""
+    def whose(self) -> str:
+        """Whose events are selected, in words; empty if all agents and sessions are."""
         parts = (("exchange", self.exchange), ("session", self.session), ("agent", self.agent))
         return ", ".join(f"{kind} {name!r}" for kind, name in parts if name)
 
-    def takes(self, stored: Stored) -> bool:
-        """Whether an event within the range and the filter is selected; unreadable ones have no agent."""
+    def matches(self, stored: Stored) -> bool:
+        """Whether an event within the range and the filter is selected; an unreadable one belongs to no agent."""
         if self.exchange and exchange_of(stored) != self.exchange:
             return False
         if not (self.agent or self.session):
@@ -60,8 +60,8 @@ async def export_lines(
     """Write the selected events, one line each; return their number.
 
     Args:
-        source: Where they are read.
-        selection: Which ones.
+        source: Where the events are read.
+        selection: Which events.
         write: Takes each line, its end included.
         key: Replace people's words by hashes under this key; None writes them as they are stored.
 
@@ -73,32 +73,34 @@ async def export_lines(
     count = 0
     last = min((await source.info()).last_seq, selection.upto.seq)
     async for batch in source.as_stored([selection.filter], selection.first - 1, last):
-        chosen = [one for one in batch if one.time_ns <= selection.upto.time_ns and selection.takes(one)]
+        chosen = [one for one in batch if one.time_ns <= selection.upto.time_ns and selection.matches(one)]
         if key is not None:
             chosen = [redacted(opened, key) for opened in await source.sealing.open(chosen)]
         for stored in chosen:
             write(to_line(stored) + b"\n")
         count += len(chosen)
-    # A reader of the lines could not notice damage: they have no hashes.
+    # The lines have no hashes, so that their reader could not notice damage.
     if damage := source.damage.told(source.name):
         raise LedgerDamaged(f"not exported: {damage}")
     if not count:
-        end, of = (await span_of(source)).end, f" of {selection.named}" if selection.named else ""
+        end, whose = (await span_of(source)).end, f" of {selection.whose}" if selection.whose else ""
         raise NothingFound(
-            f"the {source.name}, which ends at {end}, holds no such event{of}: nothing was exported; check --from, "
+            f"the {source.name}, which ends at {end}, holds no such event{whose}: nothing was exported; check --from, "
             "--to and --topic, and give names and ids as a whole"
         )
     return count
 
 
-class Chosen(msgspec.Struct, frozen=True):
+class ChosenExchanges(msgspec.Struct, frozen=True):
     """Exchanges to export, by id, and the sequence of the last event of any of them."""
 
     exchanges: tuple[str, ...]
     last_seq: int
 
 
-async def choose(source: Source, *, exchanges: Sequence[str] = (), session: str = "", last: int = 0) -> Chosen:
+async def choose_exchanges(
+    source: Source, *, exchanges: Sequence[str] = (), session: str = "", last: int = 0
+) -> ChosenExchanges:
     """Return the named exchanges, or those that ended in ``session``, or all; with ``last``, only so many, the last to
     end.
 
@@ -109,21 +111,21 @@ async def choose(source: Source, *, exchanges: Sequence[str] = (), session: str 
     end = (await source.info()).last_seq
     of_session = Selection(session=session)
     found: dict[str, int] = {}
-    async for batch in source.as_stored([_ENDS], 0, end):
+    async for batch in source.as_stored([_END_FILTER], 0, end):
         for stored in batch:
             exchange = exchange_of(stored)
-            if exchange and (exchange in exchanges if exchanges else of_session.takes(stored)):
+            if exchange and (exchange in exchanges if exchanges else of_session.matches(stored)):
                 found.setdefault(exchange, stored.seq)
-    if missing := [one for one in exchanges if one not in found]:
+    if missing := [exchange_id for exchange_id in exchanges if exchange_id not in found]:
         raise NothingFound(f"the {source.name} has no exchange {missing[0]!r} that has ended: name it by its whole id")
     chosen = tuple(found)[-last:] if last else tuple(found)
     if not chosen:
         raise NothingFound(f"the {source.name} has no such exchange that has ended: nothing is recorded")
-    last_seq, wanted = max(found[one] for one in chosen), frozenset(chosen)
-    # An exchange has events behind its end, too, such as what memory keeps of it.
+    last_seq, wanted = max(found[exchange_id] for exchange_id in chosen), frozenset(chosen)
+    # An exchange has events after its end, too, such as what memory keeps of it.
     async for batch in source.as_stored([EVERYTHING], last_seq, end):
         last_seq = max([last_seq, *(stored.seq for stored in batch if exchange_of(stored) in wanted)])
-    return Chosen(chosen, last_seq)
+    return ChosenExchanges(chosen, last_seq)
 
 
 async def export_bundle(
@@ -176,12 +178,14 @@ async def _original_head(source: Source, upto: Point, losses: Losses, key: bytes
 async def _batches(
     source: Source, upto: Point, losses: Losses, redaction: Redaction | None
 ) -> AsyncIterator[Sequence[Stored]]:
-    """Yield the events up to a point. If some before it are lost, go on up to the event that records that loss."""
+    """Yield the events up to a point; if some before it are lost, up to the event that records the loss."""
     last, head = 0, GENESIS
     async for batch in source.as_stored([EVERYTHING], 0, max(upto.seq, losses.last_seq)):
         within: list[Stored] = []
         for stored in batch:
-            if (stored.seq > upto.seq or stored.time_ns > upto.time_ns) and stored.seq > _recorded_by(losses, last):
+            if (stored.seq > upto.seq or stored.time_ns > upto.time_ns) and stored.seq > _last_loss_record(
+                losses, last
+            ):
                 break
             within.append(stored)
             last, head = stored.seq, link_row(head, to_row(stored))
@@ -200,7 +204,7 @@ async def _batches(
         )
 
 
-def _recorded_by(losses: Losses, last: int) -> int:
-    """Return the sequence of the last record of a loss among the events up to a sequence, 0 where there is none."""
+def _last_loss_record(losses: Losses, last: int) -> int:
+    """Return the sequence of the last event that records a loss within the events up to a sequence; 0 for none."""
     before = (loss for loss in losses.found if loss.event.first_seq <= last and not loss.event.given_again)
     return max((loss.seq for loss in before), default=0)

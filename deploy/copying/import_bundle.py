@@ -29,14 +29,14 @@ from events.sealing.bodies import HEADER as SEALED
 from schemas.subjects import EVERYTHING, Partitions
 
 Progress = Callable[[str, int], None]
-"""Called with what is being done (``checking``, ``import_bundle``, ``reading back``) and the sequence reached."""
+"""Called with what is being done (``checking``, ``importing``, ``reading back``) and the sequence reached."""
 
 
-class Imported(msgspec.Struct, frozen=True):
+class ImportResult(msgspec.Struct, frozen=True):
     """The result of an import: how many events, the head of their chain (hex digits), and the counts of partitions.
 
-    ``after`` is the sequence it went on from; ``sealed``: people's words in it are sealed. ``keys`` counts those that
-    were put back, ``keys_given`` all that the copy brought.
+    ``after`` is the sequence that an interrupted import went on from. ``sealed``: people's words in it are sealed.
+    ``keys`` counts the sessions' keys that were put back, ``keys_given`` all that came with the copy.
     """
 
     events: int
@@ -50,11 +50,11 @@ class Imported(msgspec.Struct, frozen=True):
 
 async def into_broker(
     access: Access, copy: Path, config: Config, progress: Progress, keys: SessionKeys = NO_KEYS
-) -> Imported:
+) -> ImportResult:
     """Import a bundle or a ledger into the stream that the configuration names, at a broker.
 
     The login must be one that may make streams: the embedded broker's ``admin``, and no other of its users. ``keys``
-    are those of sessions whose words are sealed; one is stored where the broker has none of its name.
+    are those of sessions whose words are sealed; a key that the broker already has is left as it is.
 
     Raises:
         LedgerDamaged, Misconfigured: the copy is not sound, or the stream is not empty.
@@ -66,7 +66,7 @@ async def into_broker(
 
 async def into_folder(
     data: DataFolder, copy: Path, config: Config, progress: Progress, keys: SessionKeys = NO_KEYS
-) -> Imported:
+) -> ImportResult:
     """Import into the stream of a data folder; the folder's embedded broker is started before and stopped afterwards.
 
     Raises:
@@ -88,23 +88,23 @@ async def into_folder(
 async def _running(broker: EmbeddedBroker) -> AsyncIterator[None]:
     """Run a broker for the length of the block; raises ProgramFailed if it does not start."""
     stop, ready = asyncio.Event(), asyncio.Event()
-    keeping = asyncio.create_task(Supervisor([(broker,)]).run(stop, ready.set), name="broker")
+    supervising = asyncio.create_task(Supervisor([(broker,)]).run(stop, ready.set), name="broker")
     getting_ready = asyncio.create_task(ready.wait(), name="broker is awaited")
     try:
-        await asyncio.wait((keeping, getting_ready), return_when=asyncio.FIRST_COMPLETED)
-        if keeping.done():
-            await keeping
+        await asyncio.wait((supervising, getting_ready), return_when=asyncio.FIRST_COMPLETED)
+        if supervising.done():
+            await supervising
         yield
     finally:
         getting_ready.cancel()
         stop.set()
         with suppress(Exception):  # an error of the block itself matters more
-            await keeping
+            await supervising
 
 
 @asynccontextmanager
 async def _opened(copy: Path, progress: Progress) -> AsyncIterator[Recording]:
-    """Open a bundle or a ledger as a recording; it is proved sound before anything of it is stored."""
+    """Open a bundle or a ledger as a recording; its chain is verified before any of its events is stored."""
     with TemporaryDirectory(prefix="neuraxis-") as folder:
         ledger = copy
         if is_bundle(copy):
@@ -154,26 +154,26 @@ async def _import(
     progress: Progress,
     keys: SessionKeys,
     ledger: Path | None = None,
-) -> Imported:
+) -> ImportResult:
     stream, replicas = config.log.stream, config.log.replicas
     connection = await Connection.open(access)
     try:
-        standing = await import_progress(connection, stream, recording)
-        if not standing.begun:
-            _refuse(ledger)
+        reached = await import_progress(connection, stream, recording)
+        if not reached.begun:
+            _check_no_other_ledger(ledger)
             await begin(connection, stream, recording, replicas)
-        # Before the stream is opened to workers: they would make another key for a session that goes on.
+        # Before workers can write to the stream: they would make another key for a session that goes on.
         put_back = await restore_keys(connection, stream, keys, replicas) if recording.sealed else 0
-        if not standing.whole:
-            await append(connection, stream, recording, standing.after, partial(progress, "importing"))
+        if not reached.whole:
+            await append(connection, stream, recording, reached.after, partial(progress, "importing"))
             await finish(connection, stream, recording, partial(progress, "reading back"), replicas)
         else:
             await check(connection, stream, recording, partial(progress, "reading back"))
-        return Imported(
+        return ImportResult(
             recording.events,
             recording.head,
             recording.partitions,
-            standing.after,
+            reached.after,
             recording.sealed,
             put_back,
             len(keys.keys),
@@ -182,6 +182,6 @@ async def _import(
         await connection.close()
 
 
-def _refuse(ledger: Path | None) -> None:
+def _check_no_other_ledger(ledger: Path | None) -> None:
     if ledger is not None and ledger.exists():
         raise Misconfigured(f"{ledger} is the ledger of another log: move it away, or name another folder with --data")

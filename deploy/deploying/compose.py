@@ -7,7 +7,7 @@ import yaml
 
 from deploy.deploying.files import HEADER, Files
 from deploy.deploying.plan import GRACE_S, IN_CONTAINER, START_S, Deployment, Process
-from neuraxis_server.probe import VARIABLE
+from neuraxis_server.probe import HEALTH_FILE_VARIABLE
 
 USER = "10001:10001"
 """The user of the image, who is nobody on the host."""
@@ -65,7 +65,7 @@ def _shared(deployment: Deployment, image: str) -> dict[str, Any]:
         "tmpfs": ["/tmp:mode=1777,size=64m,noexec,nosuid,nodev"],
         "cap_drop": ["ALL"],
         "security_opt": ["no-new-privileges:true"],
-        "environment": {**deployment.environment, VARIABLE: "/tmp/health.json"},
+        "environment": {**deployment.environment, HEALTH_FILE_VARIABLE: "/tmp/health.json"},
         "pids_limit": 200,
         "healthcheck": {
             "test": ["CMD", "neuraxis-probe", "ready"],

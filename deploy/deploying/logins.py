@@ -1,7 +1,6 @@
 """The broker logins of a deployment: one for each worker process, and one for each other role."""
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 
 from deploy.processes.broker.users import ROLES, SYSTEM, broker_users, workers_of_actors
 from schemas.permissions import BrokerUser
@@ -24,7 +23,7 @@ def grouped_logins(words: Sequence[str]) -> dict[str, tuple[str, ...]]:
     Raises:
         BadLogin: a name cannot be a login's, or an actor is unknown.
     """
-    from deploy.processes.worker import UnknownWork, check_work
+    from deploy.processes.worker import LEDGER, UnknownWork, check_work
 
     logins: dict[str, tuple[str, ...]] = {}
     for word in words:
@@ -39,10 +38,10 @@ def grouped_logins(words: Sequence[str]) -> dict[str, tuple[str, ...]]:
             owners = check_work([each.strip() for each in names.split(",") if each.strip()])
         except UnknownWork as wrong:
             raise BadLogin(str(wrong)) from wrong
-        if "ledger" in owners or not owners:
-            near = get_close_matches(names, one_login_each(), n=1)
-            meant = f": did you mean {near[0]!r}?" if near else ""
-            raise BadLogin(f"login {name!r} runs no actor of its own{meant or '; the ledger has a login already'}")
+        if not owners:
+            raise BadLogin(f"login {name!r} names no actor: write {name}=ACTOR,ACTOR, such as {name}=router")
+        if LEDGER in owners:
+            raise BadLogin(f"login {name!r} cannot run the ledger, which has a login of its own: leave it out")
         logins[name] = owners
     return logins
 

@@ -10,7 +10,7 @@ import msgspec
 
 from actors.llm.settings import LlmSettings
 from actors.webhook.settings import Receiver, WebhookSettings
-from deploy.config.loading import ENVIRONMENT, BadConfiguration, Config
+from deploy.config.loading import ENVIRONMENT_PREFIX, BadConfiguration, Config
 from deploy.config.models import ModelChoice, actor_flags
 from deploy.deploying.groups import GATEWAY, Group
 from deploy.processes.broker.users import OPERATOR
@@ -191,7 +191,7 @@ def deployment_of(
         processes=tuple(_process(group, config, logins, address.port) for group in groups),
         configuration=configuration or head.encode(),
         port=address.port,
-        environment={f"{ENVIRONMENT}{key.replace('.', '__').upper()}": value for key, _, value in settings},
+        environment={f"{ENVIRONMENT_PREFIX}{key.replace('.', '__').upper()}": value for key, _, value in settings},
     )
 
 

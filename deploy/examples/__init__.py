@@ -1,1 +1,1 @@
-"""Examples of what stands beside a set: programs to copy from."""
+"""Example programs that run beside a set, to copy from."""

@@ -1,15 +1,15 @@
-"""Arithmetic on what somebody else wrote: numbers, signs and parentheses, and nothing that can be called. Pure."""
+"""Arithmetic on text that is not trusted: numbers, operators and parentheses, and no calls. Pure."""
 
 import ast
 import operator
 from collections.abc import Callable
 from math import isfinite
 
-MOST_SIGNS = 200
-"""Length of an expression at most."""
+MAX_CHARACTERS = 200
+"""Length of an expression at most, in characters."""
 
-MOST_DIGITS = 300
-"""Digits of a whole number at most, on the way to the result too."""
+MAX_DIGITS = 300
+"""Digits of a whole number at most, also of one on the way to the result."""
 
 _BINARY: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add,
@@ -20,25 +20,25 @@ _BINARY: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Mod: operator.mod,
 }
 _UNARY: dict[type[ast.unaryop], Callable[[float], float]] = {ast.UAdd: operator.pos, ast.USub: operator.neg}
-_PEOPLE_S_SIGNS = str.maketrans({"×": "*", "·": "*", "÷": "/", "−": "-", "^": None, ",": None})
+_WRITTEN_OPERATORS = str.maketrans({"×": "*", "·": "*", "÷": "/", "−": "-", "^": None, ",": None})
 
 
 class NotArithmetic(ValueError):
-    """What was asked is no arithmetic, or too much of it; the message says which."""
+    """The expression is no arithmetic, or too long or large; the message says which."""
 
 
 def calculate(expression: str) -> float:
-    """Return what an expression comes to: a whole number where it is one.
+    """Return the value of an expression: an ``int`` where it is whole.
 
     Raises:
-        NotArithmetic: anything but numbers, ``+ - * / // %`` and parentheses; a division by zero; too much of it.
+        NotArithmetic: it has anything but numbers, ``+ - * / // %`` and parentheses, divides by zero, or is too large.
     """
-    if len(expression) > MOST_SIGNS:
-        raise NotArithmetic(f"more than {MOST_SIGNS} signs")
+    if len(expression) > MAX_CHARACTERS:
+        raise NotArithmetic(f"more than {MAX_CHARACTERS} signs")
     if "^" in expression or "**" in expression:
         raise NotArithmetic("powers are left out: they grow too fast")
     try:
-        tree = ast.parse(expression.translate(_PEOPLE_S_SIGNS).strip(), mode="eval")
+        tree = ast.parse(expression.translate(_WRITTEN_OPERATORS).strip(), mode="eval")
         return _bounded(_value(tree.body))
     except (SyntaxError, ValueError, RecursionError, MemoryError) as wrong:
         raise wrong if isinstance(wrong, NotArithmetic) else NotArithmetic("not an arithmetic expression") from wrong
@@ -52,10 +52,10 @@ def _value(node: ast.expr) -> float:
     match node:
         case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
             return _bounded(number)
-        case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _BINARY:
-            return _bounded(_BINARY[type(sign)](_value(left), _value(right)))
-        case ast.UnaryOp(op=sign, operand=operand) if type(sign) in _UNARY:
-            return _UNARY[type(sign)](_value(operand))
+        case ast.BinOp(left=left, op=operation, right=right) if type(operation) in _BINARY:
+            return _bounded(_BINARY[type(operation)](_value(left), _value(right)))
+        case ast.UnaryOp(op=operation, operand=operand) if type(operation) in _UNARY:
+            return _UNARY[type(operation)](_value(operand))
     raise NotArithmetic("only numbers, + - * / // % and parentheses")
 
 
@@ -64,6 +64,6 @@ def _bounded(number: float) -> float:
         if not isfinite(number):
             raise NotArithmetic("too large")
         return int(number) if number.is_integer() and abs(number) < 2**53 else number
-    if abs(number) >= 10**MOST_DIGITS:
+    if abs(number) >= 10**MAX_DIGITS:
         raise NotArithmetic("too large")
     return number

@@ -28,24 +28,25 @@ from deploy.examples.arithmetic import NotArithmetic, calculate
 NAME = "calculator"
 SUBJECT = f"specialist.{NAME}"
 
+# A number with any signs, digits and operators behind it, within a sentence: "What is 7 * (6 + 1)?"
 _EXPRESSION = re.compile(r"[-+(]*\s*[\d.][\d\s.,+\-−*/×·÷^%()]*")
 _BAD_REQUEST, _UNPROCESSABLE = "400", "422"
 
 
 class Question(msgspec.Struct, frozen=True):
-    """What a specialist is asked, as far as this one reads it."""
+    """The field of a specialist's request that this one reads."""
 
     query: str
 
 
-class Told(msgspec.Struct, frozen=True):
-    """What it answers."""
+class Answer(msgspec.Struct, frozen=True):
+    """A specialist's answer."""
 
     answer: str
 
 
 class Context(msgspec.Struct, frozen=True):
-    """The fields of a NATS CLI context that it takes to connect."""
+    """The fields of a NATS CLI context that are needed to connect."""
 
     url: str = "nats://127.0.0.1:4222"
     user: str = ""
@@ -54,7 +55,7 @@ class Context(msgspec.Struct, frozen=True):
 
 
 def answer_to(query: str) -> str:
-    """Return the answer to a question: the longest piece of arithmetic in it, and what that comes to.
+    """Return the answer to a question: the longest arithmetic expression in it, and its value.
 
     Raises:
         NotArithmetic: it holds none.
@@ -75,7 +76,7 @@ async def handle(request: Request) -> None:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         await request.respond_error(_BAD_REQUEST, 'send {"query": "7 * 6"}')
     else:
-        await request.respond(msgspec.json.encode(Told(answer)))
+        await request.respond(msgspec.json.encode(Answer(answer)))
 
 
 async def serve(client: Client) -> Service:
@@ -92,8 +93,8 @@ async def run(context: Context) -> None:
     prefix = {"inbox_prefix": context.inbox_prefix} if context.inbox_prefix else {}
     client = await nats.connect(context.url, name=NAME, max_reconnect_attempts=-1, **login, **prefix)
     stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    for signal_number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(signal_number, stop.set)
     service = await serve(client)
     for _ in range(2):  # nats-py's flush overtakes what still waits to be written, such as these subscriptions
         await client.flush()

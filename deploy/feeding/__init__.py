@@ -1,11 +1,11 @@
 """Feeding inputs from a file through the pipeline: lines, their exchanges, and counts of how these ended.
 
-Only what is under way is kept in memory: a file may be larger than memory.
+Only the lines whose exchanges are open are kept in memory: a file may be larger than memory.
 """
 
 from deploy.feeding.feeder import Feeder
 from deploy.feeding.line_reader import Line, lines_of
-from deploy.feeding.lines import FIELDS, BadLine, LineFormat, Talk, Turn, format_of, parse
+from deploy.feeding.lines import FIELDS, BadLine, LineFormat, LineInputs, Turn, format_of, parse
 from deploy.feeding.outcomes import Failure, Outcome
 from deploy.feeding.tally import Summary, Tally
 
@@ -16,9 +16,9 @@ __all__ = [
     "Feeder",
     "Line",
     "LineFormat",
+    "LineInputs",
     "Outcome",
     "Summary",
-    "Talk",
     "Tally",
     "Turn",
     "format_of",

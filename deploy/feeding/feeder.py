@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Collection
 from actors.gateway import Answered, Client, InvalidInput
 from actors.gateway.agents import SHARED_AGENT, AgentPer, agent_for, why_user_is_ignored
 from deploy.feeding.line_reader import MAX_LINE_BYTES, Line
-from deploy.feeding.lines import BadLine, LineFormat, Talk, format_of, parse
+from deploy.feeding.lines import BadLine, LineFormat, LineInputs, format_of, parse
 from deploy.feeding.outcomes import Failure, Outcome
 from events.errors import LogError, UnknownOutcome
 from schemas.identity import new_exchange_id
@@ -15,7 +15,7 @@ from schemas.vocabulary.gateway import Purpose
 
 
 class Feeder:
-    """Sends talks into the log and waits for their ends.
+    """Sends the inputs of lines into the log and waits for the ends of their exchanges.
 
     Args:
         client: Sends inputs and receives their ends.
@@ -23,18 +23,18 @@ class Feeder:
         run: Part of the names of sessions that lines do not name.
         agent: Agent of lines that name none; empty: as ``agent_per`` says.
         user: User of lines that name none.
-        agent_per: Whom each agent belongs to, see :func:`~actors.gateway.agents.agent_for`.
+        agent_per: Whom each agent serves, see :func:`~actors.gateway.agents.agent_for`.
         session: Session of lines that name none; empty: one for the whole feed, named after ``run``.
         session_per_line: Give each line that names no session one of its own; a conversation always has one.
-        concurrency: Talks under way at once.
+        concurrency: Lines whose inputs are sent at the same time.
         rate: Inputs begun a second at most; 0 is no limit.
         answer_s: Seconds that an exchange may take, from the moment it is sent to its end.
-        unread: Fields of lines and turns that are not part of an input, and are ignored.
-        purpose: Who answers inputs, if anybody.
+        ignored_fields: Fields of lines and turns that are not part of an input.
+        purpose: Whether inputs are answered, or only checked.
 
     Attributes:
         shares_memory: Whether several sessions went to the agent that all users share.
-        unheard: Why a named user did not get an agent of their own; empty if that did not happen.
+        user_without_agent: Why a named user did not get an agent of their own; empty if none was refused one.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Feeder:
         concurrency: int = 64,
         rate: float = 0.0,
         answer_s: float = 65.0,
-        unread: Collection[str] = (),
+        ignored_fields: Collection[str] = (),
         purpose: Purpose = "answer",
     ) -> None:
         self._client = client
@@ -59,19 +59,19 @@ class Feeder:
         self._run = run or f"feed-{new_exchange_id(time.time_ns())[:16]}"
         self.shares_memory, self.user_without_agent = False, ""
         self._agent, self._user, self._agent_per = agent, user, agent_per
-        self._sharing = ""
+        self._session_of_shared_agent = ""
         self._session = session
         self._session_per_line = session_per_line
-        self._room = asyncio.Semaphore(concurrency)
+        self._slots = asyncio.Semaphore(concurrency)
         self._answer_s = answer_s
         self._purpose = purpose
         self._pace = _Pace(rate)
-        self._unread = frozenset(unread)
+        self._ignored_fields = frozenset(ignored_fields)
 
     async def feed(
         self,
         lines: AsyncIterator[Line],
-        form: LineFormat,
+        line_format: LineFormat,
         name: str = "",
         progress: Callable[[int], None] | None = None,
     ) -> None:
@@ -81,75 +81,75 @@ class Feeder:
         ``report`` and the reading of lines raise.
         """
         try:
-            await self._feed(lines, form, name, progress or (lambda _: None))
+            await self._feed(lines, line_format, name, progress or (lambda _: None))
         except ExceptionGroup as group:
             raise group.exceptions[0] from group
 
     async def _feed(
-        self, lines: AsyncIterator[Line], form: LineFormat, name: str, progress: Callable[[int], None]
+        self, lines: AsyncIterator[Line], line_format: LineFormat, name: str, progress: Callable[[int], None]
     ) -> None:
-        guessed = form is LineFormat.AUTO
+        guessed = line_format is LineFormat.AUTO
         async with asyncio.TaskGroup() as tasks:
             async for line in lines:
-                if form is LineFormat.AUTO and line.raw and line.raw.strip():
-                    form = format_of(name, line.raw)
-                talk = _read(line, form, self._unread, guessed)
-                if isinstance(talk, Talk):
-                    await self._room.acquire()
-                    tasks.create_task(self._converse(talk))
-                elif talk is not None:
-                    self._report(Failure(line=talk.line, id=talk.id, code=talk.code, detail=talk.detail))
+                if line_format is LineFormat.AUTO and line.raw and line.raw.strip():
+                    line_format = format_of(name, line.raw)
+                inputs = _read(line, line_format, self._ignored_fields, guessed)
+                if isinstance(inputs, LineInputs):
+                    await self._slots.acquire()
+                    tasks.create_task(self._send_turns(inputs))
+                elif inputs is not None:
+                    self._report(Failure(line=inputs.line, id=inputs.id, code=inputs.code, detail=inputs.detail))
                 progress(line.offset)
 
-    async def _converse(self, talk: Talk) -> None:
+    async def _send_turns(self, inputs: LineInputs) -> None:
         try:
-            for turn in range(1, len(talk.turns) + 1):
-                result = await self._exchange(talk, turn)
+            for turn in range(1, len(inputs.turns) + 1):
+                result = await self._exchange(inputs, turn)
                 self._report(result)
                 if isinstance(result, Failure):
                     return
         finally:
-            self._room.release()
+            self._slots.release()
 
-    async def _exchange(self, talk: Talk, turn: int) -> Outcome | Failure:
-        given = talk.line if talk.id is None else talk.id
+    async def _exchange(self, inputs: LineInputs, turn: int) -> Outcome | Failure:
+        label = inputs.line if inputs.id is None else inputs.id
         exchange = ""
-        said = talk.turns[turn - 1]
+        turn_input = inputs.turns[turn - 1]
         await self._pace.wait()
-        begun = time.perf_counter()
+        sent_at = time.perf_counter()
         try:
-            session = talk.session or self._session_of(talk)
-            agent = self._agent_of(talk, session)
+            session = inputs.session or self._session_of(inputs)
+            agent = self._agent_of(inputs, session)
             addressed = self._client.input(
-                said.text,
+                turn_input.text,
                 agent=agent,
                 session=session,
-                layers=said.layers,
-                situation=talk.situation,
-                label=f"{given}#{turn}" if talk.many else str(given),
+                layers=turn_input.layers,
+                situation=inputs.situation,
+                label=f"{label}#{turn}" if inputs.many else str(label),
                 purpose=self._purpose,
             )
             exchange = addressed.exchange
             answered = await self._client.exchange(addressed, self._answer_s)
         except UnknownOutcome as wrong:
             detail = f"{wrong}; `neuraxis why {exchange}` tells, once the broker answers"
-            return Failure(line=talk.line, id=talk.id, exchange=exchange, code=wrong.code, detail=detail)
+            return Failure(line=inputs.line, id=inputs.id, exchange=exchange, code=wrong.code, detail=detail)
         except (InvalidInput, LogError) as wrong:
-            return Failure(line=talk.line, id=talk.id, exchange=exchange, code=wrong.code, detail=str(wrong))
-        return outcome_of(answered, time.perf_counter() - begun, id=given, turn=turn if talk.many else 0)
+            return Failure(line=inputs.line, id=inputs.id, exchange=exchange, code=wrong.code, detail=str(wrong))
+        return outcome_of(answered, time.perf_counter() - sent_at, id=label, turn=turn if inputs.many else 0)
 
-    def _agent_of(self, talk: Talk, session: str) -> str:
-        given, user = talk.agent or self._agent, talk.user or self._user
-        agent = agent_for(given, per=self._agent_per, user=user, session=session)
-        self.user_without_agent = self.user_without_agent or why_user_is_ignored(given, per=self._agent_per, user=user)
-        if not given and agent == SHARED_AGENT:
-            self.shares_memory |= self._sharing not in ("", session)
-            self._sharing = session
+    def _agent_of(self, inputs: LineInputs, session: str) -> str:
+        named, user = inputs.agent or self._agent, inputs.user or self._user
+        agent = agent_for(named, per=self._agent_per, user=user, session=session)
+        self.user_without_agent = self.user_without_agent or why_user_is_ignored(named, per=self._agent_per, user=user)
+        if not named and agent == SHARED_AGENT:
+            self.shares_memory |= self._session_of_shared_agent not in ("", session)
+            self._session_of_shared_agent = session
         return agent
 
-    def _session_of(self, talk: Talk) -> str:
-        if talk.many or self._session_per_line:
-            return f"{self._session or self._run}-{talk.line}"
+    def _session_of(self, inputs: LineInputs) -> str:
+        if inputs.many or self._session_per_line:
+            return f"{self._session or self._run}-{inputs.line}"
         return self._session or self._run
 
 
@@ -171,11 +171,13 @@ def outcome_of(answered: Answered, seconds: float, *, id: str | int | float | No
     )
 
 
-def _read(line: Line, form: LineFormat, unread: Collection[str], guessed: bool) -> Talk | BadLine | None:
+def _read(
+    line: Line, line_format: LineFormat, ignored_fields: Collection[str], guessed: bool
+) -> LineInputs | BadLine | None:
     if line.raw is None:
         detail = f"the line is longer than {MAX_LINE_BYTES // 1024**2} MiB: send less"
         return BadLine(line.number, "too_long", detail)
-    return parse(line.number, line.raw, form, unread, guessed=guessed)
+    return parse(line.number, line.raw, line_format, ignored_fields, guessed=guessed)
 
 
 class _Pace:
@@ -188,7 +190,7 @@ class _Pace:
     async def wait(self) -> None:
         """Wait for the next input's turn."""
         now = time.monotonic()
-        begin = max(self._next, now)
-        self._next = begin + self._interval
-        if begin > now:
-            await asyncio.sleep(begin - now)
+        start = max(self._next, now)
+        self._next = start + self._interval
+        if start > now:
+            await asyncio.sleep(start - now)

@@ -10,8 +10,8 @@ import msgspec
 MAX_LINE_BYTES = 16 * 1024 * 1024
 """Longest line that is read whole: the largest input with every character escaped, and room for its layers."""
 
-_AHEAD = 256
-"""Lines read ahead."""
+_LINES_AHEAD = 256
+"""Lines that are read before the event loop takes them."""
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -26,15 +26,15 @@ async def lines_of(file: BinaryIO) -> AsyncIterator[Line]:
     """Yield a file's lines as they come. The caller closes the file."""
     loop = asyncio.get_running_loop()
     queue: asyncio.Queue[Line | OSError | None] = asyncio.Queue()
-    room = threading.Semaphore(_AHEAD)
+    slots = threading.Semaphore(_LINES_AHEAD)
     stopped = threading.Event()
 
     def read() -> None:
         number = offset = 0
-        end: OSError | None = None
+        error: OSError | None = None
         try:
             while True:
-                room.acquire()
+                slots.acquire()
                 number += 1
                 raw, size = _next_line(file)
                 if not size or stopped.is_set():
@@ -42,9 +42,9 @@ async def lines_of(file: BinaryIO) -> AsyncIterator[Line]:
                 offset += size
                 loop.call_soon_threadsafe(queue.put_nowait, Line(number, raw, offset))
         except OSError as wrong:
-            end = wrong
+            error = wrong
         if not stopped.is_set():
-            loop.call_soon_threadsafe(queue.put_nowait, end)
+            loop.call_soon_threadsafe(queue.put_nowait, error)
 
     # A daemon thread, not the loop's executor: a thread that waits for a pipe must not keep an interrupted command
     # alive.
@@ -53,11 +53,11 @@ async def lines_of(file: BinaryIO) -> AsyncIterator[Line]:
         while (line := await queue.get()) is not None:
             if isinstance(line, OSError):
                 raise line
-            room.release()
+            slots.release()
             yield line
     finally:
         stopped.set()
-        room.release()
+        slots.release()
 
 
 def _next_line(file: BinaryIO) -> tuple[bytes | None, int]:

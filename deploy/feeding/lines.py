@@ -11,7 +11,7 @@ from schemas.intake.strict import BadInput, convert, read, read_plain
 from schemas.vocabulary.gateway import Layer, Role
 
 Id = str | int | float | None
-"""The caller's own id of a line, as it was given."""
+"""The caller's own id of a line, as it is in the file."""
 
 
 class LineFormat(StrEnum):
@@ -29,11 +29,11 @@ class Turn(msgspec.Struct, frozen=True):
     layers: tuple[Layer, ...] = ()
 
 
-class Talk(msgspec.Struct, frozen=True, kw_only=True):
+class LineInputs(msgspec.Struct, frozen=True, kw_only=True):
     """The inputs of a line, in order: one, or the user's turns of a conversation.
 
-    ``session``, ``agent`` and ``user`` are empty where the line names none. ``turns`` is never empty; ``many`` says
-    that the line is a conversation.
+    ``session``, ``agent`` and ``user`` are empty where the line names none. ``turns`` is never empty; ``many`` tells a
+    conversation from a single input.
     """
 
     line: int
@@ -55,28 +55,28 @@ class BadLine(msgspec.Struct, frozen=True):
     id: Id = None
 
 
-class _Turn(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """A turn as it is written; its text may have either of two names."""
+class _JsonTurn(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A turn as it is in the file; its text is called ``text`` or ``content``."""
 
     role: Literal["user", "assistant", "system", "tool", "document"]
     text: str | None = None
     content: str | None = None
 
 
-class _OnlyId(msgspec.Struct):
+class _JsonId(msgspec.Struct):
     id: Id = None
 
 
-class _Written(InputParts, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class _JsonLine(InputParts, frozen=True, kw_only=True, forbid_unknown_fields=True):
     text: str | msgspec.UnsetType = msgspec.UNSET
-    turns: tuple[_Turn, ...] | msgspec.UnsetType = msgspec.UNSET
+    turns: tuple[_JsonTurn, ...] | msgspec.UnsetType = msgspec.UNSET
     id: Id = None
     session: Name | None = None
     agent: Name | None = None
     user: Name | None = None
 
 
-FIELDS = frozenset((*_Written.__struct_fields__, *_Turn.__struct_fields__))
+FIELDS = frozenset((*_JsonLine.__struct_fields__, *_JsonTurn.__struct_fields__))
 """The fields that lines and turns have: none of these can be ignored."""
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -84,7 +84,7 @@ _JSON_IN_TEXT = (
     "the line is JSON, and its file was taken for plain text by its name or first line: say which by --format"
 )
 _NOT_AN_INPUT = frozenset({"bad_value", "missing_field"})
-_ASIDES: dict[str, Role] = {"tool": "tool", "document": "document"}
+_LAYER_ROLES: dict[str, Role] = {"tool": "tool", "document": "document"}
 
 
 def format_of(name: str, first: bytes) -> LineFormat:
@@ -98,20 +98,20 @@ def format_of(name: str, first: bytes) -> LineFormat:
 
 
 def parse(
-    number: int, raw: bytes, form: LineFormat, unread: Collection[str] = (), *, guessed: bool = False
-) -> Talk | BadLine | None:
+    number: int, raw: bytes, line_format: LineFormat, ignored_fields: Collection[str] = (), *, guessed: bool = False
+) -> LineInputs | BadLine | None:
     """Read a line; None for a blank one. ``number`` counts from 1; never raises on the line's content.
 
-    ``unread`` names fields of lines and turns that are not part of the input, and are ignored. ``guessed``: the format
-    was guessed. Then JSON among plain text is refused, since its fields would silently become part of the text.
+    ``ignored_fields`` are fields of lines and turns that are not part of the input. ``guessed``: the format was
+    guessed. Then JSON among plain text is refused, since its fields would silently become part of the text.
     """
     if number == 1:
         raw = raw.removeprefix(_BYTE_ORDER_MARK)
     raw = raw.rstrip(b"\r\n")
     if not raw.strip():
         return None
-    if form is not LineFormat.TEXT:
-        return _parse_json(number, raw, unread)
+    if line_format is not LineFormat.TEXT:
+        return _parse_json(number, raw, ignored_fields)
     if guessed and _is_json(raw):
         return BadLine(number, "not_text", _JSON_IN_TEXT)
     return _parse_text(number, raw)
@@ -126,24 +126,24 @@ def _is_json(raw: bytes) -> bool:
     return isinstance(found, dict) or (isinstance(found, list) and bool(found) and isinstance(found[0], dict))
 
 
-def _parse_text(number: int, raw: bytes) -> Talk | BadLine:
+def _parse_text(number: int, raw: bytes) -> LineInputs | BadLine:
     if b"\0" in raw:
         return BadLine(number, "binary", "the line holds NUL bytes: this is no text file")
     try:
-        return Talk(line=number, turns=(Turn(raw.decode()),))
+        return LineInputs(line=number, turns=(Turn(raw.decode()),))
     except UnicodeDecodeError as wrong:
         return BadLine(number, "not_utf8", f"byte {wrong.start + 1} of the line is not UTF-8: convert the file")
 
 
-def _parse_json(number: int, raw: bytes, unread: Collection[str]) -> Talk | BadLine:
+def _parse_json(number: int, raw: bytes, ignored_fields: Collection[str]) -> LineInputs | BadLine:
     try:
-        written = _read(raw, unread)
+        written = _read(raw, ignored_fields)
         turns = tuple(_turns(written))
     except BadInput as wrong:
         code = "not_an_input" if wrong.code in _NOT_AN_INPUT else wrong.code
         remedy = "; or pass it over with --ignore" if wrong.code == "unknown_field" else ""
         return BadLine(number, code, f"{wrong}{remedy}", _id_in(raw))
-    return Talk(
+    return LineInputs(
         line=number,
         turns=turns,
         many=written.turns is not msgspec.UNSET,
@@ -155,59 +155,61 @@ def _parse_json(number: int, raw: bytes, unread: Collection[str]) -> Talk | BadL
     )
 
 
-def _read(raw: bytes, unread: Collection[str]) -> _Written:
-    if not unread:
-        return read(raw, _Written, "the line")
-    line = _without(read_plain(raw, "the line"), unread)
+def _read(raw: bytes, ignored_fields: Collection[str]) -> _JsonLine:
+    if not ignored_fields:
+        return read(raw, _JsonLine, "the line")
+    line = _without(read_plain(raw, "the line"), ignored_fields)
     if isinstance(line, dict) and isinstance(line.get("turns"), list):
-        line["turns"] = [_without(turn, unread) for turn in line["turns"]]
-    return convert(line, _Written, "the line")
+        line["turns"] = [_without(turn, ignored_fields) for turn in line["turns"]]
+    return convert(line, _JsonLine, "the line")
 
 
-def _without(value: Any, unread: Collection[str]) -> Any:
-    return {key: inner for key, inner in value.items() if key not in unread} if isinstance(value, dict) else value
+def _without(value: Any, ignored_fields: Collection[str]) -> Any:
+    return (
+        {key: inner for key, inner in value.items() if key not in ignored_fields} if isinstance(value, dict) else value
+    )
 
 
-def _turns(written: _Written) -> Iterator[Turn]:
+def _turns(written: _JsonLine) -> Iterator[Turn]:
     """Yield the inputs of a line; raises BadInput if it has none, or if its fields contradict each other."""
-    beside: tuple[Layer, ...] = layers_of(written)
-    asides: tuple[Layer, ...] = ()
-    said = written.turns is not msgspec.UNSET
-    if said == (written.text is not msgspec.UNSET):
-        both = "both a text and turns" if said else "neither a text nor turns"
-        what = f'the line has {both}: write {{"text": ...}} or {{"turns": [...]}}'
-        raise BadInput("bad_value" if said else "missing_field", "", what)
+    standing_layers: tuple[Layer, ...] = layers_of(written)
+    next_layers: tuple[Layer, ...] = ()
+    has_turns = written.turns is not msgspec.UNSET
+    if has_turns == (written.text is not msgspec.UNSET):
+        problem = "both a text and turns" if has_turns else "neither a text nor turns"
+        detail = f'the line has {problem}: write {{"text": ...}} or {{"turns": [...]}}'
+        raise BadInput("bad_value" if has_turns else "missing_field", "", detail)
     if isinstance(written.text, str):
-        yield Turn(written.text, beside)
+        yield Turn(written.text, standing_layers)
         return
     assert isinstance(written.turns, tuple)
     inputs: list[Turn] = []
-    for place, turn in enumerate(written.turns):
-        words = _words(place, turn)
+    for index, turn in enumerate(written.turns):
+        text = _text_of(index, turn)
         if turn.role == "system":
-            beside = (*beside, Layer(role="system", content=words))
-        elif turn.role in _ASIDES:
-            asides = (*asides, Layer(role=_ASIDES[turn.role], content=words))
+            standing_layers = (*standing_layers, Layer(role="system", content=text))
+        elif turn.role in _LAYER_ROLES:
+            next_layers = (*next_layers, Layer(role=_LAYER_ROLES[turn.role], content=text))
         elif turn.role == "user":
-            inputs.append(Turn(words, (*beside, *asides)))
-            asides = ()
+            inputs.append(Turn(text, (*standing_layers, *next_layers)))
+            next_layers = ()
     if not inputs:
         raise BadInput("bad_value", "turns", "turns: no turn has the role user: there is nothing to send")
     # Layers behind the last user turn belong to no later turn, but must be judged, too.
     yield from inputs[:-1]
-    yield Turn(inputs[-1].text, (*inputs[-1].layers, *asides))
+    yield Turn(inputs[-1].text, (*inputs[-1].layers, *next_layers))
 
 
-def _words(place: int, turn: _Turn) -> str:
-    said = [each for each in (turn.text, turn.content) if each is not None]
-    if len(said) != 1:
-        both = "both text and content: keep one of them" if said else "neither text nor content: write its text"
-        raise BadInput("bad_value", f"turns[{place}]", f"turns[{place}] has {both}")
-    return said[0]
+def _text_of(index: int, turn: _JsonTurn) -> str:
+    texts = [each for each in (turn.text, turn.content) if each is not None]
+    if len(texts) != 1:
+        problem = "both text and content: keep one of them" if texts else "neither text nor content: write its text"
+        raise BadInput("bad_value", f"turns[{index}]", f"turns[{index}] has {problem}")
+    return texts[0]
 
 
 def _id_in(raw: bytes) -> Id:
     try:
-        return msgspec.json.decode(raw, type=_OnlyId).id
+        return msgspec.json.decode(raw, type=_JsonId).id
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None

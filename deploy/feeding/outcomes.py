@@ -1,4 +1,4 @@
-"""How an input that was fed ended: the end of its exchange, or why there is none."""
+"""The result of an input that was fed: the end of its exchange, or why there is none."""
 
 import msgspec
 

@@ -7,10 +7,11 @@ import msgspec
 
 from deploy.feeding.outcomes import Outcome
 
-_STEP = math.log(1.01)
-"""Latencies are counted in buckets 1% wide: a percentile is right to within 1%."""
+_LOG_BUCKET_WIDTH = math.log(1.01)
+"""Latencies are counted in buckets that are 1% wide, so that a percentile is right to within 1%."""
 
 _SMALLEST_MS = 0.001
+"""Shorter latencies are counted as this one: a bucket is found by a logarithm, and 0 has none."""
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,7 +50,7 @@ class Tally:
         self._actions[outcome.action] += 1
         if outcome.mode is not None:
             self._modes[outcome.mode] += 1
-        self._latencies[math.ceil(math.log(max(outcome.latency_ms, _SMALLEST_MS)) / _STEP)] += 1
+        self._latencies[math.ceil(math.log(max(outcome.latency_ms, _SMALLEST_MS)) / _LOG_BUCKET_WIDTH)] += 1
 
     def failed(self, code: str) -> None:
         """Count an input without an end."""
@@ -66,7 +67,7 @@ class Tally:
         for bucket in sorted(self._latencies):
             rank -= self._latencies[bucket]
             if rank <= 0:
-                return math.exp(bucket * _STEP)
+                return math.exp(bucket * _LOG_BUCKET_WIDTH)
         return 0.0
 
     def summary(self, seconds: float) -> Summary:

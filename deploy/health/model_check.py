@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from actors.llm.endpoint import BadEndpoint, Endpoint, api_key
-from deploy.config.models import PATIENCE_S, is_listed, listed_models, names_in
+from deploy.config.models import LISTING_TIMEOUT_S, is_listed, listed_models, names_in
 from deploy.health.findings import Finding, Verdict
 from deploy.processes.running_set import ModelInUse
 from events.errors import LogError
@@ -36,7 +36,7 @@ async def examine_model(
         return Finding(
             "model", Verdict.WARN, str(wrong), "correct llm.api_key_file, or the variable NEURAXIS_LLM_API_KEY"
         )
-    listed = await listed_models(Endpoint(use.base_url, key), PATIENCE_S)
+    listed = await listed_models(Endpoint(use.base_url, key), LISTING_TIMEOUT_S)
     return judge_model(use, listed if isinstance(listed, str) else names_in(listed))
 
 

@@ -1,7 +1,6 @@
 """Failed decisions and effects: how their exchanges ended, and which inputs to send again."""
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 
 import msgspec
 
@@ -13,6 +12,7 @@ from events.replay.sources import Source
 from schemas.catalogue import CATALOGUE
 from schemas.event import Failed, topic_of
 from schemas.identity import event_id
+from schemas.intake.nearest_name import nearest_or_all
 from schemas.intake.timestamps import rfc3339
 from schemas.subjects import topic_filter
 from schemas.vocabulary.gateway import InputReceived
@@ -59,9 +59,7 @@ def check_actor(name: str) -> None:
     """Raise Misconfigured unless an actor or effector of this name exists, so that it can record failures."""
     known = sorted(set(_FAILING_OWNERS.values()))
     if name not in known:
-        near = get_close_matches(name, known, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
-        raise Misconfigured(f"there is no actor or effector {name!r}: {hint}")
+        raise Misconfigured(f"there is no actor or effector {name!r}: {nearest_or_all(name, known)}")
 
 
 async def failed_decisions(source: Source) -> list[FailedDecision]:

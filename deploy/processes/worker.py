@@ -8,7 +8,6 @@ import secrets
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from difflib import get_close_matches
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -43,6 +42,7 @@ from events.errors import LogCut, LogError
 from events.jetstream import Access, Connection, JetStreamLog, KeyValueMembership, KeyValueSnapshots
 from events.jetstream.rights import ask_rights
 from events.loggers import get_logger
+from schemas.intake.nearest_name import nearest_name
 from schemas.permissions import stored_filters
 from schemas.stages import WITNESSES
 
@@ -92,8 +92,8 @@ def check_work(names: Sequence[str]) -> tuple[str, ...]:
         if name == "gateway":
             raise UnknownWork("the gateway is no actor and has a command of its own: run `neuraxis gateway`")
         if name not in known:
-            near = get_close_matches(name, (*known, *GROUPS), n=1)
-            hint = f"did you mean {near[0]!r}? There" if near else "there"
+            near = nearest_name(name, (*known, *GROUPS))
+            hint = f"did you mean {near!r}? There" if near else "there"
             raise UnknownWork(
                 f"there is no actor {name!r}: {hint} are {', '.join(known)}; all stands for every actor that decides, "
                 f"effectors for {', '.join(EFFECTORS)}"

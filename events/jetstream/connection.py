@@ -7,6 +7,7 @@ connection drops. Here one inbox takes all answers. A lost connection ends every
 
 import asyncio
 import json
+import re
 import secrets
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -18,7 +19,7 @@ from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
 from nats.errors import StaleConnectionError, UnexpectedEOF
 
-from events.errors import Misconfigured, Refused, Unavailable, UnknownOutcome
+from events.errors import Misconfigured, NotPermitted, Refused, Unavailable, UnknownOutcome
 from events.jetstream.broker_outage import LOGIN, BrokerOutage, is_refused
 from events.jetstream.client import HeaderClient
 from events.loggers import get_logger
@@ -35,6 +36,9 @@ _NO_REPLY = "nothing came back from there"
 """The error text where time was up: nothing listens there, or the listening process is stopped."""
 
 _CONNECTION_LOST = (OSError, StaleConnectionError, UnexpectedEOF)
+_DENIED = re.compile(r'permissions violation for (publish|subscription) to "([^"]+)"', re.IGNORECASE)
+"""A server's error about a right that the login lacks, and its subject. nats-py hands it on in lower case."""
+
 _logger = get_logger("neuraxis.broker")
 
 
@@ -43,6 +47,8 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
 
     ``credentials`` and ``nkey`` are files: a NATS credentials file, and the seed of an nkey.
     ``inbox_prefix`` must be one the user may subscribe to (each broker user has its own).
+    ``fails_if_denied``: a call that the login has no right to make fails at once, as a command needs. Without it, such
+    a call waits its time out, so that a worker that tries again does not do so in a tight loop.
     """
 
     servers: str
@@ -53,6 +59,7 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     tls_ca: str = ""
     inbox_prefix: str = "_INBOX"
     name: str = "neuraxis"
+    fails_if_denied: bool = False
 
     def __repr__(self) -> str:
         return f"Access(servers={self.servers!r}, user={self.user!r}, name={self.name!r})"
@@ -79,6 +86,7 @@ class Connection:
         self.token = secrets.token_hex(6)
         self._inbox = f"{access.inbox_prefix}.{self.token}"
         self._calls: dict[str, asyncio.Future[Reply]] = {}
+        self._subjects: dict[str, tuple[str, ...]] = {}
         self._number = 0
         self._names_given = 0
         self._on_reconnect: list[Callable[[], None]] = []
@@ -210,20 +218,26 @@ class Connection:
             Unavailable: not connected, or nobody serves the subject: nothing happened.
             UnknownOutcome: no answer in time, or the connection dropped meanwhile.
         """
-        number, call = self.expect()
+        number, call = self.expect(subject)
         try:
             await self.publish(subject, data, reply=f"{self._inbox}.{number}", headers=headers)
             return await self.answer(number, call, subject, deadline)
         finally:
-            self._calls.pop(number, None)
+            self.forget(number)
 
-    def expect(self) -> tuple[str, asyncio.Future[Reply]]:
-        """Register an expected answer; returns its number and future, for :meth:`answer`."""
+    def expect(self, *subjects: str) -> tuple[str, asyncio.Future[Reply]]:
+        """Register an expected answer to messages on ``subjects``; returns its number and future, for :meth:`answer`."""
         self._number += 1
         number = str(self._number)
         call: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self._calls[number] = call
+        self._subjects[number] = subjects
         return number, call
+
+    def forget(self, number: str) -> None:
+        """Expect no answer of this number any more."""
+        self._calls.pop(number, None)
+        self._subjects.pop(number, None)
 
     def reply_subject(self, number: str) -> str:
         """Return the subject on which the answer of ``number`` is expected."""
@@ -238,7 +252,7 @@ class Connection:
             hint = f" ({self._last_error})" if "ermission" in self._last_error else ""
             raise self._no_answer(subject, deadline, hint) from None
         finally:
-            self._calls.pop(number, None)
+            self.forget(number)
         if answer.headers.get("Status") == "503":
             raise _unserved(subject)
         return answer
@@ -258,12 +272,14 @@ class Connection:
 
     async def gather(self, subject: str, data: bytes, deadline: float = REPLY_DEADLINE) -> AsyncIterator[Reply]:
         """Send a message and yield its answers, up to the empty one that ends them; raises like :meth:`request`."""
-        answers: asyncio.Queue[Reply] = asyncio.Queue()
+        answers: asyncio.Queue[Reply | None] = asyncio.Queue()
 
         async def on_message(msg: Msg) -> None:
             answers.put_nowait(Reply(msg.headers or {}, msg.data))
 
         inbox = self.new_inbox()
+        number, ended = self.expect(subject)  # ended early where the right is lacking, or the connection is lost
+        ended.add_done_callback(lambda _: answers.put_nowait(None))
         subscription = await self.nc.subscribe(inbox, cb=on_message)
         try:
             await self.publish(subject, data, reply=inbox)
@@ -273,6 +289,8 @@ class Connection:
                         answer = await answers.get()
                 except TimeoutError:
                     raise self._no_answer(subject, deadline) from None
+                if answer is None:
+                    raise ended.exception() or self._no_answer(subject, deadline)
                 status = answer.headers.get("Status", "")
                 if status == "503":
                     raise _unserved(subject)
@@ -280,6 +298,7 @@ class Connection:
                     return
                 yield answer
         finally:
+            self.forget(number)
             if not self.nc.is_closed:
                 await subscription.unsubscribe()
 
@@ -294,7 +313,7 @@ class Connection:
             call.set_result(Reply(msg.headers or {}, msg.data))
 
     def _end_calls(self, why: str) -> None:
-        calls, self._calls = self._calls, {}
+        calls, self._calls, self._subjects = self._calls, {}, {}
         for call in calls.values():
             if not call.done():
                 call.set_exception(UnknownOutcome(f"{why} before the answer came"))
@@ -303,6 +322,31 @@ class Connection:
     def _no_answer(self, subject: str, deadline: float, hint: str = "") -> UnknownOutcome:
         return UnknownOutcome(
             f"the broker at {self.access.servers} gave no answer{_on_subject(subject)} within {deadline:g} s{hint}"
+        )
+
+    def _end_denied(self, said: str) -> bool:
+        """End the calls that a lacking right keeps from being answered; return whether there are any."""
+        denied = _DENIED.search(said) if self.access.fails_if_denied else None
+        if denied is None:
+            return False
+        publishing, subject = denied[1].lower() == "publish", denied[2].lower()
+        inbox, ended = f"{self._inbox}.*", False
+        for number, subjects in tuple(self._subjects.items()):
+            # Without its inbox, no call of this connection gets an answer.
+            concerned = subjects if publishing else (inbox,)
+            own = next((each for each in concerned if each.lower() == subject), "")
+            call = self._calls.get(number)
+            if own and call is not None and not call.done():
+                call.set_exception(self._not_permitted("publish" if publishing else "subscribe", own))
+                call.exception()  # a caller may have gone; it is no error then that nobody looks
+                ended = True
+        return ended
+
+    def _not_permitted(self, verb: str, subject: str) -> NotPermitted:
+        return NotPermitted(
+            f"this login may not {verb} to {subject} at the broker at {self.access.servers}: name a login that may "
+            "(--context, --creds), or give it the right; `neuraxis deploy nats-conf --permissions` lists what each "
+            "login needs"
         )
 
     async def _failed(self, error: Exception) -> None:
@@ -314,6 +358,8 @@ class Connection:
                 self._outage.failed(self._last_error)
         elif not self.nc.is_connected and not self.nc.is_closed:
             self._outage.failed(self._last_error)
+        elif self._end_denied(self._last_error):
+            pass  # who made the call is told
         elif isinstance(error, _CONNECTION_LOST):
             pass  # ``_disconnected`` follows at once, and logs this as the reason
         else:

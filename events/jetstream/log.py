@@ -163,7 +163,7 @@ class JetStreamLog:
 
     async def _publish_batch(self, messages: Sequence[tuple[Record, Fence | None]]) -> int:
         batch = self.connection.new_name()
-        number, call = self.connection.expect()
+        number, call = self.connection.expect(*{record.subject for record, _ in messages})
         last = len(messages)
         try:
             for position, (record, fence) in enumerate(messages, 1):
@@ -179,6 +179,7 @@ class JetStreamLog:
                 await self.connection.publish(record.subject, record.data, reply=reply, headers=headers)
         except BaseException:
             call.cancel()
+            self.connection.forget(number)
             raise
         return _sequence(await self.connection.answer(number, call, messages[0][0].subject, _APPEND_DEADLINE))
 

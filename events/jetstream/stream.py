@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from events.errors import Misconfigured, Unavailable, UnknownOutcome
+from events.errors import Misconfigured, NotPermitted, Unavailable, UnknownOutcome
 from events.jetstream.connection import ApiError, Connection
 from schemas.event import ROOT
 from schemas.permissions import IMPORT_ROOT
@@ -122,8 +122,8 @@ async def make_stream(connection: Connection, config: dict[str, Any]) -> None:
     name = config["name"]
     try:
         await connection.api(f"STREAM.CREATE.{name}", config)
-    except UnknownOutcome as unanswered:
-        if "ermission" not in str(unanswered):
+    except (NotPermitted, UnknownOutcome) as unanswered:
+        if isinstance(unanswered, UnknownOutcome) and "ermission" not in str(unanswered):
             raise
         raise Misconfigured(
             f"the broker holds no stream {name}, and this login may not make it: run `neuraxis deploy streams` with "

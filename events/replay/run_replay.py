@@ -22,6 +22,10 @@ class BadPoint(ValueError):
     code = "bad_point"
 
 
+class TimeOutOfRange(BadPoint):
+    """The point is a time outside the years 1 to 9999 in UTC."""
+
+
 class Point(msgspec.Struct, frozen=True):
     """How far to read: up to and with ``seq``, and no event stored after ``time_ns`` (Unix nanoseconds)."""
 
@@ -43,13 +47,18 @@ def point_of(text: str) -> Point:
 
     Raises:
         BadPoint: it is neither.
+        TimeOutOfRange: it is a time outside the years 1 to 9999 in UTC.
     """
     if text.isascii() and text.isdigit():
         return Point(seq=int(text))
     try:
         moment = datetime.fromisoformat(text)
         moment = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
-    except (ValueError, OverflowError):  # overflow: a time in year 1 or 9999 that in UTC is outside those years
+    except OverflowError:
+        raise TimeOutOfRange(
+            f"{text!r} is outside the years 1 to 9999 in UTC: write a sequence, or a time such as 2026-01-31T12:00:00Z"
+        ) from None
+    except ValueError:
         raise BadPoint(
             f"{text!r} is no point of a log: write a sequence, or a time such as 2026-01-31T12:00:00Z"
         ) from None

@@ -13,13 +13,13 @@ and what to do.
 import json
 import re
 from collections.abc import Collection, Iterable
-from difflib import get_close_matches
 from typing import Any, TypeVar
 
 import msgspec
 from msgspec import inspect
 
 from schemas.intake.error_messages import explain_error, inspected_type, types_at, union_members
+from schemas.intake.nearest_name import nearest_name
 
 S = TypeVar("S", bound=msgspec.Struct)
 
@@ -149,9 +149,8 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return a hint: the known name nearest to an unknown one, or all known names if none is near."""
     names = list(known)
     by_letters = {_letters(each): each for each in names}
-    near = get_close_matches(_letters(name), by_letters, n=1, cutoff=0.7)
-    if near:
-        return f"did you mean {by_letters[near[0]]!r}?"
+    if near := nearest_name(_letters(name), by_letters, cutoff=0.7):
+        return f"did you mean {by_letters[near]!r}?"
     more = ", ..." if len(names) > _MAX_NAMES_LISTED else ""
     return f"there are {', '.join(names[:_MAX_NAMES_LISTED])}{more}" if names else "there are none"
 

@@ -209,6 +209,7 @@ def test_the_help_loads_no_actor_and_no_broker_client() -> None:
         ),
         (("alerts", "--since", "tomorrow"), 2, "write 1200, 2h or 2026-01-31T12:00Z. See `neuraxis alerts --help`."),
         (("alerts", "--since", "0"), 2, "neither a sequence nor a time"),
+        (("alerts", "--since", "0001-01-01T00:00:00+14:00"), 2, "is outside the years 1 to 9999 in UTC: write a seq"),
         (("alerts", "--since", "9000-01-01"), 2, "lies ahead: name a time before now"),
         (("log", "tail", "--since", "9223372036854775808"), 2, "is more than any log can hold"),
         (("feed", "-", "--session", "a\nb"), 2, "the session holds a control character (U+000A) at character 1"),

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from deploy.feeding import BadLine, LineFormat, Talk, parse
+from deploy.feeding import BadLine, LineFormat, LineInputs, parse
 
 PAGE = (Path(__file__).parents[2] / "docs" / "inputs.md").read_text(encoding="utf-8")
 
@@ -15,8 +15,10 @@ def lines(kind: str) -> list[str]:
 
 def test_every_line_that_the_page_shows_is_an_input() -> None:
     talks = [parse(number, line.encode(), LineFormat.JSONL) for number, line in enumerate(lines("inputs"), 1)]
-    assert [talk.id for talk in talks if isinstance(talk, Talk)] == ["plain", "attached", "layers", "talk"]
-    roles = [[layer.role for turn in talk.turns for layer in turn.layers] for talk in talks if isinstance(talk, Talk)]
+    assert [talk.id for talk in talks if isinstance(talk, LineInputs)] == ["plain", "attached", "layers", "talk"]
+    roles = [
+        [layer.role for turn in talk.turns for layer in turn.layers] for talk in talks if isinstance(talk, LineInputs)
+    ]
     assert roles == [[], ["document"], ["system", "tool"], ["tool"]]
 
 

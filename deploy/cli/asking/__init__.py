@@ -1,1 +1,1 @@
-"""Commands that send inputs, and the one that follows alerts."""
+"""Commands that send inputs, and ``alerts``, which prints alerts as they come."""

@@ -12,20 +12,25 @@ import click
 
 from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, json_option, target_options, whole_number
-from deploy.cli.replaying.source import log_option, open_source, say, stream_or_ledger, stream_source
+from deploy.cli.replaying.source import log_option, open_source, say_note, stream_or_ledger, stream_source
 
 if TYPE_CHECKING:
     from deploy.cli.rendering.alerts import AlertShown
     from events.replay.sources import Source
     from schemas.vocabulary.alerts import Loudness
 
-_LATEST = 10
-_UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
-_FILTERS = ("log.*.*.alert.*.*",)
+_DEFAULT_COUNT = 10
+"""How many of the latest alerts are printed without ``--since``."""
+
+_SECONDS_PER_UNIT = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+_ALERT_FILTERS = ("log.*.*.alert.*.*",)
 
 
 class Since(click.ParamType[int]):
-    """A sequence of the log, or a time (``15m``, ``2h``, ``1d`` ago, or ISO 8601) as seconds before now, negative."""
+    """The type of ``--since``: a sequence of the log, positive; or a time as negative seconds, counted from now.
+
+    A time is written as ``15m``, ``2h`` or ``1d`` ago, or in ISO 8601.
+    """
 
     name = "since"
 
@@ -35,15 +40,19 @@ class Since(click.ParamType[int]):
         if written.isascii() and written.isdigit() and int(written) > 0:
             return int(written)
         number, unit = written[:-1], written[-1:]
-        if not (unit in _UNITS and number.isascii() and number.isdigit() and int(number) > 0 and len(number) < 10):
+        if not (
+            unit in _SECONDS_PER_UNIT and number.isascii() and number.isdigit() and int(number) > 0 and len(number) < 10
+        ):
             return self._seconds_since(written, param, ctx)
-        return -int(number) * _UNITS[unit]
+        return -int(number) * _SECONDS_PER_UNIT[unit]
 
     def _seconds_since(self, written: str, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        from events.replay.run_replay import END, BadPoint, point_of
+        from events.replay.run_replay import END, BadPoint, TimeOutOfRange, point_of
 
         try:
             point = point_of(written)
+        except TimeOutOfRange as wrong:
+            self.fail(str(wrong), param, ctx)
         except BadPoint:
             point = END
         if point.time_ns == END.time_ns:
@@ -76,7 +85,7 @@ class Since(click.ParamType[int]):
     "--since",
     type=Since(),
     metavar="SEQ|TIME",
-    help=f"From a sequence on, from 15m, 2h, 1d ago, or from a time on.  [default: the last {_LATEST}]",
+    help=f"From a sequence on, from 15m, 2h, 1d ago, or from a time on.  [default: the last {_DEFAULT_COUNT}]",
 )
 @click.option(
     "--open", "only_open", is_flag=True, help="Print those that are firing, and end: with status 1 if any is."
@@ -98,30 +107,32 @@ def alerts(
 ) -> None:
     """Print what calls for a person, as it is announced, until Ctrl-C; a ledger file is read to its end."""
     if only_open:
-        asyncio.run(_open(target, log_file, least, since, as_json))
+        asyncio.run(_print_firing(target, log_file, least, since, as_json))
         return
     follow = not no_follow and log_file is None
-    asyncio.run(_print(target, log_file, least, since, count, follow, as_json))
+    asyncio.run(_print_alerts(target, log_file, least, since, count, follow, as_json))
 
 
-async def _open(target: Target, log_file: Path | None, least: "Loudness", since: int | None, as_json: bool) -> None:
+async def _print_firing(
+    target: Target, log_file: Path | None, least: "Loudness", since: int | None, as_json: bool
+) -> None:
     from deploy.cli.failures import CheckFailed
-    from deploy.cli.rendering.alerts import is_loud, still_firing
+    from deploy.cli.rendering.alerts import is_severe_enough, still_firing
     from events.replay.presence_checks import check_holds_since
 
     async with open_source(target, log_file) as source:
         await check_holds_since(source, max(since or 1, 1))
         found = [each async for each in _recorded(source, since, (await source.info()).last_seq)]
-    firing = [each for each in still_firing(found) if is_loud(each, least)]
+    firing = [each for each in still_firing(found) if is_severe_enough(each, least)]
     if not firing:
-        _say_none(source, "is firing", least, since)
+        _say_there_is_none(source, "is firing", least, since)
     for each in firing:
-        _say(each, as_json)
+        _print_alert(each, as_json)
     if firing:
         raise CheckFailed(f"{len(firing)} alert{'s are' if len(firing) > 1 else ' is'} firing")
 
 
-async def _print(
+async def _print_alerts(
     target: Target,
     log_file: Path | None,
     least: "Loudness",
@@ -139,7 +150,7 @@ async def _print(
         found = _followed(target, least, since, count) if follow else _latest(target, log_file, least, since, count)
         async with aclosing(found) as alerts:
             async for each in alerts:
-                _say(each, as_json)
+                _print_alert(each, as_json)
                 left = left - 1 if left is not None else None
                 if left == 0:
                     return
@@ -147,7 +158,7 @@ async def _print(
         return
 
 
-def _say(alert: "AlertShown", as_json: bool) -> None:
+def _print_alert(alert: "AlertShown", as_json: bool) -> None:
     import msgspec
 
     from deploy.cli.rendering.alerts import line_of
@@ -160,11 +171,11 @@ def _say(alert: "AlertShown", as_json: bool) -> None:
 
 
 async def _recorded(source: "Source", since: int | None, upto: int) -> AsyncIterator["AlertShown"]:
-    """Yield the alerts that are on record since a sequence, or since so many seconds ago, up to a sequence."""
+    """Yield the recorded alerts from ``since`` (see :class:`Since`) up to a sequence."""
     from deploy.cli.rendering.alerts import alert_of
 
-    after, from_ns = _begin(since)
-    async for batch in source.history(_FILTERS, after, upto):
+    after, from_ns = _start_of(since)
+    async for batch in source.history(_ALERT_FILTERS, after, upto):
         for stored in batch:
             alert = alert_of(stored) if stored.time_ns >= from_ns else None
             if alert is not None:
@@ -175,24 +186,28 @@ async def _latest(
     target: Target, log_file: Path | None, least: "Loudness", since: int | None, count: int | None
 ) -> AsyncGenerator["AlertShown"]:
     from deploy.cli.output import latest
-    from deploy.cli.rendering.alerts import is_loud
+    from deploy.cli.rendering.alerts import is_severe_enough
     from events.replay.presence_checks import check_holds_since
 
     async with open_source(target, log_file) as source:
         await check_holds_since(source, max(since or 1, 1))
         recorded = _recorded(source, since, (await source.info()).last_seq)
-        found = [each async for each in recorded if is_loud(each, least)]
+        found = [each async for each in recorded if is_severe_enough(each, least)]
     if not found:
-        _say_none(source, "is on record", least, since)
-    for each in found if since is not None else latest(found, count or _LATEST):
+        _say_there_is_none(source, "is on record", least, since)
+    for each in found if since is not None else latest(found, count or _DEFAULT_COUNT):
         yield each
 
 
-def _say_none(source: "Source", what: str, least: "Loudness", since: int | None) -> None:
+def _say_there_is_none(source: "Source", what: str, least: "Loudness", since: int | None) -> None:
     """Say on stderr that there is none: without any output it would be unclear whether the command has looked."""
-    loud = "" if least == "info" else f" of severity {least}" + ("" if least == "critical" else " or above")
-    when = "" if since is None else f" from sequence {since:,} on" if since > 0 else f" in the last {-since:,} s"
-    say(f"no alert{loud} {what} in the {source.name}{when}")
+    from deploy.cli.rendering.layout.counted_nouns import duration_text
+
+    severity = "" if least == "info" else f" of severity {least}" + ("" if least == "critical" else " or above")
+    when = ""
+    if since is not None:
+        when = f" from sequence {since:,} on" if since > 0 else f" in the last {duration_text(-since)}"
+    say_note(f"no alert{severity} {what} in the {source.name}{when}")
 
 
 async def _followed(
@@ -203,36 +218,36 @@ async def _followed(
     If the set is stopped, only its ledger can be read, and no new alerts come: then ``count`` means the latest ones.
     """
     from deploy.cli.output import latest
-    from deploy.cli.rendering.alerts import alert_of, is_loud
+    from deploy.cli.rendering.alerts import alert_of, is_severe_enough
     from events.replay.presence_checks import check_holds_since
     from events.replay.sources import LedgerSource
 
-    after, _ = _begin(since)
+    after, _ = _start_of(since)
     async with AsyncExitStack() as open_things:
         live = await open_things.enter_async_context(stream_or_ledger(target))
         source = live if isinstance(live, LedgerSource) else stream_source(open_things, live)
         last = (await source.info()).last_seq
         if isinstance(live, LedgerSource) or (since or 0) > last + 1:
             await check_holds_since(source, max(since or 1, 1))
-        past = [each async for each in _recorded(source, since, last) if is_loud(each, least)]
+        past = [each async for each in _recorded(source, since, last) if is_severe_enough(each, least)]
         is_over = isinstance(live, LedgerSource)
         if is_over and not past:
-            _say_none(source, "is on record", least, since)
-        for each in past if since is not None else latest(past, (count if is_over else None) or _LATEST):
+            _say_there_is_none(source, "is on record", least, since)
+        for each in past if since is not None else latest(past, (count if is_over else None) or _DEFAULT_COUNT):
             yield each
         if isinstance(live, LedgerSource):
             return
-        reading = await live.tail(_FILTERS, max(after, last))
+        reading = await live.tail(_ALERT_FILTERS, max(after, last))
         try:
             while True:
                 for stored in await reading.next():
-                    if (alert := alert_of(stored)) is not None and is_loud(alert, least):
+                    if (alert := alert_of(stored)) is not None and is_severe_enough(alert, least):
                         yield alert
         finally:
             await reading.close()
 
 
-def _begin(since: int | None) -> tuple[int, int]:
+def _start_of(since: int | None) -> tuple[int, int]:
     """Return the sequence and the time (Unix nanoseconds) from which on alerts are wanted; None means all."""
     from time import time_ns
 

@@ -8,13 +8,21 @@ import click
 
 from deploy.cli import wrapped_lines
 from deploy.cli.command_types import command
-from deploy.cli.options import Target, examples, json_option, speaker_options, target_options, text_of, timeout_option
+from deploy.cli.options import (
+    Target,
+    agent_and_user_options,
+    examples,
+    json_option,
+    target_options,
+    text_of,
+    timeout_option,
+)
 
 if TYPE_CHECKING:
     from deploy.cli.asking.streamed_answer import StreamedAnswer
 
 ANSWER_S = 65.0
-"""Seconds to wait for an end: a little longer than the deadline by which every exchange is ended."""
+"""Seconds to wait for an end: a little longer than an exchange's usual deadline, by which it is ended."""
 
 
 @command(
@@ -27,7 +35,7 @@ ANSWER_S = 65.0
 )
 @click.argument("text")
 @target_options
-@speaker_options("that the input is for")
+@agent_and_user_options("that the input is for")
 @click.option("--session", default="", help="Session that it belongs to.  [default: a new one]")
 @click.option("--check", is_flag=True, help="Have the guards judge it only: nobody answers, nothing is remembered.")
 @timeout_option(ANSWER_S)
@@ -54,21 +62,27 @@ def ask(
     from deploy.cli.connect import run_within
     from deploy.cli.failures import WrongUse
 
-    words = text_of("-").removesuffix("\n").removesuffix("\r") if text == "-" else text
-    if check and not words.strip():
+    question = text_of("-").removesuffix("\n").removesuffix("\r") if text == "-" else text
+    if check and not question.strip():
         raise WrongUse("TEXT is empty: there is nothing to check")
-    talk = session or new_session("ask")
-    speaker = None if check else speaker_for(as_json)
-    whose = agent_of(target, agent, user, talk)
-    found = run_within(
+    session_name = session or new_session("ask")
+    streamed = None if check else streamed_answer_for(as_json)
+    agent_name = agent_of(target, agent, user, session_name)
+    answered = run_within(
         target,
         timeout,
         lambda within: run_exchange(
-            target, words, within, agent=whose, session=talk, speaker=speaker, purpose="check" if check else "answer"
+            target,
+            question,
+            within,
+            agent=agent_name,
+            session=session_name,
+            streamed=streamed,
+            purpose="check" if check else "answer",
         ),
     )
-    show(found, as_json=as_json, speaker=speaker)
-    check_it_ended_well(found)
+    show(answered, as_json=as_json, streamed=streamed)
+    check_it_ended_well(answered)
 
 
 def agent_of(target: Target, agent: str | None, user: str, session: str) -> str:
@@ -86,8 +100,8 @@ def agent_of(target: Target, agent: str | None, user: str, session: str) -> str:
     return agent_for(agent or "", per=per, user=user or current_user_name(), session=session)
 
 
-def speaker_for(as_json: bool) -> "StreamedAnswer | None":
-    """Return what shows a model's words as they come; None without a terminal, since then nobody watches."""
+def streamed_answer_for(as_json: bool) -> "StreamedAnswer | None":
+    """Return what shows a model's answer as it is streamed; None without a terminal."""
     if as_json or not sys.stdout.isatty():
         return None
     from deploy.cli.asking.streamed_answer import StreamedAnswer

@@ -5,14 +5,14 @@ from functools import partial
 
 import click
 
-from deploy.cli.asking.ask import ANSWER_S, agent_of, new_session, speaker_for
+from deploy.cli.asking.ask import ANSWER_S, agent_of, new_session, streamed_answer_for
 from deploy.cli.command_types import command
-from deploy.cli.options import Target, examples, json_option, speaker_options, target_options, timeout_option
+from deploy.cli.options import Target, agent_and_user_options, examples, json_option, target_options, timeout_option
 
 
 @command(epilog=examples("neuraxis chat", "neuraxis chat --session travel", "neuraxis chat --json < questions.txt"))
 @target_options
-@speaker_options("that the inputs are for")
+@agent_and_user_options("that the inputs are for")
 @click.option("--session", default="", help="Session to talk in.  [default: a new one]")
 @timeout_option(ANSWER_S, "How long an exchange may take, connecting included.")
 @json_option
@@ -27,31 +27,31 @@ def chat(target: Target, agent: str | None, user: str, session: str, timeout: fl
     from deploy.cli.connect import access_to, run_until
     from deploy.operating.deadline import Deadline
 
-    # Each line is sent in an event loop and connection of its own. Otherwise, while a person types, the connection's
-    # heartbeats would not be answered. It also lets Ctrl-C and line editing work as in any shell.
-    talk = session or new_session("chat")
-    whose = agent_of(target, agent, user, talk)
-    check_name("agent", whose)
-    check_name("session", talk)
+    # Each line is sent in an event loop and connection of its own: while a person types, no event loop would answer the
+    # broker's pings. It also lets Ctrl-C and line editing work as in any shell.
+    session_name = session or new_session("chat")
+    agent_name = agent_of(target, agent, user, session_name)
+    check_name("agent", agent_name)
+    check_name("session", session_name)
     access_to(target)  # fail now if no set runs, before the person types anything
     at_terminal = sys.stdin.isatty()
     if at_terminal:
         import readline  # noqa: F401 (line editing and history for input())
 
-        click.echo(f"session {talk}; Ctrl-D ends", err=True)
+        click.echo(f"session {session_name}; Ctrl-D ends", err=True)
     while (line := _next_line(at_terminal)) is not None:
         if isinstance(line, UnicodeDecodeError):
             click.echo(f"not sent: byte {line.start + 1} of the line is not UTF-8: convert the text", err=True)
             continue
         try:
-            speaker = speaker_for(as_json)
+            streamed = streamed_answer_for(as_json)
             # The time counts from now on, without the time that the person took to type.
-            talking = partial(run_exchange, target, line, agent=whose, session=talk, speaker=speaker)
-            found = run_until(Deadline(timeout), talking)
+            exchange = partial(run_exchange, target, line, agent=agent_name, session=session_name, streamed=streamed)
+            found = run_until(Deadline(timeout), exchange)
         except InvalidInput as wrong:
             click.echo(f"not sent: {wrong}", err=True)
             continue
-        show(found, as_json=as_json, speaker=speaker, answer_first=True)
+        show(found, as_json=as_json, streamed=streamed, answer_first=True)
 
 
 def _next_line(at_terminal: bool) -> str | UnicodeDecodeError | None:

@@ -2,12 +2,14 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from deploy.cli import wrapped_lines
+from deploy.cli.asking.ask import ANSWER_S
 from deploy.cli.command_types import Commands
 from deploy.cli.options import Target, examples, json_option, target_options, timeout_option, whole_number
 from deploy.cli.rendering.layout.counted_nouns import counted
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
     from deploy.cli.rendering.decision import Exchange
     from deploy.operating.failed_decisions import FailedDecision
 
-_ANSWER_S = 65.0
 _COLUMNS = ("seq", "time", "actor", "reason", "error", "failed_topic", "exchange", "ended", "rerun")
 
 
@@ -59,7 +60,7 @@ def list_(target: Target, log_file: Path | None, actor: str, as_json: bool) -> N
 @click.argument("sequences", type=whole_number(1), nargs=-1, metavar="[SEQ]...")
 @target_options
 @click.option("--yes", "do", is_flag=True, help="Send them; without, only show what would be sent.")
-@timeout_option(_ANSWER_S, "How long each may take.")
+@timeout_option(ANSWER_S, "How long each may take, and connecting before the first.")
 @json_option
 def redrive(target: Target, sequences: tuple[int, ...], do: bool, timeout: float, as_json: bool) -> None:
     """Send the inputs of exchanges that FAILED again, once what failed them is mended; each in its session.
@@ -73,12 +74,11 @@ def redrive(target: Target, sequences: tuple[int, ...], do: bool, timeout: float
     from deploy.cli.failures import CheckFailed
     from deploy.operating.failed_decisions import exchanges_to_redrive, named_failures
 
-    found = named_failures(asyncio.run(_failures(target, None)), sequences)
-    exchanges = exchanges_to_redrive(found)
     if not do:
-        _show_plan(found, exchanges, as_json)
+        found = named_failures(asyncio.run(_failures(target, None)), sequences)
+        _show_plan(found, exchanges_to_redrive(found), as_json)
         return
-    again = [_send(target, exchange, timeout, as_json) for exchange in exchanges]
+    again = asyncio.run(_redrive(target, sequences, timeout, as_json))
     failed_again = sum(each.action == "FAILED" for each in again)
     if not as_json:
         wrapped_lines.say(f"{counted(len(again), 'input')} sent again, {failed_again:,} failed again", err=True)
@@ -105,19 +105,30 @@ def _show_plan(found: "Sequence[FailedDecision]", exchanges: Sequence[str], as_j
         wrapped_lines.say(f"{counted(len(exchanges), 'input')} would be sent again{then}", err=True)
 
 
-def _send(target: Target, exchange: str, timeout: float, as_json: bool) -> "Exchange":
+async def _redrive(target: Target, sequences: Sequence[int], timeout: float, as_json: bool) -> "list[Exchange]":
+    """Send the inputs again, one after another, and show how each ends; return their new exchanges.
+
+    Raises:
+        Unavailable, NotRunning: the broker cannot be reached within ``timeout`` seconds.
+    """
     from deploy.cli.asking.run_exchange import run_exchange, show
-    from deploy.cli.connect import run_until
     from deploy.operating.deadline import Deadline
-    from deploy.operating.failed_decisions import redriven_exchange
+    from deploy.operating.failed_decisions import (
+        exchanges_to_redrive,
+        failed_decisions,
+        named_failures,
+        redriven_exchange,
+    )
     from deploy.operating.recorded_inputs import recorded_input, rerun_options
 
-    async def run(within: Deadline) -> "Exchange":
-        async with open_indexed_source(target, None) as source:
+    again = []
+    async with AsyncExitStack() as open_things:
+        async with Deadline(timeout, target.begun).enforced() as opening:
+            source = await open_things.enter_async_context(open_indexed_source(target, None, opening))
+        for exchange in exchanges_to_redrive(named_failures(await failed_decisions(source), sequences)):
             recorded = await recorded_input(source, exchange)
-        given = rerun_options(recorded, recorded.session, redriven_exchange(exchange))
-        return await run_exchange(target, recorded.received.text, within, **given)
-
-    again = run_until(Deadline(timeout), run)
-    show(again, as_json=as_json)
+            options = rerun_options(recorded, recorded.session, redriven_exchange(exchange))
+            async with Deadline(timeout).enforced() as within:
+                again.append(await run_exchange(target, recorded.received.text, within, **options))
+            show(again[-1], as_json=as_json)
     return again

@@ -13,18 +13,17 @@ import click
 from deploy.cli import wrapped_lines
 from deploy.cli.asking.ask import ANSWER_S
 from deploy.cli.command_types import command
-from deploy.cli.options import Number, Target, examples, speaker_options, target_options, timeout_option
+from deploy.cli.options import Number, Target, agent_and_user_options, examples, target_options, timeout_option
 from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.cli.wrapped_lines import say
 
 if TYPE_CHECKING:
     from deploy.feeding import Failure, LineFormat, Outcome, Summary, Tally
 
-_LOOK_S = 0.5
+_REASON_TIMEOUT_S = 0.5
 """Seconds in which to find out, after the feed, why the broker confirmed nothing."""
 
-
-_SHARED = (
+_SHARED_AGENT_WARNING = (
     "neuraxis: several sessions went to the agent default, which remembers across all of them: where they are of people"
     ' who must not learn of each other, start the set with gateway.agent_per = "user" or "session", or name agents'
 )
@@ -41,7 +40,7 @@ _SHARED = (
 @click.argument("file", metavar="FILE")
 @target_options
 @click.option("--format", "form", type=click.Choice(["auto", "jsonl", "text"]), default="auto", show_default=True)
-@speaker_options("of lines that name none")
+@agent_and_user_options("of lines that name none")
 @click.option("--session", default="", help="Session of lines that name none.  [default: a new one; checks: one each]")
 @click.option("--session-per-line", is_flag=True, help="Give each line that names no session one of its own.")
 @click.option("--rate", type=Number(0), default=0.0, metavar="N", help="Inputs a second at most; 0: no limit.")
@@ -49,7 +48,7 @@ _SHARED = (
 @click.option("--check", is_flag=True, help="Have the guards judge them only: nobody answers, nothing is remembered.")
 @timeout_option(ANSWER_S, "How long each exchange may take, and connecting before the first.")
 @click.option(
-    "--ignore", "unread", multiple=True, metavar="FIELD", help="Pass over a field that is no input's, such as a label."
+    "--ignore", "ignored", multiple=True, metavar="FIELD", help="Pass over a field that is no input's, such as a label."
 )
 def feed(
     target: Target,
@@ -63,7 +62,7 @@ def feed(
     concurrency: int,
     check: bool,
     timeout: float,
-    unread: tuple[str, ...],
+    ignored: tuple[str, ...],
 ) -> None:
     """Send the inputs or conversations of FILE (`-`: stdin) through the pipeline; a JSON line an exchange.
 
@@ -82,7 +81,7 @@ def feed(
         check_name("agent", agent)
     if session:
         check_name("session", session)
-    for field in unread:
+    for field in ignored:
         if field in FIELDS:
             raise WrongUse(f"--ignore {field}: that is part of the input; take it out of FILE to leave it unread")
 
@@ -97,9 +96,9 @@ def feed(
         "concurrency": concurrency,
         "purpose": "check" if check else "answer",
         "answer_s": timeout,
-        "unread": unread,
+        "ignored_fields": ignored,
     }
-    stream = _open(file)
+    stream = _open_file(file)
     summary, interrupted = asyncio.run(_feed(target, stream, file, LineFormat(form), options))
     if not interrupted:
         stream.close()  # not after an interrupt: its reader thread may wait for a pipe, and close would wait for that
@@ -131,7 +130,7 @@ def summary_text(summary: "Summary") -> str:
     return "\n".join([ended, *([speed] if summary.ended else []), *counts])
 
 
-def _open(file: str) -> BinaryIO:
+def _open_file(file: str) -> BinaryIO:
     from deploy.cli.failures import WrongUse
 
     # A file object of our own: the interpreter's stdin could not be closed while a thread reads it.
@@ -172,10 +171,10 @@ async def _feed(
         seconds = time.perf_counter() - begun
         if not feeding.cancelled():
             feeding.result()
-        if tally.in_doubt and (reason := await storage_fault(log.connection, log.stream, _LOOK_S)):
+        if tally.in_doubt and (reason := await storage_fault(log.connection, log.stream, _REASON_TIMEOUT_S)):
             wrapped_lines.say(f"neuraxis: {reason}", err=True)
     if feeder.shares_memory:
-        wrapped_lines.say(_SHARED, err=True)
+        wrapped_lines.say(_SHARED_AGENT_WARNING, err=True)
     if feeder.user_without_agent:
         wrapped_lines.say(f"neuraxis: {feeder.user_without_agent}", err=True)
     return tally.summary(seconds), interrupted.is_set()

@@ -4,12 +4,10 @@ from pathlib import Path
 
 import click
 
+from deploy.cli.asking.ask import ANSWER_S
 from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, json_option, target_options, timeout_option
 from deploy.cli.replaying.source import log_option
-
-ANSWER_S = 65.0
-"""Seconds to wait for an end: a little longer than the deadline by which an exchange is ended, if it has the usual."""
 
 
 @command(
@@ -36,7 +34,7 @@ def rerun(target: Target, exchange: str, log_file: Path | None, session: str, ti
 
     Exit status 0 for every decision, a refusal included; 1 when the exchange FAILED.
     """
-    from deploy.cli.asking.ask import new_session, speaker_for
+    from deploy.cli.asking.ask import new_session, streamed_answer_for
     from deploy.cli.asking.run_exchange import check_it_ended_well, run_exchange, show
     from deploy.cli.connect import run_within
     from deploy.cli.rendering.decision import Exchange
@@ -45,14 +43,14 @@ def rerun(target: Target, exchange: str, log_file: Path | None, session: str, ti
     from deploy.operating.deadline import Deadline
     from deploy.operating.recorded_inputs import recorded_input, rerun_options
 
-    speaker = speaker_for(as_json)
+    streamed = streamed_answer_for(as_json)
 
     async def run(within: Deadline) -> Exchange:
-        async with open_indexed_source(target, log_file) as source:
+        async with open_indexed_source(target, log_file, within) as source:
             recorded = await recorded_input(source, await resolve(source, exchange))
-        given = rerun_options(recorded, session or new_session("rerun"))
-        return await run_exchange(target, recorded.received.text, within, speaker=speaker, **given)
+        options = rerun_options(recorded, session or new_session("rerun"))
+        return await run_exchange(target, recorded.received.text, within, streamed=streamed, **options)
 
     found = run_within(target, timeout, run)
-    show(found, as_json=as_json, speaker=speaker)
+    show(found, as_json=as_json, streamed=streamed)
     check_it_ended_well(found)

@@ -28,8 +28,8 @@ from events.jetstream import JetStreamLog
 from schemas.event import Event, topic_of
 from schemas.subjects import stored_subject
 
-_IN_THE_END = "(in the end)"
-_LATER = "`neuraxis doctor` tells, and `neuraxis why {}` when it has one"
+_FINAL_ANSWER_MARK = "(in the end)"
+_WHERE_TO_LOOK = "`neuraxis doctor` tells, and `neuraxis why {}` when it has one"
 
 
 async def run_exchange(
@@ -37,10 +37,10 @@ async def run_exchange(
     text: str,
     deadline: Deadline,
     *,
-    speaker: StreamedAnswer | None = None,
+    streamed: StreamedAnswer | None = None,
     **given: Unpack[InputOptions],
 ) -> Exchange:
-    """Send one input and wait for its end in the time that is left; ``speaker`` shows a model's words as they come.
+    """Send one input and wait for its end in the time that is left; ``streamed`` shows a model's answer as it comes.
 
     Raises:
         InvalidInput: the text cannot be an input.
@@ -51,17 +51,19 @@ async def run_exchange(
     async with AsyncExitStack() as stack:
         log = await stack.enter_async_context(open_log(target, deadline=deadline))
         client = await stack.enter_async_context(client_on(log, target.config().gateway.limits))
-        inbox = await stack.enter_async_context(client.hearing(speaker.take)) if speaker is not None else ""
+        inbox = await stack.enter_async_context(client.hearing(streamed.take)) if streamed is not None else ""
         addressed = client.input(text, inbox=inbox, **given)
         exchange = addressed.exchange
         deadline.note_sending(f"exchange {exchange}", f"`neuraxis why {exchange}` tells, once the broker answers")
         begun = time.perf_counter()
         started = await client.submit(addressed, deadline.inner_s)
-        deadline.note_stored(started, f"it has no end: are the workers running? {_LATER.format(exchange)}")
-        answered = await client.await_end(exchange, deadline.left + 1)  # the command's deadline is first: it tells more
+        deadline.note_stored(started, f"it has no end: are the workers running? {_WHERE_TO_LOOK.format(exchange)}")
+        answered = await client.await_end(
+            exchange, deadline.left + 1
+        )  # 1 s more: the command's own deadline passes first, whose error tells more
         latency_ms = round((time.perf_counter() - begun) * 1000, 3)
         events: Sequence[Event] = ()
-        # The answer is here. The further events are only shown beside it, so an error in reading them is ignored.
+        # The other events are only shown beside the answer, so an error in reading them is ignored.
         with suppress(TimeoutError, LogError):
             async with asyncio.timeout(deadline.left):
                 events = await _shown_events(log, given["agent"], given["session"], exchange, started, answered.seq)
@@ -84,32 +86,32 @@ async def _shown_events(
     ]
 
 
-def show(found: Exchange, *, as_json: bool, speaker: StreamedAnswer | None = None, answer_first: bool = False) -> None:
+def show(found: Exchange, *, as_json: bool, streamed: StreamedAnswer | None = None, answer_first: bool = False) -> None:
     """Print an exchange: a plain sentence on it, the answer, and below it the decision.
 
-    If ``speaker`` has already shown a part of the answer on the terminal, the sentence comes below it, as with
+    If ``streamed`` has already shown a part of the answer on the terminal, the sentence comes below it, as with
     ``answer_first``. On a terminal the answer is wrapped between words; elsewhere it is printed as it is.
     """
     if as_json:
         click.echo(msgspec.json.encode(found).decode())
         return
     answer = printable(found.response, keep="\n\t")
-    spoken = speaker.spoken if speaker is not None else ""
+    spoken = streamed.spoken if streamed is not None else ""
     below = answer_first or bool(spoken)
     if not below:
         print_hanging(console(), sentence_of(found), 2)
     if found.action == "PASSED":
         pass  # a check has no answer
-    elif speaker is None or not spoken:
+    elif streamed is None or not spoken:
         click.echo(_fitted(answer) or click.style("(no words)", dim=True))
     elif answer.startswith(spoken) or answer == spoken.rstrip():
-        speaker.end(answer.removeprefix(spoken) if answer.startswith(spoken) else "")
+        streamed.end(answer.removeprefix(spoken) if answer.startswith(spoken) else "")
         click.echo()
     else:
-        speaker.end()
+        streamed.end()
         click.echo()
-        fitted = _fitted(f"{_IN_THE_END} {answer}")
-        click.echo(f"{click.style(_IN_THE_END, dim=True)}{fitted.removeprefix(_IN_THE_END)}")
+        fitted = _fitted(f"{_FINAL_ANSWER_MARK} {answer}")
+        click.echo(f"{click.style(_FINAL_ANSWER_MARK, dim=True)}{fitted.removeprefix(_FINAL_ANSWER_MARK)}")
     for line in [sentence_of(found), *lines_of(found)] if below else lines_of(found):
         print_hanging(console(), line, 2)
 

@@ -13,7 +13,7 @@ class StreamedAnswer:
     If the model has to be asked again, the answer begins anew; the text so far stays on the terminal, above it.
 
     Attributes:
-        spoken: The beginning of the answer, as it is on the terminal.
+        spoken: The part of the answer that is on the terminal.
 
     Args:
         write: Prints a text, without an end of line.
@@ -24,24 +24,24 @@ class StreamedAnswer:
         self.spoken = ""
         self._write = write
         self._width = width
-        self._wrapping = WordWrapper(width)
-        self._asked: tuple[str, int] | None = None
+        self._wrapper = WordWrapper(width)
+        self._call: tuple[str, int] | None = None
         self._next = 0
 
     def take(self, piece: AnswerPiece) -> None:
-        """Take a piece, as it comes."""
-        asked = (piece.request, piece.attempt)
-        if asked != self._asked:
+        """Print the next piece of the answer, except for a word that may go on in the next piece."""
+        call = (piece.request, piece.attempt)
+        if call != self._call:
             if self.spoken:
-                self._write(f"{self._wrapping.rest()} [...]\n")
-            self._asked, self._next, self.spoken = asked, 0, ""
-            self._wrapping = WordWrapper(self._width)
+                self._write(f"{self._wrapper.rest()} [...]\n")
+            self._call, self._next, self.spoken = call, 0, ""
+            self._wrapper = WordWrapper(self._width)
         if piece.index != self._next:
             return  # a piece was lost (pieces are never stored) or came twice: the whole answer is shown at the end
         text = printable(piece.text, keep="\n\t")
         self._next, self.spoken = self._next + 1, self.spoken + text
-        self._write(self._wrapping.take(text))
+        self._write(self._wrapper.take(text))
 
     def end(self, more: str = "") -> None:
-        """Print the rest of the pieces, and then ``more``: what the answer has behind them."""
-        self._write(self._wrapping.take(more) + self._wrapping.rest())
+        """Print the word that was held back, and ``more``: the end of the answer, of which no piece came."""
+        self._write(self._wrapper.take(more) + self._wrapper.rest())

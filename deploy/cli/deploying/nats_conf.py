@@ -67,7 +67,7 @@ def nats_conf(
     in logins/, are for the processes. Written again, the files keep their secrets.
     """
     from deploy.cli.failures import WrongUse
-    from deploy.cli.options import DATA, Target, content_of
+    from deploy.cli.options import DEFAULT_DATA_FOLDER, Target, content_of
     from deploy.cli.output import emit
     from deploy.deploying.broker_plan import (
         BadPlan,
@@ -82,7 +82,7 @@ def nats_conf(
     from deploy.deploying.permissions_document import permissions_rows, permissions_text
     from deploy.deploying.writing_broker import write_broker
 
-    config = Target(DATA, "", "", "", "", config_file, sets).config()
+    config = Target(DEFAULT_DATA_FOLDER, "", "", "", "", config_file, sets).config()
     stream, alert_consumers = config.log.stream, config.broker.alert_consumers
     try:
         workers = grouped_logins(logins) if logins else one_login_each()

@@ -1,1 +1,1 @@
-"""Commands for the guards and what they judge by, and for those who may use the gateway."""
+"""Commands for the guards and what they judge by, and ``keys``, for the gateway's API keys."""

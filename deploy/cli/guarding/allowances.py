@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from deploy.operating.deadline import Deadline
     from schemas.vocabulary.allowances import AllowanceRecorded
 
-_WAIT_S = 60.0
-_FIND = "`neuraxis allowances list` tells, once the broker answers"
+_TIMEOUT_S = 60.0
+_HOW_TO_CHECK = "`neuraxis allowances list` tells, once the broker answers"
 
 
 @click.group(cls=Commands, epilog=examples("neuraxis allowances list"))
@@ -48,7 +48,7 @@ def allowances() -> None:
 @agent_option("whose allowance it is")
 @by_option
 @why_option()
-@timeout_option(_WAIT_S)
+@timeout_option(_TIMEOUT_S)
 @json_option
 def add(
     target: Target,
@@ -115,7 +115,7 @@ def list_(target: Target, log_file: Path | None, agent: str, as_json: bool) -> N
 @agent_option("whose allowances they are")
 @by_option
 @why_option()
-@timeout_option(_WAIT_S)
+@timeout_option(_TIMEOUT_S)
 @json_option
 def withdraw(
     target: Target, names: tuple[str, ...], agent: str, by: str, why: str, timeout: float, as_json: bool
@@ -144,5 +144,5 @@ async def _add(target: Target, event: "AllowanceRecorded", agent: str, deadline:
 
     async with open_log(target, deadline=deadline) as log:
         orders = await allowance_orders(StreamSource(log), agent, event)
-        deadline.note_sending("the allowance", _FIND)
+        deadline.note_sending("the allowance", _HOW_TO_CHECK)
         return (await give(log, orders, deadline.inner_s)).seq

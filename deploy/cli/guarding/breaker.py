@@ -15,7 +15,7 @@ from deploy.cli.options import (
     agent_option,
     examples,
     json_option,
-    orderer_option,
+    required_by_option,
     target_options,
     timeout_option,
     whole_number,
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from schemas.vocabulary.breaker import BreakerRecoveryStarted, BreakerReset, Standing
     from schemas.vocabulary.operator import BreakerRecoveryOrdered, BreakerResetOrdered
 
-_LATEST = 10
-_WAIT_S = 15.0
+_DEFAULT_COUNT = 10
+_TIMEOUT_S = 15.0
 
 
 class EventShown(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,9 +81,9 @@ def breaker() -> None:
 
 def _order_options(command: Any) -> Any:
     for option in (
-        orderer_option,
+        required_by_option,
         why_option(),
-        timeout_option(_WAIT_S, "How long this may take, until the order is carried out."),
+        timeout_option(_TIMEOUT_S, "How long this may take, until the order is carried out."),
         json_option,
     ):
         command = option(command)
@@ -101,7 +101,9 @@ def _order_options(command: Any) -> Any:
 @target_options
 @log_option
 @agent_option("of the session")
-@click.option("--last", type=whole_number(0), default=_LATEST, show_default=True, help="How many events to show.")
+@click.option(
+    "--last", type=whole_number(0), default=_DEFAULT_COUNT, show_default=True, help="How many events to show."
+)
 @json_option
 def show(target: Target, session: str, log_file: Path | None, agent: str, last: int, as_json: bool) -> None:
     """Print where a session's breaker stands: state, trust, counts, stance, and its latest events.
@@ -116,7 +118,7 @@ def _head(found: Shown) -> Iterator[str]:
     state = f"{click.style(found.state, fg=colour, bold=True)} · trust {found.trust:g} · stance {found.stance}"
     yield f"session {found.session} of agent {found.agent}: {state}"
     kinds = ", ".join(f"{kind} {count}" for kind, count in found.violations.items())
-    # They are not kept for a terminated session.
+    # These counts are not kept for a terminated session.
     refused = f" · refused {found.refusals} of {found.interactions}" if found.state != "TERMINATED" else ""
     yield f"violations {sum(found.violations.values())} ({kinds}){refused}"
     yield f"recovery attempts {found.attempts} · turns of the running one {found.attempt_turns}"
@@ -136,14 +138,14 @@ def _head(found: Shown) -> Iterator[str]:
 def reset(target: Target, session: str, agent: str, by: str, why: str, timeout: float, as_json: bool) -> None:
     """Reset a session's breaker to the state of a new session, whatever it was; the log keeps who did it and why."""
     from deploy.cli.connect import open_log, run_within
-    from deploy.operating.breaker_orders import reset_breaker as ordered
+    from deploy.operating.breaker_orders import reset_breaker
     from schemas.vocabulary.operator import BreakerResetOrdered
 
-    async def is_reset(within: "Deadline") -> "OrderDone":
+    async def work(within: "Deadline") -> "OrderDone":
         async with open_log(target, deadline=within) as log:
-            return await ordered(log, agent, session, BreakerResetOrdered(by=by, why=why), deadline=within)
+            return await reset_breaker(log, agent, session, BreakerResetOrdered(by=by, why=why), deadline=within)
 
-    _tell(run_within(target, timeout, is_reset), "is reset", as_json)
+    _print_done(run_within(target, timeout, work), "is reset", as_json)
 
 
 @breaker.command(
@@ -164,20 +166,20 @@ def recover(target: Target, session: str, agent: str, by: str, why: str, timeout
     from schemas.vocabulary.breaker import BreakerRecoveryStarted
     from schemas.vocabulary.operator import BreakerRecoveryOrdered
 
-    async def recovered(within: "Deadline") -> "OrderDone":
+    async def work(within: "Deadline") -> "OrderDone":
         async with open_log(target, deadline=within) as log:
-            stands = await _standing(StreamSource(log), agent, session, 0)
-        if stands.state != "VIOLATED":
+            current = await _breaker_state(StreamSource(log), agent, session, 0)
+        if current.state != "VIOLATED":
             raise NotCarriedOut(
-                f"session {session!r} is in {stands.state}: a recovery attempt begins from VIOLATED only"
+                f"session {session!r} is in {current.state}: a recovery attempt begins from VIOLATED only"
             )
         order = BreakerRecoveryOrdered(by=by, why=why)
-        return await _ordered(target, agent, session, order, BreakerRecoveryStarted, within, stands.upto)
+        return await _give_recovery_order(target, agent, session, order, BreakerRecoveryStarted, within, current.upto)
 
-    _tell(run_within(target, timeout, recovered), "recovers", as_json)
+    _print_done(run_within(target, timeout, work), "recovers", as_json)
 
 
-def _tell(done: "OrderDone", what: str, as_json: bool) -> None:
+def _print_done(done: "OrderDone", what: str, as_json: bool) -> None:
     if as_json:
         click.echo(msgspec.json.encode(done).decode())
         return
@@ -192,10 +194,10 @@ def _tell(done: "OrderDone", what: str, as_json: bool) -> None:
 
 async def _show(target: Target, log_file: Path | None, agent: str, session: str, last: int) -> Shown:
     async with open_source(target, log_file) as source:
-        return await _standing(source, agent, session, last)
+        return await _breaker_state(source, agent, session, last)
 
 
-async def _standing(source: "Source", agent: str, session: str, last: int) -> Shown:
+async def _breaker_state(source: "Source", agent: str, session: str, last: int) -> Shown:
     from actors.breaker.decider import machine_of
     from actors.breaker.machine import stance_of
     from deploy.cli.output import latest
@@ -222,11 +224,11 @@ async def _standing(source: "Source", agent: str, session: str, last: int) -> Sh
         falsehoods=machine.falsehoods,
         balances=machine.balances,
         upto=upto,
-        events=tuple(_moved(recorded) for recorded in latest(found, last)),
+        events=tuple(_event_row(recorded) for recorded in latest(found, last)),
     )
 
 
-def _moved(recorded: "Recorded") -> EventShown:
+def _event_row(recorded: "Recorded") -> EventShown:
     event = recorded.message.event
     standing: Standing = event.standing  # type: ignore[attr-defined]  # only events with one are looked up
     causes = (getattr(event, name, None) for name in ("reason", "danger", "violation", "layer", "by", "why"))
@@ -242,7 +244,7 @@ def _moved(recorded: "Recorded") -> EventShown:
     )
 
 
-async def _ordered(
+async def _give_recovery_order(
     target: Target,
     agent: str,
     session: str,

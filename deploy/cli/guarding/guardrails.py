@@ -10,7 +10,15 @@ import msgspec
 
 from deploy.cli import state_output, wrapped_lines
 from deploy.cli.command_types import Commands
-from deploy.cli.options import Target, examples, json_option, orderer_option, target_options, timeout_option, why_option
+from deploy.cli.options import (
+    Target,
+    examples,
+    json_option,
+    required_by_option,
+    target_options,
+    timeout_option,
+    why_option,
+)
 from deploy.cli.replaying.source import log_option, open_source
 from schemas.vocabulary.guardrails import LoopTrace
 
@@ -23,7 +31,7 @@ if TYPE_CHECKING:
     from schemas.event import Event
     from schemas.vocabulary.loops import LoopOverridden
 
-_WAIT_S = 15.0
+_TIMEOUT_S = 15.0
 
 agent_option = click.option("--agent", default="default", show_default=True, help="Agent of the loop.")
 
@@ -43,7 +51,7 @@ class LoopShown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OverrideShown(msgspec.Struct, frozen=True, kw_only=True):
-    """An override for the family: by whom, why, which limits it lifts, and until when."""
+    """An override for the loop's family (the loop and its reruns): by whom, why, of which limits, and until when."""
 
     seq: int
     time: str
@@ -112,9 +120,9 @@ def show(target: Target, loop: str, log_file: Path | None, agent: str, as_json: 
 @agent_option
 @click.option("--fatigue", is_flag=True, help="Lift the end by fatigue.")
 @click.option("--max-reruns", is_flag=True, help="Lift the limit of reruns.")
-@orderer_option
+@required_by_option
 @why_option()
-@timeout_option(_WAIT_S, "How long this may take, until the override is in force.")
+@timeout_option(_TIMEOUT_S, "How long this may take, until the override is in force.")
 @json_option
 def override(
     target: Target,
@@ -171,9 +179,9 @@ async def _show(target: Target, log_file: Path | None, agent: str, loop: str) ->
         upto = (await source.info()).last_seq
         subjects = [f"log.{source.partitions.agent_token(agent)}.*.guardrails.>"]
         about = events_of_agent(source, agent, subjects, upto)
-        family = [recorded async for recorded in about if _is_of(recorded, split_loop_id(loop)[0])]
-        judged = [recorded for recorded in family if hasattr(recorded.message.event, "trace")]
-        latest = next((each for each in reversed(judged) if _trace(each.message.event).loop_id == loop), None)
+        family = [recorded async for recorded in about if _is_of_family(recorded, split_loop_id(loop)[0])]
+        judgements = [recorded for recorded in family if hasattr(recorded.message.event, "trace")]
+        latest = next((each for each in reversed(judgements) if _trace(each.message.event).loop_id == loop), None)
         if latest is None:
             raise NothingFound(
                 f"guardrails have judged no loop {loop!r} of agent {agent!r} in the {source.name}: "
@@ -183,19 +191,19 @@ async def _show(target: Target, log_file: Path | None, agent: str, loop: str) ->
     return Shown(
         agent=agent,
         loop_id=loop,
-        decision=_decision(latest),
+        decision=_decision_name(latest),
         new_loop_id=event.new_loop_id if isinstance(event, GuardrailsRerunOrdered) else None,
-        best=judged[-1].message.event.best,  # type: ignore[attr-defined]  # every judgement has one
+        best=judgements[-1].message.event.best,  # type: ignore[attr-defined]  # every judgement has one
         trace=_trace(event),
-        family=tuple(map(_judged, judged)),
-        overrides=_overrides(family),
+        family=tuple(map(_loop_row, judgements)),
+        overrides=_override_rows(family),
     )
 
 
-def _is_of(recorded: "Recorded", family: str) -> bool:
+def _is_of_family(recorded: "Recorded", family: str) -> bool:
     event = recorded.message.event
-    about = getattr(getattr(event, "trace", event), "family", None)
-    return bool(about == family)
+    named = getattr(getattr(event, "trace", event), "family", None)
+    return bool(named == family)
 
 
 def _trace(event: "Event") -> LoopTrace:
@@ -203,17 +211,17 @@ def _trace(event: "Event") -> LoopTrace:
     return trace
 
 
-def _decision(recorded: "Recorded") -> str:
+def _decision_name(recorded: "Recorded") -> str:
     return recorded.envelope.topic.rpartition(".")[2]
 
 
-def _judged(recorded: "Recorded") -> LoopShown:
+def _loop_row(recorded: "Recorded") -> LoopShown:
     trace = _trace(recorded.message.event)
     return LoopShown(
         seq=recorded.stored.seq,
         time=recorded.envelope.time,
         loop_id=trace.loop_id,
-        decision=_decision(recorded),
+        decision=_decision_name(recorded),
         reason=trace.rerun_reason,
         alignment=trace.alignment_score,
         drift=trace.drift_score,
@@ -222,7 +230,7 @@ def _judged(recorded: "Recorded") -> LoopShown:
     )
 
 
-def _overrides(family: "Sequence[Recorded]") -> tuple[OverrideShown, ...]:
+def _override_rows(family: "Sequence[Recorded]") -> tuple[OverrideShown, ...]:
     from schemas.intake.timestamps import rfc3339
     from schemas.vocabulary.guardrails import GuardrailsOverridden
 

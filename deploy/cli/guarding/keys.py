@@ -9,10 +9,14 @@ import click
 
 from deploy.cli import wrapped_lines
 from deploy.cli.command_types import Commands
-from deploy.cli.options import DATA, Target, config_options, examples, json_option
+from deploy.cli.options import DEFAULT_DATA_FOLDER, Target, config_options, examples, json_option
 
-_SCOPES: tuple[Literal["ask", "read", "operate"], ...] = ("ask", "read", "operate")  # importing them takes long
-_MOST_PER_MINUTE = 10**9
+_SCOPES: tuple[Literal["ask", "read", "operate"], ...] = (
+    "ask",
+    "read",
+    "operate",
+)  # repeated here: importing the gateway's takes long
+_MAX_PER_MINUTE = 10**9
 
 
 @click.group(cls=Commands, epilog=examples("neuraxis keys list"))
@@ -34,7 +38,9 @@ def _file_options(command: Callable[..., Any]) -> Callable[..., Any]:
         return command(keys_file(target.config().gateway, target.data), **others)
 
     folder = click.Path(path_type=Path, file_okay=False)
-    data = click.option("--data", type=folder, default=DATA, show_default=True, help="Folder of the set.")
+    data = click.option(
+        "--data", type=folder, default=DEFAULT_DATA_FOLDER, show_default=True, help="Folder of the set."
+    )
     return config_options(data(with_file))
 
 
@@ -57,7 +63,7 @@ def _file_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--agent", default="", metavar="AGENT", help="The one agent that it acts for and reads of.")
 @click.option(
     "--per-minute",
-    type=click.IntRange(1, _MOST_PER_MINUTE),
+    type=click.IntRange(1, _MAX_PER_MINUTE),
     help="Requests a minute, at each gateway.  [default: as many as there are]",
 )
 @click.option("--note", default="", help="Whose it is.")

@@ -1,4 +1,4 @@
-"""The commands ``list`` and ``withdraw``, for all kinds of named items of an agent."""
+"""The commands ``list`` and ``withdraw`` for an agent's named items: its precedents and allowances."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
@@ -9,7 +9,7 @@ from click.core import ParameterSource
 from deploy.cli import wrapped_lines
 from deploy.cli.options import Target
 from deploy.cli.rendering.layout.counted_nouns import counted
-from deploy.cli.replaying.source import open_source, say
+from deploy.cli.replaying.source import open_source, say_note
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,7 +26,7 @@ async def list_in_force(
     target: Target,
     log_file: "Path | None",
     noun: str,
-    listed_in: "Callable[[Source, str], Awaitable[list[L]]]",
+    items_in: "Callable[[Source, str], Awaitable[list[L]]]",
     agent: str,
 ) -> "list[L]":
     """Return an agent's items in force, and say on stderr if there are none. Call it inside a command.
@@ -37,12 +37,12 @@ async def list_in_force(
     from events.replay.presence_checks import check_holds_key
 
     async with open_source(target, log_file) as source:
-        found = await listed_in(source, agent)
+        found = await items_in(source, agent)
         is_named = click.get_current_context().get_parameter_source("agent") is not ParameterSource.DEFAULT
         if not found and is_named:
             await check_holds_key(source, agent)
         if not found:
-            say(f"agent {agent} has no {noun}s in force in the {source.name}")
+            say_note(f"agent {agent} has no {noun}s in force in the {source.name}")
         return found
 
 
@@ -62,7 +62,7 @@ def withdraw(
 
     Args:
         target: The set or broker.
-        noun: What is withdrawn. With an added s, it is the command group that lists such items.
+        noun: The kind of item, such as ``precedent``. With an added s, it names the command group that lists them.
         names: The names; one that is given twice is withdrawn once.
         orders_for: (log, agent, names, by, why) -> the orders that withdraw them.
         agent: Whose they are.

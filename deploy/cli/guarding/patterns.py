@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from actors.reflex.settings import ReflexSettings
     from deploy.operating.deadline import Deadline
 
-_WAIT_S = 30.0
-_FIND = "`neuraxis patterns list` tells, once the broker answers"
+_TIMEOUT_S = 30.0
+_HOW_TO_CHECK = "`neuraxis patterns list` tells, once the broker answers"
 
 
 @click.group(
@@ -52,7 +52,7 @@ def patterns() -> None:
 @target_options
 @click.option("--name", default="", help="Name of the import; one of that name is replaced.  [default: the file's]")
 @by_option
-@timeout_option(_WAIT_S)
+@timeout_option(_TIMEOUT_S)
 @json_option
 def import_(target: Target, file: str, name: str, by: str, timeout: float, as_json: bool) -> None:
     """Add the pattern sets of FILE (`-`: stdin) to what every session is guarded by, from the next input on.
@@ -83,11 +83,11 @@ def import_(target: Target, file: str, name: str, by: str, timeout: float, as_js
         result = {"name": event.name, "sets": len(event.sets), "signatures": signatures, "unchanged": last is None}
         click.echo(msgspec.json.encode({**result, "seq": last}).decode())
         return
-    held = f"{counted(signatures, 'signature')} in {counted(len(event.sets), 'set')}"
+    what = f"{counted(signatures, 'signature')} in {counted(len(event.sets), 'set')}"
     if last is None:
-        wrapped_lines.say(f"{event.name}: unchanged, {held} are in force already")
+        wrapped_lines.say(f"{event.name}: unchanged, {what} are in force already")
         return
-    wrapped_lines.say(f"{event.name}: {held}, in force from the next input on")
+    wrapped_lines.say(f"{event.name}: {what}, in force from the next input on")
 
 
 @patterns.command(
@@ -136,7 +136,7 @@ def test(target: Target, text: str, log_file: Path | None, file: str, shipped: b
     from schemas.vocabulary.gateway import InputReceived
     from schemas.vocabulary.reflex import ReflexBlocked
 
-    if says_nothing(words := text_of("-") if text == "-" else text):
+    if says_nothing(judged_text := text_of("-") if text == "-" else text):
         raise WrongUse("the text is blank, so that there is nothing to judge: give TEXT, or - and a text on stdin")
     settings = _settings(target)
     if file:
@@ -148,7 +148,7 @@ def test(target: Target, text: str, log_file: Path | None, file: str, shipped: b
         raise CheckFailed(
             f"{file or 'the library'} has no signatures, so that nothing was judged: import or write some"
         )
-    verdict = judge(compile_library(library), settings, InputReceived(text=words))
+    verdict = judge(compile_library(library), settings, InputReceived(text=judged_text))
     if as_json:
         click.echo(msgspec.json.encode(verdict).decode())
         return
@@ -169,7 +169,7 @@ def test(target: Target, text: str, log_file: Path | None, file: str, shipped: b
 @target_options
 @by_option
 @why_option()
-@timeout_option(_WAIT_S)
+@timeout_option(_TIMEOUT_S)
 @json_option
 def withdraw(target: Target, name: str, by: str, why: str, timeout: float, as_json: bool) -> None:
     """Take the pattern sets imported under NAME out again, from the next input on."""
@@ -241,7 +241,7 @@ async def _import(target: Target, event: Any, deadline: "Deadline") -> int | Non
             checked_import(imports, event)
         except InvalidLibrary as wrong:
             raise WrongUse(f"{event.name}: {wrong}") from wrong
-        deadline.note_sending(f"the import of {event.name!r}", _FIND)
+        deadline.note_sending(f"the import of {event.name!r}", _HOW_TO_CHECK)
         return (await give(log, [Order(event=event)], deadline.inner_s)).seq
 
 
@@ -259,5 +259,5 @@ async def _withdraw(target: Target, name: str, by: str, why: str, deadline: "Dea
         if name not in names:
             raise NothingFound(f"nothing is imported as {name!r}: there are {', '.join(names) or 'no imports'}")
         order = Order(event=PatternsWithdrawn(name=name, by=by or current_user_name(), why=why))
-        deadline.note_sending(f"the withdrawal of {name!r}", _FIND)
+        deadline.note_sending(f"the withdrawal of {name!r}", _HOW_TO_CHECK)
         return (await give(log, [order], deadline.inner_s)).seq

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from deploy.operating.deadline import Deadline
     from schemas.vocabulary.precedents import PrecedentRecorded
 
-_WAIT_S = 60.0
-_FIND = "`neuraxis precedents list` tells, once the broker answers"
+_TIMEOUT_S = 60.0
+_HOW_TO_CHECK = "`neuraxis precedents list` tells, once the broker answers"
 
 
 @click.group(cls=Commands, epilog=examples("neuraxis precedents list", "neuraxis precedents import incidents.yaml"))
@@ -51,7 +51,7 @@ def precedents() -> None:
 @target_options
 @agent_option("whose precedents they are")
 @by_option
-@timeout_option(_WAIT_S)
+@timeout_option(_TIMEOUT_S)
 @json_option
 def import_(target: Target, file: str, agent: str, by: str, timeout: float, as_json: bool) -> None:
     """Record the precedents of FILE (`-`: stdin): a YAML list, a JSON array, or JSON a line.
@@ -77,9 +77,9 @@ def import_(target: Target, file: str, agent: str, by: str, timeout: float, as_j
         result = {"agent": agent, "recorded": len(new), "unchanged": unchanged, "motifs": motifs, "seq": last}
         click.echo(msgspec.json.encode(result).decode())
         return
-    there = f"; {unchanged} unchanged" if unchanged else ""
+    rest = f"; {unchanged} unchanged" if unchanged else ""
     wrapped_lines.say(
-        f"{counted(len(new), 'precedent')} recorded for agent {agent}, {motifs} of them motifs of danger{there}"
+        f"{counted(len(new), 'precedent')} recorded for agent {agent}, {motifs} of them motifs of danger{rest}"
     )
 
 
@@ -107,7 +107,7 @@ def list_(target: Target, log_file: Path | None, agent: str, as_json: bool) -> N
 @agent_option("whose precedents they are")
 @by_option
 @why_option()
-@timeout_option(_WAIT_S)
+@timeout_option(_TIMEOUT_S)
 @json_option
 def withdraw(
     target: Target, names: tuple[str, ...], agent: str, by: str, why: str, timeout: float, as_json: bool
@@ -140,7 +140,7 @@ def withdraw(
 @click.option("--harm-level", type=Number(0.0, 1.0, min_open=True), default=0.9, show_default=True, help="Of a harm.")
 @by_option
 @why_option()
-@timeout_option(_WAIT_S)
+@timeout_option(_TIMEOUT_S)
 @json_option
 def judge(
     target: Target,
@@ -189,7 +189,7 @@ async def _import(
         if not new:
             return new, None
         deadline.note_sending(
-            f"{counted(len(new), 'precedent')}", f"import them again: none is recorded twice; {_FIND}"
+            f"{counted(len(new), 'precedent')}", f"import them again: none is recorded twice; {_HOW_TO_CHECK}"
         )
         return new, (await give(log, orders, deadline.inner_s)).seq
 
@@ -207,6 +207,6 @@ async def _judge(
         source = StreamSource(log)
         judged = await judged_input(source, await resolve(source, wanted))
         orders = await verdict_orders(source, judged, verdict, harm_level, by or current_user_name(), why)
-        deadline.note_sending("the verdict", _FIND)
+        deadline.note_sending("the verdict", _HOW_TO_CHECK)
         last = (await give(log, orders, deadline.inner_s)).seq
         return {"agent": judged.agent, "precedent": precedent_name(judged.exchange), "verdict": verdict, "seq": last}

@@ -18,11 +18,14 @@ if TYPE_CHECKING:
     from actors.self_review.agent_state import AgentState
     from actors.self_review.settings import SelfReviewSettings
 
-_LATEST = 10
+_DEFAULT_COUNT = 10
 
 
 class SignalShown(msgspec.Struct, frozen=True, kw_only=True):
-    """A signal: its latest value, its highest one, and the range of its values; it fires above ``fires_above``."""
+    """A signal: its latest and its highest value, and the median and median absolute deviation (``mad``) of its values.
+
+    It fires above ``fires_above``.
+    """
 
     signal: str
     latest: float
@@ -33,7 +36,9 @@ class SignalShown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EntityShown(msgspec.Struct, frozen=True, kw_only=True):
-    """An entity that had a seat: its worth (PoG), the tick of its last seat, and its weight in memory."""
+    """An entity that had a seat (a note on its value in a prompt): its worth (PoG), the tick of its last seat, and its
+    weight in memory.
+    """
 
     entity: str
     pog: float
@@ -81,7 +86,11 @@ def review() -> None:
 @target_options
 @log_option
 @click.option(
-    "--last", type=whole_number(0), default=_LATEST, show_default=True, help="How many scores and entities to show."
+    "--last",
+    type=whole_number(0),
+    default=_DEFAULT_COUNT,
+    show_default=True,
+    help="How many scores and entities to show.",
 )
 @json_option
 def show(target: Target, agent: str, log_file: Path | None, last: int, as_json: bool) -> None:
@@ -107,71 +116,71 @@ async def _show(target: Target, log_file: Path | None, agent: str, last: int) ->
     async with open_source(target, log_file) as source:
         upto, partition = (await source.info()).last_seq, source.partitions.agent_token(agent)
         views = await state_output.fold_partition(source, upto, partition, "self_review", "memory")
-        reviewing = views["self_review"].state if "self_review" in views else None
-        if reviewing is None or agent not in reviewing.minds:
+        state = views["self_review"].state if "self_review" in views else None
+        if state is None or agent not in state.minds:
             raise NothingFound(
                 f"agent {agent!r} has had no tick in the {source.name}: check the name; a tick is an exchange of "
                 "that agent which reached deliberation, or a tick.observed of it"
             )
     memory = views["memory"].state if "memory" in views else None
-    return _shown(agent, mind_of(reviewing, agent), memory, reviewing.settings, last)
+    return _shown(agent, mind_of(state, agent), memory, state.settings, last)
 
 
-def _shown(agent: str, mind: "AgentState", memory: Any, settings: "SelfReviewSettings", last: int) -> Shown:
+def _shown(agent: str, reviewed: "AgentState", memory: Any, settings: "SelfReviewSettings", last: int) -> Shown:
     from deploy.cli.output import latest
 
-    scores = tuple(each.parts[-1] for each in mind.past if each.parts)
-    warm = len(mind.past) >= settings.warm_up
+    scores = tuple(each.parts[-1] for each in reviewed.past if each.parts)
+    is_warm = len(reviewed.past) >= settings.warm_up
     return Shown(
         agent=agent,
-        gate="armed" if mind.armed else "open" if warm else "warming_up",
-        ticks=mind.ticks,
-        criticality=mind.criticality,
-        scores_since_review=mind.scores,
+        gate="armed" if reviewed.armed else "open" if is_warm else "warming_up",
+        ticks=reviewed.ticks,
+        criticality=reviewed.criticality,
+        scores_since_review=reviewed.scores,
         last_scores=tuple(latest(scores, last)),
-        signals=tuple(_signals(mind, settings)),
-        entities=tuple(_entities(mind, memory, agent, settings))[:last],
-        opposition=tuple(_opposition(mind, settings)),
+        signals=tuple(_signals(reviewed, settings)),
+        entities=tuple(_entities(reviewed, memory, agent, settings))[:last],
+        opposition=tuple(_opposition(reviewed, settings)),
     )
 
 
-def _signals(mind: "AgentState", settings: "SelfReviewSettings") -> Iterable[SignalShown]:
+def _signals(reviewed: "AgentState", settings: "SelfReviewSettings") -> Iterable[SignalShown]:
     from actors.self_review.agent_state import SIGNALS, record_of
     from actors.self_review.gate import GUARD_FLOOR
     from actors.self_review.rolling_median import deviation, median
 
-    for place, signal in enumerate(SIGNALS):
-        record, spread = record_of(mind, place, settings), deviation(mind.ordered[place])
+    for index, signal in enumerate(SIGNALS):
+        record, spread = record_of(reviewed, index, settings), deviation(reviewed.ordered[index])
         yield SignalShown(
             signal=signal,
-            latest=mind.past[-1].signals[place] if mind.past else 0.0,
+            latest=reviewed.past[-1].signals[index] if reviewed.past else 0.0,
             record=record,
-            median=round(median(mind.ordered[place]), 6),
+            median=round(median(reviewed.ordered[index]), 6),
             mad=round(spread, 6),
             fires_above=round(record + max(spread, GUARD_FLOOR), 6),
         )
 
 
-def _entities(mind: "AgentState", memory: Any, agent: str, settings: "SelfReviewSettings") -> Iterable[EntityShown]:
-    """Yield the entities with their worth now: it fades, as their weight in memory does, since the last seat."""
+def _entities(reviewed: "AgentState", memory: Any, agent: str, settings: "SelfReviewSettings") -> Iterable[EntityShown]:
+    """Yield the entities with their present worth, which fades with the ticks since the last seat, as the weight."""
     from actors.memory.weights import weight_of
     from actors.self_review.agent_state import worth_of
 
     memories = memory.minds.get(agent) if memory is not None else None
-    latest_first = sorted(mind.seats, key=lambda entity: (-mind.seats[entity][-1].tick, entity))
+    latest_first = sorted(reviewed.seats, key=lambda entity: (-reviewed.seats[entity][-1].tick, entity))
     for entity in latest_first:
         weight = weight_of(memories, entity, memory.settings) if memories is not None else None
-        seats = mind.seats[entity]
-        worth = worth_of(seats, mind.ticks, None, settings)
+        seats = reviewed.seats[entity]
+        worth = worth_of(seats, reviewed.ticks, None, settings)
         yield EntityShown(entity=entity, pog=worth, tick=seats[-1].tick, weight=weight)
 
 
-def _opposition(mind: "AgentState", settings: "SelfReviewSettings") -> Iterable[OppositionShown]:
+def _opposition(reviewed: "AgentState", settings: "SelfReviewSettings") -> Iterable[OppositionShown]:
     from actors.self_review.modes import opposition
 
-    names = sorted(mind.decisions)
-    for place, one in enumerate(names):
-        for other in names[place + 1 :]:
-            counts = sum(mind.decisions[one].values()), sum(mind.decisions[other].values())
-            value = opposition(one, other, mind.decisions, settings)
+    names = sorted(reviewed.decisions)
+    for index, one in enumerate(names):
+        for other in names[index + 1 :]:
+            counts = sum(reviewed.decisions[one].values()), sum(reviewed.decisions[other].values())
+            value = opposition(one, other, reviewed.decisions, settings)
             yield OppositionShown(modes=f"{one} / {other}", opposition=value, decisions=counts)

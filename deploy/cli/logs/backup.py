@@ -10,10 +10,10 @@ from deploy.cli import wrapped_lines
 from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.rendering.layout.counted_nouns import counted
-from deploy.cli.replaying.source import say
+from deploy.cli.replaying.source import say_note
 
 _CATCH_UP_S = 2.0
-"""Seconds to wait until a live ledger has reached the end of its stream; it is usually milliseconds behind."""
+"""Seconds to wait until the ledger of a running set has reached the stream's end; it is usually milliseconds behind."""
 
 
 @command(
@@ -52,14 +52,14 @@ def backup(target: Target, to: Path, ledger: Path | None, bundle: bool, keys: bo
         raise WrongUse(f"--keys writes a file beside the copy: name a folder instead of {to}")
     if keys:
         check_is_free(to / KEYS)
-        asyncio.run(_reach(target))  # before anything is copied
+        asyncio.run(_check_reachable(target))  # before anything is copied
     with progress("backing up", None):
-        end = asyncio.run(_end(target)) if ledger is None else None
+        end = asyncio.run(_stream_end(target)) if ledger is None else None
         found = back_up_set(ledger or target.data.ledger, to, bundle=bundle)
-        kept = asyncio.run(_keep_keys(target, Path(found.ledger), to / KEYS)) if keys else None
+        key_count = asyncio.run(_write_keys(target, Path(found.ledger), to / KEYS)) if keys else None
     behind = None if end is None else max(0, end - found.last_seq)
     if as_json:
-        emit([{**msgspec.structs.asdict(found), "behind": behind, "keys": kept}], as_json=True)
+        emit([{**msgspec.structs.asdict(found), "behind": behind, "keys": key_count}], as_json=True)
         return
     wrapped_lines.say(
         f"{found.ledger}: {counted(found.rows, 'row')}, sequence {found.first_seq:,} to {found.last_seq:,},"
@@ -67,22 +67,24 @@ def backup(target: Target, to: Path, ledger: Path | None, bundle: bool, keys: bo
     )
     if found.bundle:
         wrapped_lines.say(f"{found.bundle}: the same events as a bundle")
-    if kept:
-        wrapped_lines.say(f"{to / KEYS}: {counted(kept, 'key')} of sealed sessions; who has both can read their words")
-    elif kept == 0:
+    if key_count:
+        wrapped_lines.say(
+            f"{to / KEYS}: {counted(key_count, 'key')} of sealed sessions; who has both can read their words"
+        )
+    elif key_count == 0:
         wrapped_lines.say("no words in it are sealed by a key that is left, so that no keys were written")
     if behind:
         wrapped_lines.say(f"the stream is {counted(behind, 'event')} ahead of the ledger: not in the copy", err=True)
 
 
-async def _reach(target: Target) -> None:
+async def _check_reachable(target: Target) -> None:
     from deploy.cli.connect import open_log
 
     async with open_log(target):
         pass
 
 
-async def _keep_keys(target: Target, ledger: Path, file: Path) -> int:
+async def _write_keys(target: Target, ledger: Path, file: Path) -> int:
     """Write the keys that open a copy's sealed words; return how many."""
     from deploy.cli.connect import open_log
     from deploy.operating.session_keys import collect_keys, write_keys
@@ -94,11 +96,11 @@ async def _keep_keys(target: Target, ledger: Path, file: Path) -> int:
     return len(found.keys)
 
 
-def _tell_unasked(why: str) -> None:
-    say(f"whether the stream holds more than the ledger is not known: {why}")
+def _say_end_unknown(why: str) -> None:
+    say_note(f"whether the stream holds more than the ledger is not known: {why}")
 
 
-async def _end(target: Target) -> int | None:
+async def _stream_end(target: Target) -> int | None:
     """Return the stream's last sequence, and wait a moment for the ledger to reach it; None: no stream is reachable."""
     from deploy.cli.connect import open_log
     from deploy.processes.running_set import NotRunning
@@ -110,14 +112,14 @@ async def _end(target: Target) -> int | None:
             end = (await live.info()).last_seq
     except NotRunning as why:
         if target.data.run_file.exists():
-            _tell_unasked(str(why))  # the set was killed: its ledger may not have reached the stream's end
+            _say_end_unknown(str(why))  # the set was killed: its ledger may not have reached the stream's end
         return None  # the set is stopped: only its ledger can be read
     except LogError as why:
-        _tell_unasked(str(why))
+        _say_end_unknown(str(why))
         return None
     loop = asyncio.get_running_loop()
-    give_up = loop.time() + _CATCH_UP_S
+    deadline = loop.time() + _CATCH_UP_S
     with closing(LedgerSource(target.data.ledger)) as ledger:
-        while (await ledger.info()).last_seq < end and loop.time() < give_up:  # noqa: ASYNC110 - another process writes it
+        while (await ledger.info()).last_seq < end and loop.time() < deadline:  # noqa: ASYNC110 - another process writes it
             await asyncio.sleep(0.02)
     return end

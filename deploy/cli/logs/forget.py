@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from deploy.operating.deadline import Deadline
     from deploy.operating.forgetting import Forgotten, Survey
 
-_WAIT_S = 70.0
+_TIMEOUT_S = 70.0
 
-COVERS = (
+NOT_REACHED = (
     "What this does not reach: copies that left the set (subscribers, callers, backups and copies of the store or the "
     "ledger made before, language models), and what was made of the words in numbers. docs/forgetting.md has the list."
 )
@@ -44,7 +44,7 @@ COVERS = (
 @by_option
 @why_option("For what reason; recorded, and never forgotten.")
 @click.option("--yes", "do", is_flag=True, help="Do it; without, only show what would go.")
-@timeout_option(_WAIT_S, "How long this may take: for open exchanges to end, for memory's answer, and for the rest.")
+@timeout_option(_TIMEOUT_S, "How long this may take: for open exchanges to end, for memory's answer, and for the rest.")
 @json_option
 def forget(
     target: Target,
@@ -71,15 +71,15 @@ def forget(
     if session == FACTS_SESSION:
         raise WrongUse(f"session {session} holds the orders that forget facts: they would be undone")
     if not do:
-        memories, found = run_within(target, timeout, lambda within: _look(target, agent, session, fact, why, within))
+        memories, found = run_within(target, timeout, lambda within: _survey(target, agent, session, fact, why, within))
         _show_plan(memories, found, agent, fact, as_json)
         if not (memories if found is None else found.events):
-            raise CheckFailed(f"there is nothing to forget: {_unknown(agent, session, fact)}")
+            raise CheckFailed(f"there is nothing to forget: {_nothing_there(agent, session, fact)}")
         return
     done = run_within(target, timeout, lambda within: _forget(target, agent, session, fact, by, why, within))
     _show_done(done, fact, as_json)
     if fact is not None and not done.memories:
-        raise CheckFailed(f"nothing was dropped: {_unknown(agent, session, fact)}")
+        raise CheckFailed(f"nothing was dropped: {_nothing_there(agent, session, fact)}")
     if session is not None and done.readable:
         raise CheckFailed(
             f"memory has forgotten session {session}, but its log is not sealed: the words of "
@@ -87,7 +87,7 @@ def forget(
         )
 
 
-async def _look(
+async def _survey(
     target: Target, agent: str, session: str | None, fact: str | None, why: str, deadline: "Deadline"
 ) -> tuple[int, "Survey | None"]:
     """Return how many memories would be dropped, and what the log holds of the session."""
@@ -140,7 +140,7 @@ def _show_plan(memories: int, found: "Survey | None", agent: str, fact: str | No
         if found.open:
             say(f"{found.open:,} exchanges are open: they must end first")
     say("Nothing was done. --yes does it; there is no way back.")
-    say(COVERS)
+    say(NOT_REACHED)
 
 
 def _show_done(done: "Forgotten", fact: str | None, as_json: bool) -> None:
@@ -162,10 +162,10 @@ def _show_done(done: "Forgotten", fact: str | None, as_json: bool) -> None:
         key = "its key is destroyed" if done.key_destroyed else "it had no key"
         say(f"{key}; the words of {counted(done.unreadable, 'event')} are unreadable")
         _say_reminded(done.reminded)
-    say(COVERS)
+    say(NOT_REACHED)
 
 
-def _unknown(agent: str, session: str | None, fact: str | None) -> str:
+def _nothing_there(agent: str, session: str | None, fact: str | None) -> str:
     if fact is None:
         return f"the log holds nothing of session {session} of agent {agent}"
     return f"memory holds nothing under {fact!r} for agent {agent}; `neuraxis state memory {agent}` shows what it holds"

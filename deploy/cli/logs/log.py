@@ -15,14 +15,13 @@ from deploy.cli.logs.log_tail import tail
 from deploy.cli.logs.log_test import test
 from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.rendering.layout.counted_nouns import counted
-from deploy.cli.replaying.source import keep_open, log_option, stream_or_ledger, stream_source, warn_of_shortfall
+from deploy.cli.replaying.source import close_at_exit, log_option, stream_or_ledger, stream_source, warn_of_shortfall
 
 if TYPE_CHECKING:
     from events.ledger import Comparison
     from events.losses import Loss
 
-_LATEST = 10
-PROVES = (
+PROOF_TEXT = (
     "What this proves: the rows are those that were written, in their order{vouched}. The chain is unkeyed: it finds"
     " accidents and bit rot{tail}, not a clever forger, who could write the file and its hashes anew."
 )
@@ -38,8 +37,8 @@ def log() -> None:
     """
 
 
-for apart in (export, import_, record, tail, test):
-    log.add_command(apart)
+for subcommand in (export, import_, record, tail, test):
+    log.add_command(subcommand)
 
 
 @log.command(epilog=examples("neuraxis log info", "neuraxis log info --log backup/ledger.db --json"))
@@ -94,11 +93,11 @@ def verify(target: Target, log_file: Path | None, as_json: bool) -> None:
             f"chain: {counted(chain.rows, 'row')}, sequence {chain.first_seq:,} to {chain.last_seq:,},"
             f" {counted(chain.anchors, 'anchor')}, head {chain.head}"
         )
-        say(_compared(compared, unreachable))
+        say(_comparison_text(compared, unreachable))
         for loss in chain.losses:
-            say(_lost(loss))
+            say(_loss_text(loss))
         emit(findings, as_json=False)
-        say(_proved(compared) if chain.rows else "This proves nothing: no row was looked at.", indent=0)
+        say(_proof(compared) if chain.rows else "This proves nothing: no row was looked at.", indent=0)
     if count:
         raise CheckFailed(
             f"{file}: {counted(count, 'finding')}, the first at sequence {findings[0].seq}: {findings[0].detail}"
@@ -149,12 +148,12 @@ async def _info(target: Target, log_file: Path | None) -> list[dict[str, Any]]:
             sources.append(found if isinstance(found, LedgerSource) else stream_source(open_things, found))
         if log_file is not None or (file.exists() and not isinstance(sources[0], LedgerSource)):
             ledger = LedgerSource(file)
-            await keep_open(open_things, ledger)
+            await close_at_exit(open_things, ledger)
             sources.append(ledger)
-        return [await _extent(source) for source in sources]
+        return [await _extent_row(source) for source in sources]
 
 
-async def _extent(source: Any) -> dict[str, Any]:
+async def _extent_row(source: Any) -> dict[str, Any]:
     found = await source.info()
     return {
         "source": source.name,
@@ -182,13 +181,13 @@ async def _compare(target: Target, file: Path) -> tuple["Comparison | None", str
         return None, str(why)
 
 
-def _proved(found: "Comparison | None") -> str:
+def _proof(found: "Comparison | None") -> str:
     if found is not None and found.anchors:
-        return PROVES.format(vouched=", and the anchors in the stream vouch for them", tail=", and a cut tail")
-    return PROVES.format(vouched="; no anchor in a stream vouches for them", tail="")
+        return PROOF_TEXT.format(vouched=", and the anchors in the stream vouch for them", tail=", and a cut tail")
+    return PROOF_TEXT.format(vouched="; no anchor in a stream vouches for them", tail="")
 
 
-def _lost(loss: "Loss") -> str:
+def _loss_text(loss: "Loss") -> str:
     event = loss.event
     kept = f"; {event.kept_as} holds them" if event.kept_as else ""
     again = ", and their sequences given to others" if event.given_again else ""
@@ -198,7 +197,7 @@ def _lost(loss: "Loss") -> str:
     )
 
 
-def _compared(found: "Comparison | None", unreachable: str) -> str:
+def _comparison_text(found: "Comparison | None", unreachable: str) -> str:
     if found is None:
         return f"stream: not compared: {unreachable}"
     behind = f", which is {counted(found.behind, 'event')} ahead" if found.behind else ""

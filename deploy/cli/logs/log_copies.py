@@ -1,4 +1,4 @@
-"""``neuraxis log export`` and ``record``: copies of the log to read, replay or keep elsewhere."""
+"""``neuraxis log export`` and ``log record``: copies of the log to read, replay or keep elsewhere."""
 
 import asyncio
 import secrets
@@ -12,14 +12,14 @@ from deploy.cli.command_types import command
 from deploy.cli.file_output import writing_file
 from deploy.cli.options import Target, examples, target_options, whole_number
 from deploy.cli.rendering.layout.counted_nouns import counted
-from deploy.cli.replaying.source import filter_of, log_option, open_indexed_source, open_source, say
+from deploy.cli.replaying.source import filter_of, log_option, open_indexed_source, open_source, say_note
 
 if TYPE_CHECKING:
     from deploy.copying.export import Selection
     from events.bundles import Manifest
     from events.replay.run_replay import Point
 
-DECISIONS = Path("tests/decisions")
+DEFAULT_FOLDER = Path("tests/decisions")
 """The default folder of ``record``."""
 
 
@@ -76,13 +76,13 @@ def export(
             raise WrongUse("a bundle holds every event up to its end, or nobody could replay it: give only --to")
         if output == "-":
             raise WrongUse("a bundle cannot be written to stdout: name a file with -o")
-        _report(output, asyncio.run(_bundle(target, log_file, Path(output), point, key)))
+        _say_written(output, asyncio.run(_export_bundle(target, log_file, Path(output), point, key)))
         return
     selection = Selection(
         filter=filter_of(topic), first=first, upto=point, agent=agent, session=session, exchange=exchange
     )
     with writing_file(output) as file:
-        count = asyncio.run(_lines(target, log_file, selection, file, key))
+        count = asyncio.run(_export_lines(target, log_file, selection, file, key))
     wrapped_lines.say(f"{output}: {counted(count, 'event')}", err=True)
 
 
@@ -99,7 +99,7 @@ def export(
 @click.option("--exchange", "exchanges", multiple=True, metavar="ID", help="This exchange; may be repeated.")
 @click.option("--session", default="", help="The exchanges of this session.")
 @click.option("--last", type=whole_number(1), metavar="N", help="The N exchanges that ended last, of those.")
-@click.option("--folder", type=click.Path(path_type=Path, file_okay=False), default=DECISIONS, show_default=True)
+@click.option("--folder", type=click.Path(path_type=Path, file_okay=False), default=DEFAULT_FOLDER, show_default=True)
 @click.option("--redact", is_flag=True, help="Replace people's words by keyed hashes; those decisions go unverified.")
 def record(
     target: Target,
@@ -131,15 +131,15 @@ def record(
         raise WrongUse(f"the folder {folder} cannot be made: {wrong.strerror}") from wrong
     choice = Choice(exchanges, session, last or 0)
     try:
-        manifest = asyncio.run(_recorded(target, log_file, path, choice, _key(redact, None)))
+        manifest = asyncio.run(_record(target, log_file, path, choice, _key(redact, None)))
     except BaseException:
         remove_if_empty(made)
         raise
-    _report(str(path), manifest)
+    _say_written(str(path), manifest)
 
 
 class Choice(NamedTuple):
-    """What to record; if all fields are empty, everything."""
+    """The exchanges to record: these ids, or those of a session, or the last ones to end. All empty: the whole log."""
 
     exchanges: tuple[str, ...]
     session: str
@@ -165,28 +165,30 @@ def _key(redact: bool, file: Path | None) -> bytes | None:
     return key
 
 
-async def _lines(
+async def _export_lines(
     target: Target, log_file: Path | None, selection: "Selection", file: IO[bytes], key: bytes | None
 ) -> int:
     from deploy.copying.export import export_lines
     from events.replay.presence_checks import check_reaches
 
     async with open_source(target, log_file) as source:
-        say(await check_reaches(source, selection.upto))
+        say_note(await check_reaches(source, selection.upto))
         return await export_lines(source, selection, file.write, key)
 
 
-async def _bundle(target: Target, log_file: Path | None, path: Path, upto: "Point", key: bytes | None) -> "Manifest":
+async def _export_bundle(
+    target: Target, log_file: Path | None, path: Path, upto: "Point", key: bytes | None
+) -> "Manifest":
     from deploy.copying.export import export_bundle
     from events.replay.presence_checks import check_reaches
 
     async with open_source(target, log_file) as source:
-        say(await check_reaches(source, upto))
+        say_note(await check_reaches(source, upto))
         return await export_bundle(source, path, upto, key)
 
 
-async def _recorded(target: Target, log_file: Path | None, path: Path, choice: Choice, key: bytes | None) -> "Manifest":
-    from deploy.copying.export import choose, export_bundle
+async def _record(target: Target, log_file: Path | None, path: Path, choice: Choice, key: bytes | None) -> "Manifest":
+    from deploy.copying.export import choose_exchanges, export_bundle
     from events.replay.presence_checks import span_of
     from events.replay.run_replay import END, Point
 
@@ -195,11 +197,13 @@ async def _recorded(target: Target, log_file: Path | None, path: Path, choice: C
         if not any(choice):
             return await export_bundle(source, path, END, key)
         exchanges, session, last = choice
-        chosen = await choose(source, exchanges=exchanges, session=session, last=last)
+        chosen = await choose_exchanges(source, exchanges=exchanges, session=session, last=last)
         return await export_bundle(source, path, Point(seq=chosen.last_seq), key, chosen.exchanges)
 
 
-def _report(path: str, manifest: "Manifest") -> None:
-    of = f", redacted from {manifest.original_head[:12]}" if manifest.redacted else ""
+def _say_written(path: str, manifest: "Manifest") -> None:
+    redacted_from = f", redacted from {manifest.original_head[:12]}" if manifest.redacted else ""
     chosen = f", for {counted(len(manifest.chosen), 'exchange')}" if manifest.chosen else ""
-    wrapped_lines.say(f"{path}: {counted(manifest.events, 'event')}{chosen}, head {manifest.head[:12]}{of}", err=True)
+    wrapped_lines.say(
+        f"{path}: {counted(manifest.events, 'event')}{chosen}, head {manifest.head[:12]}{redacted_from}", err=True
+    )

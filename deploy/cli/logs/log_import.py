@@ -12,7 +12,7 @@ from deploy.cli.options import Target, examples, target_options
 from deploy.cli.rendering.layout.counted_nouns import counted
 
 if TYPE_CHECKING:
-    from deploy.copying.import_bundle import Imported, Progress
+    from deploy.copying.import_bundle import ImportResult, Progress
     from deploy.operating.session_keys import SessionKeys
 
 
@@ -51,7 +51,7 @@ def import_(target: Target, bundle: Path, ledger: Path | None) -> None:
     report(target, import_copy(target, bundle))
 
 
-def import_copy(target: Target, copy: Path, keys: "SessionKeys | None" = None) -> "Imported":
+def import_copy(target: Target, copy: Path, keys: "SessionKeys | None" = None) -> "ImportResult":
     """Import a bundle or a ledger into the log that the options name, and show how far it has come."""
     from deploy.cli.rendering.layout.terminal import progress
     from deploy.operating.session_keys import NO_KEYS
@@ -59,14 +59,14 @@ def import_copy(target: Target, copy: Path, keys: "SessionKeys | None" = None) -
     with progress("importing", None) as advance:
         done = {"checking": 0, "importing": 0, "reading back": 0}
 
-        def told(what: str, reached: int) -> None:
+        def show(what: str, reached: int) -> None:
             done[what] = reached
             advance(sum(done.values()))
 
-        return asyncio.run(_import(target, copy, told, keys or NO_KEYS))
+        return asyncio.run(_import(target, copy, show, keys or NO_KEYS))
 
 
-async def _import(target: Target, copy: Path, progress: "Progress", keys: "SessionKeys") -> "Imported":
+async def _import(target: Target, copy: Path, progress: "Progress", keys: "SessionKeys") -> "ImportResult":
     from deploy.cli.connect import access_to
     from deploy.copying.import_bundle import into_broker, into_folder
     from deploy.processes.broker_access import effective_choice
@@ -77,7 +77,7 @@ async def _import(target: Target, copy: Path, progress: "Progress", keys: "Sessi
     return await into_folder(target.data, copy, config, progress, keys)
 
 
-def report(target: Target, found: "Imported") -> None:
+def report(target: Target, found: "ImportResult") -> None:
     """Say on stderr what was imported, and what its workers need."""
     settings = target.config().log
     what = f"stream {settings.stream}: {counted(found.events, 'event')}, head {found.head[:12]}"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from events.log import Stored
     from events.replay.sources import Source
 
-_LATEST = 10
+_DEFAULT_COUNT = 10
 
 
 @command(
@@ -31,12 +31,14 @@ _LATEST = 10
 @target_options
 @log_option
 @click.option("--topic", default="", metavar="SUBJECT", help="Only this public subject; * and > are wildcards.")
-@click.option("--since", type=whole_number(1), metavar="SEQ", help=f"From there on.  [default: the last {_LATEST}]")
+@click.option(
+    "--since", type=whole_number(1), metavar="SEQ", help=f"From there on.  [default: the last {_DEFAULT_COUNT}]"
+)
 @click.option(
     "--count", type=whole_number(1), metavar="N", help="End after N events; with nothing to wait for, the last N."
 )
 @click.option("--no-follow", is_flag=True, help="End at the end of the log instead of waiting for more.")
-@click.option("--text", "words", is_flag=True, help="Show people's words, which are hidden otherwise.")
+@click.option("--text", "show_text", is_flag=True, help="Show people's words, which are hidden otherwise.")
 @json_option
 def tail(
     target: Target,
@@ -45,12 +47,12 @@ def tail(
     since: int | None,
     count: int | None,
     no_follow: bool,
-    words: bool,
+    show_text: bool,
     as_json: bool,
 ) -> None:
     """Print events as they are stored, until Ctrl-C; a ledger file is read to its end."""
     follow = not no_follow and log_file is None
-    asyncio.run(_tail(target, log_file, topic, since, count, follow, words, as_json))
+    asyncio.run(_tail(target, log_file, topic, since, count, follow, show_text, as_json))
 
 
 async def _tail(
@@ -60,7 +62,7 @@ async def _tail(
     since: int | None,
     count: int | None,
     follow: bool,
-    words: bool,
+    show_text: bool,
     as_json: bool,
 ) -> None:
     import msgspec
@@ -73,20 +75,20 @@ async def _tail(
     assert task is not None
     # Ctrl-C is the normal end of a tail, not an error.
     asyncio.get_running_loop().add_signal_handler(signal.SIGINT, task.cancel)
-    left = count
+    remaining = count
     try:
         async with aclosing(_messages(target, log_file, topic, since, count, follow)) as messages:
             async for batch in messages:
-                entries = [entry_of(stored, words=words) for stored in batch[:left]]
+                entries = [entry_of(stored, words=show_text) for stored in batch[:remaining]]
                 if as_json:
                     for entry in entries:
                         click.echo(msgspec.json.encode(entry).decode())
                 else:
                     for entry, others in group_unreadable(entries):
                         print_hanging(out, line_of(entry, others), 9)
-                if left is not None:
-                    left -= len(batch)
-                    if left <= 0:
+                if remaining is not None:
+                    remaining -= len(batch)
+                    if remaining <= 0:
                         return
     except asyncio.CancelledError:
         return
@@ -95,7 +97,10 @@ async def _tail(
 async def _messages(
     target: Target, log_file: Path | None, topic: str, since: int | None, count: int | None, follow: bool
 ) -> AsyncGenerator[Sequence["Stored"]]:
-    """Yield the events since a sequence, or the latest ones, then new ones. If none can come, yield ``count``."""
+    """Yield the events since a sequence, or the latest ones, and then new ones.
+
+    If no new event can come, ``count`` is the number of the latest ones.
+    """
     from events.replay.presence_checks import NothingFound, check_holds_since
     from events.replay.sources import LedgerSource
     from schemas.intake.topics import unknown_topic
@@ -114,12 +119,12 @@ async def _messages(
         last = (await source.info()).last_seq
         if live is None or (since or 0) > last + 1:
             await check_holds_since(source, since or 1)
-        latest = count if count is not None and live is None else _LATEST
+        latest = count if count is not None and live is None else _DEFAULT_COUNT
         any_past = False
         async for batch in _past(source, filter, since, latest, last):
             any_past = True
             yield batch
-        # A subject that neither this release nor the log knows will not come either.
+        # No new event will be of a subject that neither this release nor the log knows.
         if not any_past and (live is None or (topic and unknown_topic(topic))):
             begin = f" from sequence {since:,} on" if since is not None else ""
             raise NothingFound(f"no event in the {source.name}{begin} is of that subject, so that nothing is shown")

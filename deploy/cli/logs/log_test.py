@@ -16,12 +16,12 @@ from deploy.cli.options import examples, json_option, models_option
 )
 @click.argument("bundles", nargs=-1, required=True, metavar="BUNDLE...", type=click.Path(path_type=Path))
 @click.option(
-    "--config", "settings", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+    "--config", "config_file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
     help="Decide the recorded inputs anew under these settings.  [default: as they were recorded]",
 )  # fmt: skip
 @models_option
 @json_option
-def test(bundles: tuple[Path, ...], settings: Path | None, models: str | None, as_json: bool) -> None:
+def test(bundles: tuple[Path, ...], config_file: Path | None, models: str | None, as_json: bool) -> None:
     """Make the decisions in bundles again, and say whether they equal the recorded ones; the pytest plugin runs this.
 
     Under other settings, the first exchange that ends differently is named. Exit status 1 if any bundle fails.
@@ -34,7 +34,7 @@ def test(bundles: tuple[Path, ...], settings: Path | None, models: str | None, a
 
     failed = 0
     for bundle in bundles:
-        verdict = verify_bundle(bundle) if settings is None else decide_under_settings(bundle, settings)
+        verdict = verify_bundle(bundle) if config_file is None else decide_under_settings(bundle, config_file)
         failed += bool(verdict.complaint)
         if as_json:
             row = {"bundle": str(bundle), "ok": not verdict.complaint}

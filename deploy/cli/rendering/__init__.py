@@ -1,1 +1,1 @@
-"""Showing decisions to people: pure functions that make texts and tables of recorded events."""
+"""Texts and tables of recorded events for people. Pure functions."""

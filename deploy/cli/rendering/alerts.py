@@ -15,7 +15,8 @@ from schemas.wording.alert_summary import alert_summary
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _STYLES: Mapping[Loudness, str] = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
-_FROM_LOUDEST = tuple(_STYLES)
+_FROM_MOST_SEVERE = tuple(_STYLES)
+"""The severities, the most severe first."""
 
 
 class AlertShown(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,13 +58,13 @@ def alert_of(stored: Stored) -> AlertShown | None:
     return AlertShown(seq=stored.seq, time=time, topic=topic_of(alert), summary=alert_summary(alert), **fields)
 
 
-def is_loud(alert: AlertShown, least: Loudness) -> bool:
+def is_severe_enough(alert: AlertShown, least: Loudness) -> bool:
     """Whether an alert's severity is ``least`` or higher."""
-    return _FROM_LOUDEST.index(alert.severity) <= _FROM_LOUDEST.index(least)
+    return _FROM_MOST_SEVERE.index(alert.severity) <= _FROM_MOST_SEVERE.index(least)
 
 
 def still_firing(alerts: Iterable[AlertShown]) -> list[AlertShown]:
-    """Return the latest message of each alert that is not resolved, in the order of the log."""
+    """Return the latest event of each alert that is not resolved, in the order of the log."""
     latest: dict[str, AlertShown] = {}
     for each in alerts:
         latest.pop(each.alert, None)
@@ -79,8 +80,8 @@ def line_of(alert: AlertShown) -> Text:
     line = Text().append(f"{alert.seq:>8} {alert.time[:19].replace('T', ' ')} ", "dim")
     line.append(f"{alert.severity:<8} {alert.status:<8} ", style)
     line.append(alert.event.removeprefix(f"{ROOT}."), "bold")
-    whose = " ".join(f"{name}={value}" for name, value in _whose(alert) if value)
-    line.append(f" x{alert.count}" if alert.count > 1 else "").append(f" {whose}" if whose else "", "dim")
+    labels = " ".join(f"{name}={value}" for name, value in _labels(alert) if value)
+    line.append(f" x{alert.count}" if alert.count > 1 else "").append(f" {labels}" if labels else "", "dim")
     line.append(f": {alert.summary}")
     if alert.resolved_by:
         line.append(f" (resolved by {alert.resolved_by.removeprefix(f'{ROOT}.')})", "green")
@@ -89,5 +90,5 @@ def line_of(alert: AlertShown) -> Text:
     return line
 
 
-def _whose(alert: AlertShown) -> tuple[tuple[str, str], ...]:
+def _labels(alert: AlertShown) -> tuple[tuple[str, str], ...]:
     return ("agent", alert.agent), ("session", alert.session), ("of", alert.detail)

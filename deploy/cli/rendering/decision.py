@@ -9,7 +9,7 @@ from deploy.cli.rendering.layout.printable import printable
 from deploy.cli.rendering.layout.quoting import quoted_line
 from deploy.cli.rendering.model_calls import cuts_text
 from deploy.cli.rendering.reason_texts import LET_PASS
-from deploy.cli.rendering.sentences import FACTS, sentence_on
+from deploy.cli.rendering.sentences import DETAIL_EVENTS, sentence_on
 from schemas.effectors.model_calls import Cut
 from schemas.event import Event
 from schemas.vocabulary.act import ActFinished, ActIterated, Performed, Planner, Termination
@@ -49,7 +49,7 @@ class Iteration(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
 
 
-class Acted(msgspec.Struct, frozen=True, kw_only=True):
+class ActLoop(msgspec.Struct, frozen=True, kw_only=True):
     """An ACT loop; ``termination`` is None if it never finished."""
 
     iterations: tuple[Iteration, ...]
@@ -83,13 +83,13 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     finish_reason: str = ""
     cuts: tuple[Cut, ...] = ()
     tiebreak: Tiebreak | None
-    act: Acted | None
+    act: ActLoop | None
     latency_ms: float
     sentence: str = ""
     rerun_of: str = ""
 
 
-SHOWN_EVENTS = (*FACTS, ActIterated, ActFinished)
+SHOWN_EVENTS = (*DETAIL_EVENTS, ActIterated, ActFinished)
 """Events of an exchange that are shown beside its answer."""
 
 
@@ -121,7 +121,7 @@ def exchange_of(
         finish_reason=end.finish_reason,
         cuts=end.cuts,
         tiebreak=_tiebreak(choices),
-        act=_acted(events),
+        act=_act_loop(events),
         latency_ms=latency_ms,
         sentence=sentence_on(end, events),
         rerun_of=rerun_of,
@@ -170,17 +170,17 @@ def tiebreak_line(tiebreak: Tiebreak) -> str:
     return f"{how}: {pair} → {tiebreak.outcome} ({close})"
 
 
-def act_lines(act: Acted) -> Iterator[str]:
+def act_lines(act: ActLoop) -> Iterator[str]:
     """Yield an ACT loop, an iteration a line and its end."""
     for each in act.iterations:
-        steps = "; ".join(map(_step, each.steps)) or "nothing"
+        steps = "; ".join(map(_step_text, each.steps)) or "nothing"
         reason = f" ({each.reason})" if each.reason else ""
         yield f"ACT {each.iteration} ({each.planner}, {each.elapsed_ms} ms): {steps}{reason}"
     if act.termination is not None:
         yield f"ACT ended: {act.termination}, {act.found} found"
 
 
-def _step(step: Step) -> str:
+def _step_text(step: Step) -> str:
     query = f" {quoted_line(step.query, LONGEST_QUERY)}" if step.query else ""
     return f"{step.skill}{query} {f'failed, {step.reason}' if step.reason else f'found {step.found}'}"
 
@@ -198,25 +198,25 @@ def _tiebreak(choices: Iterable[ModeSelected]) -> Tiebreak | None:
     )
 
 
-def _acted(events: Sequence[Event]) -> Acted | None:
-    iterations = tuple(_iteration(event) for event in events if isinstance(event, ActIterated))
+def _act_loop(events: Sequence[Event]) -> ActLoop | None:
+    iterations = tuple(_iteration_of(event) for event in events if isinstance(event, ActIterated))
     finished = next((event for event in events if isinstance(event, ActFinished)), None)
     if finished is None:
-        return Acted(iterations=iterations) if iterations else None
-    return Acted(iterations=iterations, termination=finished.termination, found=len(finished.findings))
+        return ActLoop(iterations=iterations) if iterations else None
+    return ActLoop(iterations=iterations, termination=finished.termination, found=len(finished.findings))
 
 
-def _iteration(event: ActIterated) -> Iteration:
+def _iteration_of(event: ActIterated) -> Iteration:
     return Iteration(
         iteration=event.iteration,
         planner=event.planner,
-        steps=tuple(map(_performed, event.performed)),
+        steps=tuple(map(_step_of, event.performed)),
         elapsed_ms=event.elapsed_ms,
         reason=event.reason,
     )
 
 
-def _performed(performed: Performed) -> Step:
+def _step_of(performed: Performed) -> Step:
     action = performed.action
     return Step(
         skill=action.skill,

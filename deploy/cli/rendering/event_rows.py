@@ -17,12 +17,12 @@ from schemas.event import ROOT
 from schemas.subjects import split_stored
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_SHORT = 12
-_LONGEST_LINE = 160
+_EXCHANGE_CHARACTERS = 12
+_MAX_FIELDS_CHARACTERS = 160
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """A message of the log. ``unreadable`` says why its body could not be decoded; ``data`` is then empty."""
+    """An event of the log. ``unreadable`` says why its body could not be decoded; ``data`` is then empty."""
 
     seq: int
     time: str
@@ -66,18 +66,18 @@ def group_unreadable(entries: Sequence[Entry]) -> list[tuple[Entry, tuple[str, .
     """Return rows for people, in which all failures about the same unreadable message share a row that names the
     actors.
 
-    A message that cannot be read fails in each actor that consumes it, some fourteen actors.
+    A message that cannot be read fails in each of the some fourteen actors that consume it.
     """
     rows: list[tuple[Entry, tuple[str, ...]]] = []
-    places: dict[tuple[object, object], int] = {}
+    row_of: dict[tuple[object, object], int] = {}
     for entry in entries:
         if entry.data.get("reason") in UNREADABLE and entry.topic.endswith(".failed"):
-            of = entry.data.get("failed_seq"), entry.data["reason"]
-            if of in places:
-                first, others = rows[places[of]]
-                rows[places[of]] = first, (*others, entry.topic.split(".")[1])
+            failed = entry.data.get("failed_seq"), entry.data["reason"]
+            if failed in row_of:
+                first, others = rows[row_of[failed]]
+                rows[row_of[failed]] = first, (*others, entry.topic.split(".")[1])
                 continue
-            places[of] = len(rows)
+            row_of[failed] = len(rows)
         rows.append((entry, ()))
     return rows
 
@@ -92,7 +92,7 @@ def _line_of(entry: Entry) -> Text:
     entry = printable_struct(entry)
     line = Text().append(f"{entry.seq:>8} ", "dim").append(f"{entry.time[11:23]} ", "dim")
     line.append(f"{entry.topic.removeprefix(ROOT + '.'):<24} ", "bold cyan")
-    line.append(f"{entry.exchange[:_SHORT]:<{_SHORT}} ", "dim")
+    line.append(f"{entry.exchange[:_EXCHANGE_CHARACTERS]:<{_EXCHANGE_CHARACTERS}} ", "dim")
     if entry.unreadable:
         return line.append(f"cannot be read: {entry.unreadable}", "red")
     return line.append(_fields_line(entry.data))
@@ -104,7 +104,7 @@ def _fields_line(data: dict[str, Any]) -> str:
         f"{name}={_value(value)}" for name, value in data.items() if name != "topic" and value not in (None, "", [])
     ]
     text = " ".join(parts)
-    return text if len(text) <= _LONGEST_LINE else text[: _LONGEST_LINE - 1] + "…"
+    return text if len(text) <= _MAX_FIELDS_CHARACTERS else text[: _MAX_FIELDS_CHARACTERS - 1] + "…"
 
 
 def _value(value: Any) -> str:

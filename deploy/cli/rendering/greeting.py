@@ -32,9 +32,9 @@ class Up(msgspec.Struct, frozen=True, kw_only=True):
 
 def greeting(up: Up) -> str:
     """Return the lines that end a start: the addresses, who answers, and three commands that work when pasted."""
-    where = f" {shlex.join(up.flags)}" if up.flags else ""
-    explains, checks = f"{up.program} why last{where}", f"{up.program} doctor{where}"
-    wide = max(len(explains), len(checks))
+    flags = f" {shlex.join(up.flags)}" if up.flags else ""
+    explains, checks = f"{up.program} why last{flags}", f"{up.program} doctor{flags}"
+    width = max(len(explains), len(checks))
     lines = [
         "",
         "Neuraxis is up.",
@@ -42,11 +42,11 @@ def greeting(up: Up) -> str:
         *([f"  look    {up.http}{PAGE}"] if up.http else []),
         f"  broker  {up.nats}",
         f"  data    {up.data}",
-        *(f"  {line}" for line in _answers(up)),
+        *(f"  {line}" for line in _model_lines(up)),
         "Try next, in another terminal:",
-        f'  {up.program} ask "{_QUESTION}"{where}',
-        f"  {explains:<{wide}}  # explains the answer",
-        f"  {checks:<{wide}}  # checks the set",
+        f'  {up.program} ask "{_QUESTION}"{flags}',
+        f"  {explains:<{width}}  # explains the answer",
+        f"  {checks:<{width}}  # checks the set",
         "Ctrl-C stops it.",
     ]
     return "\n".join(lines)
@@ -69,7 +69,7 @@ def called_by(argument: str, found: str | None, here: Path) -> str:
     return shlex.quote(str(full.relative_to(here) if full.is_relative_to(here) else full))
 
 
-def _answers(up: Up) -> list[str]:
+def _model_lines(up: Up) -> list[str]:
     if up.backend != "composer":
         return [f"model   {', '.join(up.models) or up.backend} ({up.why})"]
     return [

@@ -6,12 +6,13 @@ from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.cli.rendering.layout.printable import printable
 from schemas.effectors.model_calls import Cut, ModelCall
 
-_TOLD = 6
+_MAX_CUTS_LISTED = 6
+"""How many cut parts are named one by one; the others are added up."""
 
 
 def call_text(call: ModelCall) -> str:
     """Return what a model is asked for, how long the prompt is, and its limits; none of the words."""
-    characters = sum(len(said.content) for said in call.messages)
+    characters = sum(len(message.content) for message in call.messages)
     asked = f"calls a model for {call.purpose}: {counted(len(call.messages), 'message')} of {characters} characters"
     form = ", as JSON" if call.answer_schema is not None else ""
     cuts = f"; {cuts_text(call.cuts)}" if call.cuts else ""
@@ -20,7 +21,7 @@ def call_text(call: ModelCall) -> str:
 
 def cuts_text(cuts: Sequence[Cut]) -> str:
     """Return which parts of a prompt were cut, and how much of each is left; of many parts, only the first few."""
-    shown = cuts if len(cuts) <= _TOLD + 1 else cuts[:_TOLD]
+    shown = cuts if len(cuts) <= _MAX_CUTS_LISTED + 1 else cuts[:_MAX_CUTS_LISTED]
     lines = [_cut_text(printable(cut.part), (cut,)) for cut in shown]
     rest = cuts[len(shown) :]
     return f"cut: {', '.join([*lines, *([_cut_text(f'{len(rest)} more parts', rest)] if rest else [])])}"

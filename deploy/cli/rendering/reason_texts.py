@@ -1,7 +1,8 @@
-"""What the words of an exchange's end mean: stages, actions, modes and reasons, in plain words. Pure.
+"""Plain words for the stages, actions, modes and reasons in an exchange's end. Pure.
 
-An end names its stage, its action and a reason. Most reasons are from a closed list, which is here. Others are names
-that somebody gave, such as that of a pattern set or a precedent. ``docs/decisions-explained.md`` has the same words.
+An end (``response.emitted``) has a stage, an action and a reason. Most reasons are from a closed list, which is here;
+others are names that somebody gave, such as that of a pattern set or a precedent. ``docs/decisions-explained.md`` has
+the same words.
 """
 
 from collections.abc import Mapping
@@ -33,7 +34,7 @@ ACTIONS: Mapping[Action, str] = {
 """Action -> the first word of a sentence about it."""
 
 LET_PASS = frozenset[Action]({"EXECUTED", "PASSED"})
-"""The actions of ends without a refusal or a failure."""
+"""The actions of ends that are neither refusals nor failures."""
 
 MODES: Mapping[Mode, str] = {
     "RESPOND": "with an answer",
@@ -45,6 +46,7 @@ MODES: Mapping[Mode, str] = {
 """Mode -> how an input is answered in it. ACT is no mode of an answer: when its loop has ended, another is selected."""
 
 UNREAD = "UNREAD"
+"""The reason of coherence's refusal of an input that it could not look at whole."""
 
 COHERENCE: Mapping[str, str] = {
     "DISSONANT": "answering it would not fit what this system is bound to, or knows",
@@ -56,7 +58,7 @@ RULES: Mapping[str, str] = {
     "layer_0": "it touches the system's own core",
     "unread": "too much of it could not be looked at",
 }
-"""Violation of the constitution -> what the input does. Other violations are ``flag:`` and a pattern set's name."""
+"""Violated rule of the constitution -> what the input does. Other violations are ``flag:`` and a pattern set's name."""
 
 BREAKER: Mapping[str, str] = {
     "role_confusion": "it looks like an attempt to take over the conversation, and broke the session's trust",
@@ -81,7 +83,7 @@ ARBITER: Mapping[str, str] = {
     "unknown_outcome": "what is known of inputs like it could not be had",
 }
 
-LACKS: Mapping[str, str] = {
+UNSERVED: Mapping[str, str] = {
     "no_owner": "no worker runs it",
     "recovering": "its worker has not caught up with the log",
     "stalled": "its worker makes no progress",
@@ -137,13 +139,13 @@ RETIRED: Mapping[RetiredWhy, str] = {
 }
 """Why memory retires a fact, in its event about an exchange."""
 
-CHECKED = "check"
+CHECK_REASON = "check"
 """The reason of an end that passed every guard, of an input that was sent only to be checked."""
 
-FORWARDED = "forward"
+FORWARD_REASON = "forward"
 """The reason of an end that was answered by a model of the sender's own."""
 
-KEPT_BACK: Mapping[AnswerFault, str] = {
+ANSWER_FAULTS: Mapping[AnswerFault, str] = {
     "prompt_leak": "the model's answer gives the system prompt away",
     "carrying_link": "a picture in the model's answer would carry words of the prompt away",
     "secret": "the model's answer has a key or a password in it",

@@ -1,4 +1,4 @@
-"""The result of a replay, for people. Pure."""
+"""The report of a replay as tables and lines for people. Pure."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -8,16 +8,17 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from deploy.cli.rendering.layout.counts_table import Counts
+from deploy.cli.rendering.layout.counts_table import CountsTable
 from deploy.cli.rendering.layout.quoting import quoted_line
 from deploy.replaying.what_if_verdicts import reason_text
 from events.replay.replay import Coverage, Difference, Report
 from events.replay.verifying.effects import EffectFinding, EffectReport
 from events.replay.verifying.pending import Pending
 
-_LONGEST_VALUE = 2_000
-_SHORT_HASH = 16
+_MAX_VALUE_CHARACTERS = 2_000
+_HASH_CHARACTERS = 16
 _MISSING = object()
+"""In place of the value of a field that only one of two bodies has."""
 
 
 def render_states(report: Report) -> Table:
@@ -31,14 +32,14 @@ def render_states(report: Report) -> Table:
         actor, _, partition = name.partition("/")
         equal.setdefault((actor, digest), []).append(partition)
     for (actor, digest), partitions in equal.items():
-        grid.add_row(actor, digest[:_SHORT_HASH], " ".join(partitions))
+        grid.add_row(actor, digest[:_HASH_CHARACTERS], " ".join(partitions))
     return grid
 
 
 def render_coverage(coverage: Mapping[str, Coverage]) -> Iterator[RenderableType]:
     """Yield a table of each actor's decisions by result, why some could not be made again, and fields that are new."""
     names = ("identical", "silent", "different", "pending", "timers", "facts", "unverified")
-    grid = Counts("actor", names)
+    grid = CountsTable("actor", names)
     for actor, counts in coverage.items():
         numbers = (
             counts.identical,
@@ -89,7 +90,7 @@ def render_effects(report: EffectReport) -> Iterator[RenderableType]:
     """Yield a table of the recorded effects of each effector, and the first wrong one."""
     if not report.counts:
         return
-    grid = Counts("effects, not performed again", ("requests", "answered", "open", "wrong"))
+    grid = CountsTable("effects, not performed again", ("requests", "answered", "open", "wrong"))
     for effector, counts in report.counts.items():
         numbers = (counts.requests, counts.answered, counts.open, counts.wrong)
         grid.add(effector, numbers, "red" if counts.wrong else "")
@@ -121,14 +122,14 @@ _PROBLEMS = {
 
 def pending_text(pending: Pending, end_ns: int) -> str:
     """Return which decision an actor has not made, and how long before the log's end it was due (nanoseconds)."""
-    of = f", exchange {pending.exchange}" if pending.exchange else ""
+    exchange = f", exchange {pending.exchange}" if pending.exchange else ""
     waited = max(0, end_ns - pending.time_ns) / 1e9  # a live log may have grown since its end was looked up
     id = pending.id or "-"
     if pending.is_timer:
-        owed = f"has not recorded {pending.topic} (set by {id}{of}), which was due"
+        missing = f"has not recorded {pending.topic} (set by {id}{exchange}), which was due"
     else:
-        owed = f"has not decided {pending.topic} (sequence {pending.seq}, id {id}{of}),"
-    return f"{pending.actor}/{pending.partition} {owed} {waited:,.1f} s before the log's end"
+        missing = f"has not decided {pending.topic} (sequence {pending.seq}, id {id}{exchange}),"
+    return f"{pending.actor}/{pending.partition} {missing} {waited:,.1f} s before the log's end"
 
 
 def changed_fields(recorded: str, redecided: str) -> tuple[tuple[str, str, str], ...]:
@@ -161,4 +162,4 @@ def _value_text(value: Any) -> str:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 1] + "…"
+    return text if len(text) <= _MAX_VALUE_CHARACTERS else text[: _MAX_VALUE_CHARACTERS - 1] + "…"

@@ -1,4 +1,4 @@
-"""A sweep of one setting as a drawing: what changes at each value, and the modes. Equal sweeps give equal bytes.
+"""A sweep (a what-if run at each of several values of a setting) as a drawing; equal sweeps give equal bytes.
 
 It is drawn by matplotlib, which is an optional extra; nothing else needs it.
 """
@@ -23,7 +23,7 @@ _COLOURS = {
     "ACKNOWLEDGE": "#cc79a7",
     "IGNORE": "#555555",
 }
-_LONGEST_KEY = 120
+_MAX_KEY_CHARACTERS = 120
 
 
 class PlotUnavailable(RuntimeError):
@@ -38,7 +38,7 @@ def require_matplotlib() -> None:
         raise PlotUnavailable("--plot needs matplotlib, which is not installed: pip install 'neuraxis[plot]'")
 
 
-def sweep_drawn(key: str, points: Sequence[tuple[str, Report]], form: str) -> bytes:
+def draw_sweep(key: str, points: Sequence[tuple[str, Report]], form: str) -> bytes:
     """Return a drawing of a sweep: its values, and the result at each.
 
     Args:
@@ -61,7 +61,7 @@ def sweep_drawn(key: str, points: Sequence[tuple[str, Report]], form: str) -> by
         reports = [report for _, report in points]
         _draw_changes(changes, values, reports)
         _draw_modes(modes, values, reports)
-        modes.set_xlabel(printable(key)[:_LONGEST_KEY], parse_math=False)
+        modes.set_xlabel(printable(key)[:_MAX_KEY_CHARACTERS], parse_math=False)
         for axes in (changes, modes):
             axes.set_ylim(-0.02, 1.02)
             axes.grid(alpha=0.25, linewidth=0.5)
@@ -78,17 +78,17 @@ def _draw_changes(axes: Any, values: Sequence[float], reports: Sequence[Report])
         "other words alone": ("#999999", [_share(report.reworded, report) for report in reports]),
         "without end": ("#000000", [_share(sum(report.without_end.values()), report) for report in reports]),
     }
-    for place, (label, (colour, shares)) in enumerate(lines.items()):
-        axes.plot(values, shares, color=colour, label=label, **line_style(place, len(lines)))
+    for index, (label, (colour, shares)) in enumerate(lines.items()):
+        axes.plot(values, shares, color=colour, label=label, **line_style(index, len(lines)))
     axes.set_ylabel("share of exchanges")
 
 
 def _draw_modes(axes: Any, values: Sequence[float], reports: Sequence[Report]) -> None:
     shares = [mode_shares(report) for report in reports]
     modes = sorted({mode for each in shares for mode in each})
-    for place, mode in enumerate(modes):
+    for index, mode in enumerate(modes):
         of_mode = [each.get(mode, 0.0) for each in shares]
-        axes.plot(values, of_mode, color=_COLOURS.get(mode), label=mode, **line_style(place, len(modes)))
+        axes.plot(values, of_mode, color=_COLOURS.get(mode), label=mode, **line_style(index, len(modes)))
     axes.set_ylabel("share of modes")
 
 

@@ -1,4 +1,4 @@
-"""What other settings would have changed, for people. Pure."""
+"""The report of a what-if run (decisions under other settings) as tables and lines for people. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -10,23 +10,23 @@ from rich.text import Text
 
 from deploy.cli.rendering.hiding_words import without_words
 from deploy.cli.rendering.layout.counted_nouns import counted
-from deploy.cli.rendering.layout.counts_table import Counts
+from deploy.cli.rendering.layout.counts_table import CountsTable
 from deploy.cli.rendering.layout.quoting import quoted_line
 from deploy.cli.rendering.replay import new_field_text
 from deploy.replaying.what_if_verdicts import headline, measured_texts, reason_text, redecided, why_nothing_compared
 from events.replay.whatif import LATEST, RECORDED, Change, Example, Outcome, Report, Traced, fields_of
 from schemas.catalogue import CATALOGUE
 
-_FIELDS_SHOWN = 8
-_LONGEST = 120
-_LONGEST_NAME = 72
+_MAX_FIELDS = 8
+_MAX_VALUE_CHARACTERS = 120
+_MAX_QUESTION_CHARACTERS = 72
 
 
 def render_report(report: Report, examples: int) -> Iterator[RenderableType]:
     """Yield how many exchanges end differently and how, each actor's decisions by result, and examples."""
     yield Text(headline(report), "bold yellow" if report.changed or why_nothing_compared(report) else "bold green")
     yield Text(redecided(report), "yellow" if report.taken else "")
-    yield Text(_UNDER[report.behaviour])
+    yield Text(_BEHAVIOUR_TEXTS[report.behaviour])
     for text in measured_texts(report):
         yield Text(text, "yellow")
     for name in report.unanswered:
@@ -38,7 +38,7 @@ def render_report(report: Report, examples: int) -> Iterator[RenderableType]:
     if report.reworded:
         yield Text(f"{report.reworded:,} more have the same decision in other words")
     for why, count in report.without_end.items():
-        yield Text(f"{count:,} have no end: {_WITHOUT.get(why, why)}", "yellow")
+        yield Text(f"{count:,} have no end: {_NO_END_TEXTS.get(why, why)}", "yellow")
     for title, confusion in (("stage and action", report.ends), ("mode", report.modes)):
         if any(was != now for was, row in confusion.items() for now in row):
             yield Text(f"\n{title}, recorded → what-if", "bold")
@@ -56,7 +56,8 @@ def render_report(report: Report, examples: int) -> Iterator[RenderableType]:
             yield Text(new_field_text(actor, place, count))
     if report.effects:
         yield Text(
-            "\neffects: " + ", ".join(f"{count:,} {_EFFECTS.get(name, name)}" for name, count in report.effects.items())
+            "\neffects: "
+            + ", ".join(f"{count:,} {_EFFECT_TEXTS.get(name, name)}" for name, count in report.effects.items())
         )
     for code, count in report.unreadable.items():
         yield Text(f"{counted(count, 'event')} cannot be read by this release: {code}", "yellow")
@@ -65,16 +66,16 @@ def render_report(report: Report, examples: int) -> Iterator[RenderableType]:
         yield from _example(example)
 
 
-_UNDER = {
+_BEHAVIOUR_TEXTS = {
     RECORDED: "each decided under the behaviour recorded as in force",
     LATEST: "all decided under today's behaviours",
 }
-_WITHOUT = {
+_NO_END_TEXTS = {
     "effect_missing": "a decision asked for an effect that was never made",
     "not_redecided": "a decision on the way cannot be made anew",
     "open": "the log stops before it",
 }
-_EFFECTS = {
+_EFFECT_TEXTS = {
     "reused": "reused from the record",
     "never_asked": "never asked for on record",
     "asked_otherwise": "asked for otherwise on record",
@@ -134,14 +135,14 @@ def mode_shares(report: Report) -> dict[str, float]:
 def _confusion(confusion: Mapping[str, Mapping[str, int]]) -> Iterator[Text]:
     """Yield a line for each pair (end before, end after), changed ones first: a matrix would be too wide."""
     counts = {(was, now): count for was, row in confusion.items() for now, count in row.items()}
-    wide = max(len(f"{count:,}") for count in counts.values())
+    width = max(len(f"{count:,}") for count in counts.values())
     for (was, now), count in sorted(counts.items(), key=lambda item: (item[0][0] == item[0][1], -item[1], item[0])):
         same = was == now
-        yield Text(f"  {count:>{wide},}  {was}{' as before' if same else f' → {now}'}", "dim" if same else "yellow")
+        yield Text(f"  {count:>{width},}  {was}{' as before' if same else f' → {now}'}", "dim" if same else "yellow")
 
 
-def _tallies(report: Report) -> Counts:
-    grid = Counts("actor", ("decided", "identical", "different", "gone", "new", "pending"))
+def _tallies(report: Report) -> CountsTable:
+    grid = CountsTable("actor", ("decided", "identical", "different", "gone", "new", "pending"))
     for actor, tally in report.tallies.items():
         numbers = (tally.decided, tally.identical, tally.different, tally.gone, tally.new, tally.pending)
         changed = tally.different or tally.gone or tally.new
@@ -153,7 +154,7 @@ def _example(example: Example) -> Iterator[Text]:
     outcome = example.outcome
     was, now = outcome.recorded, outcome.whatif
     if outcome.text:
-        yield Text(quoted_line(outcome.text, _LONGEST_NAME), "bold italic")
+        yield Text(quoted_line(outcome.text, _MAX_QUESTION_CHARACTERS), "bold italic")
     head = Text(f"exchange {outcome.exchange}", "" if outcome.text else "bold")
     head.append(f" (sequence {outcome.seq}): {was.label} {was.reason} → {now.label} {now.reason}", "not bold")
     yield head
@@ -162,12 +163,12 @@ def _example(example: Example) -> Iterator[Text]:
         return
     what = "is gone" if first.whatif is None else "is new" if first.recorded is None else "differs"
     yield Text(f"  first, at sequence {first.seq}: {first.topic} of {first.actor} {what}")
-    for path, (left, right) in list(example.fields.items())[:_FIELDS_SHOWN]:
+    for path, (left, right) in list(example.fields.items())[:_MAX_FIELDS]:
         yield Text(f"    {path}: {_value_text(left)} → {_value_text(right)}")
-    if len(example.fields) > _FIELDS_SHOWN:
-        yield Text(f"    and {len(example.fields) - _FIELDS_SHOWN} more fields", "dim")
+    if len(example.fields) > _MAX_FIELDS:
+        yield Text(f"    and {len(example.fields) - _MAX_FIELDS} more fields", "dim")
 
 
 def _value_text(value: Any) -> str:
     text = quoted_line(value) if isinstance(value, str) else msgspec.json.encode(value).decode()
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return text if len(text) <= _MAX_VALUE_CHARACTERS else f"{text[: _MAX_VALUE_CHARACTERS - 1]}…"

@@ -10,7 +10,7 @@ import click
 from deploy.cli import wrapped_lines
 from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, json_option, target_options
-from deploy.cli.replaying.source import log_option, open_source, say
+from deploy.cli.replaying.source import log_option, open_source, say_note
 
 if TYPE_CHECKING:
     from events.replay.run_replay import Point
@@ -49,11 +49,11 @@ def bisect(
     from events.replay.states.conditions import BadCondition, condition_of
 
     try:
-        wanted = condition_of(condition)
+        parsed = condition_of(condition)
     except BadCondition as bad:
         raise WrongUse(str(bad)) from None
     name = actor_named(actor).name
-    found = asyncio.run(_bisect(target, log_file, name, key, wanted, point_of(upto) if upto else END))
+    found = asyncio.run(_bisect(target, log_file, name, key, parsed, point_of(upto) if upto else END))
     if found is None:
         raise CheckFailed(f"{condition} holds of no state of {name} under {key}")
     if as_json:
@@ -83,7 +83,7 @@ async def _bisect(
     from events.replay.states.partition_state import partition_named
 
     async with open_source(target, log_file) as source:
-        say(await check_reaches(source, upto))
+        say_note(await check_reaches(source, upto))
         partition = partition_named(ACTORS[name], key, source.partitions)
         await check_holds_key(source, key, tokens=[partition])
         with progress("folding", min((await source.info()).last_seq, upto.seq)) as advance:

@@ -10,7 +10,7 @@ import click
 from deploy.cli import wrapped_lines
 from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, json_option, target_options
-from deploy.cli.replaying.source import log_option, open_source, say
+from deploy.cli.replaying.source import log_option, open_source, say_note
 
 if TYPE_CHECKING:
     from events.replay.run_replay import Point
@@ -105,7 +105,7 @@ async def _diff(
     actors = [ACTORS[name] for name in names]
     async with open_source(target, log_file) as source:
         partition = partition_named(actors[0], key, source.partitions) if key else None
-        say(await check_holds_both(source, *points))
+        say_note(await check_holds_both(source, *points))
         if partition and key:
             await check_holds_key(source, key, tokens=[partition])
         last = (await source.info()).last_seq

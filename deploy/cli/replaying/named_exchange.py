@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from events.replay.sources import Source
 
 LAST = "last"
-_LISTED = 5
+_MAX_LISTED = 5
 
 
 async def resolve(source: "Source", wanted: str) -> str:
@@ -27,12 +27,12 @@ async def resolve(source: "Source", wanted: str) -> str:
         if last is None:
             raise NothingFound(f"the {source.name} holds no exchange yet: send one with `neuraxis ask`")
         return last
-    found = await source.exchange_ids(wanted, _LISTED + 1)
+    found = await source.exchange_ids(wanted, _MAX_LISTED + 1)
     if wanted in found or len(found) == 1:
         return wanted if wanted in found else found[0]
     if not found:
         raise NothingFound(f"no exchange in the {source.name} begins with {wanted!r}: `last` is the latest")
-    more = ", ..." if len(found) > _LISTED else ""
+    more = ", ..." if len(found) > _MAX_LISTED else ""
     raise WrongUse(
-        f"more than one exchange begins with {wanted!r}: {', '.join(found[:_LISTED])}{more}; give more of it"
+        f"more than one exchange begins with {wanted!r}: {', '.join(found[:_MAX_LISTED])}{more}; give more of it"
     )

@@ -1,4 +1,4 @@
-"""``--plot FILE``: an impossible drawing is refused before the command computes anything."""
+"""The check of ``--plot FILE``: a file that cannot be drawn is refused before the command computes anything."""
 
 from pathlib import Path
 

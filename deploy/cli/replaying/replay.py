@@ -12,7 +12,7 @@ from deploy.cli import wrapped_lines
 from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, json_option, models_option, target_options
 from deploy.cli.rendering.layout.counted_nouns import counted
-from deploy.cli.replaying.source import log_option, open_source, say
+from deploy.cli.replaying.source import log_option, open_source, say_note
 
 if TYPE_CHECKING:
     from events.replay.replay import Report
@@ -138,7 +138,7 @@ async def _replay(
     from events.replay.verifying.effects import EffectReport
 
     async with open_source(target, log_file) as source:
-        say(await check_reaches(source, upto))
+        say_note(await check_reaches(source, upto))
         last = min((await source.info()).last_seq, upto.seq)
         actors = [ACTORS[name] for name in names]
         only = {one.name: partition_named(one, key, source.partitions) for one in actors} if key else None

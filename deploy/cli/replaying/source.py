@@ -11,13 +11,14 @@ import click
 from deploy.cli.options import Target
 
 if TYPE_CHECKING:
+    from deploy.operating.deadline import Deadline
     from events.jetstream import JetStreamLog
     from events.log import Log
     from events.replay.sources import LedgerSource, Source, StreamSource
     from events.sealing.keys import KeyEntry, KeyStore
 
 _CATCH_UP_S = 2.0
-"""Seconds to wait until a live ledger has reached the end of its stream; it is usually milliseconds behind."""
+"""Seconds to wait until the ledger of a running set has reached the stream's end; it is usually milliseconds behind."""
 
 
 def log_option(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -39,8 +40,8 @@ def filter_of(topic: str) -> str:
     tokens = topic.split(".")
     if tokens[0] != ROOT or len(tokens) < 2 or not all(tokens) or ">" in tokens[:-1] or set(topic) & set(" \t\r\n"):
         raise WrongUse(f"{topic!r} is no public subject: write {ROOT}.router.mode_selected, or {ROOT}.router.>")
-    # Only a note: a log of another release may have such events, so it is read.
-    say(unknown_topic(topic))
+    # Only a note, no error: a log of another release may have events of an unknown subject.
+    say_note(unknown_topic(topic))
     return topic_filter(topic)
 
 
@@ -51,8 +52,7 @@ async def open_source(target: Target, log_file: Path | None) -> AsyncIterator["S
     Sealed words of a file are opened if the keys can be reached: at the named broker, or at the running set. A broker
     that no flag names is asked only when a sealed word is met.
 
-    If the caller finds nothing, and the log holds no event at all, the error says so instead, and why, if that is
-    known.
+    If the caller raises NothingFound and the log holds no event at all, the error says that instead, and why, if known.
 
     Raises:
         LogError, NotRunning, BadContext: see ``LedgerReader`` and ``open_log``.
@@ -64,19 +64,19 @@ async def open_source(target: Target, log_file: Path | None) -> AsyncIterator["S
         if log_file is None:
             found = await open_things.enter_async_context(stream_or_ledger(target))
             source = found if isinstance(found, LedgerSource) else stream_source(open_things, found)
-            async with _telling_of_emptiness(source) as one:
+            async with _explaining_empty_log(source) as one:
                 yield one
             return
         ledger = LedgerSource(log_file)
-        await keep_open(open_things, ledger)
-        await _find_keys(open_things, target, ledger)
-        async with _telling_of_emptiness(ledger) as one:
+        await close_at_exit(open_things, ledger)
+        await _attach_keys(open_things, target, ledger)
+        async with _explaining_empty_log(ledger) as one:
             yield one
 
 
 @asynccontextmanager
-async def _telling_of_emptiness(source: "Source") -> AsyncIterator["Source"]:
-    """If something is not found and the log holds no event at all, raise that instead."""
+async def _explaining_empty_log(source: "Source") -> AsyncIterator["Source"]:
+    """If the block raises NothingFound and the log holds no event at all, raise an error that says so instead."""
     from events.replay.presence_checks import NothingFound, span_of
 
     try:
@@ -87,11 +87,17 @@ async def _telling_of_emptiness(source: "Source") -> AsyncIterator["Source"]:
 
 
 @asynccontextmanager
-async def stream_or_ledger(target: Target) -> AsyncIterator["JetStreamLog | LedgerSource"]:
+async def stream_or_ledger(
+    target: Target, deadline: "Deadline | None" = None
+) -> AsyncIterator["JetStreamLog | LedgerSource"]:
     """Open the stream. If no flag names a broker and none answers, open the data folder's ledger, and say so on stderr.
 
+    Args:
+        target: The set or broker that the options name.
+        deadline: Of a command that will send something: it needs the broker, so that no ledger takes its place.
+
     Raises:
-        LogError, NotRunning, BadContext: as ``open_log`` does, if there is no ledger either.
+        LogError, NotRunning, BadContext: as ``open_log`` does, if no ledger takes its place.
     """
     from deploy.cli.connect import open_log
     from deploy.processes.running_set import NotRunning
@@ -99,9 +105,11 @@ async def stream_or_ledger(target: Target) -> AsyncIterator["JetStreamLog | Ledg
 
     async with AsyncExitStack() as open_things:
         try:
-            found: JetStreamLog | LedgerSource = await open_things.enter_async_context(open_log(target))
+            found: JetStreamLog | LedgerSource = await open_things.enter_async_context(
+                open_log(target, deadline=deadline)
+            )
         except (NotRunning, Unavailable, UnknownOutcome) as why:
-            if target.flags.named or not target.data.ledger.exists():
+            if deadline is not None or target.flags.named or not target.data.ledger.exists():
                 raise
             found = await _ledger_instead(open_things, target, why)
         yield found
@@ -109,21 +117,27 @@ async def stream_or_ledger(target: Target) -> AsyncIterator["JetStreamLog | Ledg
 
 async def _ledger_instead(open_things: AsyncExitStack, target: Target, why: Exception) -> "LedgerSource":
     from deploy.processes.running_set import NotRunning
+    from events.errors import NotPermitted
     from events.replay.sources import LedgerSource
 
     ledger = LedgerSource(target.data.ledger)
-    await keep_open(open_things, ledger)
-    stands = "the set is stopped" if isinstance(why, NotRunning) else "no broker answers"
+    await close_at_exit(open_things, ledger)
+    reason = "the set is stopped" if isinstance(why, NotRunning) else "no broker answers"
+    if isinstance(why, NotPermitted):
+        reason = "the login lacks rights at the broker"
     last = (await ledger.info()).last_seq
-    say(f"{stands}: this is read from its ledger {target.data.ledger}, up to sequence {last:,}")
+    say_note(f"{reason}: this is read from its ledger {target.data.ledger}, up to sequence {last:,}")
     return ledger
 
 
 @asynccontextmanager
-async def open_indexed_source(target: Target, log_file: Path | None) -> AsyncIterator["Source"]:
+async def open_indexed_source(
+    target: Target, log_file: Path | None, deadline: "Deadline | None" = None
+) -> AsyncIterator["Source"]:
     """Open the source that finds an exchange fastest: the data folder's ledger if it is up to date, else the stream.
 
-    A ledger is up to date if it holds all of the stream, or if the stream cannot be reached.
+    A ledger is up to date if it holds all of the stream, or if the stream cannot be reached; with a ``deadline``, the
+    stream must be reached (see :func:`stream_or_ledger`).
 
     Raises:
         LogError, NotRunning, BadContext: as :func:`open_source` does.
@@ -131,12 +145,16 @@ async def open_indexed_source(target: Target, log_file: Path | None) -> AsyncIte
     from events.replay.sources import LedgerSource
 
     async with AsyncExitStack() as open_things:
-        if log_file is not None or target.flags.named or not target.data.ledger.exists():
+        has_ledger = not target.flags.named and target.data.ledger.exists()
+        if log_file is not None or (deadline is None and not has_ledger):
             yield await open_things.enter_async_context(open_source(target, log_file))
             return
-        found = await open_things.enter_async_context(stream_or_ledger(target))
+        found = await open_things.enter_async_context(stream_or_ledger(target, deadline))
         if isinstance(found, LedgerSource):
             yield found
+            return
+        if not has_ledger:
+            yield stream_source(open_things, found)
             return
         ledger = LedgerSource(target.data.ledger)
         open_things.callback(ledger.close)
@@ -158,8 +176,8 @@ def stream_source(open_things: AsyncExitStack, log: "JetStreamLog") -> "StreamSo
     return source
 
 
-async def keep_open(open_things: AsyncExitStack, ledger: "LedgerSource") -> None:
-    """Have a ledger closed with ``open_things``; before that, damage and gaps in what was read are reported on stderr.
+async def close_at_exit(open_things: AsyncExitStack, ledger: "LedgerSource") -> None:
+    """Close a ledger when ``open_things`` is left; before that, report damage and gaps in what was read on stderr.
 
     Raises:
         NothingFound: it is a copy that lacks all its rows.
@@ -172,7 +190,7 @@ async def keep_open(open_things: AsyncExitStack, ledger: "LedgerSource") -> None
 
 def tell_damage(ledger: "LedgerSource") -> None:
     """Say on stderr which of the rows that were read are damaged, if any."""
-    say(ledger.damage.told(ledger.name))
+    say_note(ledger.damage.told(ledger.name))
 
 
 async def tell_gaps(source: "Source") -> None:
@@ -181,7 +199,7 @@ async def tell_gaps(source: "Source") -> None:
     from events.replay.gaps import missing_text
 
     with suppress(LogError):
-        say(missing_text(source.name, source.gaps.missing(await source.losses())))
+        say_note(missing_text(source.name, source.gaps.missing(await source.losses())))
 
 
 async def check_shortfall(ledger: "LedgerSource") -> None:
@@ -196,13 +214,13 @@ async def check_shortfall(ledger: "LedgerSource") -> None:
 def warn_of_shortfall(ledger: "LedgerSource") -> None:
     """Say on stderr that a file may lack its last rows, if so."""
     if ledger.lacks_journal:
-        say(
+        say_note(
             f"{ledger.name} was copied while a set wrote to it: if without the {ledger.file.name}-wal beside it, "
             "the last rows may be missing; `neuraxis backup` copies all"
         )
 
 
-def say(note: str) -> None:
+def say_note(note: str) -> None:
     """Print a note on stderr, if it is not empty."""
     from deploy.cli import wrapped_lines
 
@@ -210,8 +228,8 @@ def say(note: str) -> None:
         wrapped_lines.say(f"neuraxis: {note}", err=True)
 
 
-async def _find_keys(open_things: AsyncExitStack, target: Target, ledger: "LedgerSource") -> None:
-    """Give a ledger the keys of the broker that a flag names; else those at hand, which are asked for when needed."""
+async def _attach_keys(open_things: AsyncExitStack, target: Target, ledger: "LedgerSource") -> None:
+    """Give a ledger the keys of the broker that a flag names; without such a flag, keys are fetched when needed."""
     from deploy.cli.connect import open_log
     from events.sealing.keys import Keyring
     from events.sealing.sealing import Sealing
@@ -220,13 +238,13 @@ async def _find_keys(open_things: AsyncExitStack, target: Target, ledger: "Ledge
         log = await open_things.enter_async_context(open_log(target))
         ledger.sealing = log.sealing or ledger.sealing
     else:
-        ledger.sealing = Sealing(Keyring(_KeysAtHand(open_things, target)))
+        ledger.sealing = Sealing(Keyring(_KeysOnDemand(open_things, target)))
 
 
-class _KeysAtHand:
+class _KeysOnDemand:
     """The keys of the running set, or of the broker in the environment; none if neither can be reached.
 
-    It connects when the first key is needed: most files hold nothing sealed, and are read without a broker.
+    It connects when the first key is needed: most files hold no sealed words, and are read without a broker.
     """
 
     def __init__(self, open_things: AsyncExitStack, target: Target) -> None:
@@ -234,7 +252,7 @@ class _KeysAtHand:
         self._target = target
         self._store: KeyStore | None = None
 
-    async def _reached(self) -> "KeyStore":
+    async def _connected(self) -> "KeyStore":
         from deploy.cli.connect import open_log
         from deploy.processes.running_set import NotRunning
         from events.errors import Misconfigured, Unavailable, UnknownOutcome
@@ -250,11 +268,11 @@ class _KeysAtHand:
 
     async def load(self, names: Collection[str]) -> "Mapping[str, KeyEntry]":
         """Return the entries of these names."""
-        return await (await self._reached()).load(names)
+        return await (await self._connected()).load(names)
 
     async def confirm(self, name: str) -> "KeyEntry | None":
         """Return the entry of a name as it is now."""
-        return await (await self._reached()).confirm(name)
+        return await (await self._connected()).confirm(name)
 
     async def create(self, name: str, secret: bytes, revision: int) -> bool:
         """Store nothing: a reader of a file makes no keys."""
@@ -270,9 +288,9 @@ async def _holds_all(ledger: "LedgerSource", log: "Log") -> bool:
     from schemas.subjects import EVERYTHING
 
     end = (await log.info()).last_seq
-    give_up = asyncio.get_running_loop().time() + _CATCH_UP_S
+    deadline = asyncio.get_running_loop().time() + _CATCH_UP_S
     while (await ledger.info()).last_seq < end:
-        if asyncio.get_running_loop().time() > give_up:
+        if asyncio.get_running_loop().time() > deadline:
             return False
         await asyncio.sleep(0.02)
     async for batch in log.history([EVERYTHING], end - 1, end):

@@ -9,7 +9,7 @@ import click
 from deploy.cli import wrapped_lines
 from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, json_option, target_options
-from deploy.cli.replaying.source import log_option, open_source, say
+from deploy.cli.replaying.source import log_option, open_source, say_note
 
 if TYPE_CHECKING:
     from events.replay.states.partition_state import PartitionState
@@ -87,7 +87,7 @@ async def _state(
     from events.replay.states.partition_state import partition_named, state_at
 
     async with open_source(target, log_file) as source:
-        say(await check_holds(source, upto))
+        say_note(await check_holds(source, upto))
         partition = partition_named(ACTORS[actor], key, source.partitions)
         with progress("folding", min((await source.info()).last_seq, upto.seq)) as advance:
             found = await state_at(source, ACTORS[actor], partition, key, upto, advance)
@@ -98,8 +98,8 @@ async def _state(
         try:
             if not found.under_key:
                 await check_holds_key(source, key, tokens=[partition])
-        except NothingFound as nobody:
-            return found, str(nobody)
+        except NothingFound as unknown_key:
+            return found, str(unknown_key)
         return found, ""
 
 

@@ -20,7 +20,7 @@ from deploy.cli.options import (
     target_options,
     weights_option,
 )
-from deploy.cli.replaying.source import log_option, open_source, say
+from deploy.cli.replaying.source import log_option, open_source, say_note
 
 if TYPE_CHECKING:
     from deploy.config.loading import Layer
@@ -113,7 +113,7 @@ def what_if(
     if fail_over is not None and isnan(fail_over):
         raise WrongUse("--fail-over: a share from 0 to 100, in percent")
     flags = target.changes()
-    written = file_layer(target.config_file) if target.config_file is not None else None
+    file_values = file_layer(target.config_file) if target.config_file is not None else None
     sets = sets_in(patterns, content_of(patterns)) if patterns else ()
     known = precedents_in(precedents, content_of(precedents), current_user_name()) if precedents else []
     values = sweep_of(sweep) if sweep else None
@@ -124,7 +124,7 @@ def what_if(
     point = point_of(upto) if upto else END
     with judging_by(weights):
         reports = asyncio.run(
-            _run(target, log_file, written, flags, values, sets, known, agent, behaviour, point, shown)
+            _run(target, log_file, file_values, flags, values, sets, known, agent, behaviour, point, shown)
         )
     if not texts:
         from deploy.cli.rendering.what_if import without_texts
@@ -160,16 +160,16 @@ def _check_plot(plot: Path, sweep: "Sweep | None") -> None:
 
 def _draw(plot: Path, sweep: "Sweep", reports: "Sequence[Report]") -> None:
     from deploy.cli.file_output import write_file
-    from deploy.cli.rendering.sweeps import sweep_drawn
+    from deploy.cli.rendering.sweeps import draw_sweep
 
     points = list(zip(sweep.values, reports, strict=True))
-    write_file(plot, sweep_drawn(sweep.key, points, plot.suffix.lower()))
+    write_file(plot, draw_sweep(sweep.key, points, plot.suffix.lower()))
 
 
 async def _run(
     target: Target,
     log_file: Path | None,
-    written: "Layer | None",
+    file_values: "Layer | None",
     flags: "Sequence[Layer]",
     sweep: "Sweep | None",
     patterns: "Sequence[PatternSet]",
@@ -184,7 +184,7 @@ async def _run(
     from events.replay.presence_checks import NothingFound, check_reaches, span_of
 
     variants = [[*flags, layer_at(sweep, value)] for value in sweep.values] if sweep is not None else [flags]
-    settings = [settings_of(written, variant) for variant in variants]
+    settings = [settings_of(file_values, variant) for variant in variants]
     async with open_source(target, log_file) as source:
         changes = [
             changes_of(
@@ -197,7 +197,7 @@ async def _run(
             )
             for each in settings
         ]
-        say(await check_reaches(source, upto))
+        say_note(await check_reaches(source, upto))
         last = min((await source.info()).last_seq, upto.seq)
         with progress("deciding anew", last) as advance:
             reports = await run(source, changes, upto=upto, examples=shown, progress=advance)

@@ -9,7 +9,7 @@ from deploy.cli.options import examples, whole_number
 
 BENCHES = {
     "append": "fenced append and group commit, against raw nats-py",
-    "bounds": "what the dearest inputs cost each sense, and what they leave unread",
+    "bounds": "what the most expensive inputs cost reflex, intuition and appraisal, and what they leave unread",
     "detection": "what judging a text costs the learned guards; shares of attacks: python -m bench.detection PROMPTS",
     "guards": "an input on its way through the guards to the arbiter, against as many hops in FastStream",
     "hops": "four persisted hops, against FastStream",
@@ -40,8 +40,16 @@ BENCHES = {
 @click.option("--llm", metavar="URL|local", help="Measure what a language model's judgement adds to detection.")
 @click.option("--corpus", type=click.Path(exists=True, dir_okay=False), help="With --llm: labelled prompts to judge.")
 @click.option("--model", metavar="NAME", help="With --llm: the model there, instead of llm.models.appraise.")
-@click.option("--rows", type=whole_number(4), help="With --llm: prompts to judge, a quarter of each aim.")
-@click.option("--gate", type=click.Choice(["llm", "both"]), help="With --llm: ask about open prompts, or all let pass.")
+@click.option(
+    "--rows",
+    type=whole_number(4),
+    help="With --llm: prompts to judge, a quarter each of direct and indirect attacks, benign and hard benign ones.",
+)
+@click.option(
+    "--gate",
+    type=click.Choice(["llm", "both"]),
+    help="With --llm: ask about prompts that the local numbers leave open, or about all that pass.",
+)
 @click.option("--characters", type=whole_number(256), help="With --llm: characters of a prompt shown at most.")
 @click.option("--record", type=click.Path(dir_okay=False), help="With --llm: file that keeps the answers, for reruns.")
 def bench(names: tuple[str, ...], **judged: str | int | None) -> None:

@@ -29,13 +29,13 @@ def doctor(target: Target, as_json: bool) -> None:
     from deploy.health.doctor import examine
     from deploy.health.findings import Verdict
 
-    findings = asyncio.run(examine(_patient(target)))
+    findings = asyncio.run(examine(_set_to_examine(target)))
     emit(findings, as_json=as_json)
     if failed := [finding.check for finding in findings if finding.verdict is Verdict.FAIL]:
         raise CheckFailed(f"{len(failed)} of {len(findings)} checks failed: {', '.join(failed)}")
 
 
-def _patient(target: Target) -> "SetToExamine":
+def _set_to_examine(target: Target) -> "SetToExamine":
     from actors.llm.endpoint import base_url
     from actors.llm.settings import LlmSettings
     from actors.registry import ACTORS

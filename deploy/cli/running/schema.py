@@ -37,15 +37,14 @@ def subjects(as_json: bool) -> None:
 @click.argument("topic", required=False)
 def jsonschema(topic: str | None) -> None:
     """Print the JSON Schema of all events, or of TOPIC alone."""
-    from difflib import get_close_matches
-
     from deploy.cli.failures import WrongUse
     from schemas.catalogue import CATALOGUE
     from schemas.export import jsonschema_document
+    from schemas.intake.nearest_name import nearest_name
 
     if topic is not None and topic not in CATALOGUE:
-        near = get_close_matches(topic, CATALOGUE, n=1)
-        meant = f"did you mean {near[0]}?" if near else "`neuraxis schema subjects` lists all"
+        near = nearest_name(topic, CATALOGUE)
+        meant = f"did you mean {near}?" if near else "`neuraxis schema subjects` lists all"
         raise WrongUse(f"{topic!r} is not in the catalogue: {meant}")
     _document(jsonschema_document(topic))
 

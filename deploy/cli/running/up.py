@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from deploy.cli.command_types import command
-from deploy.cli.options import DATA, Target, check_own_weights, examples, target_options
+from deploy.cli.options import DEFAULT_DATA_FOLDER, Target, check_own_weights, examples, target_options
 
 
 @command(
@@ -78,8 +78,8 @@ def up(
         "runtime.log_format": ("--log-format", log_format),
     }
     given = [(flag, key, str(value)) for key, (flag, value) in flags.items() if value is not None]
-    word = [model_layer("--llm", llm)] if llm is not None else []
-    config = target.config([flag_layer(*one) for one in given] + word, every_section=True)
+    model_layers = [model_layer("--llm", llm)] if llm is not None else []
+    config = target.config([flag_layer(*one) for one in given] + model_layers, every_section=True)
     logs.set_up(config.runtime.log_level, config.runtime.log_format, process="up")
     bring_up(
         Plan(
@@ -87,7 +87,7 @@ def up(
             config=config,
             broker=effective_choice(target.flags, config.broker, os.environ),
             ready_file=ready_file,
-            find_flags=() if target.data.path == DATA else ("--data", str(target.data.path)),
+            find_flags=() if target.data.path == DEFAULT_DATA_FOLDER else ("--data", str(target.data.path)),
             config_flags=(
                 *target.config_flags(),
                 *(part for _, key, value in given for part in ("--set", f"{key}={value}")),

@@ -65,13 +65,13 @@ def worker(
     hosts = worker.work_with_settings(actors, config)
     logs.set_up(config.runtime.log_level, config.runtime.log_format, process=name)
     reach = effective_choice(target.flags, config.broker, os.environ)
-    alone = {worker.LEDGER: LEDGER, **dict.fromkeys(HOSTED, EFFECTORS)}
-    user, *others = dict.fromkeys(alone.get(host, DECIDERS) for host in hosts)
+    own_login = {worker.LEDGER: LEDGER, **dict.fromkeys(HOSTED, EFFECTORS)}
+    user, *others = dict.fromkeys(own_login.get(host, DECIDERS) for host in hosts)
     if reach.logins and len(hosts) == 1 and reach.as_user(hosts[0]).exists():
         user, others = hosts[0], []  # each actor has a login of its own
     if others and (reach.logins or not reach.named):
-        apart = " ".join(host for host in hosts if alone.get(host, DECIDERS) != DECIDERS)
-        raise WrongUse(f"the broker has logins for each kind of work: run `neuraxis worker {apart}` by itself")
+        separate = " ".join(host for host in hosts if own_login.get(host, DECIDERS) != DECIDERS)
+        raise WrongUse(f"the broker has logins for each kind of work: run `neuraxis worker {separate}` by itself")
     worker.run(
         worker.Job(
             name=name,

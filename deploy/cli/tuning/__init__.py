@@ -1,1 +1,1 @@
-"""Commands that show how an agent's routing is tuned, that simulate it, and that train weights."""
+"""Commands that show an agent's background work and routing corrections, simulate them, and train weights."""

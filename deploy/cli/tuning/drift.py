@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from actors.drift.decider import State
     from events.codec import Recorded
 
-_LATEST = 10
+_DEFAULT_COUNT = 10
 
 
 class ThoughtShown(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,7 +73,9 @@ def drift() -> None:
 @click.argument("agent")
 @target_options
 @log_option
-@click.option("--last", type=whole_number(0), default=_LATEST, show_default=True, help="How many thoughts to show.")
+@click.option(
+    "--last", type=whole_number(0), default=_DEFAULT_COUNT, show_default=True, help="How many thoughts to show."
+)
 @json_option
 def show(target: Target, agent: str, log_file: Path | None, last: int, as_json: bool) -> None:
     """Print AGENT's latest idle thoughts, how tired its mind is, which concepts rest, and when it drifts next.
@@ -100,33 +102,33 @@ async def _show(target: Target, log_file: Path | None, agent: str, last: int) ->
         upto, partition = (await source.info()).last_seq, source.partitions.agent_token(agent)
         views = await state_output.fold_partition(source, upto, partition, "drift")
         about = events_of_agent(source, agent, [f"log.{partition}.*.drift.>"], upto)
-        own = [recorded async for recorded in about]
-        if not own:
+        events = [recorded async for recorded in about]
+        if not events:
             raise NothingFound(
                 f"the mind of agent {agent!r} has not drifted in the {source.name}: check the name; the first drift is "
                 "scheduled when an exchange of it ends (setting drift.enabled)"
             )
-    return drift_overview(agent, views["drift"].state, own, last, time.time_ns())
+    return drift_overview(agent, views["drift"].state, events, last, time.time_ns())
 
 
-def drift_overview(agent: str, state: "State", own: "Sequence[Recorded]", last: int, now_ns: int) -> Shown:
+def drift_overview(agent: str, state: "State", events: "Sequence[Recorded]", last: int, now_ns: int) -> Shown:
     """Return the state of an agent's drift at a time, from the actor's state and its events about the agent."""
     from actors.drift.agent_state import AgentState, fatigue, resting_concepts
     from deploy.cli.output import latest
 
-    mind, settings = state.minds.get(agent, AgentState()), state.settings
+    drifting, settings = state.minds.get(agent, AgentState()), state.settings
     cooldown_ns = settings.cooldown_ms * 1_000_000
-    thoughts = [thought for each in own if (thought := _thought(each)) is not None]
+    thoughts = [thought for each in events if (thought := _thought(each)) is not None]
     return Shown(
         agent=agent,
-        open_exchanges=len(mind.pending),
-        drifting=mind.cycle is not None,
-        fatigue=fatigue(mind, now_ns, settings),
+        open_exchanges=len(drifting.pending),
+        drifting=drifting.cycle is not None,
+        fatigue=fatigue(drifting, now_ns, settings),
         fatigue_budget=settings.fatigue_budget,
-        next=_next(own),
+        next=_next(events),
         resting=tuple(
-            RestingShown(concept=seed, seconds_left=(mind.resting[seed] + cooldown_ns - now_ns) // 1_000_000_000)
-            for seed in resting_concepts(mind, now_ns, settings)
+            RestingShown(concept=seed, seconds_left=(drifting.resting[seed] + cooldown_ns - now_ns) // 1_000_000_000)
+            for seed in resting_concepts(drifting, now_ns, settings)
         ),
         thoughts=tuple(latest(thoughts, last)),
     )
@@ -152,11 +154,11 @@ def _thought(recorded: "Recorded") -> ThoughtShown | None:
     )
 
 
-def _next(own: "Sequence[Recorded]") -> str:
+def _next(events: "Sequence[Recorded]") -> str:
     """Return the time at which the latest timer fires; empty if none is set."""
     from schemas.intake.timestamps import rfc3339
 
-    for recorded in reversed(own):
+    for recorded in reversed(events):
         wake_after_ms = getattr(recorded.message.event, "wake_after_ms", None)
         if wake_after_ms is not None:
             return rfc3339(recorded.stored.time_ns + wake_after_ms * 1_000_000) if wake_after_ms else ""

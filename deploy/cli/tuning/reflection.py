@@ -91,15 +91,15 @@ def reflection_overview(agent: str, state: "State") -> Shown:
     from actors.reflection.judging import conclude
     from actors.reflection.sampling import STRATA, stratum_of
 
-    mind, settings = state.minds[agent], state.settings
-    strata = Counter(stratum_of(case.selected, settings) for case in mind.queue)
-    counted = Counter(each.dimension for each in mind.counted)
-    differing = Counter(each.dimension for each in mind.counted if not each.agrees)
-    whole = conclude(mind.counted, (), settings, wake_after_ms=0)
+    agent_state, settings = state.minds[agent], state.settings
+    strata = Counter(stratum_of(case.selected, settings) for case in agent_state.queue)
+    counted = Counter(each.dimension for each in agent_state.counted)
+    differing = Counter(each.dimension for each in agent_state.counted if not each.agrees)
+    whole = conclude(agent_state.counted, (), settings, wake_after_ms=0)
     return Shown(
         agent=agent,
-        open_exchanges=len(mind.pending),
-        asked=len(mind.asked.batch) if mind.asked else 0,
+        open_exchanges=len(agent_state.pending),
+        asked=len(agent_state.asked.batch) if agent_state.asked else 0,
         counted=whole.counted,
         disagreement=whole.disagreement,
         pressure=whole.pressure,

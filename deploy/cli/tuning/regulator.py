@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from events.codec import Recorded
     from events.replay.sources import Source
 
-_LATEST = 20
+_DEFAULT_COUNT = 20
 _NS_PER_MS = 1_000_000
 
 
@@ -79,7 +79,9 @@ def regulator() -> None:
 @click.argument("agent")
 @target_options
 @log_option
-@click.option("--last", type=whole_number(0), default=_LATEST, show_default=True, help="How many events to show.")
+@click.option(
+    "--last", type=whole_number(0), default=_DEFAULT_COUNT, show_default=True, help="How many events to show."
+)
 @json_option
 def show(target: Target, agent: str, log_file: Path | None, last: int, as_json: bool) -> None:
     """Print an agent's regulated weights, their cooldowns, what presses now, and what was done so far.
@@ -110,8 +112,8 @@ async def _show(target: Target, log_file: Path | None, agent: str, last: int) ->
     return _shown(agent, view.state, view.time_ns, events)
 
 
-async def _latest_events(source: "Source", agent: str, upto: int, most: int) -> list["Recorded"]:
-    """Return the latest events about the agent, ``most`` at most, oldest first."""
+async def _latest_events(source: "Source", agent: str, upto: int, max_count: int) -> list["Recorded"]:
+    """Return the latest events about the agent, ``max_count`` at most, oldest first."""
     from deploy.operating.agent_events import latest_events_of_agent
     from schemas.event import Configured, Failed
     from schemas.subjects import NO_PARTITION
@@ -119,7 +121,7 @@ async def _latest_events(source: "Source", agent: str, upto: int, most: int) -> 
     token = source.partitions.agent_token(agent)
     filters = [f"log.{token}.{NO_PARTITION}.{owner}.>" for owner in ("monitor", "regulator")]
     return await latest_events_of_agent(
-        source, agent, filters, upto, most, lambda each: not isinstance(each.message.event, Configured | Failed)
+        source, agent, filters, upto, max_count, lambda each: not isinstance(each.message.event, Configured | Failed)
     )
 
 
@@ -132,8 +134,8 @@ def _shown(agent: str, state: "State", now_ns: int, events: list["Recorded"]) ->
 
     loop, settings = loop_of(state, agent), state.settings
     counts = counts_in_window(loop, now_ns, settings)
-    enough, opinion = counts.decisions >= settings.decisions_needed, fresh_opinion(loop, now_ns, settings)
-    pressures = pressures_of(counts, opinion, settings, loop.weights) if enough else ()
+    has_enough, opinion = counts.decisions >= settings.decisions_needed, fresh_opinion(loop, now_ns, settings)
+    pressures = pressures_of(counts, opinion, settings, loop.weights) if has_enough else ()
     return Shown(
         agent=agent,
         as_of=rfc3339(now_ns),
@@ -141,7 +143,7 @@ def _shown(agent: str, state: "State", now_ns: int, events: list["Recorded"]) ->
         cycle_due=loop.scheduled,
         pressures=tuple(pressure_line(pressure) for pressure in pressures),
         weights=tuple(_weights(state, agent)),
-        events=tuple(_line(recorded) for recorded in events),
+        events=tuple(_event_row(recorded) for recorded in events),
     )
 
 
@@ -165,7 +167,7 @@ def _weights(state: "State", agent: str) -> Iterator[WeightShown]:
         )
 
 
-def _line(recorded: "Recorded") -> EventShown:
+def _event_row(recorded: "Recorded") -> EventShown:
     from deploy.cli.rendering.why.details import Case, details
     from schemas.intake.timestamps import rfc3339
 

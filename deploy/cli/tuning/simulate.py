@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from deploy.simulating.report import Report
 
 _PLANTS = ("none", "misrouting", "over-questioning", "under-acknowledging", "bad-adjustment")
-_MOST_DAYS = 3650
-_ROOMY = 120
+_MAX_DAYS = 3650
+_MIN_WIDE_COLUMNS = 120
 """Width of a terminal, in columns, from which the table of days has a column for each mode."""
 
-_MOST_SEED = 2**63 - 1
-_MOST_EXCHANGES = 1_000_000
-"""In a whole simulation; this many take some ten minutes."""
+_MAX_SEED = 2**63 - 1
+_MAX_EXCHANGES = 1_000_000
+"""Exchanges in a whole simulation at most; so many take some ten minutes."""
 
 
 class DayShown(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,9 +60,9 @@ class ChangeShown(msgspec.Struct, frozen=True, kw_only=True):
         "neuraxis simulate --json | jq .digest",
     )
 )
-@click.option("--days", type=click.IntRange(1, _MOST_DAYS), default=60, show_default=True, help="How long to live.")
+@click.option("--days", type=click.IntRange(1, _MAX_DAYS), default=60, show_default=True, help="How long to live.")
 @click.option(
-    "--seed", type=click.IntRange(0, _MOST_SEED), default=1, show_default=True, help="What people say follows from it."
+    "--seed", type=click.IntRange(0, _MAX_SEED), default=1, show_default=True, help="What people say follows from it."
 )
 @click.option(
     "--exchanges-per-day", type=click.IntRange(1, 10_000), default=120, show_default=True, help="About how many."
@@ -72,12 +72,12 @@ class ChangeShown(msgspec.Struct, frozen=True, kw_only=True):
 )
 @click.option(
     "--gone-on",
-    type=click.IntRange(1, _MOST_DAYS),
+    type=click.IntRange(1, _MAX_DAYS),
     metavar="DAY",
     help="Set the planted weights right again on that day: what was corrected must fade.",
 )
 @click.option(
-    "--every", type=click.IntRange(1, _MOST_DAYS), default=1, show_default=True, help="Show every so many days."
+    "--every", type=click.IntRange(1, _MAX_DAYS), default=1, show_default=True, help="Show every so many days."
 )
 @click.option(
     "--plot",
@@ -106,7 +106,7 @@ def simulate(
     from deploy.simulating.report import report_of
     from deploy.simulating.simulation import simulate_days
 
-    _check_life(days, exchanges_per_day, plant, gone_on)
+    _check_length(days, exchanges_per_day, plant, gone_on)
     if plot is not None:
         check_plot(plot)
     with progress("living", days) as advance:
@@ -124,19 +124,19 @@ def simulate(
     if as_json:
         click.echo(msgspec.json.encode(report).decode())
         return
-    _tell(report, every)
+    _print_report(report, every)
 
 
-def _check_life(days: int, exchanges_per_day: int, plant: str, gone_on: int | None) -> None:
+def _check_length(days: int, exchanges_per_day: int, plant: str, gone_on: int | None) -> None:
     """Refuse a simulation that would take too long, or end before the planted fault comes or goes."""
     from deploy.cli.failures import WrongUse
     from deploy.simulating.planted_faults import PLANTS
 
     exchanges = days * exchanges_per_day
-    if exchanges > _MOST_EXCHANGES:
+    if exchanges > _MAX_EXCHANGES:
         raise WrongUse(
             f"{counted(days, 'day')} of {exchanges_per_day:,} exchanges come to {exchanges:,}, and a life may have "
-            f"{_MOST_EXCHANGES:,} at most: give fewer --days or --exchanges-per-day"
+            f"{_MAX_EXCHANGES:,} at most: give fewer --days or --exchanges-per-day"
         )
     planted_on = PLANTS[plant].planted_on
     if planted_on is not None and days <= planted_on:
@@ -163,7 +163,7 @@ def _draw(plot: Path, report: "Report") -> None:
     write_file(plot, plot_of(report, plot.suffix.lower()))
 
 
-def _tell(report: "Report", every: int) -> None:
+def _print_report(report: "Report", every: int) -> None:
     from deploy.cli.output import emit
     from deploy.cli.rendering.layout.terminal import console
 
@@ -172,16 +172,16 @@ def _tell(report: "Report", every: int) -> None:
         gone = "" if report.gone_on is None else f", set right on day {report.gone_on}"
         click.echo(f"planted on day {report.planted_on}{gone}")
     click.echo()
-    roomy = console().width >= _ROOMY
-    emit(_days(report, every) if roomy else map(_narrow, _days(report, every)), as_json=False)
+    is_wide = console().width >= _MIN_WIDE_COLUMNS
+    emit(_day_rows(report, every) if is_wide else map(_narrow_row, _day_rows(report, every)), as_json=False)
     click.echo()
-    emit(_changes(report), as_json=False)
+    emit(_change_rows(report), as_json=False)
     click.echo()
-    lived = f"{counted(report.days, 'day')}, {counted(report.events, 'event')}"
-    click.echo(f"{lived}, digest {report.digest[:16]}, seed {report.seed}")
+    summary = f"{counted(report.days, 'day')}, {counted(report.events, 'event')}"
+    click.echo(f"{summary}, digest {report.digest[:16]}, seed {report.seed}")
 
 
-def _narrow(day: DayShown) -> dict[str, object]:
+def _narrow_row(day: DayShown) -> dict[str, object]:
     """Return a day for a terminal that has no room for a column for each mode."""
     shares = ((mode, getattr(day, mode)) for mode in ("RESPOND", "CLARIFY", "ACT", "ACKNOWLEDGE", "IGNORE"))
     listed = ", ".join(f"{mode} {share}" for mode, share in shares if share)
@@ -189,7 +189,7 @@ def _narrow(day: DayShown) -> dict[str, object]:
     return {**kept, "percent": listed, "unhealthy": day.unhealthy, "weights": day.weights}
 
 
-def _days(report: "Report", every: int) -> Iterator[DayShown]:
+def _day_rows(report: "Report", every: int) -> Iterator[DayShown]:
     for day in report.table[::every]:
         percent = {mode: round(share * 100) for mode, share in day.shares.items()}
         yield DayShown(
@@ -203,15 +203,15 @@ def _days(report: "Report", every: int) -> Iterator[DayShown]:
         )
 
 
-def _changes(report: "Report") -> Iterator[ChangeShown]:
+def _change_rows(report: "Report") -> Iterator[ChangeShown]:
     for change in report.changes:
-        moved = change.before is not None and change.after is not None
+        has_values = change.before is not None and change.after is not None
         after = "" if change.metric_after is None else f" → {change.metric_after:g}"
         yield ChangeShown(
             day=change.day,
             what=f"{change.what} (planted)" if change.planted else change.what,
             weight=change.parameter,
-            value=f"{change.before:g} → {change.after:g}" if moved else "stays",
+            value=f"{change.before:g} → {change.after:g}" if has_values else "stays",
             pressure=change.pressure,
             metric=f"{change.metric_before:g}{after}",
         )

@@ -1,4 +1,4 @@
-"""Shared by the commands that train weights: the check for scipy, and the output of their steps."""
+"""For commands that train weights: prints their steps, and says if scipy is missing."""
 
 from collections.abc import Callable, Iterable
 

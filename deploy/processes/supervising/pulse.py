@@ -15,7 +15,7 @@ import msgspec
 
 from deploy.processes.supervising.lifeline import notify_systemd
 from events.loggers import get_logger
-from neuraxis_server.probe import BEAT_S, Health
+from neuraxis_server.probe import HEARTBEAT_INTERVAL_S, Health
 
 START_EXTENSION_S = 60
 """Seconds by which each beat of a process that is still starting extends systemd's time limit for the start."""
@@ -51,7 +51,7 @@ class Pulse:
     async def _beat(self) -> None:
         while True:
             self.report()
-            await asyncio.sleep(BEAT_S)
+            await asyncio.sleep(HEARTBEAT_INTERVAL_S)
 
     def report(self) -> None:
         """Report once."""

@@ -34,6 +34,8 @@ LONG = (
     ("precedents", "import", "cases.yaml"),
     ("precedents", "withdraw", "p", "--why", "x"),
     ("allowances", "add", "button", "--phrase", "ignore previous", "--why", "x"),
+    ("failed", "redrive", "--yes"),
+    ("rerun", "last"),
 )
 ORDERS = (*SHORT, *(pytest.param(order, marks=pytest.mark.faults) for order in LONG))
 """Every command that sends something; the first few stand for all in the short form."""

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from actors.llm import LlmSettings
 from deploy.config.loading import (
-    SET_SECTIONS,
+    RUNNING_SECTIONS,
     BadConfiguration,
     Layer,
     all_sections,
@@ -241,12 +241,12 @@ def test_every_section_of_this_release_resolves_at_its_defaults() -> None:
 
 
 def test_a_command_that_needs_no_actor_passes_over_their_sections() -> None:
-    config = resolve(SET_SECTIONS, [in_file(profile="seed")], ignore_others=True)
-    assert set(config.sections) == set(SET_SECTIONS)
+    config = resolve(RUNNING_SECTIONS, [in_file(profile="seed")], ignore_others=True)
+    assert set(config.sections) == set(RUNNING_SECTIONS)
     assert set(section_names()) == set(all_sections())
     for layer in (Layer("neuraxis.toml", {"rooter": {}}), *environment_layers({"NEURAXIS_ROOTER__PROFILE": "seed"})):
         with pytest.raises(BadConfiguration, match="there is no section 'rooter': did you mean 'router'"):
-            resolve(SET_SECTIONS, [layer], ignore_others=True)
+            resolve(RUNNING_SECTIONS, [layer], ignore_others=True)
 
 
 _plain = st.recursive(

@@ -45,7 +45,7 @@ def configured(*layers: Layer) -> Config:
 
 
 def attached(*layers: Layer, ollama: str = NOWHERE, environment: dict[str, str] | None = None) -> ModelChoice:
-    return asyncio.run(choose_model(configured(*layers), environment or {}, ollama=ollama, glance_s=30))
+    return asyncio.run(choose_model(configured(*layers), environment or {}, ollama=ollama, search_timeout_s=30))
 
 
 # --- what is found

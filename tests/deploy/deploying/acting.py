@@ -23,7 +23,7 @@ import yaml
 
 from deploy.deploying.plan import GRACE_S
 from deploy.processes.worker_program import WRONG_USE
-from neuraxis_server.probe import lack
+from neuraxis_server.probe import why_not
 from tests.deploy.deploying.written import Unit
 from tests.deploy.waiting import until
 
@@ -162,7 +162,7 @@ def _service(
         command=[*_contained(folder, secrets, tmp, state), str(PROGRAM), *service["command"]],
         environment={**environment, "PATH": os.environ["PATH"]},
         output=place / "output",
-        is_ready=lambda _started: not lack(str(beat), "ready", time.monotonic()),
+        is_ready=lambda _started: not why_not(str(beat), "ready", time.monotonic()),
     )
 
 

@@ -12,7 +12,7 @@ from deploy.deploying.groups import default_groups
 from deploy.deploying.helm import DRAIN_S
 from deploy.deploying.plan import GRACE_S, WATCHDOG_S, deployment_of
 from deploy.processes.supervising.stopping import STOP_DEADLINE
-from neuraxis_server.probe import LATEST_S
+from neuraxis_server.probe import STUCK_AFTER_S
 from tests.deploy.deploying.test_groups import MODEL, RECEIVER, configured
 
 PAGE = (Path(__file__).parents[3] / "docs" / "deploy-processes.md").read_text()
@@ -40,7 +40,7 @@ def test_the_command_for_logins_names_the_default_groups() -> None:
 
 def test_the_times_are_those_of_the_code() -> None:
     for told in (
-        f"turned in the last {LATEST_S:g} seconds",
+        f"turned in the last {STUCK_AFTER_S:g} seconds",
         f"within {STOP_DEADLINE:g} seconds",
         f"The files give it {GRACE_S} before it is killed",
         f"the watchdog ({WATCHDOG_S} seconds)",

@@ -7,7 +7,7 @@ import pytest
 from actors.swarm.settings import SwarmSettings
 from actors.webhook.settings import Receiver
 from deploy.cli.options import Target
-from deploy.cli.running.doctor import _patient
+from deploy.cli.running.doctor import _set_to_examine
 from deploy.config.loading import Layer, all_sections, resolve
 from deploy.config.models import ModelChoice
 from deploy.health import doctor
@@ -135,8 +135,8 @@ def test_the_receivers_examined_are_those_of_the_running_set_wherever_one_asks(
         context.write_text('{"url": "nats://127.0.0.1:9"}')
         place = {"nats_url": "nats://127.0.0.1:9", "contexts": "", "context": str(context)}
         data.write(RunFile(pid=1, started="", version="", in_force=in_force, **place))
-        patient = _patient(Target(data.path, "", "", "", "", None, ()))
-        other = _patient(Target(data.path, "", "", "", "", None, ("log.agents=3",)))
+        patient = _set_to_examine(Target(data.path, "", "", "", "", None, ()))
+        other = _set_to_examine(Target(data.path, "", "", "", "", None, ("log.agents=3",)))
     assert patient.receivers == {"ops": ops}
     assert (patient.expected, patient.effectors, patient.key_file) == (Partitions(8, 32), ("webhook",), "key")
     assert (other.receivers, other.expected.agents) == ({}, 3)
@@ -154,7 +154,7 @@ def test_a_stage_is_needed_as_the_configuration_has_it_wherever_one_looks() -> N
     required = "swarm.required=['reflex', 'breaker']"
     target = Target(Path(), "nats://127.0.0.1:9", "", "", "", None, (required,))
     needed = ("reflex", "breaker", "swarm", "alerts")
-    assert _patient(target).stages == needed
+    assert _set_to_examine(target).stages == needed
     assert needed_by(target.config(more={"swarm": SwarmSettings})) == needed
     attached = ModelChoice(use=ModelInUse(backend="composer"), why="")
     assert run_settings(target.config(every_section=True), attached).stages == needed

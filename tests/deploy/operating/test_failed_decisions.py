@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 from actors.gateway.external_events import build_event
 from actors.gateway.inputs import new_input
 from deploy.cli import main
+from events.bundles import unpack
 from events.codec import Recorded, decode
 from events.jetstream import JetStreamLog
 from events.log import Append, Tail
@@ -26,6 +27,7 @@ from schemas.vocabulary.reflex import ReflexFailed
 from schemas.vocabulary.regulator import RegulatorFailed
 from schemas.vocabulary.responder import Action, ResponseEmitted
 from tests.broker import Broker
+from tests.fixtures import FOLDER
 
 NOW_NS = 1_750_000_000 * 10**9
 LAYERS = (Layer(role="document", content="The ferry leaves at seven."),)
@@ -190,6 +192,19 @@ def test_what_failed_is_sent_again_once_in_its_session_as_it_was(
         assert new.message.event.rerun_of == old.message.exchange
     # Who forwarded it asks its own model, so that here it can only be checked.
     assert [each.message.event.purpose for each in after] == ["answer", "check"]  # type: ignore[attr-defined]
+
+
+def test_nothing_is_sent_where_the_broker_is_silent_whatever_a_ledger_holds(with_failures: Broker) -> None:
+    ledger = Path(".neuraxis", "ledger.db")
+    ledger.parent.mkdir()
+    asyncio.run(unpack(max(FOLDER.glob("*.nxb")), ledger))
+    with_failures.pause()
+    try:
+        refused = neuraxis("failed", "redrive", "--yes", "--timeout", "1.5", status=3)
+    finally:
+        with_failures.resume()
+    assert "nothing was sent" in refused.stderr
+    assert "sent again" not in refused.output
 
 
 def test_any_input_is_sent_again_in_a_session_of_its_own(with_failures: Broker, answering: list[Action]) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from deploy.processes.supervising.pulse import STARTING, Pulse
-from neuraxis_server.probe import LATEST_S, lack, run
+from neuraxis_server.probe import STUCK_AFTER_S, run, why_not
 from tests.broker import Broker
 from tests.deploy.waiting import until
 
@@ -28,28 +28,28 @@ def written(file: Path, **changed: object) -> str:
 
 def test_a_process_that_beats_lives_and_is_ready_unless_it_says_why_not(tmp_path: Path) -> None:
     file = written(tmp_path / "health.json")
-    assert lack(file, "live", 101) == lack(file, "ready", 101) == ""
+    assert why_not(file, "live", 101) == why_not(file, "ready", 101) == ""
     file = written(tmp_path / "health.json", fault="router does not advance in 07")
-    assert lack(file, "live", 101) == ""
-    assert lack(file, "ready", 101) == "router does not advance in 07"
+    assert why_not(file, "live", 101) == ""
+    assert why_not(file, "ready", 101) == "router does not advance in 07"
 
 
 def test_a_process_that_has_not_beaten_for_a_while_is_stuck(tmp_path: Path) -> None:
     file = written(tmp_path / "health.json")
-    assert lack(file, "live", 100 + LATEST_S) == ""
-    assert lack(file, "live", 101 + LATEST_S) == "process 7 has not beaten for 16 s: it hangs, or was killed"
-    assert lack(file, "ready", 101 + LATEST_S)
+    assert why_not(file, "live", 100 + STUCK_AFTER_S) == ""
+    assert why_not(file, "live", 101 + STUCK_AFTER_S) == "process 7 has not beaten for 16 s: it hangs, or was killed"
+    assert why_not(file, "ready", 101 + STUCK_AFTER_S)
 
 
 def test_a_file_of_before_the_machine_started_is_nobodys_sign_of_life(tmp_path: Path) -> None:
-    assert "before this machine started" in lack(written(tmp_path / "health.json"), "live", 5)
+    assert "before this machine started" in why_not(written(tmp_path / "health.json"), "live", 5)
 
 
 @pytest.mark.parametrize("content", ["", "[1]", '{"pid": 1}', '{"pid": 1, "beat_s": "x", "fault": ""}', "\0", '"x"'])
 def test_a_file_that_is_no_health_file_is_no_sign_of_life(content: str, tmp_path: Path) -> None:
     file = tmp_path / "health.json"
     file.write_text(content)
-    assert "cannot be read as a health file" in lack(str(file), "live", 1)
+    assert "cannot be read as a health file" in why_not(str(file), "live", 1)
 
 
 def test_the_probe_answers_by_its_status_and_says_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -79,10 +79,10 @@ def test_a_pulse_tells_its_fault_at_each_beat_and_takes_its_file_away(tmp_path: 
         pulse = Pulse(str(file), supervised=False)
         async with pulse.beating():
             pulse.report()
-            assert lack(str(file), "ready", time.monotonic()) == STARTING
+            assert why_not(str(file), "ready", time.monotonic()) == STARTING
             pulse.fault = lambda: ""
             pulse.report()
-            assert lack(str(file), "ready", time.monotonic()) == ""
+            assert why_not(str(file), "ready", time.monotonic()) == ""
 
     asyncio.run(live())
     assert list(tmp_path.iterdir()) == []
@@ -91,7 +91,7 @@ def test_a_pulse_tells_its_fault_at_each_beat_and_takes_its_file_away(tmp_path: 
 def test_a_file_that_cannot_be_written_does_not_stop_the_work(tmp_path: Path) -> None:
     pulse = Pulse(str(tmp_path / "absent" / "health.json"), supervised=False)
     pulse.report()
-    assert "there is no" in lack(str(tmp_path / "absent" / "health.json"), "live", time.monotonic())
+    assert "there is no" in why_not(str(tmp_path / "absent" / "health.json"), "live", time.monotonic())
 
 
 def test_a_process_under_our_own_supervisor_writes_no_file(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_orchestrators_see_a_worker_become_ready_lose_its_broker_hang_and_end(br
     file = str(tmp_path / "health.json")
 
     def fault() -> str:
-        return lack(file, "ready", time.monotonic())
+        return why_not(file, "ready", time.monotonic())
 
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(str(tmp_path / "notify"))
@@ -139,11 +139,11 @@ def test_orchestrators_see_a_worker_become_ready_lose_its_broker_hang_and_end(br
             until(lambda: not fault(), "the worker is ready")
             broker.kill()
             until(lambda: fault() == "the broker cannot be reached", "its fault is told")
-            assert lack(file, "live", time.monotonic()) == ""
+            assert why_not(file, "live", time.monotonic()) == ""
             broker.start()
             until(lambda: not fault(), "the worker is ready again")
             process.send_signal(signal.SIGSTOP)
-            assert "it hangs" in lack(file, "live", time.monotonic() + LATEST_S + 1)
+            assert "it hangs" in why_not(file, "live", time.monotonic() + STUCK_AFTER_S + 1)
             process.send_signal(signal.SIGCONT)
         finally:
             process.send_signal(signal.SIGCONT)

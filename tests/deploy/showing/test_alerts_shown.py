@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from rich.text import Text
 
-from deploy.cli.rendering.alerts import AlertShown, alert_of, is_loud, line_of, still_firing
+from deploy.cli.rendering.alerts import AlertShown, alert_of, is_severe_enough, line_of, still_firing
 from schemas.catalogue import CATALOGUE
 from tests.events.ledger.messages import INPUT, stored
 
@@ -35,7 +35,7 @@ def test_what_fires_is_what_has_not_been_resolved_since() -> None:
 
 @pytest.mark.parametrize(("least", "is_shown"), [("critical", False), ("warning", True), ("info", True)])
 def test_a_least_severity_lets_the_louder_through(least: Any, is_shown: bool) -> None:
-    assert is_loud(told(1, severity="warning"), least) is is_shown
+    assert is_severe_enough(told(1, severity="warning"), least) is is_shown
 
 
 def plain(line: Text) -> str:

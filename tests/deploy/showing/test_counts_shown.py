@@ -3,7 +3,8 @@
 import pytest
 from rich.console import Console
 
-from deploy.cli.rendering.layout.counts_table import Counts
+from deploy.cli.rendering.layout.counted_nouns import duration_text
+from deploy.cli.rendering.layout.counts_table import CountsTable
 from deploy.cli.rendering.replay import render_coverage
 from events.replay.verifying.verification import Coverage
 
@@ -27,10 +28,15 @@ def test_counts_of_a_log_of_millions_are_whole_at_any_width(width: int) -> None:
 
 
 def test_few_counts_stand_in_columns() -> None:
-    counts = Counts("actor", ("kept", "lost"))
+    counts = CountsTable("actor", ("kept", "lost"))
     counts.add("reflex", (12, 3_000))
 
     assert [line.rstrip() for line in _printed(counts, 80).splitlines()] == [
         "actor   kept   lost",
         "reflex    12  3,000",
     ]
+
+
+def test_a_duration_is_told_by_its_largest_unit_and_the_one_below() -> None:
+    told = {1: "1 second", 634: "10 minutes 34 seconds", 7_200: "2 hours", 7_201: "2 hours", 90_000: "1 day 1 hour"}
+    assert {seconds: duration_text(seconds) for seconds in told} == told

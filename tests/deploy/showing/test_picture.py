@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.registry import ACTORS
-from deploy.cli.rendering.why.picture import MOST_CHARACTERS, MOST_EVENTS, picture_of
+from deploy.cli.rendering.why.picture import MAX_CHARACTERS, MAX_EVENTS, picture_of
 from events.log import Stored
 from events.replay.explain import Explanation, Node, explain
 from schemas.catalogue import entry_of
@@ -96,7 +96,7 @@ def test_hostile_words_are_escaped_and_bounded() -> None:
     document = picture_of(hostile)
     svg = ElementTree.fromstring(document)
     assert not list(svg.iter(f"{SVG}script"))
-    assert max(map(len, words(svg))) <= MOST_CHARACTERS
+    assert max(map(len, words(svg))) <= MAX_CHARACTERS
     assert len(document) < 30_000
     assert all(line.isprintable() for line in words(svg))
 
@@ -115,8 +115,8 @@ def test_a_very_long_exchange_is_cut_and_says_so() -> None:
     root = Node("1", topic, "gateway", 1, body, 0.0, 0.0, None, "", "", leaves)
     found = msgspec.structs.replace(exchange("Hello!"), roots=(root,))
     drawn = words(parsed(found))
-    assert sum("input.received" in line for line in drawn) == MOST_EVENTS
-    assert f"and {999 - MOST_EVENTS} more events" in drawn
+    assert sum("input.received" in line for line in drawn) == MAX_EVENTS
+    assert f"and {999 - MAX_EVENTS} more events" in drawn
 
 
 @pytest.mark.parametrize("total", [0.0, -5.0])

@@ -12,7 +12,7 @@ from actors.guardrails.judging import _LIMITS, REASONS
 from actors.responder.forwarding import SILENT
 from actors.runtime.effectors import requests
 from deploy.cli.rendering import reason_texts
-from deploy.cli.rendering.sentences import FACTS, is_known, sentence_on
+from deploy.cli.rendering.sentences import DETAIL_EVENTS, is_known, sentence_on
 from events.decision import APPEND_REFUSED
 from schemas.availability import Lack
 from schemas.catalogue import entry_of
@@ -119,7 +119,7 @@ def test_every_stage_action_and_mode_is_explained() -> None:
     assert tuple(reason_texts.STAGES) == STAGES
     assert set(reason_texts.ACTIONS) == set(get_args(Action))
     assert set(reason_texts.MODES) == set(get_args(Mode))
-    assert set(reason_texts.LACKS) == set(get_args(Lack))
+    assert set(reason_texts.UNSERVED) == set(get_args(Lack))
     assert set(reason_texts.STANCES) == set(get_args(Stance))
     ended = {(end.stage, end.action) for end in all_ends()}
     assert {action for _, action in ended} == set(get_args(Action))
@@ -131,12 +131,12 @@ def test_no_explanation_outlives_its_reason() -> None:
     words = {word for reason in told for word in reason.split(":")}
     known = {
         *reason_texts.COHERENCE,
-        *reason_texts.LACKS,
+        *reason_texts.UNSERVED,
         *reason_texts.BREAKER,
         *reason_texts.ARBITER,
         *reason_texts.MODEL_FAILURES,
         *reason_texts.GUARDRAILS,
-        *reason_texts.KEPT_BACK,
+        *reason_texts.ANSWER_FAULTS,
     }
     assert known | set(reason_texts.DELIBERATIVE_FAILURES) <= words
 
@@ -269,7 +269,7 @@ SELECTED = entry_of(ModeSelected).sample
 )
 def test_a_sentence_has_the_facts_behind_the_end(end: ResponseEmitted, fact: Any, told: str) -> None:
     assert sentence_on(end, (fact,)) == told
-    assert type(fact) in FACTS
+    assert type(fact) in DETAIL_EVENTS
 
 
 def test_a_long_phrase_is_cut_and_control_characters_are_not_obeyed() -> None:

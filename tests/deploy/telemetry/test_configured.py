@@ -2,14 +2,14 @@
 
 import pytest
 
-from deploy.config.loading import SET_SECTIONS, BadConfiguration, Config, assignment_layer, load
+from deploy.config.loading import RUNNING_SECTIONS, BadConfiguration, Config, assignment_layer, load
 from deploy.processes.listen_address import Address
 from deploy.telemetry.configured import check_telemetry, metrics_address
 from tests.each import each
 
 
 def configured(*assignments: str) -> Config:
-    return load(SET_SECTIONS, file=None, environment={}, flags=[assignment_layer(each) for each in assignments])
+    return load(RUNNING_SECTIONS, file=None, environment={}, flags=[assignment_layer(each) for each in assignments])
 
 
 def test_by_default_metrics_are_told_on_any_port_of_loopback_and_no_traces_are_sent() -> None:

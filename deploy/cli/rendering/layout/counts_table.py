@@ -10,14 +10,14 @@ from rich.text import Text
 _GAP = 2
 
 
-class Counts:
+class CountsTable:
     """A table of counts. Each row has a name, a style, and one count for each of ``headings``.
 
-    ``of`` is the heading of the names. The layout depends on the width of the terminal.
+    ``name_heading`` is the heading of the names. The layout depends on the width of the terminal.
     """
 
-    def __init__(self, of: str, headings: Sequence[str]) -> None:
-        self._of, self._headings = of, tuple(headings)
+    def __init__(self, name_heading: str, headings: Sequence[str]) -> None:
+        self._name_heading, self._headings = name_heading, tuple(headings)
         self._rows: list[tuple[str, tuple[str, ...], str]] = []
 
     def add(self, name: str, counts: Sequence[int], style: str = "") -> None:
@@ -26,10 +26,10 @@ class Counts:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         """Yield a table or, if that is too wide for the terminal, each row as lines of its counts."""
-        columns = [(self._of, [name for name, _, _ in self._rows])]
-        columns += [(heading, [row[1][place] for row in self._rows]) for place, heading in enumerate(self._headings)]
-        wide = sum(max(map(len, (heading, *cells))) + _GAP for heading, cells in columns) - _GAP
-        if wide <= options.max_width:
+        columns = [(self._name_heading, [name for name, _, _ in self._rows])]
+        columns += [(heading, [row[1][index] for row in self._rows]) for index, heading in enumerate(self._headings)]
+        width = sum(max(map(len, (heading, *cells))) + _GAP for heading, cells in columns) - _GAP
+        if width <= options.max_width:
             yield self._grid()
             return
         for name, counts, style in self._rows:
@@ -39,7 +39,7 @@ class Counts:
 
     def _grid(self) -> Table:
         grid = Table(box=None, pad_edge=False, header_style="bold")
-        grid.add_column(self._of, no_wrap=True)
+        grid.add_column(self._name_heading, no_wrap=True)
         for heading in self._headings:
             grid.add_column(heading, justify="right", no_wrap=True)
         for name, counts, style in self._rows:

@@ -3,6 +3,7 @@
 from deploy.cli.rendering.layout.printable import printable
 
 LONGEST_QUOTE = 300
+"""Characters of a quote, unless the caller says otherwise."""
 
 
 def quoted_line(text: str, limit: int = LONGEST_QUOTE) -> str:

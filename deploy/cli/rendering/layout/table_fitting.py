@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from rich.table import Table
 from rich.text import Text
 
-LEAST = 30
-"""Least width of a column of prose, in characters; if it is less, other columns go below it."""
+MIN_PROSE_WIDTH = 30
+"""Least width of a column of prose, in characters; to make room for it, other columns go below it."""
 
 _GAP = 2
-_SHORT = 16
-"""Cells of at most this length do not count as prose, and are not wrapped."""
+_MAX_SHORT_CELL = 16
+"""Longest cell, in characters, that does not count as prose, and is not wrapped."""
 
 Cells = Mapping[str, str]
 
@@ -29,31 +29,31 @@ def fitted_table(names: Sequence[str], rows: Sequence[Cells], width: int) -> Tab
         width: Characters of a line.
     """
     headings = {name: name.replace("_", " ") for name in names}
-    cells = {name: max(_line(row[name]) for row in rows) for name in names}
+    cells = {name: max(_cell_width(row[name]) for row in rows) for name in names}
     # First try with headings wrapped between words, before any column goes below another.
-    for of_heading in (len, _longest):
-        wide = {name: max(of_heading(headings[name]), cells[name]) for name in names}
-        if sum(wide.values()) + _GAP * (len(names) - 1) <= width:
-            return _grid(names, rows, headings, wide)
+    for heading_width in (len, _word_width):
+        widths = {name: max(heading_width(headings[name]), cells[name]) for name in names}
+        if sum(widths.values()) + _GAP * (len(names) - 1) <= width:
+            return _grid(names, rows, headings, widths)
     names = [name for name in names if any(row[name] for row in rows)]
-    prose = max(names, key=lambda name: (_is_prose(rows, name), name != names[0], wide[name]))
+    prose = max(names, key=lambda name: (_is_prose(rows, name), name != names[0], widths[name]))
     beside = [name for name in names if name != prose]
     below: list[str] = []
-    while _room(beside, wide, width) < min(LEAST, wide[prose]) and beside:
+    while _width_left(beside, widths, width) < min(MIN_PROSE_WIDTH, widths[prose]) and beside:
         # Prose goes below first, then the widest column. The first column, which names the row, goes last.
-        gone = max(beside, key=lambda name: (name != names[0], _is_prose(rows, name), wide[name]))
-        beside.remove(gone)
-        below.append(gone)
-    wide[prose] = _room(beside, wide, width)
-    under = [name for name in names if name in below]
-    stacked = [{**row, prose: _stacked(row, prose, under, headings)} for row in rows]
-    return _grid([name for name in names if name not in below], stacked, headings, wide)
+        moved = max(beside, key=lambda name: (name != names[0], _is_prose(rows, name), widths[name]))
+        beside.remove(moved)
+        below.append(moved)
+    widths[prose] = _width_left(beside, widths, width)
+    moved_names = [name for name in names if name in below]
+    stacked = [{**row, prose: _stacked(row, prose, moved_names, headings)} for row in rows]
+    return _grid([name for name in names if name not in below], stacked, headings, widths)
 
 
-def _grid(names: Sequence[str], rows: Sequence[Cells], headings: Cells, wide: Mapping[str, int]) -> Table:
+def _grid(names: Sequence[str], rows: Sequence[Cells], headings: Cells, widths: Mapping[str, int]) -> Table:
     grid = Table(box=None, header_style="bold", pad_edge=False)
     for name in names:
-        grid.add_column(headings[name], overflow="fold", width=max(1, wide[name]))
+        grid.add_column(headings[name], overflow="fold", width=max(1, widths[name]))
     for row in rows:
         grid.add_row(*(Text(row[name]) for name in names))
     return grid
@@ -66,17 +66,17 @@ def _stacked(row: Cells, prose: str, below: Sequence[str], headings: Cells) -> s
     return "\n".join(line for line in (row[prose], *(text for text, long in lines if long), short) if line)
 
 
-def _room(beside: Sequence[str], wide: Mapping[str, int], width: int) -> int:
-    return width - sum(wide[name] + _GAP for name in beside)
+def _width_left(beside: Sequence[str], widths: Mapping[str, int], width: int) -> int:
+    return width - sum(widths[name] + _GAP for name in beside)
 
 
 def _is_prose(rows: Sequence[Cells], name: str) -> bool:
-    return any(len(row[name]) > _SHORT and " " in row[name] for row in rows)
+    return any(len(row[name]) > _MAX_SHORT_CELL and " " in row[name] for row in rows)
 
 
-def _line(cell: str) -> int:
+def _cell_width(cell: str) -> int:
     return max(map(len, cell.splitlines()), default=0)
 
 
-def _longest(heading: str) -> int:
+def _word_width(heading: str) -> int:
     return max(map(len, heading.split()), default=0)

@@ -1,10 +1,10 @@
-"""Wrapping a text that comes in pieces between words; a terminal by itself would break within words. Pure."""
+"""Wraps, between words, a text that comes in pieces; a terminal by itself would break within words. Pure."""
 
 import re
 
 from rich.cells import cell_len
 
-_TAB = 8
+_TAB_CELLS = 8
 
 
 class WordWrapper:
@@ -23,19 +23,19 @@ class WordWrapper:
 
     def take(self, text: str) -> str:
         """Take a piece; return the text that can be printed now."""
-        return "".join(self._taken(part) for part in re.split(r"(\s)", text) if part)
+        return "".join(self._printable_part(part) for part in re.split(r"(\s)", text) if part)
 
     def rest(self) -> str:
         """Return the text that was held back; more pieces may still follow."""
         word, self._word = self._word, ""
-        wide = cell_len(word)
-        broken = "\n" if self._column and self._column + wide > self._width else ""
-        self._column = wide if broken else self._column + wide
+        width = cell_len(word)
+        broken = "\n" if self._column and self._column + width > self._width else ""
+        self._column = width if broken else self._column + width
         if self._column > self._width:
             self._column %= self._width  # a word longer than a line: the terminal breaks it
         return broken + word
 
-    def _taken(self, part: str) -> str:
+    def _printable_part(self, part: str) -> str:
         if part.isspace():
             return self.rest() + self._blank(part)
         self._word += part
@@ -45,11 +45,11 @@ class WordWrapper:
         if blank in "\r\n":
             self._column = 0
             return blank
-        wide = _TAB - self._column % _TAB if blank == "\t" else cell_len(blank)
-        if self._column + wide > self._width:
+        width = _TAB_CELLS - self._column % _TAB_CELLS if blank == "\t" else cell_len(blank)
+        if self._column + width > self._width:
             self._column = 0
             return "\n"
-        self._column += wide
+        self._column += width
         return blank
 
 

@@ -1,1 +1,1 @@
-"""Why an exchange ended as it did: its events as a tree, each with its numbers."""
+"""The output of ``neuraxis why``: an exchange's events as a tree of causes, each with its numbers."""

@@ -40,7 +40,7 @@ from schemas.vocabulary.memory import (
 from schemas.vocabulary.responder import Entity, ResponseRequested
 from schemas.vocabulary.router import FeedbackObserved, TiebreakRequested
 
-LONGEST_MEMORY = 120
+MAX_MEMORY_CHARACTERS = 120
 
 
 def entities(found: Sequence[Entity]) -> Lines:
@@ -72,7 +72,10 @@ def _familiarity(known: Familiarity) -> Text:
 
 def _recollections(found: Iterable[Recollection]) -> Lines:
     lines = [
-        Text(f"{each.energy:.3f} {each.layer} {printable(each.id)}: {quoted_line(each.text, LONGEST_MEMORY)}", "dim")
+        Text(
+            f"{each.energy:.3f} {each.layer} {printable(each.id)}: {quoted_line(each.text, MAX_MEMORY_CHARACTERS)}",
+            "dim",
+        )
         for each in found
     ]
     return lines or [Text("nothing came to mind", "dim")]
@@ -88,7 +91,7 @@ def _remembered(event: MemoryRemembered) -> Lines:
 
 
 def _facts(facts: Iterable[Fact]) -> list[Text]:
-    return [Text(f"fact {quoted_line(fact.key)}: {quoted_line(fact.value, LONGEST_MEMORY)}") for fact in facts]
+    return [Text(f"fact {quoted_line(fact.key)}: {quoted_line(fact.value, MAX_MEMORY_CHARACTERS)}") for fact in facts]
 
 
 @lines_on.register
@@ -97,7 +100,7 @@ def _facts_retired(event: FactsRetired) -> Lines:
 
 
 def _retired(fact: Retired) -> Text:
-    line = Text(f"fact {quoted_line(fact.key)} no more {quoted_line(fact.value, LONGEST_MEMORY)}: ", "yellow")
+    line = Text(f"fact {quoted_line(fact.key)} no more {quoted_line(fact.value, MAX_MEMORY_CHARACTERS)}: ", "yellow")
     return line.append(f"{fact.why}, {RETIRED[fact.why]} (fact:{fact.fact})")
 
 
@@ -113,10 +116,12 @@ def _result(result: ActionResult) -> Text:
     if not result.ok:
         return Text(f"{result.index} {result.skill} failed: {printable(result.reason)}", "yellow")
     line = Text(f"{result.index} {result.skill}: {len(result.recollections)} found")
-    seen = result.introspection
-    if seen is not None:
-        line.append(f"; warmth {seen.context_warmth:g}, feeling of knowing {seen.feeling_of_knowing:g}")
-        line.append(f", recall failure rate {seen.recall_failure_rate:g}")
+    introspection = result.introspection
+    if introspection is not None:
+        line.append(
+            f"; warmth {introspection.context_warmth:g}, feeling of knowing {introspection.feeling_of_knowing:g}"
+        )
+        line.append(f", recall failure rate {introspection.recall_failure_rate:g}")
     return line
 
 
@@ -127,7 +132,7 @@ def _forgotten(event: MemoryForgotten) -> Lines:
 
 
 @lines_on.register
-def _said_in(event: TurnsForgotten) -> Lines:
+def _turns_forgotten(event: TurnsForgotten) -> Lines:
     return [Text(f"words of a forgotten fact are quoted no more in {len(event.sessions)} session(s)")]
 
 
@@ -173,14 +178,14 @@ def _finished(event: ActFinished) -> Lines:
 
 
 def _action(action: Action) -> str:
-    words = [quoted_line(action.query, LONGEST_MEMORY)] if action.query else []
-    words += [f"{quoted_line(action.key)} = {quoted_line(action.value, LONGEST_MEMORY)}"] if action.key else []
+    words = [quoted_line(action.query, MAX_MEMORY_CHARACTERS)] if action.query else []
+    words += [f"{quoted_line(action.key)} = {quoted_line(action.value, MAX_MEMORY_CHARACTERS)}"] if action.key else []
     words += [f"of {printable(action.specialist)}"] if action.specialist else []
     return " ".join([f"{action.index} {action.skill}", *words])
 
 
 @lines_on.register
-def _completed(event: LlmCompleted) -> Lines:
+def _llm_completed(event: LlmCompleted) -> Lines:
     line = Text(f"{event.purpose} by {printable(event.model)} ({printable(event.backend)}): ")
     line.append(f"{event.prompt_tokens} + {event.completion_tokens} tokens, {event.attempts} attempts, ")
     line.append(f"ended by {printable(event.finish_reason) or 'nothing it names'}")
@@ -191,13 +196,13 @@ def _completed(event: LlmCompleted) -> Lines:
 
 
 @lines_on.register
-def _unanswered(event: LlmFailed) -> Lines:
-    said = [Text(f"the endpoint said: {quoted_line(event.said)}", "red")] if event.said else []
-    return [*failure(event), *said]
+def _llm_failed(event: LlmFailed) -> Lines:
+    answer = [Text(f"the endpoint said: {quoted_line(event.said)}", "red")] if event.said else []
+    return [*failure(event), *answer]
 
 
 @lines_on.register
-def _specialist(event: DelegateAnswered) -> Lines:
+def _delegate_answered(event: DelegateAnswered) -> Lines:
     return [Text(f"{event.index} {printable(event.specialist)}: ").append(quoted_line(event.answer), "italic")]
 
 

@@ -1,4 +1,4 @@
-"""The numbers behind each recorded decision, as lines for people. Pure."""
+"""Each event of an exchange, with the numbers of its decision, as lines for people. Pure."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +16,7 @@ from deploy.cli.rendering.layout.quoting import quoted_line
 from deploy.cli.rendering.model_calls import cuts_text
 from deploy.cli.rendering.reason_texts import ENDINGS, LET_PASS
 
-# Each of these registers how its events are told.
+# Each of these modules registers its events' functions with ``lines_on``.
 from deploy.cli.rendering.why import idle_thoughts, loops, reflections, regulation, reviews  # noqa: F401
 from deploy.cli.rendering.why.answer_sources import entities
 from deploy.cli.rendering.why.entropy import sum_of
@@ -31,16 +31,19 @@ from schemas.vocabulary.reflex import Match, ReflexBlocked, ReflexPassed
 from schemas.vocabulary.responder import ResponseEmitted
 from schemas.vocabulary.router import ModeSelected, Signals
 
-_AROUND = 24
+_CONTEXT_CHARACTERS = 24
+"""Characters of the input that are shown on each side of a match."""
+
 _PURPOSES: Mapping[Purpose, str] = {
     "check": "to be checked only",
     "forward": "forwarded once the guards have let it pass",
 }
 _LAYER_VIEW = re.compile(r"^[a-z]+\[(\d+)\]:plain$")
+"""A match's view that is the plain text of a layer, such as ``document[1]:plain``; the group is the layer's index."""
 
 
 class Case(msgspec.Struct, frozen=True):
-    """What the lines about a decision need beside the event: the exchange's input, and settings (None: defaults)."""
+    """What the lines about a decision need besides its event: the exchange's input, and settings (None: defaults)."""
 
     received: InputReceived | None = None
     router: RouterSettings | None = None
@@ -50,8 +53,8 @@ class Case(msgspec.Struct, frozen=True):
 def details(event: Event, case: Case) -> Lines:
     """Return what an event says, in lines and tables, without control characters."""
     event = printable_struct(event)
-    tell = WITH_CASE.get(type(event))
-    return lines_on(event) if tell is None else tell(event, case)
+    with_case = WITH_CASE.get(type(event))
+    return lines_on(event) if with_case is None else with_case(event, case)
 
 
 @lines_on.register
@@ -100,10 +103,10 @@ def _match(match: Match, received: InputReceived | None) -> Text:
     line.append("" if match.view == "plain" else f" of {match.view}")
     text = _text_of(match.view, received)
     if text is not None:
-        before, after = text[max(0, start - _AROUND) : start], text[end : end + _AROUND]
-        line.append("  …" if start > _AROUND else "  ").append(printable(before), "dim")
+        before, after = text[max(0, start - _CONTEXT_CHARACTERS) : start], text[end : end + _CONTEXT_CHARACTERS]
+        line.append("  …" if start > _CONTEXT_CHARACTERS else "  ").append(printable(before), "dim")
         line.append(printable(text[start:end]), "reverse").append(printable(after), "dim")
-        line.append("…" if end + _AROUND < len(text) else "")
+        line.append("…" if end + _CONTEXT_CHARACTERS < len(text) else "")
     return line
 
 
@@ -112,11 +115,11 @@ def _text_of(view: str, received: InputReceived | None) -> str | None:
     if received is None or view == "plain":
         return received.text if received is not None else None
     layer = _LAYER_VIEW.match(view)
-    place = int(layer[1]) if layer else len(received.layers)
-    return received.layers[place].content if place < len(received.layers) else None
+    index = int(layer[1]) if layer else len(received.layers)
+    return received.layers[index].content if index < len(received.layers) else None
 
 
-def _weighed(event: CoherencePassed | CoherenceRejected, case: Case) -> Lines:
+def _coherence_verdict(event: CoherencePassed | CoherenceRejected, case: Case) -> Lines:
     return [*entropy(event), Text(sum_of(event, case.coherence), "dim")]
 
 
@@ -169,7 +172,7 @@ def _scores(table: Sequence[ModeScore]) -> Table:
 
 
 @lines_on.register
-def _emitted(event: ResponseEmitted) -> Lines:
+def _response_emitted(event: ResponseEmitted) -> Lines:
     colour = "green" if event.action in LET_PASS else "red"
     verdict = Text().append(event.action, f"bold {colour}").append(f" at {event.stage}, because {event.reason}")
     if event.mode is not None:
@@ -179,10 +182,10 @@ def _emitted(event: ResponseEmitted) -> Lines:
     verdict.append(f", written by {event.backend}{f' ({event.model})' if event.model else ''}")
     verdict.append(f", of loop {event.loop_id}" if event.loop_id else "")
     answer = Text(quoted_line(event.response), "italic") if event.response else Text("(no words)", "dim")
-    return [verdict, answer, *_lacking(event), *_identity(event), *entities(event.entities)]
+    return [verdict, answer, *_what_is_missing(event), *_identity(event), *entities(event.entities)]
 
 
-def _lacking(event: ResponseEmitted) -> Lines:
+def _what_is_missing(event: ResponseEmitted) -> Lines:
     ended = ENDINGS.get(event.finish_reason, "")
     lines = ([f"not whole: {ended}"] if ended else []) + ([cuts_text(event.cuts)] if event.cuts else [])
     return [Text(each, "yellow") for each in lines]
@@ -197,7 +200,7 @@ def _identity(event: ResponseEmitted) -> Lines:
 
 
 @lines_on.register
-def _fired(event: ClockFired) -> Lines:
+def _clock_fired(event: ClockFired) -> Lines:
     return [Text(f"the deadline that {event.set_by} had set passed", "red")]
 
 
@@ -211,7 +214,7 @@ WITH_CASE: Mapping[type[Event], Callable[[Any, Case], Lines]] = {
     ReflexBlocked: _blocked,
     ReflexPassed: _passed,
     ModeSelected: _selected,
-    CoherencePassed: _weighed,
-    CoherenceRejected: _weighed,
+    CoherencePassed: _coherence_verdict,
+    CoherenceRejected: _coherence_verdict,
 }
 """Event type -> a function that also needs the :class:`Case`; all other events are shown by themselves."""

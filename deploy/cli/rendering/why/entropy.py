@@ -1,4 +1,4 @@
-"""The calculation of a thought's entropy, repeated from its recorded parts. Pure."""
+"""Coherence's entropy of an input, calculated again from its recorded parts. Pure."""
 
 from actors.coherence.settings import CoherenceSettings
 from schemas.vocabulary.coherence import CoherencePassed, CoherenceRejected

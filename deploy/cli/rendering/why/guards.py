@@ -53,11 +53,11 @@ JUDGEMENTS: Mapping[Judgement, str] = {
     "heard": "a model's word is in these numbers",
     "missing": "a model was asked and gave no usable word: the local numbers stand",
 }
-"""The part that a model had in an appraisal -> its text."""
+"""A model's share in an appraisal -> its text."""
 
 
 @lines_on.register
-def _felt(event: IntuitionRejected) -> Lines:
+def _intuition_rejected(event: IntuitionRejected) -> Lines:
     line = Text(f"{event.detector} in {printable(event.layer)}", "bold red").append(": ")
     line.append(
         f"nearest motif {_name(event.motif)}, similarity {event.similarity:g} (threshold {event.threshold:g}), "
@@ -67,7 +67,7 @@ def _felt(event: IntuitionRejected) -> Lines:
 
 
 @lines_on.register
-def _unalarmed(event: IntuitionPassed) -> Lines:
+def _intuition_passed(event: IntuitionPassed) -> Lines:
     nearest = f"nearest motif {_name(event.nearest)}, similarity {event.similarity:g}"
     line = Text(f"{nearest if event.nearest else 'no motif shares a shingle'}; {_score(event.score)}")
     allowed = allowed_lines(event.allowed)
@@ -91,11 +91,11 @@ def allowed_lines(names: Sequence[str]) -> Lines:
 
 
 def unread_lines(unread: Sequence[Unread]) -> Lines:
-    """Return a line for each part that a guard did not read: how much, where, which bound was reached, its share."""
-    return [Text(f"not looked at: {_missed(each)}", "yellow") for each in unread]
+    """Return a line for each part that a guard did not read: how much, where, which bound was reached, its weight."""
+    return [Text(f"not looked at: {_unread_text(each)}", "yellow") for each in unread]
 
 
-def _missed(each: Unread) -> str:
+def _unread_text(each: Unread) -> str:
     where = f" in {printable(each.layer)}" if each.layer else ""
     return f"{each.amount:,} of {printable(each.what)}{where} (bound: {printable(each.why)}), weighs {each.share:g}"
 
@@ -116,11 +116,11 @@ def _precedents(precedents: Sequence[Similar]) -> Lines:
 
 
 @lines_on.register
-def _appraised(event: AppraisalCompleted) -> Lines:
+def _appraisal_completed(event: AppraisalCompleted) -> Lines:
     topic = Text(f"topic {_name(event.conversation_topic)}{' (new)' if event.is_new_topic else ''}")
     topic.append(f", confidence {event.topic_confidence:g}, nearest {_name(event.similar_topic)}")
-    senses = Text(f"valence {event.valence:g}, arousal {event.arousal:g}, novelty {event.novelty:g}")
-    senses.append(f", uncertainty {event.uncertainty:g}")
+    affect = Text(f"valence {event.valence:g}, arousal {event.arousal:g}, novelty {event.novelty:g}")
+    affect.append(f", uncertainty {event.uncertainty:g}")
     thought = Text(f"proposes to {event.proposed_action}")
     thought.append(", affects the swarm" if event.affects_swarm else "")
     if event.risks.harm:
@@ -129,18 +129,18 @@ def _appraised(event: AppraisalCompleted) -> Lines:
         thought.append(", risk to layer 0", "bold red")
     allowed = allowed_lines(event.allowed)
     judgement = [Text(JUDGEMENTS[event.judgement], "yellow")] if event.judgement in JUDGEMENTS else []
-    return [topic, senses, thought, *_turn(event), *allowed, *judgement, _layers(event.layers), _models(event.models)]
+    return [topic, affect, thought, *_turn(event), *allowed, *judgement, _layers(event.layers), _models(event.models)]
 
 
 @lines_on.register
-def _asked(event: JudgementRequested) -> Lines:
+def _judgement_requested(event: JudgementRequested) -> Lines:
     line = Text(f"{counted(len(event.layers), 'part')} left open: {call_text(event.call)}")
     line.append("; the input waits for the answer" if event.waits else "; the input goes on meanwhile")
     return [line, _layers(event.layers)]
 
 
 @lines_on.register
-def _judged(event: AppraisalJudged) -> Lines:
+def _appraisal_judged(event: AppraisalJudged) -> Lines:
     if event.reason:
         why = printable(event.reason)
         return [Text(f"the local numbers stand, since no model's word can be had: {why}", "yellow")]
@@ -149,10 +149,10 @@ def _judged(event: AppraisalJudged) -> Lines:
     for heading in ("local", "model", "sees", "counts", "the model's share"):
         grid.add_column(heading, justify="right")
     for part, layer in zip(event.parts, event.layers, strict=True):
-        local, said, counts, share = (
+        local, by_model, counts, share = (
             f"{each:.3f}" for each in (part.local, part.falsehood, layer.falsehood, part.share)
         )
-        grid.add_row(printable(part.layer), local, said, part.kind, counts, share)
+        grid.add_row(printable(part.layer), local, by_model, part.kind, counts, share)
     late = ", after the input had gone on" if event.late else ""
     return [Text(f"falsehood by {printable(event.model) or 'a model'}{late}"), grid]
 
@@ -165,7 +165,7 @@ def _turn(event: AppraisalCompleted) -> Lines:
 
 
 @lines_on.register
-def _answer(event: AnswerAppraised) -> Lines:
+def _answer_appraised(event: AnswerAppraised) -> Lines:
     line = Text(f"answer of loop {printable(event.loop_id)}: alignment {event.alignment:g}, drift {event.drift:g}")
     line.append("" if event.judged else ", neutral: too few words to judge by")
     line.append(f", biases {printable(', '.join(event.bias_tags))}" if event.bias_tags else "")
@@ -193,49 +193,49 @@ def entropy(event: CoherencePassed | CoherenceRejected) -> Lines:
     parts.append(f", swarm {event.swarm:g} (coherence index {event.sci:g}), constitutional {event.constitutional}")
     if event.violations:
         parts.append(f": {printable(', '.join(event.violations))}", "bold red")
-    missed = [Text(f"unread {event.unread:g}: {_missed(event.unread_of)}", "yellow")] if event.unread_of else []
+    missed = [Text(f"unread {event.unread:g}: {_unread_text(event.unread_of)}", "yellow")] if event.unread_of else []
     return [line, parts, *missed]
 
 
 @lines_on.register
-def _tripped(event: BreakerTripped) -> Lines:
+def _breaker_tripped(event: BreakerTripped) -> Lines:
     return [Text(f"{event.violation} in {printable(event.layer)}", "bold red"), *_standing(event.standing)]
 
 
 @lines_on.register
-def _terminated(event: BreakerTerminated) -> Lines:
+def _breaker_terminated(event: BreakerTerminated) -> Lines:
     found = f", {event.violation} in {printable(event.layer)}" if event.violation else ""
     return [Text(f"terminated: {event.reason}{found}", "bold red"), *_standing(event.standing)]
 
 
 @lines_on.register
-def _recovering(event: BreakerRecoveryStarted) -> Lines:
+def _recovery_started(event: BreakerRecoveryStarted) -> Lines:
     return [Text(f"recovery attempt begun by {event.by}"), *_standing(event.standing)]
 
 
 @lines_on.register
-def _reset(event: BreakerReset) -> Lines:
+def _breaker_reset(event: BreakerReset) -> Lines:
     return [Text(f"by {quoted_line(event.by)}: {quoted_line(event.why)}"), *_standing(event.standing)]
 
 
 @lines_on.register
-def _moved(event: BreakerCleared | BreakerRecovered | BreakerAttemptFailed | BreakerCalmed) -> Lines:
+def _breaker_moved(event: BreakerCleared | BreakerRecovered | BreakerAttemptFailed | BreakerCalmed) -> Lines:
     return _standing(event.standing)
 
 
 @lines_on.register
-def _withheld(event: BreakerWithheld) -> Lines:
+def _breaker_withheld(event: BreakerWithheld) -> Lines:
     why = {"unappraised": "nothing was appraised", "record_full": "no room for another session"}.get(event.because)
     return [*([Text(why, "bold red")] if why else []), *_standing(event.standing)]
 
 
 @lines_on.register
-def _warned(event: BreakerWarned) -> Lines:
+def _breaker_warned(event: BreakerWarned) -> Lines:
     return [Text(f"in danger: {event.danger}", "bold yellow"), *_standing(event.standing)]
 
 
 @lines_on.register
-def _filled(event: BreakerFilled) -> Lines:
+def _breaker_filled(event: BreakerFilled) -> Lines:
     return [Text(f"{event.terminated} terminated sessions are held, as many as may be", "bold red")]
 
 
@@ -249,25 +249,25 @@ def _standing(standing: Standing) -> Lines:
 
 
 @lines_on.register
-def _denied(event: ArbiterDenied) -> Lines:
-    return [Text(f"denied: {event.reason}", "bold red").append(_decisive(event.precedent, event.similarity))]
+def _arbiter_denied(event: ArbiterDenied) -> Lines:
+    return [Text(f"denied: {event.reason}", "bold red").append(_by_precedent(event.precedent, event.similarity))]
 
 
 @lines_on.register
-def _immediate(event: ArbiterImmediate) -> Lines:
-    decisive = Text("answered at once", "bold green").append(_decisive(event.precedent, event.similarity))
-    return [decisive, Text(quoted_line(event.answer), "italic")]
+def _arbiter_immediate(event: ArbiterImmediate) -> Lines:
+    line = Text("answered at once", "bold green").append(_by_precedent(event.precedent, event.similarity))
+    return [line, Text(quoted_line(event.answer), "italic")]
 
 
 @lines_on.register
-def _escalated(event: ArbiterEscalated) -> Lines:
-    line = Text(f"escalated: {event.reason}{_decisive(event.nearest, event.similarity)}")
+def _arbiter_escalated(event: ArbiterEscalated) -> Lines:
+    line = Text(f"escalated: {event.reason}{_by_precedent(event.nearest, event.similarity)}")
     return [line, Text(f"deadline {event.deadline_after_ms / 1000:g} s", "dim")]
 
 
 @lines_on.register
-def _let_pass(event: ArbiterPassed) -> Lines:
-    return [Text("let pass", "bold green").append(_decisive(event.nearest, event.similarity))]
+def _arbiter_passed(event: ArbiterPassed) -> Lines:
+    return [Text("let pass", "bold green").append(_by_precedent(event.nearest, event.similarity))]
 
 
 @lines_on.register
@@ -283,12 +283,12 @@ def _answer_read(event: ReflexAnswerPassed | ReflexAnswerBlocked) -> Lines:
     return [line, *(hosts if event.hosts else ()), *found, *unread_lines(event.unread)]
 
 
-def _decisive(precedent: str, similarity: float) -> str:
+def _by_precedent(precedent: str, similarity: float) -> str:
     return f", precedent {_name(precedent)}, similarity {similarity:g}" if precedent else ""
 
 
 @lines_on.register
-def _measured(event: SwarmMeasured) -> Lines:
+def _swarm_measured(event: SwarmMeasured) -> Lines:
     line = Text(f"coherence index {event.sci:g}", "bold" if event.healthy else "bold red")
     line.append(f" ({'healthy' if event.healthy else 'not healthy'})")
     parts = f"precedent agreement {event.precedent_agreement:g}, health alignment {event.health_alignment:g}, "
@@ -298,24 +298,24 @@ def _measured(event: SwarmMeasured) -> Lines:
 
 
 @lines_on.register
-def _lost(event: StageLost) -> Lines:
+def _stage_lost(event: StageLost) -> Lines:
     where = f"{len(event.partitions)} of {event.of} partitions"
     return [Text(f"{event.actor}: {where} not served for {event.absent_ms:,} ms ({event.reason})", "bold red")]
 
 
 @lines_on.register
-def _found(event: StageFound) -> Lines:
+def _stage_found(event: StageFound) -> Lines:
     return [Text(f"{event.actor}: all partitions are served again")]
 
 
 @lines_on.register
-def _slow(event: OverBudget) -> Lines:
+def _over_budget(event: OverBudget) -> Lines:
     within = f"within {event.window_s:g} s over {event.budget_ms:g} ms, the slowest {event.worst_ms:g} ms"
     return [Text(f"{event.actor}: {counted(event.count, 'decision')} {within}", "yellow")]
 
 
 @lines_on.register
-def _in_time(event: WithinBudget) -> Lines:
+def _within_budget(event: WithinBudget) -> Lines:
     return [Text(f"{event.actor}: no decision over its budget for {event.quiet_s:g} s")]
 
 

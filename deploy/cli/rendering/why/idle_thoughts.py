@@ -1,4 +1,4 @@
-"""Thoughts of an idle agent, and what led to them, as lines for people. Pure."""
+"""Drift (the thoughts of an idle agent, and what led to them) as lines for people. Pure."""
 
 from collections.abc import Mapping
 
@@ -11,8 +11,8 @@ from deploy.cli.rendering.why.lines import Lines, lines_on
 from schemas.vocabulary.drift import DriftScheduled, DriftSkipped, DriftStarted, DriftSynthesisRequested, DriftThought
 from schemas.vocabulary.memory import MemoryWandered
 
-_LONGEST = 400
-_SKIPS: Mapping[str, str] = {
+_MAX_THOUGHT_CHARACTERS = 400
+_SKIP_REASONS: Mapping[str, str] = {
     "busy": "an exchange is open",
     "fatigued": "too many thoughts lately",
     "no_episode": "nothing was lived through lately",
@@ -24,7 +24,7 @@ _SKIPS: Mapping[str, str] = {
 }
 
 
-def _due(event: DriftScheduled | DriftSkipped) -> str:
+def _next_drift(event: DriftScheduled | DriftSkipped) -> str:
     if not event.wake_after_ms:
         return "again after the next exchange"
     return f"next in {event.wake_after_ms / 1000:g} s{' (a long gap)' if event.long_gap else ''}"
@@ -32,7 +32,7 @@ def _due(event: DriftScheduled | DriftSkipped) -> str:
 
 @lines_on.register
 def _scheduled(event: DriftScheduled) -> Lines:
-    return [Text(f"the mind drifts {_due(event)}, if no exchange is open then", "dim")]
+    return [Text(f"the mind drifts {_next_drift(event)}, if no exchange is open then", "dim")]
 
 
 @lines_on.register
@@ -43,21 +43,21 @@ def _started(event: DriftStarted) -> Lines:
 
 @lines_on.register
 def _skipped(event: DriftSkipped) -> Lines:
-    line = Text(f"no thought: {_SKIPS.get(event.reason, printable(event.reason))}", "yellow")
+    line = Text(f"no thought: {_SKIP_REASONS.get(event.reason, printable(event.reason))}", "yellow")
     if event.seed:
         line.append(f" ({printable(event.seed)}, activation {event.activation:g})")
-    return [line, Text(_due(event), "dim")]
+    return [line, Text(_next_drift(event), "dim")]
 
 
 @lines_on.register
 def _wandered(event: MemoryWandered) -> Lines:
     if event.reason:
-        return [Text(f"came upon nothing: {_SKIPS.get(event.reason, printable(event.reason))}", "yellow")]
+        return [Text(f"came upon nothing: {_SKIP_REASONS.get(event.reason, printable(event.reason))}", "yellow")]
     head = Text(f"{event.strategy}: ").append(printable(event.concept), "bold")
     head.append(f" ({printable(event.seed)}, strength {event.strength:g}) brings up, at most {event.activation:g}:")
     brought = ", ".join(f"{printable(each.term or each.concept)} {each.energy:g}" for each in event.activations)
-    ground = Text(f"{printable(event.episode)}: ", "dim").append(quoted_line(event.text), "italic")
-    return [head, Text(brought or "nothing else"), ground]
+    source = Text(f"{printable(event.episode)}: ", "dim").append(quoted_line(event.text), "italic")
+    return [head, Text(brought or "nothing else"), source]
 
 
 @lines_on.register
@@ -67,7 +67,7 @@ def _requested(event: DriftSynthesisRequested) -> Lines:
 
 @lines_on.register
 def _thought(event: DriftThought) -> Lines:
-    line = Text(f"{event.kind}: ", "bold").append(quoted_line(event.text, _LONGEST), "italic")
-    ground = f"from {printable(event.concept)} ({event.strategy}), activation {event.activation:g}, on "
+    line = Text(f"{event.kind}: ", "bold").append(quoted_line(event.text, _MAX_THOUGHT_CHARACTERS), "italic")
+    source = f"from {printable(event.concept)} ({event.strategy}), activation {event.activation:g}, on "
     by = f"{event.by}{f', since {printable(event.reason)}' if event.reason else ''}"
-    return [line, Text(f"{ground}{printable(event.episode)}; worded by {by}", "dim")]
+    return [line, Text(f"{source}{printable(event.episode)}; worded by {by}", "dim")]

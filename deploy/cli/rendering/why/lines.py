@@ -1,4 +1,4 @@
-"""An event as lines for people: the functions for the types of events register here. Pure."""
+"""An event as lines for people: each type of event has a function that is registered with ``lines_on``. Pure."""
 
 from collections.abc import Sequence
 from functools import singledispatch

@@ -65,8 +65,8 @@ def _trace(trace: LoopTrace, verdict: Text) -> Lines:
     if trace.repetition_counts:
         counted = ", ".join(f"{tag} in {count} loops" for tag, count in trace.repetition_counts.items())
         lines.append(Text(f"biases: {printable(counted)}", "yellow" if trace.bias_echo else "dim"))
-    spoke = f"spoke: {', '.join(trace.rerun_trigger)}; " if trace.rerun_trigger else ""
-    judged = f"{spoke}judged by {printable(trace.reflection_persona)} for {printable(trace.orchestrator_persona)}"
+    triggers = f"spoke: {', '.join(trace.rerun_trigger)}; " if trace.rerun_trigger else ""
+    judged = f"{triggers}judged by {printable(trace.reflection_persona)} for {printable(trace.orchestrator_persona)}"
     overridden = f"; a limit was overridden by {quoted_line(trace.overridden_by)}" if trace.overridden_by else ""
     return [*lines, Text(f"{judged}{overridden}", "dim")]
 

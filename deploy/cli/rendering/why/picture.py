@@ -21,18 +21,19 @@ from events.replay.explain import Explanation, Node
 from schemas.event import ROOT
 from schemas.vocabulary.gateway import InputReceived
 
-MOST_EVENTS = 400
+MAX_EVENTS = 400
 """How many events are drawn; the number of the others is written below them."""
 
-MOST_CHARACTERS = 86
+MAX_CHARACTERS = 86
 """Longest line in a box; longer ones are cut, and are whole in the box's tooltip."""
 
-_MOST_IN_TOOLTIP = 400
+_MAX_TOOLTIP_CHARACTERS = 400
 
-_ROW, _BOX, _INDENT, _MARGIN, _MOST_DEPTH = 46, 36, 26, 16, 12
+# Sizes in pixels, but _MAX_DEPTH: levels of indentation.
+_ROW, _BOX, _INDENT, _MARGIN, _MAX_DEPTH = 46, 36, 26, 16, 12
 _LEGEND, _SWATCH = 34, 22
 _BOX_WIDTH, _LANE, _LABEL = 640, 240, 92
-_STOPS = ("blocked", "rejected", "denied", "tripped", "terminated", "failed", "fired", "refused", "timed_out")
+_STOPPING_EVENTS = ("blocked", "rejected", "denied", "tripped", "terminated", "failed", "fired", "refused", "timed_out")
 _STYLE = (
     "text{font:12px ui-monospace,Menlo,Consolas,DejaVu Sans Mono,monospace;fill:#1a1a1a}"
     ".name{font-weight:bold}.dim{fill:#595959}.box{fill:#f6f8fa;stroke:#57606a}.stop{fill:#fff1f0;stroke:#b3261e;stroke-width:2}"
@@ -49,8 +50,8 @@ class _Row(msgspec.Struct, frozen=True):
 def picture_of(explanation: Explanation) -> bytes:
     """Return the picture, an SVG document in UTF-8 with a title and a description for people who cannot see it."""
     rows = list(_rows(explanation))
-    drawn = rows[:MOST_EVENTS]
-    depth = max((min(row.depth, _MOST_DEPTH) for row in drawn), default=0)
+    drawn = rows[:MAX_EVENTS]
+    depth = max((min(row.depth, _MAX_DEPTH) for row in drawn), default=0)
     lane = _MARGIN + depth * _INDENT + _BOX_WIDTH + _MARGIN
     width, height = lane + _LANE + _LABEL + _MARGIN, _top(min(len(rows), len(drawn) + 1)) + _LEGEND + _MARGIN
     size = {"width": str(width), "height": str(height), "viewBox": f"0 0 {width} {height}"}
@@ -58,7 +59,7 @@ def picture_of(explanation: Explanation) -> bytes:
         "svg", {"xmlns": "http://www.w3.org/2000/svg", **size, "role": "img", "aria-labelledby": "title desc"}
     )
     SubElement(svg, "title", {"id": "title"}).text = _cut(f"Exchange {explanation.exchange}, as a tree of causes")
-    SubElement(svg, "desc", {"id": "desc"}).text = _described(explanation, rows)
+    SubElement(svg, "desc", {"id": "desc"}).text = _description(explanation, rows)
     SubElement(svg, "style").text = _STYLE
     SubElement(svg, "rect", {"width": "100%", "height": "100%", "fill": "#ffffff"})
     _text(svg, _MARGIN, _MARGIN + 12, f"exchange {explanation.exchange}", "name")
@@ -66,8 +67,8 @@ def picture_of(explanation: Explanation) -> bytes:
     _text(svg, _MARGIN, _MARGIN + 30, whose, "dim")
     received = last_of(explanation, InputReceived)
     case = Case(received[1] if received is not None else None)
-    for place, row in enumerate(drawn):
-        _draw(svg, place, row, drawn, lane, explanation, case)
+    for index, row in enumerate(drawn):
+        _draw(svg, index, row, drawn, lane, explanation, case)
     if len(rows) > len(drawn):
         _text(svg, _MARGIN, _top(len(drawn)) + 20, f"and {len(rows) - len(drawn)} more events", "dim")
     _text(svg, lane, _top(0) - 8, f"0 to {explanation.total_ms:g} ms", "dim")
@@ -79,32 +80,32 @@ def picture_of(explanation: Explanation) -> bytes:
 
 def _rows(explanation: Explanation) -> Iterator[_Row]:
     """Yield the events from top to bottom; ``above`` is the row of the cause, None for a root."""
-    way = frozenset(explanation.critical_path)
+    critical_path = frozenset(explanation.critical_path)
     waiting: list[tuple[Node, int, int | None]] = [(root, 0, None) for root in reversed(explanation.roots)]
-    places: dict[str, int] = {}
+    row_of: dict[str, int] = {}
     while waiting:
         root, depth, above = waiting.pop()
         grown: list[tuple[Node, int, int | None]] = []
         # A branch is drawn directly below its cause, before the trunk goes on.
-        (node, branches), *rest = islice(trunk_to_end(root, way), 2)
-        places[node.id] = len(places)
+        (node, branches), *rest = islice(trunk_to_end(root, critical_path), 2)
+        row_of[node.id] = len(row_of)
         yield _Row(node, depth, above)
         if rest:
-            grown.append((rest[0][0], depth, places[node.id]))
-        waiting += grown + [(branch, depth + 1, places[node.id]) for branch in reversed(branches)]
+            grown.append((rest[0][0], depth, row_of[node.id]))
+        waiting += grown + [(branch, depth + 1, row_of[node.id]) for branch in reversed(branches)]
 
 
 def _draw(
-    svg: Element, place: int, row: _Row, rows: Sequence[_Row], lane: int, explanation: Explanation, case: Case
+    svg: Element, index: int, row: _Row, rows: Sequence[_Row], lane: int, explanation: Explanation, case: Case
 ) -> None:
-    node, left, top = row.node, _left(row), _top(place)
+    node, left, top = row.node, _left(row), _top(index)
     name, verdict = node.topic.removeprefix(f"{ROOT}."), _verdict(node, case)
     group = SubElement(svg, "g")
-    SubElement(group, "title").text = _cut(f"{name}, sequence {node.seq}: {verdict}", _MOST_IN_TOOLTIP)
+    SubElement(group, "title").text = _cut(f"{name}, sequence {node.seq}: {verdict}", _MAX_TOOLTIP_CHARACTERS)
     if row.above is not None:
         from_x, from_y, to_y = _left(rows[row.above]) + 10, _top(row.above) + _BOX, top + _BOX // 2
         SubElement(group, "path", {"class": "link", "d": f"M{from_x} {from_y}V{to_y}H{max(left, from_x)}"})
-    kind = "stop" if name.rpartition(".")[2].endswith(_STOPS) else "box"
+    kind = "stop" if name.rpartition(".")[2].endswith(_STOPPING_EVENTS) else "box"
     place_of_box = {"x": str(left), "y": str(top), "width": str(_BOX_WIDTH), "height": str(_BOX)}
     SubElement(group, "rect", {"class": kind, **place_of_box, "rx": "5"})
     inside = SubElement(group, "svg", place_of_box)  # clips what is wider than it
@@ -120,7 +121,7 @@ def _draw(
     _text(group, lane + _LANE + 8, top + 22, f"+{node.since_start_ms:g} ms", "dim")
 
 
-_EXPLAINED = (
+_LEGEND_TEXTS = (
     ("box", "an event"),
     ("stop", "one that stops or fails"),
     ("link", "what follows from it"),
@@ -133,27 +134,22 @@ _EXPLAINED = (
 def _draw_legend(svg: Element, middle: int) -> None:
     """Draw what each kind of box, line and bar stands for, in a row around the height ``middle``."""
     group, left = SubElement(svg, "g", {"class": "legend"}), _MARGIN
-    for kind, meaning in _EXPLAINED:
+    for kind, meaning in _LEGEND_TEXTS:
         if kind == "link":
             SubElement(group, "path", {"class": kind, "d": f"M{left} {middle - 7}V{middle}H{left + _SWATCH}"})
         else:
-            place = {"x": str(left), "y": str(middle - 7), "width": str(_SWATCH), "height": "14", "rx": "3"}
-            SubElement(group, "rect", {"class": kind, **place})
+            index = {"x": str(left), "y": str(middle - 7), "width": str(_SWATCH), "height": "14", "rx": "3"}
+            SubElement(group, "rect", {"class": kind, **index})
         _text(group, left + _SWATCH + 8, middle + 4, meaning, "dim")
         left += _SWATCH + 8 + len(meaning) * 8 + 20
 
 
-def _share(ms: float, explanation: Explanation) -> float:
-    """Return a time as a share of the way to the end; it is kept in [0, 1], even if a clock was set back."""
-    return max(0.0, min(1.0, ms / explanation.total_ms)) if explanation.total_ms > 0 else 0.0
-
-
 def _left(row: _Row) -> int:
-    return _MARGIN + min(row.depth, _MOST_DEPTH) * _INDENT
+    return _MARGIN + min(row.depth, _MAX_DEPTH) * _INDENT
 
 
-def _top(place: int) -> int:
-    return _MARGIN + (place + 1) * _ROW
+def _top(index: int) -> int:
+    return _MARGIN + (index + 1) * _ROW
 
 
 def _verdict(node: Node, case: Case) -> str:
@@ -161,16 +157,16 @@ def _verdict(node: Node, case: Case) -> str:
     return next((line.plain for line in lines if isinstance(line, Text)), "")
 
 
-def _described(explanation: Explanation, rows: Sequence[_Row]) -> str:
-    names = ", ".join(row.node.topic.removeprefix(f"{ROOT}.") for row in rows[:MOST_EVENTS])
+def _description(explanation: Explanation, rows: Sequence[_Row]) -> str:
+    names = ", ".join(row.node.topic.removeprefix(f"{ROOT}.") for row in rows[:MAX_EVENTS])
     absent = f" Never reached: {', '.join(explanation.unreached)}." if explanation.unreached else ""
     return printable(f"{counted(len(rows), 'event')}, causes above what they led to: {names}.{absent}")
 
 
-def _text(parent: Element, x: int, y: int, words: str, kind: str) -> None:
-    SubElement(parent, "text", {"x": str(x), "y": str(y), "class": kind}).text = _cut(words)
+def _text(parent: Element, x: int, y: int, line: str, kind: str) -> None:
+    SubElement(parent, "text", {"x": str(x), "y": str(y), "class": kind}).text = _cut(line)
 
 
-def _cut(words: str, most: int = MOST_CHARACTERS) -> str:
-    line = printable(words)
-    return line if len(line) <= most else f"{line[: most - 1]}…"
+def _cut(line: str, max_characters: int = MAX_CHARACTERS) -> str:
+    line = printable(line)
+    return line if len(line) <= max_characters else f"{line[: max_characters - 1]}…"

@@ -26,13 +26,13 @@ def _requested(event: ReflectionRequested) -> Lines:
 
 @lines_on.register
 def _concluded(event: ReflectionConcluded) -> Lines:
-    head = Text(f"disagreement {event.disagreement:g} of {event.counted} opinions that count")
+    line = Text(f"disagreement {event.disagreement:g} of {event.counted} opinions that count")
     if event.dominant is not None:
-        head.append(f", {event.dominant_share:g} of it over {event.dominant}")
-    head.append(": a pressure" if event.pressure else ": no pressure", "bold yellow" if event.pressure else "dim")
+        line.append(f", {event.dominant_share:g} of it over {event.dominant}")
+    line.append(": a pressure" if event.pressure else ": no pressure", "bold yellow" if event.pressure else "dim")
     if event.reason:
-        return [Text(f"no second opinion: {printable(event.reason)}", "red"), head]
-    return [head, _table(event.insights)]
+        return [Text(f"no second opinion: {printable(event.reason)}", "red"), line]
+    return [line, _table(event.insights)]
 
 
 def _table(insights: Iterable[Insight]) -> Table:

@@ -38,8 +38,8 @@ HELD: Mapping[Held, str] = {
 @lines_on.register
 def _out_of_range(event: ModeOutOfRange) -> Lines:
     line = Text(f"{event.mode} {event.share:.1%} of the last {event.decisions}: ")
-    near = event.low <= event.share <= event.high
-    line.append("still at the edge of its healthy range" if near else f"{event.side} its healthy range", "yellow")
+    is_inside = event.low <= event.share <= event.high
+    line.append("still at the edge of its healthy range" if is_inside else f"{event.side} its healthy range", "yellow")
     return [line.append(f" of {event.low:.0%} to {event.high:.0%}")]
 
 
@@ -70,7 +70,7 @@ def _recovered(event: RateRecovered) -> Lines:
 @lines_on.register
 def _scheduled(event: RegulatorScheduled) -> Lines:
     applied = ", ".join(f"{printable(name)} {offset:+g}" for name, offset in event.offsets.items())
-    head = Text(f"the next cycle in {_time(event.wake_after_ms)}")
+    head = Text(f"the next cycle in {_duration(event.wake_after_ms)}")
     return [head, *([Text(f"applied so far: {applied}", "dim")] if applied else [])]
 
 
@@ -78,11 +78,11 @@ def _scheduled(event: RegulatorScheduled) -> Lines:
 def _completed(event: CycleCompleted) -> Lines:
     head = Text(f"{event.outcome.replace('_', ' ')}, after {counted(event.decisions, 'decision')}")
     after = event.wake_after_ms
-    head.append(f"; the next cycle in {_time(after)}" if after else "; no next cycle until a decision is made")
+    head.append(f"; the next cycle in {_duration(after)}" if after else "; no next cycle until a decision is made")
     return [head, *(Text(pressure_line(pressure), "dim") for pressure in event.pressures)]
 
 
-def _time(ms: int) -> str:
+def _duration(ms: int) -> str:
     return f"{ms / 3_600_000:g} h" if ms >= 3_600_000 else f"{ms / 1_000:g} s"
 
 

@@ -1,4 +1,4 @@
-"""The causal tree of an exchange, for people. Pure."""
+"""An exchange as a tree of causes, for people. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
@@ -61,10 +61,10 @@ def render(
     title.append(printable(f"  agent {explanation.agent}  session {explanation.session}"))
     title.append("\n↓ follows from the event above it at its level; what else that led to is set in", "dim")
     tree = Tree(title, guide_style="dim")
-    way = frozenset(explanation.critical_path)
+    critical_path = frozenset(explanation.critical_path)
     for root in explanation.roots:
-        _grow(tree, root, way, case)
-    return Group(_sentence(explanation, events), tree, *_closing(explanation, events))
+        _add_trunk(tree, root, critical_path, case)
+    return Group(_sentence(explanation, events), tree, *_lines_below(explanation, events))
 
 
 def to_json(explanation: Explanation, missing: Sequence[Range]) -> bytes:
@@ -80,14 +80,14 @@ def plain_sentence(explanation: Explanation) -> str:
 
 def _sentence(explanation: Explanation, events: list[Event]) -> Text:
     end = next((event for event in events if isinstance(event, ResponseEmitted)), None)
-    if end is None and (sentence := _never_read(explanation, events)):
+    if end is None and (sentence := _unreadable_input(explanation, events)):
         return Text(printable(sentence), "bold red")
     if end is None:
         return Text("Open: it has no end yet.", "bold yellow")
     return Text(printable(sentence_on(end, events)), "bold green" if end.action in LET_PASS else "bold red")
 
 
-def _never_read(explanation: Explanation, events: list[Event]) -> str:
+def _unreadable_input(explanation: Explanation, events: list[Event]) -> str:
     """If no actor could read the input, return a sentence that says so, and what to do; else an empty string."""
     topic = topic_of(InputReceived)
     failed = [event for event in events if isinstance(event, Failed) and event.failed_topic == topic]
@@ -102,8 +102,8 @@ def _never_read(explanation: Explanation, events: list[Event]) -> str:
     )
 
 
-def _grow(tree: Tree, root: Node, way: frozenset[int], case: Case) -> None:
-    for node, branches in trunk_to_end(root, way):
+def _add_trunk(tree: Tree, root: Node, critical_path: frozenset[int], case: Case) -> None:
+    for node, branches in trunk_to_end(root, critical_path):
         heading = Text("" if node is root else "↓ ", "dim").append(
             node.topic.removeprefix(f"{ROOT}."), "not dim bold cyan"
         )
@@ -112,13 +112,13 @@ def _grow(tree: Tree, root: Node, way: frozenset[int], case: Case) -> None:
             heading.append(f"  +{node.since_start_ms:g} ms", "dim")
         place = tree.add(Group(heading, *details(event_of(node), case)))
         for branch in branches:
-            _grow(place, branch, way, case)
+            _add_trunk(place, branch, critical_path, case)
 
 
-def _closing(explanation: Explanation, events: Iterable[Event]) -> Iterator[RenderableType]:
+def _lines_below(explanation: Explanation, events: Iterable[Event]) -> Iterator[RenderableType]:
     events = list(events)
     ended = any(isinstance(event, ResponseEmitted) for event in events)
-    if not ended and not _never_read(explanation, events):
+    if not ended and not _unreadable_input(explanation, events):
         yield Text("the exchange is open: it has no end yet", "yellow")
     yield from timing_table(explanation)
     if explanation.unreached:

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deploy.feeding import BadLine, LineFormat, Talk, Turn, format_of, parse
+from deploy.feeding import BadLine, LineFormat, LineInputs, Turn, format_of, parse
 from schemas.vocabulary.gateway import Layer
 from tests.each import each
 
 JSONL, TEXT = LineFormat.JSONL, LineFormat.TEXT
 
 
-def said(line: Any, number: int = 1) -> Talk | BadLine | None:
+def said(line: Any, number: int = 1) -> LineInputs | BadLine | None:
     raw = line if isinstance(line, bytes) else json.dumps(line).encode()
     return parse(number, raw, JSONL)
 
@@ -26,11 +26,11 @@ def complaint(line: Any) -> tuple[str, str]:
 
 
 def test_a_text_is_one_input() -> None:
-    assert said({"text": "Hello"}, 4) == Talk(line=4, turns=(Turn("Hello"),))
+    assert said({"text": "Hello"}, 4) == LineInputs(line=4, turns=(Turn("Hello"),))
 
 
 def test_an_empty_text_is_an_input_too() -> None:
-    assert said({"text": ""}) == Talk(line=1, turns=(Turn(""),))
+    assert said({"text": ""}) == LineInputs(line=1, turns=(Turn(""),))
 
 
 def test_a_line_may_name_itself_its_session_its_agent_its_context_and_its_layers() -> None:
@@ -42,7 +42,7 @@ def test_a_line_may_name_itself_its_session_its_agent_its_context_and_its_layers
         "context": "travel",
         "layers": [{"role": "document", "content": "page"}],
     }
-    assert said(line) == Talk(
+    assert said(line) == LineInputs(
         line=1,
         turns=(Turn("Hello", (Layer(role="document", content="page"),)),),
         id=7,
@@ -54,7 +54,7 @@ def test_a_line_may_name_itself_its_session_its_agent_its_context_and_its_layers
 
 def test_a_context_may_be_an_object_that_names_the_situation() -> None:
     found = said({"text": "x", "context": {"situation": "travel"}})
-    assert isinstance(found, Talk)
+    assert isinstance(found, LineInputs)
     assert found.situation == "travel"
 
 
@@ -66,7 +66,7 @@ def test_absent_and_null_fields_are_the_same() -> None:
 
 def test_only_the_user_s_turns_are_inputs() -> None:
     turns = [{"role": "assistant", "text": "a"}, {"role": "user", "text": "b"}, {"role": "user", "content": "c"}]
-    assert said({"id": "t", "turns": turns}) == Talk(line=1, turns=(Turn("b"), Turn("c")), many=True, id="t")
+    assert said({"id": "t", "turns": turns}) == LineInputs(line=1, turns=(Turn("b"), Turn("c")), many=True, id="t")
 
 
 def layers(*pairs: tuple[Any, str]) -> tuple[Layer, ...]:
@@ -81,7 +81,7 @@ def test_documents_and_tool_results_are_layers_of_their_roles_behind_those_that_
         "layers": [{"role": "system", "content": "Be brief."}],
     }
     found = said(line)
-    assert isinstance(found, Talk)
+    assert isinstance(found, LineInputs)
     assert found.turns[0].layers == layers(
         ("system", "Be brief."), ("document", "page"), ("document", "other page"), ("tool", "21 degrees")
     )
@@ -97,7 +97,7 @@ def test_what_tools_and_documents_say_between_turns_goes_with_the_user_turn_behi
         {"role": "document", "text": "behind the last"},
     ]
     found = said({"turns": turns})
-    assert isinstance(found, Talk)
+    assert isinstance(found, LineInputs)
     system = layers(("system", "Be brief."))
     assert found.turns == (
         Turn("one", system),
@@ -107,7 +107,7 @@ def test_what_tools_and_documents_say_between_turns_goes_with_the_user_turn_behi
 
 def test_a_line_s_layers_go_with_every_turn_of_it() -> None:
     found = said({"turns": [{"role": "user", "text": "one"}, {"role": "user", "text": "two"}], "documents": ["page"]})
-    assert isinstance(found, Talk)
+    assert isinstance(found, LineInputs)
     assert [turn.layers for turn in found.turns] == [layers(("document", "page"))] * 2
 
 
@@ -134,7 +134,7 @@ def test_a_field_that_is_not_known_is_refused_with_the_nearest_one(line: Any, wh
 def test_fields_that_are_named_as_no_input_s_are_passed_over_in_lines_and_turns() -> None:
     line = {"label": "bad", "turns": [{"role": "user", "text": "x", "tag": 1}]}
     found = parse(1, json.dumps(line).encode(), JSONL, {"label", "tag"})
-    assert found == Talk(line=1, turns=(Turn("x"),), many=True)
+    assert found == LineInputs(line=1, turns=(Turn("x"),), many=True)
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_a_line_that_says_no_input_is_told_why(line: Any, code: str, detail: str
 
 def test_a_pair_of_surrogates_is_a_character() -> None:
     found = said(b'{"text": "\\ud83d\\ude00"}')
-    assert isinstance(found, Talk)
+    assert isinstance(found, LineInputs)
     assert found.turns == (Turn("😀"),)
 
 
@@ -195,7 +195,7 @@ def test_a_complaint_names_the_line_by_its_own_id_where_that_can_be_read() -> No
 
 
 def test_plain_text_is_taken_as_it_is() -> None:
-    assert parse(2, b'  {"text": "no JSON here"}  \r\n', TEXT) == Talk(
+    assert parse(2, b'  {"text": "no JSON here"}  \r\n', TEXT) == LineInputs(
         line=2, turns=(Turn('  {"text": "no JSON here"}  '),)
     )
 
@@ -223,12 +223,12 @@ def test_json_in_a_file_that_was_taken_for_plain_text_is_refused(line: bytes) ->
     assert isinstance(found, BadLine)
     assert found.code == "not_text"
     assert "--format" in found.detail
-    assert isinstance(parse(2, line, TEXT), Talk), "whoever says that it is text is believed"
+    assert isinstance(parse(2, line, TEXT), LineInputs), "whoever says that it is text is believed"
 
 
 @each("line", [b"{not json}", b"[1] is a footnote", b"[]", b"12", b'"quoted"', b"null"])
 def test_plain_text_may_begin_as_json_does(line: bytes) -> None:
-    assert isinstance(parse(2, line, TEXT, guessed=True), Talk)
+    assert isinstance(parse(2, line, TEXT, guessed=True), LineInputs)
 
 
 json_values = st.recursive(
@@ -244,7 +244,7 @@ near_lines = st.dictionaries(
 @given(st.binary(max_size=200) | near_lines.map(lambda line: json.dumps(line).encode()), st.sampled_from(LineFormat))
 def test_no_line_is_too_strange_to_be_read(raw: bytes, form: LineFormat) -> None:
     found = parse(1, raw, form)
-    if isinstance(found, Talk):
+    if isinstance(found, LineInputs):
         assert found.turns
         "".join(turn.text for turn in found.turns).encode()  # what passes is Unicode text
     elif found is not None:

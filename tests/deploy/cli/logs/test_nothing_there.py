@@ -293,6 +293,7 @@ def test_a_blank_text_is_not_judged(text: str, given: bool) -> None:
         (("alerts", "--no-follow", "--since", "{end}"), "no alert is on record in the ledger"),
         (("alerts", "--no-follow", "--severity", "warning", "--since", "{end}"), "of severity warning or above is on"),
         (("alerts", "--open", "--severity", "critical", "--since", "{end}"), "no alert of severity critical is firing"),
+        (("alerts", "--no-follow", "--since", "634s"), "in the last 10 minutes 34 seconds"),
         (("precedents", "list"), "has no precedents in force"),
     ],
     ids=str,

@@ -45,7 +45,7 @@ def shown(capsys: pytest.CaptureFixture[str], answer: str, spoken: str) -> str:
     speaker = StreamedAnswer(lambda text: print(text, end=""), 80)
     if spoken:
         speaker.take(piece(0, spoken))
-    show(exchange_of("x", "ann", "s", end, (), 1.0), as_json=False, speaker=speaker)
+    show(exchange_of("x", "ann", "s", end, (), 1.0), as_json=False, streamed=speaker)
     return capsys.readouterr().out.partition("DELIBERATIVE")[0]
 
 

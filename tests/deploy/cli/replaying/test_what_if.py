@@ -184,8 +184,8 @@ def test_the_same_sweep_gives_the_same_bytes(form: str):
     pytest.importorskip("matplotlib", reason="plots need the extra neuraxis[plot]")
     log = live(TALK).log
     points = [("0.4", whatif(log)), ("0.9", whatif(log, {"router": {"base_scores": {"RESPOND": 0.9}}}))]
-    drawn = sweeps.sweep_drawn("router.$base_{scores", points, form)
-    assert drawn == sweeps.sweep_drawn("router.$base_{scores", points, form)
+    drawn = sweeps.draw_sweep("router.$base_{scores", points, form)
+    assert drawn == sweeps.draw_sweep("router.$base_{scores", points, form)
     assert drawn.startswith(b"<?xml" if form == ".svg" else b"\x89PNG")
 
 

@@ -111,9 +111,9 @@ def test_every_stage_action_mode_and_reason_is_explained_in_the_words_of_the_sen
         reason_texts.BREAKER,
         reason_texts.ARBITER,
         reason_texts.DELIBERATIVE_FAILURES,
-        reason_texts.KEPT_BACK,  # type: ignore[assignment]  # literals are texts
+        reason_texts.ANSWER_FAULTS,  # type: ignore[assignment]  # literals are texts
         reason_texts.MODEL_FAILURES,
-        reason_texts.LACKS,
+        reason_texts.UNSERVED,
         reason_texts.STANCES,
         reason_texts.GUARDRAILS,
         reason_texts.RETIRED,  # type: ignore[assignment]  # literals are texts
@@ -135,9 +135,9 @@ def test_no_word_is_explained_that_does_not_occur() -> None:
         *reason_texts.BREAKER,
         *reason_texts.ARBITER,
         *reason_texts.DELIBERATIVE_FAILURES,
-        *reason_texts.KEPT_BACK,
+        *reason_texts.ANSWER_FAULTS,
         *reason_texts.MODEL_FAILURES,
-        *reason_texts.LACKS,
+        *reason_texts.UNSERVED,
         *reason_texts.STANCES,
         *reason_texts.GUARDRAILS,
         *reason_texts.RETIRED,
