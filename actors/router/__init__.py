@@ -19,8 +19,7 @@ It consumes:
 - ``regulator.scheduled`` and ``.cycle_completed``: which agents are still active, and the offsets of an agent that was
 dropped here
 
-Source: the deterministic mode router of the cognitive architecture document; the design's page on subsystems says how
-its contradictions are resolved. ``signals`` reads texts, ``scoring`` holds the formula, ``settings`` its numbers,
+``signals`` reads texts, ``scoring`` holds the formula, ``settings`` its numbers,
 ``selection`` combines them, ``tiebreak`` asks the model, ``feedback`` judges a choice by the next input,
 ``regulator_offsets`` holds what the regulator adds to the weights, ``log_lines`` writes the log lines, ``decider``
 keeps the state.

@@ -21,7 +21,7 @@ Profile = Literal["standard", "calibrated", "seed"]
 """Name of a set of weights."""
 
 Count = Annotated[int, msgspec.Meta(ge=1, le=1000)]
-"""A number of things at which a share is full, or a length."""
+"""A number of facts, gists, decisions or topics."""
 
 SEED: Mapping[str, float] = MappingProxyType(
     {
@@ -61,12 +61,12 @@ SEED: Mapping[str, float] = MappingProxyType(
         "tiebreaker.low_confidence_streak": 0.05,
     }
 )
-"""The weights of the source's tables. A penalty is positive here and subtracted when it applies."""
+"""Weights for routing without appraisal's reading of texts. A penalty is positive here, and is subtracted."""
 
 CALIBRATED: Mapping[str, float] = MappingProxyType(
     {**SEED, "RESPOND.base": 0.40, "acknowledge.greeting": 0.80, "acknowledge.positive_feedback": 0.55}
 )
-"""The seed's weights with three corrections: with its own numbers, a warm "Thanks!" gets a long answer."""
+"""``SEED`` with three corrections: by ``SEED``, a "Thanks!" in a warm context gets a long answer."""
 
 STANDARD: Mapping[str, float] = MappingProxyType(
     {
@@ -111,7 +111,7 @@ STANDARD: Mapping[str, float] = MappingProxyType(
 )
 """The default: the kind of turn, as appraisal reads it, decides; the warmth of the context only modulates.
 
-The source's terms are included, most of them with weight 0, so that each can be given a weight again.
+The terms of ``SEED`` are included, most of them with weight 0, so that a setting can give them a weight.
 """
 
 PROFILES: Mapping[Profile, Mapping[str, float]] = MappingProxyType(
