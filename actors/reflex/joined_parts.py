@@ -15,7 +15,7 @@ TEXT = "text"
 MOST_APART = 16
 """Most layers that are read separately."""
 
-_SEPARATOR = "\n~^~^~\n"
+_BETWEEN = "\n~^~^~\n"
 
 
 class JoinedParts(NamedTuple):
@@ -30,9 +30,9 @@ class JoinedParts(NamedTuple):
         """The name of its part, or of its first and last ones."""
         return self.parts[0] if len(self.parts) == 1 else f"{self.parts[0]}..{self.parts[-1]}"
 
-    def part_at(self, offset: int) -> tuple[str, int]:
+    def part_at(self, place: int) -> tuple[str, int]:
         """Return the part that contains a character, and where the part begins."""
-        number = max(0, bisect_right(self.begins, offset) - 1)
+        number = max(0, bisect_right(self.begins, place) - 1)
         return self.parts[number], self.begins[number]
 
 
@@ -40,5 +40,5 @@ def joined_parts(parts: Sequence[tuple[str, str]]) -> tuple[JoinedParts, ...]:
     """Return the texts to read for some parts, each given with its name."""
     if len(parts) <= MOST_APART:
         return tuple(JoinedParts(text, (name,), (0,)) for name, text in parts)
-    begins = accumulate((len(text) + len(_SEPARATOR) for _, text in parts[:-1]), initial=0)
-    return (JoinedParts(_SEPARATOR.join(text for _, text in parts), tuple(name for name, _ in parts), tuple(begins)),)
+    begins = accumulate((len(text) + len(_BETWEEN) for _, text in parts[:-1]), initial=0)
+    return (JoinedParts(_BETWEEN.join(text for _, text in parts), tuple(name for name, _ in parts), tuple(begins)),)

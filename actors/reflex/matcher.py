@@ -45,7 +45,7 @@ from actors.reflex.split_signatures import (
     bare_of,
     gaps_of,
     is_disguised,
-    is_trusted_when_rewritten,
+    is_turned,
 )
 from actors.reflex.split_signatures import backwards as backwards_gaps
 from schemas.vocabulary.patterns import PatternSet, Signature
@@ -228,8 +228,8 @@ class _Search:
                 gaps = gaps_of(self.layout, bare)
                 gaps = backwards_gaps(gaps) if reading == _REVERSED else gaps
                 letter_of = None if letters.isascii() else _letters_of(letters)
-            spans = candidates if letter_of is None else _in_letters(candidates, letter_of)
-            for (index, *_), (_, start, end) in zip(candidates, spans, strict=True):
+            places = candidates if letter_of is None else _in_letters(candidates, letter_of)
+            for (index, *_), (_, start, end) in zip(candidates, places, strict=True):
                 for spelling in self.matcher.spellings[index]:
                     self.candidates_left -= 1
                     if spelling.rank in self.settled or len(spelling.gaps) != end - start - 1:
@@ -237,7 +237,7 @@ class _Search:
                     if (
                         is_disguised(self.text, spelling, gaps, start, end)
                         if reading == _SPLIT
-                        else is_trusted_when_rewritten(spelling)
+                        else is_turned(spelling)
                     ):
                         self._keep(spelling.rank, reading, gaps.origins, start, end)
 
@@ -264,8 +264,8 @@ class _Search:
     ) -> None:
         layout = self.layout
         assert layout is not None
-        spans = candidates if letter_of is None else _in_letters(candidates, letter_of)
-        for (index, first, _), (_, start, end) in zip(candidates, spans, strict=True):
+        places = candidates if letter_of is None else _in_letters(candidates, letter_of)
+        for (index, first, _), (_, start, end) in zip(candidates, places, strict=True):
             if index in self.done:
                 continue
             spellings = [each for each in self.matcher.spellings[index] if each.rank not in self.settled]
@@ -325,9 +325,9 @@ def _letters_of(squeezed: bytes) -> Offsets:
 
 def _in_letters(candidates: list[_Candidate], letter_of: Offsets) -> list[_Candidate]:
     """Convert byte offsets into letter offsets."""
-    spans = np.array(candidates)
-    spans[:, 1:] = letter_of[spans[:, 1:]]
-    return spans.tolist()  # type: ignore[no-any-return]  # numpy types nested lists as Any
+    places = np.array(candidates)
+    places[:, 1:] = letter_of[places[:, 1:]]
+    return places.tolist()  # type: ignore[no-any-return]  # numpy types nested lists as Any
 
 
 def _reading(

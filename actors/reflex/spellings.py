@@ -43,7 +43,7 @@ def spellings_of(signatures: Sequence[tuple[PatternSet, Signature]]) -> Iterator
 
 def search_texts(texts: Sequence[str]) -> set[tuple[bytes, int]]:
     """Return what the automaton searches for, with the index of the signature of each."""
-    return {(blur(letters.encode()), index) for index, letters, _ in _squeezed(texts)}
+    return {(blur(letters.encode()), place) for place, letters, _ in _squeezed(texts)}
 
 
 def deep_chain(letters: Iterable[tuple[bytes, int]], limit: int) -> list[int]:
@@ -54,12 +54,12 @@ def deep_chain(letters: Iterable[tuple[bytes, int]], limit: int) -> list[int]:
     """
     chain: list[tuple[bytes, int]] = []
     # Sorted by their reversed text, a text comes after all those that it ends in.
-    for backwards, index in sorted((each[::-1], index) for each, index in letters):
+    for backwards, place in sorted((each[::-1], place) for each, place in letters):
         while chain and not backwards.startswith(chain[-1][0]):
             chain.pop()
-        chain.append((backwards, index))
+        chain.append((backwards, place))
         if len(chain) > limit:
-            return [index for _, index in chain]
+            return [place for _, place in chain]
     return []
 
 
@@ -70,15 +70,15 @@ def is_word(char: str) -> bool:
 
 def _squeezed(texts: Sequence[str]) -> Iterator[tuple[int, str, bytes]]:
     """Yield the letters and gaps of every form of every text, with the index of the text."""
-    forms = [(index, form) for index, text in enumerate(texts) for form in _forms(text)]
+    forms = [(place, form) for place, text in enumerate(texts) for form in _forms(text)]
     # All in one call, since the layout costs more for each text than for each letter.
     whole = "\n".join(form for _, form in forms)
     letters, layout = squeeze(whole).decode(), lay_out(whole)
     # An invisible character in a signature has no meaning.
     gaps = layout.gaps.replace(bytes([UNCERTAIN]), bytes([JOINED]))
     closes = np.searchsorted(layout.origins, np.cumsum([len(form) + 1 for _, form in forms])).tolist()
-    for (index, _), start, end in zip(forms, [0, *closes], closes, strict=False):
-        yield index, letters[start:end], gaps[start + 1 : end]
+    for (place, _), start, end in zip(forms, [0, *closes], closes, strict=False):
+        yield place, letters[start:end], gaps[start + 1 : end]
 
 
 def _forms(text: str) -> tuple[str, ...]:

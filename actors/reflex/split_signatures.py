@@ -8,7 +8,7 @@ punctuation. That is no disguise, and the plain reading finds such a signature. 
   chance; in a short one every letter must be separate;
 - runs three words or more together, or joins them by symbols without white space, or by the same symbol each time.
 
-In a text that is also in rot13 or reversed, a long signature does not occur by chance either, however it is split.
+In a text that is also turned (rot13, reversed), a long signature does not occur by chance either, however it is split.
 """
 
 from functools import cache
@@ -26,11 +26,11 @@ LONG = 12
 FEWEST_JOINED = 3
 """Least words that must be run together, or joined by symbols: names in programs often have two."""
 
-_NONE, _SPACE, _SYMBOL = 0, 1, 2
-_BOTH = _SPACE | _SYMBOL
+_NONE, _SPACE, _SIGN = 0, 1, 2
+_BOTH = _SPACE | _SIGN
 _NOT_BARE = bytes(code for code in range(128) if not chr(code).isalnum())
 # Punctuation, symbols, arrows, dingbats, emoji: ascending ranges, end excluded. After folding few others are left.
-_SYMBOLS = (
+_SIGNS = (
     (0x80, 0xAA),
     (0xAB, 0xB5),
     (0xB6, 0xBA),
@@ -82,8 +82,8 @@ def gaps_of(layout: Layout, bare: BareLetters) -> LetterGaps:
     spaces = np.concatenate(([0], np.cumsum(np.frombuffer(layout.gaps, dtype=np.uint8) == SPACED)))
     edges = np.concatenate(([-1], kept, [len(layout.origins)]))
     is_spaced = spaces[edges[1:] + 1] > spaces[edges[:-1] + 1]
-    has_symbol = np.diff(edges) > 1
-    kinds = _SPACE * is_spaced.astype(np.uint8) | _SYMBOL * has_symbol.astype(np.uint8)
+    is_signed = np.diff(edges) > 1
+    kinds = _SPACE * is_spaced.astype(np.uint8) | _SIGN * is_signed.astype(np.uint8)
     return LetterGaps(kinds.tobytes(), layout.origins[kept])
 
 
@@ -100,26 +100,26 @@ def is_disguised(text: str, spelling: Spelling, gaps: LetterGaps, start: int, en
     if any(within):
         if (spelling.opens_word and not gaps.kinds[start]) or (spelling.closes_word and not gaps.kinds[end]):
             return False
-        return len(spelling.gaps) + 1 >= LONG or (spelling.long and all(within) and max(within) >= _SYMBOL)
-    between_words = [kind for kind, want in zip(between, wanted, strict=True) if want == SPACED]
-    if len(between_words) + 1 < FEWEST_JOINED or len(spelling.gaps) + 1 < LONG:
+        return len(spelling.gaps) + 1 >= LONG or (spelling.long and all(within) and max(within) >= _SIGN)
+    parted = [kind for kind, want in zip(between, wanted, strict=True) if want == SPACED]
+    if len(parted) + 1 < FEWEST_JOINED or len(spelling.gaps) + 1 < LONG:
         return False
-    if _BOTH not in between_words:
-        return sum(kind != _SPACE for kind in between_words) >= FEWEST_JOINED - 1
-    word_starts = [offset for offset in range(start + 1, end) if wanted[offset - start - 1] == SPACED]
-    symbols = {text[int(gaps.origins[offset - 1]) + 1 : int(gaps.origins[offset])] for offset in word_starts}
-    return len(symbols) == 1
+    if _BOTH not in parted:
+        return sum(kind != _SPACE for kind in parted) >= FEWEST_JOINED - 1
+    places = [place for place in range(start + 1, end) if wanted[place - start - 1] == SPACED]
+    signs = {text[int(gaps.origins[place - 1]) + 1 : int(gaps.origins[place])] for place in places}
+    return len(signs) == 1
 
 
-def is_trusted_when_rewritten(spelling: Spelling) -> bool:
-    """Return whether a signature is long enough to be trusted in a text that is both rewritten and split."""
+def is_turned(spelling: Spelling) -> bool:
+    """Return whether a signature is long enough to be trusted in a text that is both turned and split."""
     return len(spelling.gaps) + 1 >= LONG
 
 
 @cache
 def _is_bare() -> npt.NDArray[np.bool_]:
-    table = np.ones(_SYMBOLS[-1][1] + 1, dtype=np.bool_)
-    for first, last in _SYMBOLS:
+    table = np.ones(_SIGNS[-1][1] + 1, dtype=np.bool_)
+    for first, last in _SIGNS:
         table[first:last] = False
     for code in range(128):
         table[code] = chr(code).isalnum()
