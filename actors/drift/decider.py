@@ -5,7 +5,7 @@ response.emitted         the exchange is over -> drift.scheduled, if no timer is
 clock.fired, own timer   an exchange is open -> drift.skipped (busy), until that ends
                          memory has not answered -> drift.skipped (unanswered)
                          a model has not      -> drift.thought, the composer's
-                         the budget is spent  -> drift.skipped (fatigued)
+                         the agent is fatigued -> drift.skipped (fatigued)
                          else                 -> drift.started
 memory.wandered          no concept, too weak, or an earlier thought -> drift.skipped, with a longer pause each time
                          else -> drift.thought and drift.scheduled, or drift.synthesis_requested of a model

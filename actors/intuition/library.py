@@ -1,7 +1,7 @@
 """The precedents of one agent: a persistent map, and the index derived from it.
 
 The map is the state: snapshots hold it and hashes cover it. A precedent is kept as its signature, not as its
-description: hashes suffice for comparing, take less room than an index entry, and contain no text of people.
+description: hashes suffice for comparing, take less memory than an index entry, and contain no text of people.
 """
 
 from typing import Literal

@@ -225,13 +225,13 @@ def _by_phrase(text: _Text, runs: _Runs, is_held: Flags) -> tuple[Places, Places
     """
     held, others = np.zeros_like(runs.starts), np.zeros_like(runs.starts)
     lengths = runs.lasts - runs.firsts + 1
-    for place in range(int(lengths.max(initial=0))):
-        longer = np.flatnonzero(lengths > place)
-        first = text.first_since(place)
+    for number in range(int(lengths.max(initial=0))):
+        longer = np.flatnonzero(lengths > number)
+        first = text.first_since(number)
         # The last two words of a run begin no shingle without a mark.
         ends = runs.ends[longer] - 2
-        starts = np.minimum(text.begins[runs.firsts[longer] + place], ends)
-        ends = np.minimum(text.begins[runs.firsts[longer] + place + 1], ends)
+        starts = np.minimum(text.begins[runs.firsts[longer] + number], ends)
+        ends = np.minimum(text.begins[runs.firsts[longer] + number + 1], ends)
         for counts, flags in ((held, is_held & first), (others, ~is_held & first)):
             sums = _sums(flags)
             counts[longer] += sums[ends] - sums[starts]

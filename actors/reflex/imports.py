@@ -1,7 +1,7 @@
 """The patterns that operators have added to the library: a fold over their imports and withdrawals.
 
-The fold never fails. Content that cannot form a library, or would exceed the limits, changes nothing. A person who
-imports is told so before (``checked_import``), by the same fold over the same events.
+The fold never fails. Content that cannot form a library, or would exceed the limits, changes nothing. The command that
+imports refuses such content beforehand (``checked_import``), by the same fold over the same events.
 """
 
 from functools import lru_cache

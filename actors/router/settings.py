@@ -162,7 +162,7 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     ``base_scores`` (by mode) and then ``weights`` (by name) replace single numbers of the ``profile``. ``act`` says
     whether an ACT loop may run; without it, an exchange that calls for one is answered in the best other mode.
     ``tiebreak`` says what decides between two modes that are too close: the higher ``score``, or an ``llm``, which gets
-    ``tiebreak_timeout_ms``. What a person says within ``feedback_within_ms`` after an answer counts as said at once. A
+    ``tiebreak_timeout_ms``. An input within ``feedback_within_ms`` after an answer counts as an immediate reaction. A
     session unused for ``session_lifetime_ms`` is dropped; of its topics, the latest ``topics_remembered`` with low
     confidence are kept. A repeated input of an exchange is recognised for at least ``ended_lifetime_ms`` after its end.
     The regulator's offsets are kept for at most ``agents``. If there are more, an eighth is dropped: first agents

@@ -28,6 +28,7 @@ NO_REASON = "an error without a reason"
 
 _DIGITS = re.compile(r"-?[0-9]{1,9}")
 _FIRST_WORD = re.compile(r"[a-z]*")
+# An error code such as ``invalid_payload``.
 _CODE_WORD = re.compile(r"[a-z]+(_[a-z]+)+")
 _FAILURE_WORDS = re.compile(r"\b(error|failed|failure|denied|invalid|refused)\b", re.IGNORECASE)
 _RETRY_PATTERN = r"rate.?limit|too.?many.?requests|throttl|time.?d?.?out|unavailable|overload|try.?again"
@@ -77,14 +78,17 @@ _REASON_FIELDS = (
     "statuscode",
     *_ERROR_CODE_FIELDS,
 )
+# What may be an address, and what may be a token: sixteen characters or more with a digit. Both are hidden.
 _ADDRESS = re.compile(r"\S*(?:://|hooks\.)\S*", re.IGNORECASE)
 _TOKEN_LIKE = re.compile(r"(?=\S*\d)[\w+/=.~-]{16,}")
 _HIDDEN = "[hidden]"
 
-# Atomic, so that the time is linear in the text: a comment could end at any of the marks behind it otherwise.
+# The first element of XML or HTML, after white space, declarations and comments. Atomic groups keep the time linear:
+# otherwise each later ``-->`` would be tried as the end of a comment.
 _FIRST_ELEMENT = re.compile(r"(?is)(?>\s+|<\?.*?\?>|<!--.*?-->)*+<(?:!doctype\s+)?(?:\w+:)?(\w+)")
 _XML_ERRORS = frozenset({"error", "errors", "errorresponse", "exception", "fault"})
 _SOAP_FAULT = re.compile(r"(?i)<(?:\w+:)?fault[\s>]")
+# The text of the first element that says what the page, or the error, is.
 _HEADLINE = re.compile(r"(?is)<(?:\w+:)?(?:title|h1|message|faultstring|code)(?:\s[^<>]*)?>([^<]{1,400})")
 _LEAST_ERROR_STATUS = 400
 

@@ -72,35 +72,35 @@ class _Analyzer(SentimentIntensityAnalyzer):  # type: ignore[misc]
         has_capitals = 0 < sum(map(str.isupper, words)) < len(words)
         lowered = [word.lower() for word in words]
         sentiments: list[float] = [0] * len(words)
-        for place in compress(count(), map(self.lexicon.__contains__, lowered)):
-            word = lowered[place]
-            if word in BOOSTER_DICT or (word == "kind" and lowered[place + 1 : place + 2] == ["of"]):
+        for index in compress(count(), map(self.lexicon.__contains__, lowered)):
+            word = lowered[index]
+            if word in BOOSTER_DICT or (word == "kind" and lowered[index + 1 : index + 2] == ["of"]):
                 continue
-            if any(map(_may_change, lowered[max(0, place - _BEFORE) : place + 1 + _AFTER])):
-                sentiments[place] = self._changed_valence(words, place, has_capitals)
+            if any(map(_may_change, lowered[max(0, index - _BEFORE) : index + 1 + _AFTER])):
+                sentiments[index] = self._changed_valence(words, index, has_capitals)
             else:
-                is_shouted = has_capitals and words[place].isupper()
+                is_shouted = has_capitals and words[index].isupper()
                 valence = self.lexicon[word]
-                sentiments[place] = valence + (C_INCR if valence > 0 else -C_INCR) if is_shouted else valence
+                sentiments[index] = valence + (C_INCR if valence > 0 else -C_INCR) if is_shouted else valence
         if "but" in lowered:
             sentiments = self._but_check(words, sentiments)
         total = float(sum(sentiments))
         emphasis = self._punctuation_emphasis(shown)
         return float(round(normalize(total + (emphasis if total > 0 else -emphasis if total < 0 else 0)), 4))
 
-    def _negation_check(self, valence: float, words: list[str], start: int, place: int) -> float:
+    def _negation_check(self, valence: float, words: list[str], start: int, index: int) -> float:
         # This slow check is made for three words each time.
-        if not any(map(_may_negate, words[max(0, place - _BEFORE) : place])):
+        if not any(map(_may_negate, words[max(0, index - _BEFORE) : index])):
             return valence
-        changed: float = super()._negation_check(valence, words, start, place)
+        changed: float = super()._negation_check(valence, words, start, index)
         return changed
 
-    def _changed_valence(self, words: list[str], place: int, has_capitals: bool) -> float:
-        first = max(0, place - _BEFORE)
+    def _changed_valence(self, words: list[str], index: int, has_capitals: bool) -> float:
+        first = max(0, index - _BEFORE)
         near = SentiText("")
-        near.words_and_emoticons = words[first : place + 1 + _AFTER]
+        near.words_and_emoticons = words[first : index + 1 + _AFTER]
         near.is_cap_diff = has_capitals
-        (valence,) = self.sentiment_valence(0, near, words[place], place - first, [])
+        (valence,) = self.sentiment_valence(0, near, words[index], index - first, [])
         return float(valence)
 
     def _with_emoji_described(self, text: str) -> str:

@@ -165,7 +165,7 @@ def _search(
     budget: int,
     similar: Any,
 ) -> Any:
-    """Fill ``similar`` with places and overlaps; return how many, the nearest motif with its overlap, work and cut."""
+    """Fill ``similar`` with positions and overlaps; return their count, the motif, its overlap, the work, whether cut."""
     lists = 0
     lengths = np.empty(len(hashes), np.int64)
     for at in range(len(hashes)):

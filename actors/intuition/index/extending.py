@@ -1,4 +1,4 @@
-"""Adds one entry to the inverted lists, and removes one from them.
+"""Adds one entry to the inverted lists, and removes one from them; ``store`` describes the lists and their blocks.
 
 Plain loops over cells, written once: the compiled engine compiles them over arrays. The other engine runs them over
 memory views, whose cells Python reads faster than those of an array.

@@ -94,7 +94,7 @@ def lay_out(keys: Hashes, counts: Cells, firsts: Cells, smallest: Sizes, homes: 
         cells = np.maximum.accumulate(table.home_of(keys) - order) + order
         if not len(cells) or cells[-1] < len(table.keys) - 1:
             break
-        homes = int(homes * GROWTH)  # more shingles crowd behind the last home than there are spare cells
+        homes = int(homes * GROWTH)  # more shingles follow the last home than there are spare cells
     table.keys[cells] = keys
     table.counts[cells] = counts
     table.firsts[cells] = firsts

@@ -149,7 +149,7 @@ def _best(
 ) -> tuple[Hit, ...]:
     chosen = np.flatnonzero(wanted)
     if len(chosen) > most:
-        # Entries below the last place's score are dropped; equal ones stay until the order of adding decides.
+        # Entries below the score at rank ``most`` are dropped; equal ones stay until the order of adding decides.
         cut = np.partition(scores[chosen], len(chosen) - most)[len(chosen) - most] if most else np.inf
         chosen = chosen[scores[chosen] >= cut]
     ranked = chosen[np.lexsort((positions[chosen], -scores[chosen]))][:most]

@@ -94,26 +94,31 @@ def runs_of_words(kinds: bytes) -> WordRuns | None:
     starts, ends = edges[::2], edges[1::2]
     mixed = _mixed_words(codes, in_word, starts, ends)
     near = _neighbours(codes, starts, ends)
+    # A plain word between two mixed neighbours belongs to the series.
     in_series = mixed.copy()
     in_series[1:-1] |= mixed[:-2] & mixed[2:] & near[:-1] & near[1:]
     words = np.flatnonzero(in_series)
     if not len(words):
         return None
-    opens = np.concatenate(([True], (np.diff(words) > 1) | ~near[words[1:] - 1]))
-    firsts, lasts = words[opens], words[np.concatenate((opens[1:], [True]))]
+    is_first = np.concatenate(([True], (np.diff(words) > 1) | ~near[words[1:] - 1]))
+    firsts, lasts = words[is_first], words[np.concatenate((is_first[1:], [True]))]
+    # Series of too few characters are dropped.
     lengths = np.concatenate(([0], np.cumsum(ends - starts)))
-    enough = lengths[lasts + 1] - lengths[firsts] >= MIN_DIGITS
-    firsts, lasts = firsts[enough], lasts[enough]
+    long_enough = lengths[lasts + 1] - lengths[firsts] >= MIN_DIGITS
+    firsts, lasts = firsts[long_enough], lasts[long_enough]
     if not len(firsts):
         return None
     near = np.concatenate(([False], near, [False]))
+    # A plain word after a series may belong to it, and surely does if padding follows it.
     padded = (codes.take(ends, mode="clip") == _PADDING) & (ends < len(codes))
     nexts = np.minimum(lasts + 1, len(starts) - 1)
-    ended, closed = near[lasts + 1], near[lasts + 1] & padded[nexts]
-    short = ends[firsts] - starts[firsts] < LONG_WORD
-    several = (short & (near[firsts] | (lasts > firsts))) | (ended & ~closed)
+    word_follows, padded_word_follows = near[lasts + 1], near[lasts + 1] & padded[nexts]
+    may_start_elsewhere = ends[firsts] - starts[firsts] < LONG_WORD
+    several = (may_start_elsewhere & (near[firsts] | (lasts > firsts))) | (word_follows & ~padded_word_follows)
     words_at = _Words(starts, ends, padded, near)
-    return WordRuns(starts[firsts], np.where(closed, ends[nexts], ends[lasts]), words_at, firsts, lasts, several)
+    return WordRuns(
+        starts[firsts], np.where(padded_word_follows, ends[nexts], ends[lasts]), words_at, firsts, lasts, several
+    )
 
 
 def _neighbours(codes: npt.NDArray[np.uint8], starts: Offsets, ends: Offsets) -> Flags:
@@ -123,8 +128,8 @@ def _neighbours(codes: npt.NDArray[np.uint8], starts: Offsets, ends: Offsets) ->
     # A gap that begins and ends with white space is examined if there is anything between.
     wide = np.flatnonzero(near & (closes - begins > 2))
     if len(wide):
-        parting = np.concatenate(([0], np.cumsum((codes == _OTHER) | (codes == _PADDING), dtype=np.int32)))
-        near[wide] = parting[begins[wide]] == parting[closes[wide]]
+        separators = np.concatenate(([0], np.cumsum((codes == _OTHER) | (codes == _PADDING), dtype=np.int32)))
+        near[wide] = separators[begins[wide]] == separators[closes[wide]]
     return near
 
 

@@ -60,6 +60,7 @@ _HEX_KINDS = bytes(
     ord("h") if chr(code) in "0123456789abcdefABCDEF" else ord(" ") if code in _SPACES + b",:;|-" else ord(".")
     for code in range(256)
 )
+# The kinds of six pairs of hex digits: in a row, and with one or two blanks (or ``,:;|-``) between the pairs.
 _BARE_HEX = (b"h" * 12, b" ".join([b"hh"] * 6), b"  ".join([b"hh"] * 6))
 # Bit 1: the character may be the first of a prefix; bit 2: it may be the second.
 _OPENS_PREFIX = bytes((chr(code) in "0\\&U") + 2 * (chr(code) in "xXu#+") for code in range(256))
@@ -145,17 +146,17 @@ def base64_runs(text: str, ascii_text: bytes, budget: DecodingBudget) -> Encoded
     spans = [[span] for span in likeliest]
     # Short runs first, so that a long one does not use up the budget for the others.
     open_ended = np.flatnonzero(runs.several[chosen])
-    for place in open_ended[np.argsort(lengths[chosen][open_ended], kind="stable")].tolist():
+    for index in open_ended[np.argsort(lengths[chosen][open_ended], kind="stable")].tolist():
         if work > budget.work:
             break
-        others = runs.spans(int(chosen[place]))[1:]
+        others = runs.spans(int(chosen[index]))[1:]
         cost = sum(_BASE64_WORK + _DIGIT_WORK * (end - start) for start, end in others)
         if work + cost <= budget.work:
-            spans[place] += others
+            spans[index] += others
         work += min(
             cost, budget.work - work + 1
         )  # the first that the budget does not allow ends it: the next ones are no shorter
-    unread += sum(int(lengths[chosen[place]]) for place in open_ended.tolist() if len(spans[place]) == 1)
+    unread += sum(int(lengths[chosen[index]]) for index in open_ended.tolist() if len(spans[index]) == 1)
     parts = [ascii_text[start:end].translate(_URL_SAFE, _NOT_BASE64) for some in spans for start, end in some]
     texts = texts_in(list(map(_from_base64, parts)))
     if len(parts) == len(spans):
@@ -208,16 +209,16 @@ def hex_runs(text: str, ascii_text: bytes, budget: DecodingBudget) -> EncodedRun
     spans = [(start, end) for start, end in spans if end - start >= 2 * _MIN_PAIRS]
     kinds = ascii_text.translate(_HEX_KINDS)
     for pattern in _BARE_HEX:
-        place = kinds.find(pattern, 0, until)
-        while place >= 0:
+        offset = kinds.find(pattern, 0, until)
+        while offset >= 0:
             if work > budget.work:
-                until = place
+                until = offset
                 break
-            match = _HEX.match(ascii_text, place)
+            match = _HEX.match(ascii_text, offset)
             assert match is not None, "the pattern stands for digits"
             spans.append(match.span())
             work += _HEX_RUN_WORK
-            place = kinds.find(pattern, match.end(), until)
+            offset = kinds.find(pattern, match.end(), until)
     if not spans:
         return EncodedRuns(unread=len(ascii_text) - until, work=work) if work else NONE
     kept: list[_Span] = []
@@ -238,13 +239,13 @@ def hex_runs(text: str, ascii_text: bytes, budget: DecodingBudget) -> EncodedRun
 def _prefixed(ascii_text: bytes) -> "Iterator[re.Match[bytes]]":
     """Yield the runs that begin with a prefix, in order."""
     firsts = np.frombuffer(ascii_text.translate(_OPENS_PREFIX), dtype=np.uint8)
-    places = np.flatnonzero(firsts[:-1] & (firsts[1:] >> 1)).tolist()
-    if len(places) > _MANY_PREFIXES:
+    offsets = np.flatnonzero(firsts[:-1] & (firsts[1:] >> 1)).tolist()
+    if len(offsets) > _MANY_PREFIXES:
         yield from _PREFIXED_HEX.finditer(ascii_text)
         return
     until = 0
-    for place in places:
-        match = _PREFIXED_HEX.match(ascii_text, place) if place >= until else None
+    for offset in offsets:
+        match = _PREFIXED_HEX.match(ascii_text, offset) if offset >= until else None
         if match is not None:
             until = match.end()
             yield match
@@ -277,13 +278,15 @@ def percent_runs(text: str, ascii_text: bytes, budget: DecodingBudget) -> Encode
     shown[at] = _HEX_VALUE[raw[at + 1]] * 16 + _HEX_VALUE[raw[at + 2]]
     kept = np.ones(len(raw), dtype=bool)
     kept[at + 1] = kept[at + 2] = False
-    places = np.concatenate(([0], np.cumsum(kept, dtype=np.int32)))
+    lengths_before = np.concatenate(([0], np.cumsum(kept, dtype=np.int32)))
     written = shown[kept].tobytes()
     letters = np.arange(len(raw) + 1) if text.isascii() else np.concatenate(([0], np.cumsum((raw & 0xC0) != 0x80)))
     windows = zip(begins[:most].tolist(), ends[:most].tolist(), strict=True)
     found = [
         EncodedRun(
-            int(letters[begin]), int(letters[end]), written[places[begin] : places[end]].decode("utf-8", "replace")
+            int(letters[begin]),
+            int(letters[end]),
+            written[lengths_before[begin] : lengths_before[end]].decode("utf-8", "replace"),
         )
         for begin, end in windows
     ]

@@ -61,7 +61,7 @@ def _texts_in(parts: Sequence[bytes]) -> list[str]:
     begins, ends = edges[::2], edges[1::2]
     counts = np.cumsum(starts, dtype=np.int32)  # of the characters up to a byte; no stretch ends with the data
     long = counts[ends] - counts[begins] + 1 >= MIN_CHARACTERS
-    # The byte after a stretch is not text, so its place can hold the line break.
+    # The byte after a stretch is not text, so a line break can replace it.
     shown = np.frombuffer(data, dtype=np.uint8).copy()
     shown[ends[long]] = ord("\n")
     marks = np.zeros(len(data) + 1, dtype=np.int8)
