@@ -165,7 +165,7 @@ def _search(
     budget: int,
     similar: Any,
 ) -> Any:
-    """Fill ``similar`` with positions and overlaps; return their count, the motif, its overlap, the work, whether cut."""
+    """Fill ``similar`` with positions and overlaps; return their count, the motif and its overlap, work and cut."""
     lists = 0
     lengths = np.empty(len(hashes), np.int64)
     for at in range(len(hashes)):
