@@ -7,7 +7,10 @@ import msgspec
 from schemas.event import Milliseconds
 
 Many = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
+"""A number of announcements or groups."""
+
 AtOnce = Annotated[int, msgspec.Meta(ge=1, le=400)]
+"""A number of alerts that one decision may emit."""
 
 
 class AlertsSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

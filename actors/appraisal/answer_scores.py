@@ -2,18 +2,18 @@
 
 Alignment and drift are computed from the *agreement* of two texts: the mean of two cosines, one of the embeddings of
 the whole texts, one of the embeddings of their content words (``contract.text.terms``) alone. Drift is small if the
-answer agrees with any of these: the question, the talk up to it, and all that the model was given (memories and layers
-included). Alignment is the answer's agreement with the question, or with any of them if the question has few content
-words ("And in the evening?"). Piecewise linear functions turn agreement into the two numbers, rising for alignment and
-falling for drift. They pass through the default thresholds of guardrails (0.75 and 0.25) at the agreements in
-``SEMANTIC`` and ``LITERAL``.
+answer agrees with any of these: the question, the conversation up to it, and all that the model was given (memories and
+layers included). Alignment is the answer's agreement with the question, or with any of them if the question has few
+content words ("And in the evening?"). Piecewise linear functions turn agreement into the two numbers, rising for
+alignment and falling for drift. They pass through the default thresholds of guardrails (0.75 and 0.25) at the
+agreements in ``SEMANTIC`` and ``LITERAL``.
 
-If the answer or the talk has too few content words, nothing can be judged: "Lima." is a good answer. Then the numbers
-are neutral, just good enough to pass, and ``judged`` is false.
+If the answer or the conversation has too few content words, nothing can be judged: "Lima." is a good answer. Then the
+numbers are neutral, just good enough to pass, and ``judged`` is false.
 
 **Measured** over 975 answers of real conversations (Open-Assistant, Taskmaster, mt_bench and others), against 4,875
-pairs of a talk with an answer from another one; the agreements at the thresholds were chosen on the same pairs. An
-answer passes with an alignment of 0.75 or more and a drift of 0.25 or less.
+pairs of a conversation with an answer from another one; the agreements at the thresholds were chosen on the same pairs.
+An answer passes with an alignment of 0.75 or more and a drift of 0.25 or less.
 
 =================================  =========  ======
 share of                           wordllama  hashed
@@ -21,12 +21,12 @@ share of                           wordllama  hashed
 real answers that can be judged    67 %       48 %
 real answers that pass             95.4 %     95.4 %
 the same, of those judged          93.1 %     90.4 %
-exchanged answers that fail        58 %       30 %
+foreign answers that fail          58 %       30 %
 the same, of those judged          88 %       64 %
 =================================  =========  ======
 
-With six memories of other talks among what the model was given, 96 % of real answers pass, and 82 % (hashed: 50 %) of
-the judged exchanged ones fail: the more the model is given, the more answers agree with some of it.
+With six memories of other conversations among what the model was given, 96 % of real answers pass, and 82 % (hashed: 50
+%) of the judged foreign ones fail: the more the model is given, the more answers agree with some of it.
 """
 
 import re

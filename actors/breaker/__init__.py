@@ -1,9 +1,9 @@
 """The circuit breaker of a session's trust: polite inputs never make up for a violation; a recovery attempt does.
 
 States: NORMAL (inputs are answered); VIOLATED, RECOVERY (an attempt to recover is running) and TERMINATED (inputs are
-    not answered). It decides from the numbers of ``appraisal.completed`` alone: a layer's falsehood above 0.65 is a
-    role confusion; above 0.5 in more than 5000 characters it is a context saturation. Either is a violation, whatever
-    the trust before. Trust is a moving average of 1 - falsehood.
+not answered). It decides from the numbers of ``appraisal.completed`` alone: a layer's falsehood above 0.65 is a role
+confusion; above 0.5 in more than 5000 characters it is a context saturation. Either is a violation, whatever the trust
+before. Trust is a moving average of 1 - falsehood.
 
 Every appraised input leads to exactly one of ``cleared``, ``withheld``, ``tripped`` and ``terminated``. It is the last
 event of its decision and says what becomes of the input: ``cleared`` lets it go on to the arbiter, each of the others

@@ -29,8 +29,8 @@ _NS_PER_MS = 1_000_000
 class Gathered(msgspec.Struct, frozen=True):
     """What is known of an exchange so far; None is not known yet. No text is kept.
 
-    ``unread`` is the part of its input with the largest share not looked at. ``heard_reflex``: ``reflex.passed`` has
-    come.
+    ``unread`` is the part of its input with the largest share not looked at. ``heard_reflex`` says
+    whether ``reflex.passed`` has come.
     """
 
     heard_reflex: bool = False

@@ -8,6 +8,7 @@ from schemas.event import Milliseconds, Unit
 from schemas.vocabulary.router import Mode
 
 Count = Annotated[int, msgspec.Meta(ge=1, le=10_000)]
+"""A number of decisions."""
 
 
 class Range(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
