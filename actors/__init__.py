@@ -1,4 +1,4 @@
-"""The minds: a package an actor, the runtime that runs them, and what their deciders share (contract)."""
+"""The actors, a package each; ``runtime``, which runs them; and ``contract``, what their deciders share."""
 
 SHARED = frozenset({"runtime", "contract"})
-"""Packages here that are no actors."""
+"""The packages here that hold no actor."""

@@ -1,4 +1,4 @@
-"""Tests of what an actor decides, without a broker: given what it has heard, when a message comes, then its events.
+"""A test harness for deciders, without a broker: given earlier messages, when a message comes, then these events.
 
 One partition of the actor is fed as the runtime feeds it: it decides, then folds the message and what that led to. A
 test says as much as it needs, be it in one line::
@@ -26,12 +26,12 @@ class Outcome(list[Event]):
     """The events that a message led to, in order."""
 
     def then(self, *expected: Event) -> None:
-        """Raise AssertionError, saying both, unless these are the events."""
+        """Raise AssertionError, with both lists, unless these are the events."""
         if self != list(expected):
             raise AssertionError(f"the message led to {_listed(self)}; expected {_listed(expected)}")
 
     def then_nothing(self) -> None:
-        """Raise AssertionError, saying what came, unless nothing did."""
+        """Raise AssertionError, with the events, unless there are none."""
         self.then()
 
 
@@ -50,7 +50,7 @@ class Partition:
     """The fold of one partition of an actor, and every message it led to.
 
     Args:
-        heard: What it has heard already; it decides these, too.
+        earlier: Events that it receives first; it decides these, too.
 
     Attributes:
         actor: The actor.
@@ -60,13 +60,13 @@ class Partition:
         emitted: The messages that it has led to.
     """
 
-    def __init__(self, actor: Actor[Any], *heard: Event) -> None:
+    def __init__(self, actor: Actor[Any], *earlier: Event) -> None:
         self.actor = actor
         self.state = actor.initial()
         self.seq = 0
         self.now_ns = START_NS
         self.emitted: list[Message] = []
-        for event in heard:
+        for event in earlier:
             self.hear(event)
 
     def hear(self, event: Event, address: Address = HERE, *, after_ms: int = 0) -> list[Message]:
@@ -117,18 +117,18 @@ class Partition:
         return fired
 
     def own(self, emission: Event | Emission, cause: str = "") -> Message:
-        """Return an own event that no message led to, at the place of the last one heard."""
+        """Return an own event that no message led to, with the sequence and time of the last message."""
         event = emission.event if isinstance(emission, Emission) else emission
-        here = Message(event=event, seq=self.seq, id=cause, time_ns=self.now_ns)
-        return as_messages(self.actor, here, [emission])[0]
+        latest = Message(event=event, seq=self.seq, id=cause, time_ns=self.now_ns)
+        return as_messages(self.actor, latest, [emission])[0]
 
     def state_hash(self) -> str:
         """Return the hash of the state."""
         return state_hash(self.state)
 
 
-def given(actor: Actor[Any], *heard: Event, settings: msgspec.Struct | None = None) -> Partition:
-    """Return a partition of an actor that has heard these events.
+def given(actor: Actor[Any], *earlier: Event, settings: msgspec.Struct | None = None) -> Partition:
+    """Return a partition of an actor that has received these events.
 
     Args:
         settings: Its settings, where they are not the default ones.
@@ -136,13 +136,16 @@ def given(actor: Actor[Any], *heard: Event, settings: msgspec.Struct | None = No
     partition = Partition(actor)
     if settings is not None:
         partition.configure(settings)
-    for event in heard:
+    for event in earlier:
         partition.hear(event)
     return partition
 
 
 def as_messages(actor: Actor[Any], cause: Message, emissions: Iterable[Event | Emission]) -> list[Message]:
-    """Return what a decision yields as messages at the place of their cause, addressed like it unless they say more."""
+    """Return a decision's events as messages with the sequence and time of their cause.
+
+    They have the addresses of their cause, unless an emission gives another.
+    """
     messages = []
     for index, each in enumerate(emissions):
         emission = each if isinstance(each, Emission) else Emission(each)

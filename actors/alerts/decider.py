@@ -1,11 +1,11 @@
-"""Alerts' state machine: groups of events that call for a person. Pure.
+"""Alerts' state machine: groups of events that need a person's attention. Pure.
 
-an event of a severity    -> alert.<severity>.<source>, firing: news of its group, if the limits have room
+an event with a severity  -> alert.<severity>.<source>, firing, if its group is to be announced and the limits allow
 an event that ends one    -> the same, resolved, where the group was announced
 clock.fired, own timer    -> firing, for what was held back; resolved, for what has gone quiet; alert.scheduled
-what opens a group, or finds no room -> alert.scheduled besides, where no timer is set that is early enough
+a new group, or one without room -> alert.scheduled too, where no timer is set that is early enough
 alert.<severity>.<source>    what was announced
-alert.scheduled              when the next look is due
+alert.scheduled              when the next timer is due
 alert.configured             the settings from here on
 
 Every announced group is resolved in the end, and every event is counted once: in the last ``count`` of its group, or in
@@ -39,7 +39,9 @@ from schemas.vocabulary.alerts import LAPSED, QUIET, Alert, AlertsScheduled
 from schemas.vocabulary.clock import ClockFired
 
 _NS_PER_MS = 1_000_000
-_SOON_MS = 1_000
+_NEXT_TIMER_MS = 1_000
+"""Time to the next timer where one timer could not do all that is due."""
+
 _SLACK_NS = 1_000_000_000
 """A timer that is later than wanted by at most this is not set again."""
 
@@ -47,8 +49,8 @@ _SLACK_NS = 1_000_000_000
 class State(msgspec.Struct, frozen=True):
     """The open groups by id; announcements by severity; when the clock wakes this actor (0: not at all).
 
-    ``siblings`` counts the open groups of each topic, and of each agent and topic; see ``_families``. ``untold`` counts
-    events of groups that ended unannounced, since the last ``alert.scheduled``, which reports the count.
+    ``siblings`` counts the open groups of each topic, and of each agent and topic; see ``_sibling_keys``. ``untold``
+    counts events of groups that ended unannounced, since the last ``alert.scheduled``, which reports the count.
     """
 
     settings: AlertsSettings = AlertsSettings()
@@ -62,9 +64,9 @@ class State(msgspec.Struct, frozen=True):
 def decide(state: State, message: Message) -> tuple[Emission, ...]:
     """Return the events that a message leads to; see the module's docstring."""
     if isinstance(message.event, ClockFired):
-        events = _looked(state, message) if _wakes(message.event) else ()
+        events = _timer_events(state, message) if _wakes(message.event) else ()
     else:
-        events = (*_resolved(state, message), *_fired(state, message))
+        events = (*_resolved_events(state, message), *_firing_events(state, message))
     # It is about a group, not about the exchange of the group's latest event; the body names that exchange.
     return tuple(Emission(event, exchange="") for event in events)
 
@@ -73,52 +75,52 @@ def evolve(state: State, message: Message) -> State:
     """Fold a message into the state; never raises."""
     match message.event:
         case Alert() as alert:
-            return _announced(state, message, alert)
+            return _with_announced(state, message, alert)
         case AlertsScheduled(wake_after_ms=after_ms):
             wake_ns = message.time_ns + after_ms * _NS_PER_MS if after_ms else 0
             return msgspec.structs.replace(state, wake_ns=wake_ns, untold=0)
         case ClockFired() as fired:
-            return _after_look(state, message) if _wakes(fired) else state
-    return _counted(_without(state, _ended(state, message)), message)
+            return _after_timer(state, message) if _wakes(fired) else state
+    return _with_counted(_without(state, _ended_groups(state, message)), message)
 
 
 # --- events that need a person's attention
 
 
-def _place(state: State, message: Message) -> tuple[Key, bool]:
+def _group_key(state: State, message: Message) -> tuple[Key, bool]:
     """Return the group in which an event is counted, and whether it is the common group for lack of room."""
     key = key_of(topic_of(message.event), message)
     if key.id in state.groups:
         return key, False
-    crowded = state.siblings.get(Key(key.topic, key.agent).id, 0) >= state.settings.most_of_an_agent
-    wanted = Key(key.topic, key.agent, detail=OTHERS) if crowded else key
-    if wanted.id not in state.groups and state.siblings.get(key.topic, 0) >= state.settings.most_of_a_topic:
+    agent_is_full = state.siblings.get(Key(key.topic, key.agent).id, 0) >= state.settings.most_of_an_agent
+    key_with_room = Key(key.topic, key.agent, detail=OTHERS) if agent_is_full else key
+    if key_with_room.id not in state.groups and state.siblings.get(key.topic, 0) >= state.settings.most_of_a_topic:
         return Key(key.topic, detail=OTHERS), True
-    return wanted, crowded
+    return key_with_room, agent_is_full
 
 
-def _families(group: Group) -> tuple[str, ...]:
-    """Return the counts that include a group; a common group counts only for its topic, or not at all."""
+def _sibling_keys(group: Group) -> tuple[str, ...]:
+    """Return the keys of ``siblings`` that count a group; a common group counts only for its topic, or not at all."""
     key = group.key
     if group.coarse:
         return (key.topic,) if key.agent else ()
     return key.topic, Key(key.topic, key.agent).id
 
 
-def _grown(state: State, message: Message) -> Group:
-    key, coarse = _place(state, message)
-    return with_event(state.groups.get(key.id), key, coarse, message)
+def _group_with_event(state: State, message: Message) -> Group:
+    key, is_common = _group_key(state, message)
+    return with_event(state.groups.get(key.id), key, is_common, message)
 
 
-def _fired(state: State, message: Message) -> Iterator[Event]:
+def _firing_events(state: State, message: Message) -> Iterator[Event]:
     if topic_of(message.event) not in ALERTING:
         return
     settings, now_ns = state.settings, message.time_ns
-    state = _without(state, _ended(state, message))
-    group = _grown(state, message)
+    state = _without(state, _ended_groups(state, message))
+    group = _group_with_event(state, message)
     due = due_ns(group, settings)
     if is_news(group, now_ns, settings):
-        if _fits(state, group, now_ns):
+        if _has_room(state, group, now_ns):
             yield alert_of(group, _window(state, group))
         else:
             due = min(due, next_minute_ns(now_ns))
@@ -127,23 +129,27 @@ def _fired(state: State, message: Message) -> Iterator[Event]:
         yield AlertsScheduled(wake_after_ms=_after_ms(due, now_ns), open_groups=others + 1, untold=state.untold)
 
 
-def _counted(state: State, message: Message) -> State:
+def _with_counted(state: State, message: Message) -> State:
     if topic_of(message.event) not in ALERTING:
         return state
-    group = _grown(state, message)
+    group = _group_with_event(state, message)
     windows, siblings = state.windows, state.siblings
-    if not group.owed and is_news(group, message.time_ns, state.settings) and not _fits(state, group, message.time_ns):
+    if (
+        not group.owed
+        and is_news(group, message.time_ns, state.settings)
+        and not _has_room(state, group, message.time_ns)
+    ):
         window = _window(state, group)
         windows = windows.set(severity_of(group.key).value, msgspec.structs.replace(window, held=window.held + 1))
         group = msgspec.structs.replace(group, owed=True)
     if group.key.id not in state.groups:
-        for family in _families(group):
-            siblings = siblings.set(family, siblings.get(family, 0) + 1)
+        for sibling_key in _sibling_keys(group):
+            siblings = siblings.set(sibling_key, siblings.get(sibling_key, 0) + 1)
     groups = state.groups.set(group.key.id, group)
     return msgspec.structs.replace(state, groups=groups, siblings=siblings, windows=windows)
 
 
-def _announced(state: State, message: Message, alert: Alert) -> State:
+def _with_announced(state: State, message: Message, alert: Alert) -> State:
     group = state.groups.get(alert.alert)
     if group is None or alert.status == "resolved":
         return state
@@ -157,23 +163,23 @@ def _window(state: State, group: Group) -> Window:
     return state.windows.get(severity_of(group.key).value) or Window()
 
 
-def _fits(state: State, group: Group, now_ns: int) -> bool:
+def _has_room(state: State, group: Group, now_ns: int) -> bool:
     return has_room(_window(state, group), group.key.agent, now_ns, state.settings)
 
 
 # --- ends
 
 
-def _ended(state: State, message: Message) -> tuple[Group, ...]:
+def _ended_groups(state: State, message: Message) -> tuple[Group, ...]:
     """Return the open groups whose condition a message ends."""
     keys = (key_of(topic, message).id for topic in ENDED.get(topic_of(message.event), ()))
     found = (state.groups.get(key) for key in keys)
     return tuple(group for group in found if group is not None and not group.coarse)
 
 
-def _resolved(state: State, message: Message) -> Iterator[Event]:
+def _resolved_events(state: State, message: Message) -> Iterator[Event]:
     by = topic_of(message.event)
-    return (alert_of(group, Window(), by) for group in _ended(state, message) if group.told)
+    return (alert_of(group, Window(), by) for group in _ended_groups(state, message) if group.told)
 
 
 def _without(state: State, groups: Sequence[Group]) -> State:
@@ -183,9 +189,9 @@ def _without(state: State, groups: Sequence[Group]) -> State:
     for group in groups:
         kept = kept.delete(group.key.id)
         untold += 0 if group.told else group.count
-        for family in _families(group):
-            left = siblings.get(family, 0) - 1
-            siblings = siblings.set(family, left) if left > 0 else siblings.delete(family)
+        for sibling_key in _sibling_keys(group):
+            count_left = siblings.get(sibling_key, 0) - 1
+            siblings = siblings.set(sibling_key, count_left) if count_left > 0 else siblings.delete(sibling_key)
     return msgspec.structs.replace(state, groups=kept, siblings=siblings, untold=untold)
 
 
@@ -196,25 +202,25 @@ def _wakes(fired: ClockFired) -> bool:
     return fired.set_by == topic_of(AlertsScheduled)
 
 
-def _quiet(state: State, now_ns: int) -> list[Group]:
-    """Return the groups that are over, those due first, as many as one look ends."""
+def _quiet_groups(state: State, now_ns: int) -> list[Group]:
+    """Return the groups that are over, those due first, as many as one timer ends."""
     settings = state.settings
     due = [group for group in state.groups.values() if due_ns(group, settings) <= now_ns]
     due.sort(key=lambda group: (due_ns(group, settings), group.key.id))
     return due[: settings.at_once]
 
 
-def _looked(state: State, message: Message) -> tuple[Event, ...]:
+def _timer_events(state: State, message: Message) -> tuple[Event, ...]:
     now_ns = message.time_ns
-    quiet = _quiet(state, now_ns)
+    quiet = _quiet_groups(state, now_ns)
     after = _without(state, quiet)
-    ends = tuple(alert_of(group, Window(), _why(group)) for group in quiet if group.told)
-    news = tuple(_overdue(after, message))
+    ends = tuple(alert_of(group, Window(), _reason_of_end(group)) for group in quiet if group.told)
+    news = tuple(_held_back_alerts(after, message))
     for alert in news:
-        after = _announced(after, message, alert)
+        after = _with_announced(after, message, alert)
     if not after.groups and not after.untold:
         return ends
-    wake_after_ms = _next_look_ms(after, now_ns)
+    wake_after_ms = _next_timer_ms(after, now_ns)
     return (
         *ends,
         *news,
@@ -222,35 +228,35 @@ def _looked(state: State, message: Message) -> tuple[Event, ...]:
     )
 
 
-def _overdue(state: State, message: Message) -> Iterator[Alert]:
-    """Yield the announcements that were held back and fit now, as many as one look makes."""
-    left = state.settings.at_once
+def _held_back_alerts(state: State, message: Message) -> Iterator[Alert]:
+    """Yield the announcements that were held back and have room now, as many as one timer makes."""
+    alerts_left = state.settings.at_once
     for group in by_agents_turns(state.groups.values()):
-        if left and _fits(state, group, message.time_ns):
+        if alerts_left and _has_room(state, group, message.time_ns):
             alert = alert_of(group, _window(state, group))
             yield alert
-            state = _announced(state, message, alert)
-            left -= 1
+            state = _with_announced(state, message, alert)
+            alerts_left -= 1
 
 
-def _why(group: Group) -> str:
+def _reason_of_end(group: Group) -> str:
     return LAPSED if ALERTING[group.key.topic].ended_by and not group.coarse else QUIET
 
 
-def _next_look_ms(state: State, now_ns: int) -> int:
+def _next_timer_ms(state: State, now_ns: int) -> int:
     if not state.groups:
         return 0
     earliest = min(due_ns(group, state.settings) for group in state.groups.values())
-    owed = [group for group in state.groups.values() if group.owed]
-    if earliest <= now_ns or any(_fits(state, group, now_ns) for group in owed):
-        return _SOON_MS
+    held_back = [group for group in state.groups.values() if group.owed]
+    if earliest <= now_ns or any(_has_room(state, group, now_ns) for group in held_back):
+        return _NEXT_TIMER_MS
     rest_ms = max(state.settings.rest_ms, _after_ms(earliest, now_ns))
     # At the very beginning of a minute, before other announcements have used it up.
-    return min(rest_ms, _after_ms(next_minute_ns(now_ns), now_ns)) if owed else rest_ms
+    return min(rest_ms, _after_ms(next_minute_ns(now_ns), now_ns)) if held_back else rest_ms
 
 
-def _after_look(state: State, message: Message) -> State:
-    state = msgspec.structs.replace(_without(state, _quiet(state, message.time_ns)), wake_ns=0)
+def _after_timer(state: State, message: Message) -> State:
+    state = msgspec.structs.replace(_without(state, _quiet_groups(state, message.time_ns)), wake_ns=0)
     # If nothing is open, there is nothing to limit: the count of the minute starts again.
     return state if state.groups else msgspec.structs.replace(state, windows=Map())
 

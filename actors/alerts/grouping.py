@@ -21,12 +21,12 @@ from schemas.event import Event, Failed, topic_of
 OTHERS = "(others)"
 """The detail of a common group, which counts events without room elsewhere; no mode or reason has this name."""
 
-_LONGEST = 80
+_MOST_CHARACTERS = 80
 """Most characters of a value or key that are reported: real codes are short, longer ones are forged."""
 
 _FAILURE = Grouping(by_agent=False, fields=("reason",), tells=("reason", "error", "failed_topic"))
-_OF_UNREADABLE = ("reason", "failed_topic", "failed_seq")
-_AS_IT_IS = Grouping()
+_UNREADABLE_FIELDS = ("reason", "failed_topic", "failed_seq")
+_BY_AGENT = Grouping()
 _GLOBAL = Grouping(by_agent=False)
 
 
@@ -52,7 +52,7 @@ def grouping_of(entry: Entry) -> Grouping:
         return entry.grouping
     if issubclass(entry.event, Failed):
         return _FAILURE
-    return _GLOBAL if entry.scope is Scope.GLOBAL else _AS_IT_IS
+    return _GLOBAL if entry.scope is Scope.GLOBAL else _BY_AGENT
 
 
 def key_of(topic: str, message: Message) -> Key:
@@ -61,20 +61,20 @@ def key_of(topic: str, message: Message) -> Key:
     if _is_unreadable(event):
         severity = ALERTING[topic].severity
         assert severity is not None, "ALERTING holds what has one"
-        of_what = f"{event.reason} {event.failed_topic}"[:_LONGEST]
-        return Key(topic, detail=of_what, shared_by=f"unreadable {severity.value}")
+        failure = f"{event.reason} {event.failed_topic}"[:_MOST_CHARACTERS]
+        return Key(topic, detail=failure, shared_by=f"unreadable {severity.value}")
     return Key(
         topic,
         message.agent if grouping.by_agent else "",
         message.session if grouping.by_session else "",
-        " ".join(_field_text(message.event, name) for name in grouping.fields)[:_LONGEST],
+        " ".join(_field_text(message.event, name) for name in grouping.fields)[:_MOST_CHARACTERS],
     )
 
 
 def figures(event: Event) -> dict[str, str]:
     """Return an event's numbers and codes by field name. Sentences about them are no part of a decision."""
-    names = _OF_UNREADABLE if _is_unreadable(event) else GROUPINGS[topic_of(event)].tells
-    return {name.rpartition(".")[2]: shown for name in names if (shown := _field_text(event, name))}
+    names = _UNREADABLE_FIELDS if _is_unreadable(event) else GROUPINGS[topic_of(event)].tells
+    return {name.rpartition(".")[2]: text for name in names if (text := _field_text(event, name))}
 
 
 def _is_unreadable(event: Event) -> TypeGuard[Failed]:
@@ -83,12 +83,12 @@ def _is_unreadable(event: Event) -> TypeGuard[Failed]:
 
 def _field_text(event: Event, name: str) -> str:
     value: object = event
-    for part in name.split("."):
-        value = getattr(value, part)
+    for name_part in name.split("."):
+        value = getattr(value, name_part)
     if value is None:
         return ""
-    shown = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
-    return shown[:_LONGEST]
+    text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    return text[:_MOST_CHARACTERS]
 
 
 GROUPINGS: Mapping[str, Grouping] = {topic: grouping_of(entry) for topic, entry in ALERTING.items()}

@@ -90,10 +90,10 @@ def is_news(group: Group, now_ns: int, settings: AlertsSettings) -> bool:
 
 def due_ns(group: Group, settings: AlertsSettings) -> int:
     """Return when a group is over if no further event comes, in Unix nanoseconds."""
-    return group.last_ns + _lasts_ms(group, settings) * _NS_PER_MS
+    return group.last_ns + _lifetime_ms(group, settings) * _NS_PER_MS
 
 
-def _lasts_ms(group: Group, settings: AlertsSettings) -> int:
+def _lifetime_ms(group: Group, settings: AlertsSettings) -> int:
     if ALERTING[group.key.topic].ended_by and not group.coarse:
         return settings.session_lapse_ms if group.key.session else settings.lapse_ms
     return settings.info_quiet_ms if severity_of(group.key) is Severity.INFO else settings.quiet_ms
@@ -128,12 +128,12 @@ def by_agents_turns(groups: Iterable[Group]) -> list[Group]:
     """
     groups = tuple(groups)
     turns = Counter(group.key.agent for group in groups if group.told)
-    placed = []
-    owed = (group for group in groups if group.owed)
-    for group in sorted(owed, key=lambda group: (group.told > 0, not group.coarse, group.since_ns, group.key.id)):
-        placed.append((turns[group.key.agent], not group.coarse, group))
+    ranked = []
+    held_back = (group for group in groups if group.owed)
+    for group in sorted(held_back, key=lambda group: (group.told > 0, not group.coarse, group.since_ns, group.key.id)):
+        ranked.append((turns[group.key.agent], not group.coarse, group))
         turns[group.key.agent] += 1
-    return [group for *_, group in sorted(placed, key=lambda each: each[:2])]
+    return [group for *_, group in sorted(ranked, key=lambda each: each[:2])]
 
 
 def alert_of(group: Group, window: Window, resolved_by: str = "") -> Alert:

@@ -7,7 +7,10 @@ import msgspec
 from schemas.event import Milliseconds
 
 Many = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
+"""A number of announcements or groups."""
+
 AtOnce = Annotated[int, msgspec.Meta(ge=1, le=400)]
+"""A number of alerts that one decision may emit."""
 
 
 class AlertsSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -15,7 +18,7 @@ class AlertsSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     Attributes:
         quiet_ms: A group is over once nothing was added to it for this long.
-        info_quiet_ms: The same for severity info, which reports an act that is already done.
+        info_quiet_ms: The same for severity info, which reports something that is already done.
         lapse_ms: The same for a condition that an event ends: without that event it stays open for this long.
         session_lapse_ms: The same for a condition of one session, since most sessions are left, not ended.
         repeat_ms: An open group is announced again after this long, and whenever its count has doubled.

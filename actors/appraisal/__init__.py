@@ -1,7 +1,7 @@
 """Appraisal: turns an input into recorded numbers, once. All later stages are plain arithmetic on these numbers.
 
 All model inference on inputs happens here; so everything downstream replays bit for bit. From ``input.received`` it
-computes the topic among those of the session; the trust in the text and in each layer (source C: truth, indeterminacy,
+computes the topic among those of the session; the trust in the text and in each layer (truth, indeterminacy,
 falsehood); affect, novelty and uncertainty; what the input could violate; and the action it proposes. The event names
 the models that the numbers come from. It also carries the text's embedding, so that folding a log needs no model and
 gives the same state on every machine.

@@ -1,19 +1,19 @@
 """A model's answer in numbers: alignment with the question, drift, and which biases it shows.
 
 Alignment and drift are computed from the *agreement* of two texts: the mean of two cosines, one of the embeddings of
-the whole texts, one of the embeddings of their telling words alone. Drift is small if the answer agrees with any of
-these: the question, the talk up to it, and all that the model was given (memories and layers included). Alignment is
-the answer's agreement with the question, or with any of them if the question has few telling words ("And in the
-evening?"). Piecewise linear functions turn agreement into the two numbers, rising for alignment and falling for drift.
-They pass through the default thresholds of guardrails (0.75 and 0.25) at the agreements in ``SEMANTIC`` and
-``LITERAL``.
+the whole texts, one of the embeddings of their content words (``contract.text.terms``) alone. Drift is small if the
+answer agrees with any of these: the question, the conversation up to it, and all that the model was given (memories and
+layers included). Alignment is the answer's agreement with the question, or with any of them if the question has few
+content words ("And in the evening?"). Piecewise linear functions turn agreement into the two numbers, rising for
+alignment and falling for drift. They pass through the default thresholds of guardrails (0.75 and 0.25) at the
+agreements in ``SEMANTIC`` and ``LITERAL``.
 
-If the answer or the talk has too few telling words, nothing can be judged: "Lima." is a good answer. Then the numbers
-are neutral, just good enough to pass, and ``judged`` is false.
+If the answer or the conversation has too few content words, nothing can be judged: "Lima." is a good answer. Then the
+numbers are neutral, just good enough to pass, and ``judged`` is false.
 
 **Measured** over 975 answers of real conversations (Open-Assistant, Taskmaster, mt_bench and others), against 4,875
-pairs of a talk with an answer from another one; the agreements at the thresholds were chosen on the same pairs. An
-answer passes with an alignment of 0.75 or more and a drift of 0.25 or less.
+pairs of a conversation with an answer from another one; the agreements at the thresholds were chosen on the same pairs.
+An answer passes with an alignment of 0.75 or more and a drift of 0.25 or less.
 
 =================================  =========  ======
 share of                           wordllama  hashed
@@ -21,12 +21,12 @@ share of                           wordllama  hashed
 real answers that can be judged    67 %       48 %
 real answers that pass             95.4 %     95.4 %
 the same, of those judged          93.1 %     90.4 %
-exchanged answers that fail        58 %       30 %
+foreign answers that fail          58 %       30 %
 the same, of those judged          88 %       64 %
 =================================  =========  ======
 
-With six memories of other talks among what the model was given, 96 % of real answers pass, and 82 % (hashed: 50 %) of
-the judged exchanged ones fail: the more the model is given, the more answers agree with some of it.
+With six memories of other conversations among what the model was given, 96 % of real answers pass, and 82 % (hashed: 50
+%) of the judged foreign ones fail: the more the model is given, the more answers agree with some of it.
 """
 
 import re
@@ -35,7 +35,7 @@ from typing import get_args
 
 import msgspec
 
-from actors.appraisal.measures.affect import VERSION as AFFECT
+from actors.appraisal.measures.affect import VERSION as AFFECT_VERSION
 from actors.appraisal.measures.biases import VERSION, bias_tags_of
 from actors.appraisal.measures.embedder import Model, embedded_part, model_of
 from actors.appraisal.measures.trust import trust_model
@@ -59,13 +59,14 @@ NEUTRAL_ALIGNMENT, NEUTRAL_DRIFT = 0.8, 0.2
 _LABEL = re.compile(
     rf"^(?:\[(?:end of )?data [0-9a-f]+\b[^\]\n]*\]$|- (?:{'|'.join(get_args(Layer))}), \d\.\d\d: )", re.MULTILINE
 )
-"""Text around data in a prompt, and before each memory: it is the project's, not the conversation's."""
+"""The labels that our prompts put around data and before each memory: they are no part of the conversation."""
 
 Knots = tuple[tuple[float, float], ...]
+"""Points of a piecewise linear function."""
 
 
 class Scale(msgspec.Struct, frozen=True, kw_only=True):
-    """How many telling words an embedder needs, and how agreement becomes alignment and drift.
+    """How many content words an embedder needs, and how agreement becomes alignment and drift.
 
     Attributes:
         context_terms: Telling words that the question and what came before it must have together.
@@ -98,7 +99,7 @@ LITERAL = Scale(
     alignment=((0.0, 0.0), (0.05, 0.75), (0.5, 0.95), (1.0, 1.0)),
     drift=((0.0, 1.0), (0.11, 0.25), (0.6, 0.05), (1.0, 0.0)),
 )
-"""For hashed n-grams, which see the same words only, and so need more of them."""
+"""For hashed n-grams, which compare equal words only, and so need more of them."""
 
 
 class PendingAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,8 +109,8 @@ class PendingAnswer(msgspec.Struct, frozen=True, kw_only=True):
         question: The input's text.
         request: Id of the event that asked a model; empty: no answer is waited for.
         loop_id: The loop that the answer belongs to; empty if nobody will judge the answer.
-        talk: The turns before the question, and the question.
-        given: All that the model was first given besides the project's own instructions.
+        talk: The conversation: the turns before the question, and the question.
+        given: All that the model was first given, without our own instructions.
         answer: Its answer, which reflex reads before it is appraised; None: it has none yet.
         answered: Id of the event that has it.
     """
@@ -131,10 +132,12 @@ class Scores(msgspec.Struct, frozen=True):
     judged: bool
 
 
-class _Read(msgspec.Struct, frozen=True):
+class _Embedded(msgspec.Struct, frozen=True):
+    """A text's content words, and the embeddings of the whole text and of these words."""
+
     terms: tuple[str, ...]
     whole: bytes
-    telling: bytes
+    content: bytes
 
 
 def new_pending(question: str) -> PendingAnswer:
@@ -150,7 +153,7 @@ def with_request(awaited: PendingAnswer, request: str, event: ResponseRequested)
     """
     if awaited.given:
         return msgspec.structs.replace(awaited, request=request, loop_id=event.loop_id, answer=None, answered="")
-    messages = [said.content for said in event.call.messages if said.role != "system"]
+    messages = [each.content for each in event.call.messages if each.role != "system"]
     return PendingAnswer(
         question=awaited.question,
         request=request,
@@ -161,9 +164,9 @@ def with_request(awaited: PendingAnswer, request: str, event: ResponseRequested)
 
 
 def answered(awaited: PendingAnswer, completed: LlmCompleted, source: str) -> PendingAnswer:
-    """Return what is kept with a model's answer, by the event ``source``, for reflex to read first.
+    """Return what is kept with a model's answer, which is in the event ``source``; reflex reads it first.
 
-    Nothing where it answers something else, or nobody will judge it. A blank answer is none.
+    Nothing changes if it answers another request, is blank, or nobody will judge it.
     """
     if not awaited.loop_id or completed.request != awaited.request or not completed.text.strip():
         return awaited
@@ -173,7 +176,7 @@ def answered(awaited: PendingAnswer, completed: LlmCompleted, source: str) -> Pe
 def appraise_answer(
     awaited: PendingAnswer, read: ReflexAnswerPassed, settings: AppraisalSettings
 ) -> AnswerAppraised | None:
-    """Return a model's answer in numbers, once reflex has let it pass; None where it is not the one that was read."""
+    """Return the numbers of a model's answer that reflex has let pass; None if reflex read another text."""
     completed = awaited.answer
     if completed is None or read.source != awaited.answered:
         return None
@@ -208,8 +211,15 @@ def appraise_external_answer(asked: AppraisalRequested, settings: AppraisalSetti
 
 def missing_model(event: Event) -> str:
     """Return the models that appraisal's numbers rest on and that this process does not have, joined by ``+``."""
-    there = {model_of("auto").name, model_of("hashed").name, trust_model().name, turn_model().name, AFFECT, VERSION}
-    return "+".join(name for name in models_of(event) if name not in there and added_weights(name) is None)
+    available = {
+        model_of("auto").name,
+        model_of("hashed").name,
+        trust_model().name,
+        turn_model().name,
+        AFFECT_VERSION,
+        VERSION,
+    }
+    return "+".join(name for name in models_of(event) if name not in available and added_weights(name) is None)
 
 
 def models_of(event: Event) -> tuple[str, ...]:
@@ -224,29 +234,38 @@ def scores_of(embedder: Model, question: str, talk: str, given: str, answer: str
     ``talk`` is the conversation up to and with the question; ``given`` is all that the model was given.
     """
     scale = SEMANTIC if embedder.semantic else LITERAL
-    asks, told, all_told, says = (_read(embedder, text) for text in (question, talk, given, answer))
-    if len(says.terms) < scale.answer_terms or max(len(asks.terms), len(told.terms)) < scale.context_terms:
+    question_embedded, talk_embedded, given_embedded, answer_embedded = (
+        _embedded(embedder, text) for text in (question, talk, given, answer)
+    )
+    if (
+        len(answer_embedded.terms) < scale.answer_terms
+        or max(len(question_embedded.terms), len(talk_embedded.terms)) < scale.context_terms
+    ):
         return Scores(NEUTRAL_ALIGNMENT, NEUTRAL_DRIFT, False)
-    with_question = _agreement(asks, says)
-    with_any = max(with_question, _agreement(told, says), _agreement(all_told, says))
-    addressed = with_question if len(asks.terms) >= scale.question_terms else with_any
+    with_question = _agreement(question_embedded, answer_embedded)
+    with_any = max(
+        with_question, _agreement(talk_embedded, answer_embedded), _agreement(given_embedded, answer_embedded)
+    )
+    to_question = with_question if len(question_embedded.terms) >= scale.question_terms else with_any
     return Scores(
-        round(_between(scale.alignment, addressed), DECIMALS), round(_between(scale.drift, with_any), DECIMALS), True
+        round(_interpolated(scale.alignment, to_question), DECIMALS),
+        round(_interpolated(scale.drift, with_any), DECIMALS),
+        True,
     )
 
 
-def _read(embedder: Model, text: str) -> _Read:
+def _embedded(embedder: Model, text: str) -> _Embedded:
     terms = terms_of(text)
-    return _Read(terms, embedder.embed(text), embedder.embed(" ".join(terms)))
+    return _Embedded(terms, embedder.embed(text), embedder.embed(" ".join(terms)))
 
 
-def _agreement(one: _Read, other: _Read) -> float:
+def _agreement(one: _Embedded, other: _Embedded) -> float:
     whole = similarity(one.whole, other.whole)[0]
-    telling = similarity(one.telling, other.telling)[0]
-    return float(whole + telling) / 2.0
+    content = similarity(one.content, other.content)[0]
+    return float(whole + content) / 2.0
 
 
-def _between(knots: Knots, value: float) -> float:
+def _interpolated(knots: Knots, value: float) -> float:
     for (left, low), (right, high) in pairwise(knots):
         if value <= right:
             return low + (high - low) * (value - left) / (right - left)

@@ -1,11 +1,11 @@
-"""Appraising an input: all that is inferred from it, as numbers rounded to six decimals."""
+"""Appraises an input: returns all that is inferred from it, as numbers rounded to six decimals."""
 
 from collections.abc import Sequence
 from functools import cache, partial
 
 import msgspec
 
-from actors.appraisal.measures.affect import VERSION as AFFECT
+from actors.appraisal.measures.affect import VERSION as AFFECT_VERSION
 from actors.appraisal.measures.affect import affect_of
 from actors.appraisal.measures.biases import bias_tags_of
 from actors.appraisal.measures.embedder import Model, model_of
@@ -35,29 +35,29 @@ def appraise(
 ) -> AppraisalCompleted:
     """Return the appraisal of an input in a session; ``models`` are those that the recorded numbers rest on.
 
-    ``judged`` is the input without what operators allow. Trust and risks are computed from it, all else from the whole
-    input.
+    ``judged`` is the input without the text that operators have allowed. Trust and risks are computed from it, all else
+    from the whole input.
     """
     judged = received if judged is None else judged
     evaluator, reader = judge_of(models, trust_model()), judge_of(models, turn_model())
     embedder = model_of(settings.embedder)
     known = memory if memory.models == embedder.name else SessionMemory(named=memory.named)
     embedding = embedder.embed(received.text)
-    place = topic_of(known, embedding, _threshold(embedder, settings))
+    topic = topic_of(known, embedding, _threshold(embedder, settings))
     intent = whole_intent_of(judged.text)
     layers = _layers(judged, settings, evaluator, intent.unread)
     affect = affect_of(received.text)
     return AppraisalCompleted(
-        models=f"{embedder.name}+{evaluator.name}+{AFFECT}+{reader.name}",
-        conversation_topic=place.topic,
-        topic_confidence=place.confidence,
-        similar_topic=place.similar,
-        is_new_topic=place.is_new,
+        models=f"{embedder.name}+{evaluator.name}+{AFFECT_VERSION}+{reader.name}",
+        conversation_topic=topic.topic,
+        topic_confidence=topic.confidence,
+        similar_topic=topic.similar,
+        is_new_topic=topic.is_new,
         layers=layers,
         valence=affect.valence,
         arousal=affect.arousal,
         novelty=novelty_of(known, embedding),
-        uncertainty=round(0.5 * (1.0 - place.confidence) + 0.5 * layers[0].indeterminacy, DECIMALS),
+        uncertainty=round(0.5 * (1.0 - topic.confidence) + 0.5 * layers[0].indeterminacy, DECIMALS),
         risks=intent.risks,
         proposed_action=intent.proposed_action,
         affects_swarm=intent.affects_swarm,
@@ -68,7 +68,7 @@ def appraise(
 
 @cache
 def warm_up(settings: AppraisalSettings) -> None:
-    """Load all that the first appraisals would otherwise load."""
+    """Load what the first appraisals would otherwise have to load."""
     appraise(SessionMemory(), InputReceived(text="Héllo, how do I get there?"), settings)
     bias_tags_of("It is perhaps so.")
     excerpt_of("é" * (WHOLE + 1))
@@ -89,9 +89,9 @@ def _layers(
     judged = [received.text, *(layer.content for layer in received.layers if layer.role in settings.judged_layers)]
     trusts = _trusts(tuple(dict.fromkeys(filter(str.strip, judged))), settings.judged_characters, evaluator)
     layers = [less_trusted(_of_part(trusts, evaluator, TEXT, received.text), unread)]
-    for place, layer in enumerate(received.layers):
+    for index, layer in enumerate(received.layers):
         judge = partial(_of_part, trusts, evaluator) if layer.role in settings.judged_layers else full_trust
-        layers.append(judge(f"{layer.role}[{place}]", layer.content))
+        layers.append(judge(f"{layer.role}[{index}]", layer.content))
     if received.left_out:
         layers.append(trust_in_unread_layers(f"layers[{len(received.layers)}..]", received.left_out))
     return tuple(layers)
@@ -100,10 +100,10 @@ def _layers(
 def _trusts(texts: Sequence[str], characters: int, evaluator: Judge) -> dict[str, LayerTrust]:
     """Return the trust in each text; texts that are read together have the same trust."""
     return {
-        texts[place]: trust
-        for sheet in joined_parts(texts, characters)
-        for trust in (trust_of("", sheet.text, sheet.unread, evaluator),)
-        for place in sheet.places
+        texts[index]: trust
+        for joined in joined_parts(texts, characters)
+        for trust in (trust_of("", joined.text, joined.unread, evaluator),)
+        for index in joined.places
     }
 
 

@@ -3,17 +3,17 @@
 input.received          -> appraisal.completed, unless the exchange was appraised or has ended; its text is kept. With
                         it, or instead of it (``trust_gate``), appraisal.judgement_requested where a model is to be
                         asked
-appraisal.judgement_requested  the model's word is waited for, and counted against the session's calls
+appraisal.judgement_requested  the model's judgement is waited for, and counted against the session's calls
 appraisal.completed     its embedding joins its session's stimuli and moves its topic
 response.requested      a model is asked, and its answer waited for
 llm.completed           that answer is kept until reflex has read it
-reflex.answer_passed    -> appraisal.answer_appraised, where it is of that answer
-llm.completed, .failed  -> appraisal.judged, where it is the word on an input; and appraisal.completed, if that waits
-clock.fired             -> the same, where no word has come in time
-guardrails.appraisal_requested -> the same, of a loop outside
+reflex.answer_passed    -> appraisal.answer_appraised, where it is about that answer
+llm.completed, .failed  -> appraisal.judged, where it judges an input; and appraisal.completed, if that waits
+clock.fired             -> the same, where no judgement has come in time
+guardrails.appraisal_requested -> appraisal.answer_appraised, for the answer of an external loop
 response.emitted        the exchange has ended: its text is dropped, a repetition of its input is not appraised; what
-                        still waits for a model's word -> appraisal.judged and appraisal.completed without it
-operator.allowance_recorded, operator.allowance_withdrawn  what they allow is not judged from the next input on
+                        still waits for a judgement -> appraisal.judged and appraisal.completed without it
+operator.allowance_recorded, operator.allowance_withdrawn  allowed text is not judged from the next input on
 appraisal.configured    the settings from here on
 """
 
@@ -33,7 +33,7 @@ from actors.appraisal.session_memory import SessionMemory, with_input
 from actors.appraisal.settings import AppraisalSettings
 from actors.appraisal.trust_gate import (
     ENDED,
-    SPENT_NS,
+    HOUR_NS,
     CallBudget,
     Waiting,
     answers,
@@ -64,7 +64,7 @@ _NS_PER_MS = 1_000_000
 class AppraisalState(msgspec.Struct, frozen=True):
     """A partition: settings, the memory of each session, the exchanges appraised or ended lately, and the open ones.
 
-    ``waiting`` holds the exchanges for which a model was asked, ``spent`` the latest number of such calls by session.
+    ``waiting`` holds the exchanges for which a model was asked, ``spent`` each session's number of such calls.
     """
 
     settings: AppraisalSettings = AppraisalSettings()
@@ -84,62 +84,64 @@ def warm(state: AppraisalState) -> None:
 def decide(state: AppraisalState, message: Message) -> tuple[Event, ...]:
     """Return the events of a message: of a new input, a model's judgement of one, or a model's answer to one."""
     waiting = state.waiting.get(message.exchange)
-    if waiting is not None and (word := _word(waiting, message.event)):
-        return word
+    if waiting is not None and (events := _judgement_events(waiting, message.event)):
+        return events
     if isinstance(message.event, ReflexAnswerPassed):
-        return _read(state, message, message.event)
+        return _answer_events(state, message, message.event)
     if isinstance(message.event, AppraisalRequested):
         return (appraise_external_answer(message.event, state.settings),)
     if not isinstance(message.event, InputReceived) or waiting is not None or state.settled.get(message.exchange):
         return ()
     # Expired entries are not used, even if no message has dropped them yet.
-    state = _aged(state, message.time_ns)
+    state = _without_expired(state, message.time_ns)
     memory = state.sessions.get(message.session_key) or SessionMemory()
     judged, allowed = state.allowances.judged(message.agent, message.event)
-    found = appraise(memory, message.event, state.settings, message.models, judged)
-    found = msgspec.structs.replace(found, allowed=allowed) if allowed else found
+    appraisal = appraise(memory, message.event, state.settings, message.models, judged)
+    appraisal = msgspec.structs.replace(appraisal, allowed=allowed) if allowed else appraisal
     if not state.settings.trust.asks or not message.exchange:
-        return (found,)
-    parts = parts_of(judged, found.layers, state.settings.judged_layers)
-    return events_of_input(found, parts, state.settings.trust, state.spent.get(message.session_key), message.time_ns)
+        return (appraisal,)
+    parts = parts_of(judged, appraisal.layers, state.settings.judged_layers)
+    return events_of_input(
+        appraisal, parts, state.settings.trust, state.spent.get(message.session_key), message.time_ns
+    )
 
 
 def evolve(state: AppraisalState, message: Message) -> AppraisalState:
     """Fold a message into the state; total. No model runs here: all that was inferred is in the event."""
-    state = _aged(state, message.time_ns)
+    state = _without_expired(state, message.time_ns)
     match message.event:
         case AppraisalCompleted() as completed:
-            return _settled(_remembering(state, message, completed), message)
+            return _settled(_with_input(state, message, completed), message)
         case InputReceived(text=text) if message.exchange and not state.settled.get(message.exchange):
-            return _waiting(state, message, new_pending(text))
+            return _with_pending(state, message, new_pending(text))
         case ResponseRequested() as request if message.exchange in state.pending:
-            return _waiting(state, message, with_request(state.pending[message.exchange], message.id, request))
+            return _with_pending(state, message, with_request(state.pending[message.exchange], message.id, request))
         case LlmCompleted() as completed if message.exchange in state.pending:
-            return _waiting(state, message, answered(state.pending[message.exchange], completed, message.id))
+            return _with_pending(state, message, answered(state.pending[message.exchange], completed, message.id))
         case AnswerAppraised() if message.exchange in state.pending:
-            awaited = msgspec.structs.replace(state.pending[message.exchange], request="", answer=None, answered="")
-            return _waiting(state, message, awaited)
-        case JudgementRequested() as asked_for:
-            return _awaiting(state, message, asked_for)
+            pending = msgspec.structs.replace(state.pending[message.exchange], request="", answer=None, answered="")
+            return _with_pending(state, message, pending)
+        case JudgementRequested() as request:
+            return _with_waiting(state, message, request)
         case AppraisalJudged():
             return msgspec.structs.replace(state, waiting=state.waiting.delete(message.exchange))
         case ResponseEmitted():
-            return _settled(_closed(state, message), message)
+            return _settled(_without_pending(state, message), message)
         case ForgetOrdered(what="session"):
-            return _forgotten(state, message)
+            return _without_session(state, message)
         case AllowanceRecorded() | AllowanceWithdrawn() as allowance:
             return msgspec.structs.replace(state, allowances=state.allowances.after(message.agent, allowance))
     return state
 
 
-def _read(state: AppraisalState, message: Message, read: ReflexAnswerPassed) -> tuple[Event, ...]:
-    awaited = state.pending.get(message.exchange)
-    found = None if awaited is None else appraise_answer(awaited, read, state.settings)
-    return () if found is None else (found,)
+def _answer_events(state: AppraisalState, message: Message, passed: ReflexAnswerPassed) -> tuple[Event, ...]:
+    pending = state.pending.get(message.exchange)
+    appraisal = None if pending is None else appraise_answer(pending, passed, state.settings)
+    return () if appraisal is None else (appraisal,)
 
 
-def _word(waiting: Waiting, event: Event) -> tuple[Event, ...]:
-    """Return the events of an exchange that waits for a judgement which a message brings or ends; mostly none."""
+def _judgement_events(waiting: Waiting, event: Event) -> tuple[Event, ...]:
+    """Return the events of an exchange that waits for a judgement, once that comes or can no longer come; else none."""
     match event:
         case LlmCompleted() | LlmFailed() if answers(waiting, event):
             return events_of_answer(waiting, event)
@@ -151,29 +153,29 @@ def _word(waiting: Waiting, event: Event) -> tuple[Event, ...]:
     return ()
 
 
-def _awaiting(state: AppraisalState, message: Message, asked_for: JudgementRequested) -> AppraisalState:
+def _with_waiting(state: AppraisalState, message: Message, request: JudgementRequested) -> AppraisalState:
     now_ns, key = message.time_ns, message.session_key
-    asked = waiting_on(message.id, asked_for)
-    waiting = state.waiting.set(message.exchange, asked, now_ns, _waiting_ns(state.settings))
-    spent = state.spent.set(key, spent_after(state.spent.get(key), now_ns), now_ns, SPENT_NS)
+    waiting_for = waiting_on(message.id, request)
+    waiting = state.waiting.set(message.exchange, waiting_for, now_ns, _waiting_ns(state.settings))
+    spent = state.spent.set(key, spent_after(state.spent.get(key), now_ns), now_ns, HOUR_NS)
     return msgspec.structs.replace(state, waiting=waiting, spent=spent)
 
 
-def _waiting(state: AppraisalState, message: Message, awaited: PendingAnswer) -> AppraisalState:
-    return msgspec.structs.replace(state, pending=state.pending.set(message.exchange, awaited))
+def _with_pending(state: AppraisalState, message: Message, pending: PendingAnswer) -> AppraisalState:
+    return msgspec.structs.replace(state, pending=state.pending.set(message.exchange, pending))
 
 
-def _closed(state: AppraisalState, message: Message) -> AppraisalState:
+def _without_pending(state: AppraisalState, message: Message) -> AppraisalState:
     if message.exchange not in state.pending:
         return state
     return msgspec.structs.replace(state, pending=state.pending.delete(message.exchange))
 
 
-def _forgotten(state: AppraisalState, message: Message) -> AppraisalState:
+def _without_session(state: AppraisalState, message: Message) -> AppraisalState:
     return msgspec.structs.replace(state, sessions=state.sessions.delete(message.session_key))
 
 
-def _remembering(state: AppraisalState, message: Message, completed: AppraisalCompleted) -> AppraisalState:
+def _with_input(state: AppraisalState, message: Message, completed: AppraisalCompleted) -> AppraisalState:
     embedding = from_text(completed.embedding)
     if embedding is None:
         return state
@@ -194,10 +196,10 @@ def _settled(state: AppraisalState, message: Message) -> AppraisalState:
     return msgspec.structs.replace(state, settled=settled)
 
 
-def _aged(state: AppraisalState, now_ns: int) -> AppraisalState:
+def _without_expired(state: AppraisalState, now_ns: int) -> AppraisalState:
     sessions = state.sessions.aged(now_ns, _session_generation_ns(state.settings))
     settled = state.settled.aged(now_ns, state.settings.settled_lifetime_ms * _NS_PER_MS)
-    waiting, spent = state.waiting.aged(now_ns, _waiting_ns(state.settings)), state.spent.aged(now_ns, SPENT_NS)
+    waiting, spent = state.waiting.aged(now_ns, _waiting_ns(state.settings)), state.spent.aged(now_ns, HOUR_NS)
     unchanged = sessions is state.sessions and settled is state.settled
     if unchanged and waiting is state.waiting and spent is state.spent:
         return state
@@ -205,8 +207,8 @@ def _aged(state: AppraisalState, now_ns: int) -> AppraisalState:
 
 
 def _waiting_ns(settings: AppraisalSettings) -> int:
-    patience_ms = settings.trust.timeout_ms + settings.trust.grace_ms
-    return max(settings.settled_lifetime_ms, patience_ms) * _NS_PER_MS
+    longest_ms = settings.trust.timeout_ms + settings.trust.grace_ms
+    return max(settings.settled_lifetime_ms, longest_ms) * _NS_PER_MS
 
 
 def _session_generation_ns(settings: AppraisalSettings) -> int:

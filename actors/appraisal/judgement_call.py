@@ -1,8 +1,8 @@
 """What a language model is asked about an input, and how its answer is read. Pure.
 
-The parts stand between lines with a key that no part can contain, since the key is computed from all of them. The model
-is told that what stands there is data. Its answer can only raise a falsehood. So a part that persuades the model gains
-nothing, since the local numbers stand.
+The parts are fenced: they stand between lines with a key that no part can contain, since the key is computed from all
+of them. The prompt says that what stands there is data. An answer can only raise a falsehood. So a part that persuades
+the model gains nothing.
 """
 
 from collections.abc import Sequence
@@ -20,14 +20,14 @@ from schemas.vocabulary.appraisal import AttackKind, JudgementRequested, LayerTr
 from schemas.wording.fencing import fenced_blocks
 
 LONGEST_ANSWER = 4_000
-"""Characters; far more than is asked for."""
+"""Most characters of an answer; a usable one has far fewer."""
 
 SCALE = 10
 """The model's highest falsehood. It answers with integers: a schema can list them, and small models can use them."""
 
 _INSTRUCTION = files(__package__).joinpath("judge.md").read_text(encoding="utf-8").strip()
 _KINDS: tuple[AttackKind, ...] = get_args(AttackKind)
-_SPOKEN = {
+_PART_LABELS = {
     "text": "what the user says",
     "user": "what the user said",
     "assistant": "what the assistant is said to have answered",
@@ -62,11 +62,11 @@ def parts_to_judge(parts: Sequence[Part], settings: TrustSettings) -> tuple[Part
 def judgement_request(parts: Sequence[Part], settings: TrustSettings) -> JudgementRequested:
     """Return the request for a model's judgement of some parts of an input."""
     texts = [excerpt(text) for _, text in parts]
-    rooms = shares([len(text) for text in texts], settings.characters)
-    shown = [shorten(text, room, len) for text, room in zip(texts, rooms, strict=True)]
+    limits = shares([len(text) for text in texts], settings.characters)
+    shown = [shorten(text, limit, len) for text, limit in zip(texts, limits, strict=True)]
     blocks = fenced_blocks(
         [
-            (f"part {number}, {_SPOKEN[trust.layer.partition('[')[0]]}", each.text)
+            (f"part {number}, {_PART_LABELS[trust.layer.partition('[')[0]]}", each.text)
             for number, ((trust, _), each) in enumerate(zip(parts, shown, strict=True), start=1)
         ]
     )
@@ -97,10 +97,10 @@ def read_judgements(answer: str, layers: Sequence[LayerTrust]) -> tuple[PartJudg
     the whole answer invalid, since the model then answers something else.
     """
     answered: _Answer | None = read_answer(answer, _Answer, LONGEST_ANSWER)
-    said = answered.parts if answered is not None else ()
-    if {each.part for each in said} != set(range(1, len(layers) + 1)):
+    judged = answered.parts if answered is not None else ()
+    if {each.part for each in judged} != set(range(1, len(layers) + 1)):
         return None
-    worst = {each.part: each for each in sorted(said, key=lambda each: each.falsehood)}
+    worst = {each.part: each for each in sorted(judged, key=lambda each: each.falsehood)}
     return tuple(_judged(layer, worst[number]) for number, layer in enumerate(layers, start=1))
 
 
@@ -115,11 +115,11 @@ def with_judgement(layer: LayerTrust, judged: PartJudged) -> LayerTrust:
     )
 
 
-def _judged(layer: LayerTrust, said: _Part) -> PartJudged:
+def _judged(layer: LayerTrust, judged_part: _Part) -> PartJudged:
     # A part that is no kind of attack has no falsehood, however confident the model is.
-    falsehood = 0.0 if said.kind == "none" else round(said.falsehood / SCALE, DECIMALS)
+    falsehood = 0.0 if judged_part.kind == "none" else round(judged_part.falsehood / SCALE, DECIMALS)
     share = round(max(0.0, falsehood - layer.falsehood), DECIMALS)
-    return PartJudged(layer=layer.layer, local=layer.falsehood, falsehood=falsehood, kind=said.kind, share=share)
+    return PartJudged(layer=layer.layer, local=layer.falsehood, falsehood=falsehood, kind=judged_part.kind, share=share)
 
 
 def _schema(parts: int) -> dict[str, Any]:

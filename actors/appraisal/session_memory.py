@@ -6,6 +6,7 @@ from actors.appraisal.measures.vectors import DIMENSIONS, centroid_of, centroid_
 from actors.appraisal.settings import AppraisalSettings
 
 DECIMALS = 6
+"""Decimals of every recorded number."""
 
 
 class Topic(msgspec.Struct, frozen=True):
@@ -48,10 +49,10 @@ def topic_of(memory: SessionMemory, embedding: bytes, threshold: float) -> Topic
         latest = memory.topics[-1].name
         return TopicMatch(latest, 0.0, latest, False)
     # Of equally near topics, the later one.
-    ranked = [(centroid_similarity(embedding, topic.centroid), at) for at, topic in enumerate(memory.topics)]
-    nearest, at = max(ranked, default=(0.0, -1))
-    similar = memory.topics[at].name if at >= 0 else ""
-    if at >= 0 and nearest >= threshold:
+    ranked = [(centroid_similarity(embedding, topic.centroid), index) for index, topic in enumerate(memory.topics)]
+    nearest, index = max(ranked, default=(0.0, -1))
+    similar = memory.topics[index].name if index >= 0 else ""
+    if index >= 0 and nearest >= threshold:
         return TopicMatch(similar, round(nearest, DECIMALS), similar, False)
     return TopicMatch(f"topic-{memory.named + 1}", round(1.0 - nearest, DECIMALS), similar, True)
 

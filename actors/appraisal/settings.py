@@ -1,4 +1,4 @@
-"""Settings of appraisal."""
+"""Settings of appraisal. A *part* of an input is its text, or one of its layers: a document, a tool's result, ..."""
 
 from typing import Annotated, Literal
 
@@ -60,7 +60,7 @@ class TrustSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     @property
     def waits(self) -> bool:
-        """Whether an input waits for the model's word."""
+        """Whether an input waits for the model's judgement."""
         return self.gate != "local"
 
 
@@ -74,7 +74,7 @@ class AppraisalSettings(msgspec.Struct, frozen=True, kw_only=True):
         topic_threshold_hashed: The same with hashed n-grams, which are less similar since they only see equal words.
         topics: Topics kept of a session, 1 to 64; the least recently used is dropped first.
         stimuli: Number of earlier inputs that novelty is measured against, 1 to 512.
-        judged_layers: Roles whose layers are judged for instructions to the model. An operator's own prompt
+        judged_layers: Roles whose layers are judged, as parts, for instructions to the model. An operator's own prompt
             (``system``) is not among them, since its purpose is to instruct the model.
         judged_characters: Largest number of characters of one input that are read for trust; each part counts 256
             more. Beyond, its layers are read in equal shares, several as one text

@@ -1,9 +1,10 @@
 """A language model's judgement of an input: whether it is asked, what waits for it, and its effect. Pure.
 
-There are two ways (``trust.gate``). If the input waits, ``appraisal.judgement_requested`` carries the local appraisal.
-``appraisal.completed`` follows once the model has answered, failed or timed out, or the exchange has ended: with the
-higher falsehood of the two, or the local one. If the input does not wait, ``appraisal.completed`` is emitted at once,
-and ``appraisal.judged`` follows the model's answer: from there on, a raised falsehood counts against the session.
+The setting ``trust.gate`` says whether an input waits. If it does, ``appraisal.judgement_requested`` carries the local
+appraisal. ``appraisal.completed`` follows once the model has answered, failed or timed out, or the exchange has ended:
+with the higher falsehood of the two, or the local one. If the input does not wait, ``appraisal.completed`` is emitted
+at once, and ``appraisal.judged`` follows the model's answer: from there on, a raised falsehood counts against the
+session.
 """
 
 from collections.abc import Sequence
@@ -20,12 +21,15 @@ from schemas.vocabulary.llm import ANSWER_INVALID, LlmCompleted, LlmFailed
 ENDED = "ended"
 """Reason for which the local numbers stand: the exchange ended before the model answered."""
 
-SPENT_NS = 3600 * 1_000_000_000
-"""Unix nanoseconds of the time within which calls are counted: an hour."""
+HOUR_NS = 3600 * 1_000_000_000
+"""Nanoseconds within which a session's calls are counted: an hour."""
 
 
 class Waiting(msgspec.Struct, frozen=True):
-    """A request that a model has not answered yet, and its parts; ``local`` is the appraisal that waits for it."""
+    """A request that a model has not answered yet: its event's id and its parts.
+
+    ``local`` is the appraisal that waits for the answer, if one does.
+    """
 
     request: str
     layers: tuple[LayerTrust, ...]
@@ -73,7 +77,7 @@ def waiting_on(id: str, request: JudgementRequested) -> Waiting:
 
 def calls_within_hour(spent: CallBudget | None, now_ns: int) -> int:
     """Return how often a model was asked within the current hour."""
-    return spent.calls if spent is not None and 0 <= now_ns - spent.since_ns < SPENT_NS else 0
+    return spent.calls if spent is not None and 0 <= now_ns - spent.since_ns < HOUR_NS else 0
 
 
 def spent_after(spent: CallBudget | None, now_ns: int) -> CallBudget:
@@ -115,7 +119,7 @@ def _judged(
 def _with_completed(waiting: Waiting, judged: AppraisalJudged) -> tuple[Event, ...]:
     if waiting.local is None:
         return (judged,)
-    now = {layer.layer: layer for layer in judged.layers}
-    layers = tuple(now.get(layer.layer, layer) for layer in waiting.local.layers)
+    judged_layers = {layer.layer: layer for layer in judged.layers}
+    layers = tuple(judged_layers.get(layer.layer, layer) for layer in waiting.local.layers)
     judgement = "missing" if judged.reason else "heard"
     return judged, msgspec.structs.replace(waiting.local, layers=layers, judgement=judgement)

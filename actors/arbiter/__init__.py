@@ -1,4 +1,4 @@
-"""The arbiter: the last gate before deliberation (source R 5, as settled).
+"""The arbiter: the last gate before deliberation.
 
 It joins ``coherence.passed`` and ``breaker.cleared`` of an exchange, in either order, with the situation of its
 input and the precedents that intuition reported. It decides once, by the first rule that applies:

@@ -1,10 +1,10 @@
-"""The join of the two gates before the arbiter, and its one ruling. Pure.
+"""Joins the verdicts of the two gates before the arbiter, and makes its one ruling. Pure.
 
 input.received          the situation type and the purpose are kept until the ruling; the text is not
 intuition.passed        the precedents are kept
-coherence.passed        the gate is noted
-breaker.cleared         the gate is noted
-both gates              -> arbiter.denied, .immediate, .passed or .escalated, once for an exchange
+coherence.passed        that the gate passed it is kept
+breaker.cleared         the same
+both of these           -> arbiter.denied, .immediate, .passed or .escalated, once for an exchange
 response.emitted        all that is kept of the exchange is dropped
 """
 

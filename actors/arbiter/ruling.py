@@ -1,4 +1,4 @@
-"""The arbiter's outcomes, from the precedents of an input and what it was sent for. Pure."""
+"""The arbiter's rules: from the precedents of an input and its purpose to a ruling. Pure."""
 
 from collections.abc import Callable, Iterable, Sequence
 

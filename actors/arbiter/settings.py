@@ -7,7 +7,7 @@ from schemas.settings.measured_settings import Budget
 
 
 class ArbiterSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What the arbiter decides with (source R 5 and 7).
+    """What the arbiter decides with.
 
     Attributes:
         harmful_from: Similarity from which a precedent with a harmful outcome denies.

@@ -1,8 +1,9 @@
-"""The circuit breaker of a session's trust (source C): polite inputs never make up for a violation; recovery does.
+"""The circuit breaker of a session's trust: polite inputs never make up for a violation; a recovery attempt does.
 
-States: NORMAL (inputs are answered), VIOLATED, RECOVERY and TERMINATED (processing is off). It decides from the numbers
-of ``appraisal.completed`` alone: a layer's falsehood above 0.65 confuses roles, above 0.5 in more than 5000 characters
-it saturates the context; either is a violation, whatever the trust before. Trust is a moving average of 1 - falsehood.
+States: NORMAL (inputs are answered); VIOLATED, RECOVERY (an attempt to recover is running) and TERMINATED (inputs are
+not answered). It decides from the numbers of ``appraisal.completed`` alone: a layer's falsehood above 0.65 is a role
+confusion; above 0.5 in more than 5000 characters it is a context saturation. Either is a violation, whatever the trust
+before. Trust is a moving average of 1 - falsehood.
 
 Every appraised input leads to exactly one of ``cleared``, ``withheld``, ``tripped`` and ``terminated``. It is the last
 event of its decision and says what becomes of the input: ``cleared`` lets it go on to the arbiter, each of the others
@@ -24,7 +25,7 @@ TERMINATED  withheld                                                withheld
 - The input that raises trust to the target is answered: the session is back in NORMAL, on the same evidence on which
   any other input in NORMAL is cleared. So ``cleared`` always means NORMAL.
 - A violation that terminates emits ``terminated`` alone. It counts, and lowers trust, like one that trips.
-- One input is one violation, of the kind found first: roles, then context.
+- One input is one violation at most. If it is of both kinds, it counts as a role confusion.
 - An input is judged once, even if a faster guard has already ended its exchange. Otherwise the violations of a session
   would depend on which guard was faster. A verdict on an ended exchange has no further effect.
 - An input whose appraisal has no layers is withheld and not counted, since nothing is known about it.
@@ -55,7 +56,7 @@ Other sessions are forgotten a day after their last input, and those with violat
 life" means for as long as the session is remembered.
 
 ``machine`` holds the rules over plain numbers, ``settings`` their constants, ``decider`` what each message does to the
-machine, ``recording`` the events that record its moves.
+machine, ``recording`` the events that record its moves (steps from state to state).
 """
 
 from actors.breaker.decider import BreakerState, decide, evolve

@@ -1,4 +1,4 @@
-"""From messages to moves of the machine, and from moves to events. Pure: each session's machine is folded from both.
+"""Turns messages into moves of a session's state machine, and moves into events. Pure.
 
 appraisal.completed             the input is judged, once in its exchange
 appraisal.judged                a language model's late answer on it counts as a violation if it finds one
@@ -7,6 +7,8 @@ clock.fired                     the breaker's own timers begin a recovery attemp
 operator.breaker_reset_ordered  the session starts over
 operator.breaker_recovery_ordered  a recovery attempt begins, if the session is in VIOLATED
 breaker.*                       the machine takes the values that the event records
+
+Each session has a machine of its own, folded from these messages.
 """
 
 from collections.abc import Iterable
@@ -41,10 +43,12 @@ from schemas.vocabulary.operator import BreakerRecoveryOrdered, BreakerResetOrde
 from schemas.vocabulary.responder import ResponseEmitted
 
 Progress = Literal["judged", "refused", "both"]
-"""What is known of an exchange: the breaker has judged it, an earlier guard has refused it."""
+"""What is known of an exchange: the breaker has judged it, an earlier guard has refused it, or both."""
 
-_STARTS = frozenset({topic_of(BreakerTripped), topic_of(BreakerAttemptFailed)})
-_ENDS = topic_of(BreakerRecoveryStarted)
+_TIMERS_THAT_START = frozenset({topic_of(BreakerTripped), topic_of(BreakerAttemptFailed)})
+_TIMER_THAT_ENDS = topic_of(BreakerRecoveryStarted)
+"""The events whose timer begins a recovery attempt, and the one whose timer ends an attempt."""
+
 _REFUSING_STAGES = frozenset({"REFLEX", "INTUITION", "COHERENCE"})
 _REFUSALS = frozenset({"BLOCKED", "REJECTED"})
 _NS_PER_MS = 1_000_000
@@ -70,7 +74,7 @@ class TerminatedSession(msgspec.Struct, frozen=True, gc=False):
 class BreakerState(msgspec.Struct, frozen=True):
     """The machines of a partition's sessions, by session key, and how far its latest exchanges have got.
 
-    ``marked`` holds the sessions that had a violation; it forgets them later than ``sessions`` does. ``terminated``
+    ``marked`` holds the sessions that had a violation, for longer than ``sessions`` holds the others. ``terminated``
     forgets nothing. Once it is full, inputs of unknown sessions are withheld: if the oldest were dropped instead, a
     terminated session would be admitted again.
     """
@@ -83,8 +87,8 @@ class BreakerState(msgspec.Struct, frozen=True):
 
 
 def decide(state: BreakerState, message: Message) -> Iterable[Event]:
-    """Return the events that a message leads to; the table of the package says which, and in what order."""
-    state = _forget(state, message.time_ns)
+    """Return the events that a message leads to; the package's docstring says which, and in what order."""
+    state = _without_expired(state, message.time_ns)
     settings = state.settings
     match message.event:
         case AppraisalCompleted(layers=layers) if _unjudged(state, message.exchange):
@@ -95,19 +99,23 @@ def decide(state: BreakerState, message: Message) -> Iterable[Event]:
                 return (BreakerWithheld(standing=standing_of(before, before, 0.0, settings), because="unappraised"),)
             if not _has_room(state, message):
                 standing = standing_of(before, before, reading.falsehood, settings)
-                full = BreakerFilled(terminated=len(state.terminated))
-                return (full, BreakerWithheld(standing=standing, because="record_full"))
+                filled = BreakerFilled(terminated=len(state.terminated))
+                return (filled, BreakerWithheld(standing=standing, because="record_full"))
             return events_of(before, moves.judge(before, reading, settings), reading, settings)
         case AppraisalJudged(late=True, layers=layers) if _is_counted(state, message):
-            before, late = machine_of(state, message), moves.reading_of(layers, settings)
-            return () if late is None else events_of(before, moves.judge_again(before, late, settings), late, settings)
+            before, reading = machine_of(state, message), moves.reading_of(layers, settings)
+            return (
+                ()
+                if reading is None
+                else events_of(before, moves.judge_again(before, reading, settings), reading, settings)
+            )
         case ResponseEmitted() as end if is_refusal(end) and _is_counted(state, message):
             before = machine_of(state, message)
             return events_of(before, moves.refuse(before, settings), None, settings)
-        case ClockFired(set_by=set_by) if set_by in _STARTS:
+        case ClockFired(set_by=set_by) if set_by in _TIMERS_THAT_START:
             before = machine_of(state, message)
             return events_of(before, moves.start_recovery(before, "timer"), None, settings)
-        case ClockFired(set_by=set_by, due_ns=due_ns) if set_by == _ENDS:
+        case ClockFired(set_by=set_by, due_ns=due_ns) if set_by == _TIMER_THAT_ENDS:
             before = machine_of(state, message)
             return events_of(before, moves.end_by_calm(before, due_ns, settings), None, settings)
         case BreakerRecoveryOrdered():
@@ -121,38 +129,38 @@ def decide(state: BreakerState, message: Message) -> Iterable[Event]:
 
 def evolve(state: BreakerState, message: Message) -> BreakerState:
     """Fold a message: an observation of a session, or the values of an own event; drop what has outlived its time."""
-    state = _forget(state, message.time_ns)
+    state = _without_expired(state, message.time_ns)
     match message.event:
         case AppraisalCompleted() as appraisal:
-            return _observe(state, message, appraisal)
+            return _with_input(state, message, appraisal)
         case ResponseEmitted() as end if is_refusal(end):
-            return _refused(state, message)
+            return _with_refusal(state, message)
         case BreakerReset(standing=standing):
-            return _remember(state, message, _at(Machine(reset_seq=message.seq), standing))
+            return _with_machine(state, message, _with_standing(Machine(reset_seq=message.seq), standing))
         case BreakerTerminated() as ended:
             breakers = moves.with_violation(machine_of(state, message).breakers, ended.violation)
             standing = ended.standing
             terminated = Machine("TERMINATED", standing.trust, standing.attempts, breakers=breakers)
-            return _remember(state, message, terminated)
+            return _with_machine(state, message, terminated)
         case BreakerTripped() as tripped:
-            stands = _at(machine_of(state, message), tripped.standing)
-            breakers = moves.with_violation(stands.breakers, tripped.violation)
-            return _remember(state, message, msgspec.structs.replace(stands, breakers=breakers, warned=False))
+            machine = _with_standing(machine_of(state, message), tripped.standing)
+            breakers = moves.with_violation(machine.breakers, tripped.violation)
+            return _with_machine(state, message, msgspec.structs.replace(machine, breakers=breakers, warned=False))
         case BreakerRecoveryStarted() as started:
-            return _remember(
-                state, message, _started(_at(machine_of(state, message), started.standing), message, started)
+            return _with_machine(
+                state, message, _started(_with_standing(machine_of(state, message), started.standing), message, started)
             )
         case BreakerRecovered(standing=standing):
-            stands = _at(machine_of(state, message), standing)
-            return _remember(state, message, msgspec.structs.replace(stands, calm_ns=0))
+            machine = _with_standing(machine_of(state, message), standing)
+            return _with_machine(state, message, msgspec.structs.replace(machine, calm_ns=0))
         case BreakerWarned(standing=standing) | BreakerCalmed(standing=standing):
-            stands = _at(machine_of(state, message), standing)
+            machine = _with_standing(machine_of(state, message), standing)
             warned = isinstance(message.event, BreakerWarned)
-            return _remember(state, message, msgspec.structs.replace(stands, warned=warned))
+            return _with_machine(state, message, msgspec.structs.replace(machine, warned=warned))
         case BreakerWithheld(because="record_full" | "unappraised"):
             return state
-        case BreakerCleared() | BreakerWithheld() | BreakerAttemptFailed() as moved:
-            return _remember(state, message, _at(machine_of(state, message), moved.standing))
+        case BreakerCleared() | BreakerWithheld() | BreakerAttemptFailed() as event:
+            return _with_machine(state, message, _with_standing(machine_of(state, message), event.standing))
     return state
 
 
@@ -193,7 +201,7 @@ def _started(machine: Machine, message: Message, event: BreakerRecoveryStarted) 
     )
 
 
-def _at(machine: Machine, standing: Standing) -> Machine:
+def _with_standing(machine: Machine, standing: Standing) -> Machine:
     return msgspec.structs.replace(
         machine,
         state=standing.state,
@@ -204,14 +212,14 @@ def _at(machine: Machine, standing: Standing) -> Machine:
 
 
 def _progress(state: BreakerState, exchange: str) -> Progress | None:
-    heard = state.exchanges.get(exchange)
-    return heard.progress if heard is not None else None
+    kept = state.exchanges.get(exchange)
+    return kept.progress if kept is not None else None
 
 
 def _is_counted(state: BreakerState, message: Message) -> bool:
     """Whether an input was judged, no earlier guard has refused it, and no reset has forgiven it since."""
-    heard = state.exchanges.get(message.exchange)
-    return heard is not None and heard.progress == "judged" and heard.judged_seq > machine_of(state, message).reset_seq
+    kept = state.exchanges.get(message.exchange)
+    return kept is not None and kept.progress == "judged" and kept.judged_seq > machine_of(state, message).reset_seq
 
 
 def _unjudged(state: BreakerState, exchange: str) -> bool:
@@ -219,39 +227,41 @@ def _unjudged(state: BreakerState, exchange: str) -> bool:
     return bool(exchange) and _progress(state, exchange) in (None, "refused")
 
 
-def _observe(state: BreakerState, message: Message, appraisal: AppraisalCompleted) -> BreakerState:
+def _with_input(state: BreakerState, message: Message, appraisal: AppraisalCompleted) -> BreakerState:
     if not _unjudged(state, message.exchange):
         return state
     refused = _progress(state, message.exchange) == "refused"
     reading = moves.reading_of(appraisal.layers, state.settings, refused)
     counts = reading is not None and _has_room(state, message)
     # An input that does not count has no refusal that counts.
-    state = _note(state, message, "judged" if counts and not refused else "both")
+    state = _with_progress(state, message, "judged" if counts and not refused else "both")
     if reading is None or not counts:
         return state
-    return _remember(state, message, moves.observe(machine_of(state, message), reading, state.settings))
+    return _with_machine(state, message, moves.observe(machine_of(state, message), reading, state.settings))
 
 
-def _refused(state: BreakerState, message: Message) -> BreakerState:
+def _with_refusal(state: BreakerState, message: Message) -> BreakerState:
     """Count a refusal once its input was appraised, so that it can never be counted without the input."""
     match _progress(state, message.exchange):
         case "judged":
             counts = _is_counted(state, message)
-            state = _note(state, message, "both")
-            return state if not counts else _remember(state, message, moves.count_refusal(machine_of(state, message)))
+            state = _with_progress(state, message, "both")
+            return (
+                state if not counts else _with_machine(state, message, moves.count_refusal(machine_of(state, message)))
+            )
         case None if message.exchange:
-            return _note(state, message, "refused")
+            return _with_progress(state, message, "refused")
     return state
 
 
-def _note(state: BreakerState, message: Message, progress: Progress) -> BreakerState:
+def _with_progress(state: BreakerState, message: Message, progress: Progress) -> BreakerState:
     lifetime_ns = state.settings.exchange_lifetime_ms * _NS_PER_MS
-    heard = ExchangeProgress(progress, message.seq if progress == "judged" else 0)
-    exchanges = state.exchanges.set(message.exchange, heard, message.time_ns, lifetime_ns)
+    kept = ExchangeProgress(progress, message.seq if progress == "judged" else 0)
+    exchanges = state.exchanges.set(message.exchange, kept, message.time_ns, lifetime_ns)
     return msgspec.structs.replace(state, exchanges=exchanges)
 
 
-def _remember(state: BreakerState, message: Message, machine: Machine) -> BreakerState:
+def _with_machine(state: BreakerState, message: Message, machine: Machine) -> BreakerState:
     key, now_ns, settings = message.session_key, message.time_ns, state.settings
     if machine.state == "TERMINATED":
         breakers = machine.breakers
@@ -269,7 +279,7 @@ def _remember(state: BreakerState, message: Message, machine: Machine) -> Breake
     return msgspec.structs.replace(state, sessions=sessions)
 
 
-def _forget(state: BreakerState, now_ns: int) -> BreakerState:
+def _without_expired(state: BreakerState, now_ns: int) -> BreakerState:
     settings = state.settings
     sessions = state.sessions.aged(now_ns, settings.session_lifetime_ms * _NS_PER_MS)
     marked = state.marked.aged(now_ns, settings.marked_lifetime_ms * _NS_PER_MS)

@@ -1,4 +1,4 @@
-"""The state machine over numbers: a session's state, and the moves that an input, a timer or an operator leads to.
+"""The breaker's state machine: a session's state in numbers, and the moves that inputs, timers and operators cause.
 
 Functions return the moves in order, each with the machine after it; an empty tuple is no change. Trust is rounded to
 six decimals after every change, so that recorded and recomputed values are the same bytes.
@@ -35,15 +35,15 @@ MoveName = Literal[
     "warned",
     "calmed",
 ]
-ANSWERS: frozenset[MoveName] = frozenset({"cleared", "withheld", "tripped", "terminated"})
-"""The moves that answer an input: the last of its decision."""
+FINAL_MOVES: frozenset[MoveName] = frozenset({"cleared", "withheld", "tripped", "terminated"})
+"""The moves that say what becomes of an input: the last of its decision."""
 
 DECIMALS = 6
 """Decimals of every recorded number."""
 
 
 class Breakers(msgspec.Struct, frozen=True, gc=False):
-    """The violations of a session's life, by kind: one for each violating input."""
+    """The number of a session's violations, by kind; an input adds one at most."""
 
     role_confusion: int = 0
     context_saturation: int = 0
@@ -111,7 +111,7 @@ class Move(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def new_machine(settings: BreakerSettings) -> Machine:
-    """Return the machine of a session nothing is known of."""
+    """Return the machine of a new session."""
     return Machine(trust=settings.initial_trust)
 
 
@@ -160,15 +160,15 @@ def count_refusal(machine: Machine) -> Machine:
 
 
 def judge(machine: Machine, reading: Reading, settings: BreakerSettings) -> tuple[Move, ...]:
-    """Judge an input. Exactly one of the moves answers it: the last."""
+    """Judge an input. Exactly one of the moves says what becomes of it: the last."""
     if machine.state == "TERMINATED":
         return (Move(name="withheld", after=machine),)
-    weigh = _violated if reading.violation else _kept
+    moves_of = _moves_of_violation if reading.violation else _moves_without_violation
     if machine.state != "VIOLATED":
-        return _with_warning(weigh(observe(machine, reading, settings), reading, settings), settings)
+        return _with_warning(moves_of(observe(machine, reading, settings), reading, settings), settings)
     started = _start(machine, "input")
     # The input that begins an attempt is its first turn. Otherwise every second violation would not be counted.
-    return _with_warning((started, *weigh(observe(started.after, reading, settings), reading, settings)), settings)
+    return _with_warning((started, *moves_of(observe(started.after, reading, settings), reading, settings)), settings)
 
 
 def judge_again(machine: Machine, reading: Reading, settings: BreakerSettings) -> tuple[Move, ...]:
@@ -179,7 +179,7 @@ def judge_again(machine: Machine, reading: Reading, settings: BreakerSettings) -
     """
     if machine.state in ("VIOLATED", "TERMINATED") or reading.violation is None:
         return ()
-    return _violated(machine, reading, settings, fresh=False)
+    return _moves_of_violation(machine, reading, settings, fresh=False)
 
 
 def refuse(machine: Machine, settings: BreakerSettings) -> tuple[Move, ...]:
@@ -205,7 +205,7 @@ def end_by_calm(machine: Machine, due_ns: int, settings: BreakerSettings) -> tup
     """
     if machine.state != "RECOVERY" or due_ns < machine.calm_ns:
         return ()
-    return _with_warning((Move(name="recovered", after=_rebuilt(machine), by="timer"),), settings)
+    return _with_warning((Move(name="recovered", after=_recovered(machine), by="timer"),), settings)
 
 
 def broken_rule(
@@ -228,7 +228,7 @@ def broken_rule(
         return "breakers_in_session"
     falsehoods, balances = machine.falsehoods, machine.balances
     if fresh and len(falsehoods) >= settings.window:
-        if falsehoods[-1] > settings.recent_falsehood_above and _high(falsehoods, settings):
+        if falsehoods[-1] > settings.recent_falsehood_above and _many_high(falsehoods, settings):
             return "recent_falsehood"
         mean = round(sum(balances) / len(balances), DECIMALS)
         if balances[-1] < settings.balance_below and mean < settings.balance_below:
@@ -240,13 +240,16 @@ def broken_rule(
 
 def danger_of(machine: Machine, settings: BreakerSettings) -> Danger | None:
     """Return why a session may soon be tripped or terminated (low trust, or one more input of a kind); None if not."""
-    if _level(machine) < settings.guarded_below:
+    if _expected_trust(machine) < settings.guarded_below:
         return "trust"
-    rest = settings.window - 1
-    falsehoods, balances = machine.falsehoods[-rest:] if rest else (), machine.balances[-rest:] if rest else ()
-    if _high((*falsehoods, 1.0), settings):
+    earlier_inputs = settings.window - 1
+    falsehoods, balances = (
+        machine.falsehoods[-earlier_inputs:] if earlier_inputs else (),
+        machine.balances[-earlier_inputs:] if earlier_inputs else (),
+    )
+    if _many_high((*falsehoods, 1.0), settings):
         return "recent_falsehood"
-    if len(balances) >= rest:
+    if len(balances) >= earlier_inputs:
         # The lowest balance that an input without a violation can have.
         worst = (sum(balances) - settings.role_confusion_above) / settings.window
         if round(worst, DECIMALS) < settings.balance_below:
@@ -262,18 +265,22 @@ def stance_of(machine: Machine, settings: BreakerSettings) -> Stance:
         return "terminated"
     if danger_of(machine, settings) is not None:
         return "guarded"
-    last = machine.breakers.total + 1 >= min(settings.breakers_in_session, settings.violations_above + 1)
-    return "cautious" if _level(machine) < settings.cautious_below or (machine.breakers.total and last) else "normal"
+    last_violation = machine.breakers.total + 1 >= min(settings.breakers_in_session, settings.violations_above + 1)
+    return (
+        "cautious"
+        if _expected_trust(machine) < settings.cautious_below or (machine.breakers.total and last_violation)
+        else "normal"
+    )
 
 
-def _level(machine: Machine) -> float:
-    """Return the lower of trust and of the value that trust would reach after more inputs like the latest ones."""
+def _expected_trust(machine: Machine) -> float:
+    """Return trust, or the value that it approaches with inputs like the latest ones, whichever is lower."""
     falsehoods = machine.falsehoods
-    heading = 1.0 - sum(falsehoods) / len(falsehoods) if falsehoods else machine.trust
-    return round(min(machine.trust, heading), DECIMALS)
+    approached = 1.0 - sum(falsehoods) / len(falsehoods) if falsehoods else machine.trust
+    return round(min(machine.trust, approached), DECIMALS)
 
 
-def _high(falsehoods: Sequence[float], settings: BreakerSettings) -> bool:
+def _many_high(falsehoods: Sequence[float], settings: BreakerSettings) -> bool:
     high = sum(falsehood > settings.recent_falsehood_above for falsehood in falsehoods)
     return high >= settings.recent_falsehood_count
 
@@ -295,14 +302,14 @@ def _warning(machine: Machine, settings: BreakerSettings) -> Move | None:
     return Move(name="warned" if danger is not None else "calmed", after=after, danger=danger)
 
 
-def _with_warning(made: tuple[Move, ...], settings: BreakerSettings) -> tuple[Move, ...]:
-    """Return the moves with a warning, or its end, put before the last move, which answers the input."""
-    warning = _warning(made[-1].after, settings)
+def _with_warning(moves: tuple[Move, ...], settings: BreakerSettings) -> tuple[Move, ...]:
+    """Return the moves with a warning, or its end, put before the last move, if that says what becomes of an input."""
+    warning = _warning(moves[-1].after, settings)
     if warning is None:
-        return made
-    if made[-1].name not in ANSWERS:
-        return (*made, warning)
-    return (*made[:-1], warning, msgspec.structs.replace(made[-1], after=warning.after))
+        return moves
+    if moves[-1].name not in FINAL_MOVES:
+        return (*moves, warning)
+    return (*moves[:-1], warning, msgspec.structs.replace(moves[-1], after=warning.after))
 
 
 def with_violation(breakers: Breakers, violation: Violation | None) -> Breakers:
@@ -321,14 +328,16 @@ def _falsehood(layer: LayerTrust) -> float:
 
 def _start(machine: Machine, by: Starter) -> Move:
     # The window starts empty: its inputs have been checked already.
-    begun = msgspec.structs.replace(
+    started = msgspec.structs.replace(
         machine, state="RECOVERY", attempts=machine.attempts + 1, attempt_turns=0, falsehoods=(), balances=()
     )
-    return Move(name="recovery_started", after=begun, by=by)
+    return Move(name="recovery_started", after=started, by=by)
 
 
-def _violated(machine: Machine, reading: Reading, settings: BreakerSettings, *, fresh: bool = True) -> tuple[Move, ...]:
-    """Apply a violation. Earlier trust never makes up for it."""
+def _moves_of_violation(
+    machine: Machine, reading: Reading, settings: BreakerSettings, *, fresh: bool = True
+) -> tuple[Move, ...]:
+    """Return the moves of an input with a violation. Earlier trust never makes up for it."""
     recovering = machine.state == "RECOVERY"
     factor = settings.recovery_factor if recovering else settings.violation_factor
     tripped = msgspec.structs.replace(
@@ -346,8 +355,8 @@ def _violated(machine: Machine, reading: Reading, settings: BreakerSettings, *, 
     return (Move(name="tripped", after=tripped, violation=reading.violation),)
 
 
-def _kept(machine: Machine, reading: Reading, settings: BreakerSettings) -> tuple[Move, ...]:
-    """Apply an input without a violation, in NORMAL or RECOVERY."""
+def _moves_without_violation(machine: Machine, reading: Reading, settings: BreakerSettings) -> tuple[Move, ...]:
+    """Return the moves of an input without a violation, in NORMAL or RECOVERY."""
     alpha = settings.alpha
     trust = round(alpha * (1.0 - reading.falsehood) + (1.0 - alpha) * machine.trust, DECIMALS)
     recovering = machine.state == "RECOVERY"
@@ -357,8 +366,8 @@ def _kept(machine: Machine, reading: Reading, settings: BreakerSettings) -> tupl
     if not recovering:
         return (Move(name="cleared", after=after),)
     if trust >= settings.recovery_target:
-        rebuilt = _rebuilt(after)
-        return (Move(name="recovered", after=rebuilt, by="input"), Move(name="cleared", after=rebuilt))
+        recovered = _recovered(after)
+        return (Move(name="recovered", after=recovered, by="input"), Move(name="cleared", after=recovered))
     if after.attempt_turns < settings.attempt_turns:
         return (Move(name="withheld", after=after),)
     if after.attempts >= settings.max_attempts:
@@ -367,7 +376,7 @@ def _kept(machine: Machine, reading: Reading, settings: BreakerSettings) -> tupl
     return (Move(name="attempt_failed", after=failed), Move(name="withheld", after=failed))
 
 
-def _rebuilt(machine: Machine) -> Machine:
+def _recovered(machine: Machine) -> Machine:
     return msgspec.structs.replace(machine, state="NORMAL", attempts=0, attempt_turns=0, calm_ns=0)
 
 

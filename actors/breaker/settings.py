@@ -10,10 +10,10 @@ Factor = Annotated[float, msgspec.Meta(ge=0.0, lt=1.0)]
 """What a violation multiplies trust with: always less than before."""
 
 Share = Annotated[float, msgspec.Meta(gt=0.0, le=1.0)]
-"""A share that is more than nothing."""
+"""A share above 0."""
 
 Count = Annotated[int, msgspec.Meta(ge=1, le=1000)]
-"""A number of things."""
+"""A number of inputs, attempts or violations."""
 
 Balance = Annotated[float, msgspec.Meta(ge=-1.0, le=1.0)]
 """Truth minus falsehood, averaged."""
@@ -25,16 +25,16 @@ class BreakerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     Attributes:
         initial_trust: Trust of a new session.
         alpha: Weight of the newest input in the moving average of trust.
-        role_confusion_above: Falsehood of a layer above which roles are confused.
-        saturation_above: Falsehood above which a long layer saturates the context.
+        role_confusion_above: Falsehood of a layer above which it is a role confusion.
+        saturation_above: Falsehood above which a long layer is a context saturation.
         saturation_characters: Characters above which a layer is long.
         violation_factor: What trust is multiplied with by a violation in NORMAL.
         recovery_factor: What trust is multiplied with by a violation during a recovery attempt.
         recovery_target: Trust from which an attempt has succeeded.
         recovery_after_ms: Time after which an attempt begins by itself.
-        calm_after_ms: Time after which an attempt that nothing has failed ends well by itself, whatever the trust.
+        calm_after_ms: Time after which an attempt that has not failed ends as recovered by itself, whatever the trust.
         max_attempts: Attempts that may fail before the session is terminated; success sets the count to zero.
-        attempt_turns: Inputs after which an attempt that has not succeeded fails.
+        attempt_turns: Inputs after which an attempt has failed if it has not succeeded.
         breakers_in_session: Violations at which a session is terminated.
         violations_above: Violations above which a session is terminated; the lower of these two limits decides.
         window: Number of latest inputs that the next three look at; before as many were seen they do not apply. It

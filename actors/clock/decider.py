@@ -65,36 +65,40 @@ def evolve(state: ClockState, message: Message) -> ClockState:
     """Fold a message: set a deadline, or drop those of an exchange that ended; set, replace or cancel a timer."""
     event = message.event
     if isinstance(event, ResponseEmitted):
-        return _settle(state, message.exchange)
+        return _without_deadlines(state, message.exchange)
     if isinstance(event, ClockFired):
-        return _settle(state, message.exchange, event.set_by) if message.exchange else _woken(state, message, event)
+        return (
+            _without_deadlines(state, message.exchange, event.set_by)
+            if message.exchange
+            else _without_fired_timer(state, message, event)
+        )
     wake_after_ms = getattr(event, WAKE, None)
     if wake_after_ms is not None:
-        return _set_wake(state, message, wake_after_ms)
+        return _with_timer(state, message, wake_after_ms)
     after_ms = getattr(event, DEADLINE, None)
     # Without an exchange there is nothing that a deadline could end, and no end that would remove it.
     if after_ms is None or not message.exchange:
         return state
-    return _set(state, message, message.time_ns + after_ms * _NS_PER_MS)
+    return _with_deadline(state, message, message.time_ns + after_ms * _NS_PER_MS)
 
 
 def timer(state: ClockState) -> Timer | None:
     """Return the earliest time and the event to append then. Of equal times, the lowest id of a cause comes first."""
-    deadline, wake = state.schedule.first(), state.wake_schedule.first()
-    if wake is not None and (deadline is None or wake[:2] < deadline[:2]):
-        return _timer(state.wakes[wake[2]], "")
+    deadline, pending_timer = state.schedule.first(), state.wake_schedule.first()
+    if pending_timer is not None and (deadline is None or pending_timer[:2] < deadline[:2]):
+        return _timer_of(state.wakes[pending_timer[2]], "")
     if deadline is None:
         return None
     _, cause, exchange = deadline
-    return _timer(next(each for each in state.pending[exchange] if each.cause == cause), exchange)
+    return _timer_of(next(each for each in state.pending[exchange] if each.cause == cause), exchange)
 
 
-def _timer(owed: Deadline, exchange: str) -> Timer:
-    fired = ClockFired(set_by=owed.set_by, due_ns=owed.due_ns)
-    return Timer(owed.due_ns, owed.cause, Emission(fired, owed.agent, owed.session, exchange))
+def _timer_of(deadline: Deadline, exchange: str) -> Timer:
+    fired = ClockFired(set_by=deadline.set_by, due_ns=deadline.due_ns)
+    return Timer(deadline.due_ns, deadline.cause, Emission(fired, deadline.agent, deadline.session, exchange))
 
 
-def _set(state: ClockState, message: Message, due_ns: int) -> ClockState:
+def _with_deadline(state: ClockState, message: Message, due_ns: int) -> ClockState:
     set_by = topic_of(message.event)
     earlier = state.pending.get(message.exchange, ())
     for each in earlier:
@@ -107,7 +111,7 @@ def _set(state: ClockState, message: Message, due_ns: int) -> ClockState:
     return ClockState(state.settings, pending, schedule, state.wakes, state.wake_schedule)
 
 
-def _settle(state: ClockState, exchange: str, set_by: str | None = None) -> ClockState:
+def _without_deadlines(state: ClockState, exchange: str, set_by: str | None = None) -> ClockState:
     """Drop an exchange's deadlines, or the one that ``set_by`` names."""
     kept: tuple[Deadline, ...] = ()
     schedule = state.schedule
@@ -122,11 +126,11 @@ def _settle(state: ClockState, exchange: str, set_by: str | None = None) -> Cloc
     return ClockState(state.settings, pending, schedule, state.wakes, state.wake_schedule)
 
 
-def _set_wake(state: ClockState, message: Message, after_ms: int) -> ClockState:
+def _with_timer(state: ClockState, message: Message, after_ms: int) -> ClockState:
     """Set a timer in place of the earlier one of the same owner, agent and session."""
     set_by = topic_of(message.event)
-    key = _wake_key(set_by, message)
-    state = _drop_wake(state, key)
+    key = _timer_key(set_by, message)
+    state = _without_timer(state, key)
     if after_ms == 0:
         return state
     due_ns = message.time_ns + after_ms * _NS_PER_MS
@@ -135,21 +139,21 @@ def _set_wake(state: ClockState, message: Message, after_ms: int) -> ClockState:
     return ClockState(state.settings, state.pending, state.schedule, wakes, wake_schedule)
 
 
-def _woken(state: ClockState, message: Message, event: ClockFired) -> ClockState:
+def _without_fired_timer(state: ClockState, message: Message, event: ClockFired) -> ClockState:
     if event.set_by not in _OWNERS:
         return state
-    key = _wake_key(event.set_by, message)
-    wake = state.wakes.get(key)
-    return state if wake is None or wake.due_ns != event.due_ns else _drop_wake(state, key)
+    key = _timer_key(event.set_by, message)
+    pending_timer = state.wakes.get(key)
+    return state if pending_timer is None or pending_timer.due_ns != event.due_ns else _without_timer(state, key)
 
 
-def _drop_wake(state: ClockState, key: str) -> ClockState:
-    wake = state.wakes.get(key)
-    if wake is None:
+def _without_timer(state: ClockState, key: str) -> ClockState:
+    pending_timer = state.wakes.get(key)
+    if pending_timer is None:
         return state
-    wake_schedule = state.wake_schedule.remove((wake.due_ns, wake.cause, key))
+    wake_schedule = state.wake_schedule.remove((pending_timer.due_ns, pending_timer.cause, key))
     return ClockState(state.settings, state.pending, state.schedule, state.wakes.delete(key), wake_schedule)
 
 
-def _wake_key(set_by: str, message: Message) -> str:
+def _timer_key(set_by: str, message: Message) -> str:
     return f"{_OWNERS[set_by]}\n{message.session_key}"

@@ -1,11 +1,12 @@
-"""The coherence gate: does a thought fit what is known, the swarm and the constitution (source R 4, as settled)?
+"""The coherence gate: does a thought fit what is known, the swarm and the constitution?
 
 A thought is what an input would lead to: a proposed action, with its risks. The gate joins ``intuition.passed`` and
 ``appraisal.completed`` of an exchange, in either order, with the flags of its ``reflex.passed`` and the latest
 ``swarm.measured`` (a coherence index of 1.0 before the first), and decides once:
 
-- a sign of a constitutional violation (risk of harm or to layer 0, or a FLAG signature) makes entropy exactly 1.0;
-- otherwise entropy = (0.4 knowledge + 0.3 swarm) / 0.7, the source's formula without its third term, then zero;
+- a sign of a constitutional violation makes entropy exactly 1.0: a risk of harm, a risk to the system's own rules
+  (``layer_0``), or a FLAG signature;
+- otherwise entropy = (0.4 knowledge + 0.3 swarm) / 0.7, the mean of the two by weight;
 - the share of the input that reflex or intuition could not look at, because their work is bounded, raises entropy: by
   the largest such share of the distance to 1; from a share of 0.9 on it is 1. Otherwise an attacker could pass the gate
   by using up a bound;

@@ -1,4 +1,4 @@
-"""The join of what is known about an exchange, and its one verdict. Pure.
+"""Joins what is known about an exchange, and gives the one verdict on it. Pure.
 
 reflex.passed           the flags, and the share of the input not looked at, are kept until the verdict
 intuition.passed        the similar precedents are kept, and the share not looked at
@@ -10,7 +10,7 @@ response.emitted        all that is kept of the exchange is dropped
 
 import msgspec
 
-from actors.coherence.entropy import Known, Thought, judge
+from actors.coherence.entropy import KnownPrecedent, Thought, judge
 from actors.coherence.settings import CoherenceSettings
 from schemas.actor import Message
 from schemas.event import Event
@@ -29,12 +29,13 @@ _NS_PER_MS = 1_000_000
 class Gathered(msgspec.Struct, frozen=True):
     """What is known of an exchange so far; None is not known yet. No text is kept.
 
-    ``unread`` is the part of its input with the largest share not looked at.
+    ``unread`` is the part of its input with the largest share not looked at. ``heard_reflex`` says
+    whether ``reflex.passed`` has come.
     """
 
     heard_reflex: bool = False
     flags: tuple[str, ...] = ()
-    precedents: tuple[Known, ...] | None = None
+    precedents: tuple[KnownPrecedent, ...] | None = None
     thought: Thought | None = None
     unread: Unread | None = None
 
@@ -48,7 +49,7 @@ class CoherenceState(msgspec.Struct, frozen=True):
 
 
 def decide(state: CoherenceState, message: Message) -> tuple[Event, ...]:
-    """Judge the thought of an exchange once intuition and appraisal have both spoken."""
+    """Judge the thought of an exchange once intuition and appraisal have both decided."""
     gathered = _gather(state, message)
     if gathered is None or gathered.precedents is None or gathered.thought is None:
         return ()
@@ -83,12 +84,14 @@ def _gather(state: CoherenceState, message: Message) -> Gathered | None:
             return msgspec.structs.replace(
                 gathered,
                 heard_reflex=True,
-                flags=_hints(passed.flags, state.settings),
-                unread=_heavier(gathered.unread, passed.unread),
+                flags=_violating_flags(passed.flags, state.settings),
+                unread=_largest(gathered.unread, passed.unread),
             )
         case IntuitionPassed() as passed if gathered.precedents is None:
             return msgspec.structs.replace(
-                gathered, precedents=_known(passed.precedents), unread=_heavier(gathered.unread, passed.unread)
+                gathered,
+                precedents=_known_precedents(passed.precedents),
+                unread=_largest(gathered.unread, passed.unread),
             )
         case AppraisalCompleted() as appraisal if gathered.thought is None:
             thought = Thought(appraisal.proposed_action, appraisal.affects_swarm, _violations(appraisal.risks))
@@ -96,18 +99,18 @@ def _gather(state: CoherenceState, message: Message) -> Gathered | None:
     return None
 
 
-def _hints(flags: tuple[Match, ...], settings: CoherenceSettings) -> tuple[str, ...]:
+def _violating_flags(flags: tuple[Match, ...], settings: CoherenceSettings) -> tuple[str, ...]:
     least = settings.flags_violate_from
     return () if least is None else tuple(flag.pattern for flag in flags if flag.confidence >= least)
 
 
-def _heavier(known: Unread | None, more: tuple[Unread, ...]) -> Unread | None:
-    """Return the one with the largest share; of equals the one that came first."""
-    return max((*(() if known is None else (known,)), *more), key=lambda each: each.share, default=None)
+def _largest(before: Unread | None, more: tuple[Unread, ...]) -> Unread | None:
+    """Return the entry with the largest share; of equal ones the first."""
+    return max((*(() if before is None else (before,)), *more), key=lambda each: each.share, default=None)
 
 
-def _known(precedents: tuple[Similar, ...]) -> tuple[Known, ...]:
-    return tuple(Known(each.action, each.outcome) for each in precedents)
+def _known_precedents(precedents: tuple[Similar, ...]) -> tuple[KnownPrecedent, ...]:
+    return tuple(KnownPrecedent(each.action, each.outcome) for each in precedents)
 
 
 def _violations(risks: Risks) -> tuple[str, ...]:

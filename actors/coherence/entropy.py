@@ -11,8 +11,8 @@ from schemas.vocabulary.coherence import UNREAD, CoherencePassed, CoherenceRejec
 from schemas.vocabulary.precedents import ProposedAction
 
 
-class Known(msgspec.Struct, frozen=True):
-    """What the gate needs of a similar precedent: what was done, and how it turned out."""
+class KnownPrecedent(msgspec.Struct, frozen=True):
+    """What the gate needs of a similar precedent: what was done, and its outcome."""
 
     action: ProposedAction
     outcome: Literal["benign", "harmful"]
@@ -26,27 +26,27 @@ class Thought(msgspec.Struct, frozen=True):
     violations: tuple[str, ...]
 
 
-def contradicts(known: Known, proposed: ProposedAction) -> bool:
+def contradicts(precedent: KnownPrecedent, proposed: ProposedAction) -> bool:
     """Whether a precedent speaks against an action: the opposite was done, or the same was done and did harm."""
-    opposite = (known.action == "withhold") != (proposed == "withhold")
-    return opposite or known.outcome == "harmful"
+    opposite = (precedent.action == "withhold") != (proposed == "withhold")
+    return opposite or precedent.outcome == "harmful"
 
 
-def knowledge_of(precedents: Sequence[Known], proposed: ProposedAction, settings: CoherenceSettings) -> float:
+def knowledge_of(precedents: Sequence[KnownPrecedent], proposed: ProposedAction, settings: CoherenceSettings) -> float:
     """Return the share of precedents that contradict an action, in [0, 1]; a configured value if there are none."""
     if not precedents:
         return settings.unknown_knowledge
-    return round(sum(contradicts(known, proposed) for known in precedents) / len(precedents), 6)
+    return round(sum(contradicts(precedent, proposed) for precedent in precedents) / len(precedents), 6)
 
 
 def swarm_of(sci: float, affects_swarm: bool, settings: CoherenceSettings) -> float:
-    """Return the swarm's part of the entropy, in [0, 1]; ``sci`` is the swarm's coherence index."""
+    """Return the swarm's term of the entropy, in [0, 1]; ``sci`` is the swarm's coherence index."""
     return round(min(1.0, 1.0 - sci + (settings.swarm_disturbance if affects_swarm else 0.0)), 6)
 
 
 def judge(
     thought: Thought,
-    precedents: Sequence[Known],
+    precedents: Sequence[KnownPrecedent],
     flags: Sequence[str],
     sci: float,
     settings: CoherenceSettings,
@@ -54,20 +54,20 @@ def judge(
 ) -> CoherencePassed | CoherenceRejected:
     """Return the verdict on a thought, with every number it rests on.
 
-    ``flags`` are FLAG patterns that matched, ``unread`` is the part with the largest share not looked at.
+    ``flags`` are FLAG patterns that matched, ``unread`` is the part of the input with the largest share not looked at.
     """
     knowledge = knowledge_of(precedents, thought.proposed_action, settings)
     swarm = swarm_of(sci, thought.affects_swarm, settings)
-    missed = unread.share if unread is not None else 0.0
+    unread_share = unread.share if unread is not None else 0.0
     violations = (*thought.violations, *(f"flag:{pattern}" for pattern in dict.fromkeys(flags)))
     weights = settings.knowledge_weight + settings.swarm_weight
-    weighed = (settings.knowledge_weight * knowledge + settings.swarm_weight * swarm) / weights
+    mean = (settings.knowledge_weight * knowledge + settings.swarm_weight * swarm) / weights
     # The part that was not looked at may hold anything. So it counts with the highest entropy, for its share.
-    share = 1.0 if missed and missed >= settings.unread_limit else missed
-    raised = round(weighed + (1.0 - weighed) * share, 6)
+    share = 1.0 if unread_share and unread_share >= settings.unread_limit else unread_share
+    raised = round(mean + (1.0 - mean) * share, 6)
     entropy = 1.0 if violations else raised
     constitutional: Literal[0, 1] = 1 if violations else 0
-    if share == 1.0 or (raised > settings.entropy_threshold >= round(weighed, 6)):
+    if share == 1.0 or (raised > settings.entropy_threshold >= round(mean, 6)):
         violations = (*violations, UNREAD)
     verdict = CoherenceRejected if entropy > settings.entropy_threshold else CoherencePassed
     return verdict(
@@ -79,6 +79,6 @@ def judge(
         violations=violations,
         sci=sci,
         similar=len(precedents),
-        unread=missed,
+        unread=unread_share,
         unread_of=unread,
     )

@@ -8,22 +8,22 @@ from schemas.event import Milliseconds, Unit
 from schemas.settings.measured_settings import Budget
 
 Weight = Annotated[float, msgspec.Meta(gt=0.0, le=1.0)]
-"""How much a part counts, before the weights are brought to a sum of one."""
+"""How much a term of the entropy counts, before the weights are scaled to a sum of one."""
 
 Share = Annotated[float, msgspec.Meta(gt=0.0, le=1.0)]
-"""A share that is more than nothing."""
+"""A share above 0."""
 
 
 class CoherenceSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What the gate decides with (source R 4 and 7).
+    """What the gate decides with.
 
     Attributes:
         entropy_threshold: Entropy above which a thought is rejected; the value itself passes. At 1.0 the gate rejects
             nothing, and the arbiter denies what violates the constitution.
         knowledge_weight: Weight of contradicting precedents.
         swarm_weight: Weight of the swarm's state.
-        unknown_knowledge: Knowledge part where there is no similar precedent.
-        swarm_disturbance: Added to the swarm part by a thought that would affect the swarm.
+        unknown_knowledge: Knowledge term where there is no similar precedent.
+        swarm_disturbance: Added to the swarm term by a thought that would affect the swarm.
         flags_violate_from: Confidence from which a FLAG signature of reflex counts as a constitutional violation; None:
             no flag does. Flags below it are recorded and reject nothing.
         unread_limit: Share of an input not looked at by an earlier guard, because its work is bounded, from which the

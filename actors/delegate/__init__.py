@@ -1,4 +1,4 @@
-"""Delegate: the effector that asks external specialists, which are NATS micro services (source M, skill ``delegate``).
+"""Delegate: the effector that asks external specialists, which are NATS micro services.
 
 A specialist is a micro service whose metadata holds ``neuraxis.specialist: 1`` and whose endpoint lies below
 ``specialist.``. It is found by its name in the broker's own registry (``$SRV.INFO``), which is empty until a service
@@ -17,15 +17,16 @@ from schemas.vocabulary.act import ActDelegationRequested
 from schemas.vocabulary.delegate import DelegateFailed
 
 _GRACE_S = 5.0
+"""Seconds that the shell waits longer than a question may take: the question's own error says more."""
 
 
 @asynccontextmanager
 async def _open(settings: DelegateSettings, context: EffectorContext) -> AsyncIterator[Effector]:
-    delegating = SpecialistCaller(context.connection, settings, context.clock)
+    caller = SpecialistCaller(context.connection, settings, context.clock)
     yield Effector(
         name="delegate",
         consumes=(ActDelegationRequested,),
-        handle=delegating.handle,
+        handle=caller.handle,
         failed=DelegateFailed,
         enrich_failure=enrich_failure,
         timeout_s=settings.longest_ms / 1000 + _GRACE_S,

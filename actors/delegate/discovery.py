@@ -16,15 +16,15 @@ from schemas.permissions import SPECIALIST_ROOT
 SPECIALIST = "neuraxis.specialist"
 """Metadata key of a service that is a specialist; its value is ``1``."""
 
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_SUBJECT = re.compile(rf"{SPECIALIST_ROOT}(\.[A-Za-z0-9_-]{{1,64}}){{1,8}}")
+_NAME_FORM = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_SUBJECT_FORM = re.compile(rf"{SPECIALIST_ROOT}(\.[A-Za-z0-9_-]{{1,64}}){{1,8}}")
 
 
 class _Endpoint(msgspec.Struct, frozen=True):
     subject: str
 
 
-class Info(msgspec.Struct, frozen=True):
+class ServiceInfo(msgspec.Struct, frozen=True):
     """The fields used of a service's answer to ``$SRV.INFO``."""
 
     name: str
@@ -35,17 +35,17 @@ class Info(msgspec.Struct, frozen=True):
 def subject_of(info: bytes, name: str) -> str | None:
     """Return the subject of the specialist ``name``, given a service's ``$SRV.INFO``; None if it is another service."""
     try:
-        said = msgspec.json.decode(info, type=Info)
+        service = msgspec.json.decode(info, type=ServiceInfo)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    if said.name != name or (said.metadata or {}).get(SPECIALIST) != "1":
+    if service.name != name or (service.metadata or {}).get(SPECIALIST) != "1":
         return None
-    return next((each.subject for each in said.endpoints if _SUBJECT.fullmatch(each.subject)), None)
+    return next((each.subject for each in service.endpoints if _SUBJECT_FORM.fullmatch(each.subject)), None)
 
 
 async def find_specialist(connection: Connection, name: str, within_s: float) -> str | None:
     """Return the subject of the first specialist of that name that answers; None if none does in time."""
-    if not _NAME.fullmatch(name):
+    if not _NAME_FORM.fullmatch(name):
         return None
     try:
         async with asyncio.timeout(within_s):

@@ -68,10 +68,10 @@ class SpecialistCaller:
         assert isinstance(request, ActDelegationRequested)
         try:
             answer = await self._ask(message, request)
-        except NoAnswer as refused:
+        except NoAnswer as no_answer:
             failed = DelegateFailed(
-                reason=refused.reason,
-                error=refused.error,
+                reason=no_answer.reason,
+                error=no_answer.error,
                 failed_seq=message.seq,
                 failed_topic=topic_of(request),
                 request=message.id,
@@ -82,13 +82,13 @@ class SpecialistCaller:
         return (DelegateAnswered(request=message.id, index=request.action.index, specialist=specialist, answer=answer),)
 
     async def _ask(self, message: Message, request: ActDelegationRequested) -> str:
-        ends_ns = message.time_ns + min(request.timeout_ms, self._settings.longest_ms) * 1_000_000
-        left_s = self._left_s(ends_ns)
+        deadline_ns = message.time_ns + min(request.timeout_ms, self._settings.longest_ms) * 1_000_000
+        left_s = self._left_s(deadline_ns)
         if left_s <= 0:
             raise NoAnswer(EFFECT_TIMED_OUT, "RequestExpired")
         within_s = min(left_s, self._settings.discovery_ms / 1000)
         subject = await find_specialist(self._connection, request.action.specialist, within_s)
-        left_s = self._left_s(ends_ns)
+        left_s = self._left_s(deadline_ns)
         if subject is None or left_s <= 0:
             raise NoAnswer(NO_SPECIALIST, "")
         question = Question(query=request.action.query, request=message.id, timeout_ms=max(1, int(left_s * 1000)))
@@ -96,22 +96,22 @@ class SpecialistCaller:
             answer = await self._connection.request(
                 subject, msgspec.json.encode(question), {"Idempotency-Key": message.id}, left_s
             )
-        except Unavailable as gone:
-            raise NoAnswer(NO_SPECIALIST, type(gone).__name__) from gone
+        except Unavailable as unreachable:
+            raise NoAnswer(NO_SPECIALIST, type(unreachable).__name__) from unreachable
         except UnknownOutcome as late:
             raise NoAnswer(EFFECT_TIMED_OUT, type(late).__name__) from late
         return checked_answer(answer, self._settings.most_answer_bytes)
 
-    def _left_s(self, ends_ns: int) -> float:
-        return (ends_ns - self._clock.now_ns()) / 1e9
+    def _left_s(self, deadline_ns: int) -> float:
+        return (deadline_ns - self._clock.now_ns()) / 1e9
 
 
 def checked_answer(answer: Reply, most_bytes: int) -> str:
-    """Return the text of an answer; raises Refused for one that is an error, too large, or of another form."""
+    """Return the text of an answer; raises NoAnswer for one that is an error, too large, or of another form."""
     if (code := answer.headers.get(_ERROR_CODE)) is not None:
         # The service's own description is no stable code, so it is not recorded.
-        known = code.isascii() and code.isdigit() and len(code) <= 5
-        raise NoAnswer(SPECIALIST_REFUSED, f"ServiceError {code}" if known else "ServiceError")
+        is_code = code.isascii() and code.isdigit() and len(code) <= 5
+        raise NoAnswer(SPECIALIST_REFUSED, f"ServiceError {code}" if is_code else "ServiceError")
     if len(answer.data) > most_bytes:
         raise NoAnswer(ANSWER_INVALID, "AnswerTooLarge")
     try:

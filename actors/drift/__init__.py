@@ -1,6 +1,7 @@
-"""Drift: the thoughts that come to an agent while nobody talks to it (source M, default mode network).
+"""Drift: the thoughts that an idle agent has, while nobody talks to it.
 
-Drift decides whether and when an idle agent thinks. Memory, which holds the concepts and episodes, finds of what::
+Drift decides whether and when an idle agent thinks. Memory, which holds the concepts and episodes, finds what the
+thought is about::
 
     drift.scheduled -> clock.fired -> drift.started -> memory.wandered -> drift.thought and drift.scheduled
                                    -> drift.skipped                    -> drift.skipped

@@ -10,17 +10,16 @@ from schemas.vocabulary.memory import MemoryWandered
 _NS_PER_MS = 1_000_000
 _DECIMALS = 6
 _MOST_FRUITLESS = 20
-"""Doublings of a pause at most: with these, the shortest possible interval exceeds a day."""
+"""Most doublings of a pause: with these, even the shortest interval of the settings exceeds a day."""
 
 _MOST_KEPT = 256
-"""Bound on the concepts in cooldown and on the thoughts that count for fatigue; the defaults stay far below it."""
+"""Most concepts in cooldown, and most thoughts that count for fatigue; the default settings stay far below it."""
 
 
 class SynthesisRequest(msgspec.Struct, frozen=True):
     """A request to a model for the text of a thought, not answered yet.
 
-    ``request`` is the id of the event that asks, ``session`` the session whose text is shown, ``upon`` what memory
-    found.
+    ``request`` is the id of the event that asks, ``session`` the session whose text is shown, ``upon`` memory's answer.
     """
 
     request: str
@@ -78,62 +77,62 @@ class AgentState(msgspec.Struct, frozen=True, kw_only=True):
     seen_ns: int = 0
 
 
-def fatigue(mind: AgentState, now_ns: int, settings: DriftSettings) -> float:
+def fatigue(agent: AgentState, now_ns: int, settings: DriftSettings) -> float:
     """Return the sum of the activations of the thoughts within the fatigue window."""
     window_ns = settings.fatigue_window_ms * _NS_PER_MS
-    return round(sum(each.activation for each in mind.spent if now_ns - each.at_ns < window_ns), _DECIMALS)
+    return round(sum(each.activation for each in agent.spent if now_ns - each.at_ns < window_ns), _DECIMALS)
 
 
-def is_tired(mind: AgentState, now_ns: int, settings: DriftSettings) -> bool:
-    """Whether the budget is spent."""
-    return fatigue(mind, now_ns, settings) >= settings.fatigue_budget
+def is_tired(agent: AgentState, now_ns: int, settings: DriftSettings) -> bool:
+    """Whether the agent has used up its fatigue budget."""
+    return fatigue(agent, now_ns, settings) >= settings.fatigue_budget
 
 
-def resting_concepts(mind: AgentState, now_ns: int, settings: DriftSettings) -> tuple[str, ...]:
+def resting_concepts(agent: AgentState, now_ns: int, settings: DriftSettings) -> tuple[str, ...]:
     """Return the concepts in cooldown, sorted."""
     cooldown_ns = settings.cooldown_ms * _NS_PER_MS
-    return tuple(sorted(seed for seed, since_ns in mind.resting.items() if now_ns - since_ns < cooldown_ns))
+    return tuple(sorted(seed for seed, since_ns in agent.resting.items() if now_ns - since_ns < cooldown_ns))
 
 
-def until_first_rested_ms(mind: AgentState, now_ns: int, settings: DriftSettings) -> int | None:
+def until_first_rested_ms(agent: AgentState, now_ns: int, settings: DriftSettings) -> int | None:
     """Return the milliseconds until the first cooldown is over, 0 if one just ended; None if there is none."""
-    if not mind.resting:
+    if not agent.resting:
         return None
-    left_ns = min(mind.resting.values()) + settings.cooldown_ms * _NS_PER_MS - now_ns
+    left_ns = min(agent.resting.values()) + settings.cooldown_ms * _NS_PER_MS - now_ns
     return max(0, -(-left_ns // _NS_PER_MS))
 
 
-def reason_to_skip(mind: AgentState, wandered: MemoryWandered, settings: DriftSettings) -> Skip | None:
+def reason_to_skip(agent: AgentState, wandered: MemoryWandered, settings: DriftSettings) -> Skip | None:
     """Return the reason to skip what memory found; None: it becomes a thought."""
     if wandered.reason:
         return wandered.reason
     if wandered.strategy is None or wandered.activation < settings.threshold:
         return "weak"
-    return "repeated" if Thought(wandered.seed, wandered.episode) in mind.had else None
+    return "repeated" if Thought(wandered.seed, wandered.episode) in agent.had else None
 
 
 def with_thought(
-    mind: AgentState, thought: Thought, activation: float, now_ns: int, settings: DriftSettings
+    agent: AgentState, thought: Thought, activation: float, now_ns: int, settings: DriftSettings
 ) -> AgentState:
     """Return the agent's state after a thought, which counts for fatigue and is not repeated for a while."""
     window_ns = settings.fatigue_window_ms * _NS_PER_MS
-    kept = tuple(each for each in mind.spent if now_ns - each.at_ns < window_ns)
-    had = (*mind.had, thought)[-settings.thoughts_kept :] if settings.thoughts_kept else ()
+    kept = tuple(each for each in agent.spent if now_ns - each.at_ns < window_ns)
+    had = (*agent.had, thought)[-settings.thoughts_kept :] if settings.thoughts_kept else ()
     return msgspec.structs.replace(
-        mind, spent=(*kept, SpentActivation(now_ns, activation))[-_MOST_KEPT:], had=had, fruitless=0
+        agent, spent=(*kept, SpentActivation(now_ns, activation))[-_MOST_KEPT:], had=had, fruitless=0
     )
 
 
-def with_skip(mind: AgentState, reason: Skip) -> AgentState:
+def with_skip(agent: AgentState, reason: Skip) -> AgentState:
     """Return the agent's state after a drift that led to nothing new."""
-    late = mind.fruitless > 0 or reason == "no_seed"
-    return msgspec.structs.replace(mind, fruitless=min(mind.fruitless + 1, _MOST_FRUITLESS), late=late)
+    late = agent.fruitless > 0 or reason == "no_seed"
+    return msgspec.structs.replace(agent, fruitless=min(agent.fruitless + 1, _MOST_FRUITLESS), late=late)
 
 
-def with_resting(mind: AgentState, seed: str, now_ns: int, settings: DriftSettings) -> AgentState:
+def with_resting(agent: AgentState, seed: str, now_ns: int, settings: DriftSettings) -> AgentState:
     """Return the agent's state after a drift started from a concept; finished cooldowns are dropped."""
-    still = resting_concepts(mind, now_ns, settings)
-    rests = Map({each: mind.resting[each] for each in still})
-    if len(rests) >= _MOST_KEPT:
-        rests = without_oldest(rests, lambda since_ns: since_ns)
-    return msgspec.structs.replace(mind, resting=rests.set(seed, now_ns) if seed else rests)
+    still = resting_concepts(agent, now_ns, settings)
+    resting = Map({each: agent.resting[each] for each in still})
+    if len(resting) >= _MOST_KEPT:
+        resting = without_oldest(resting, lambda since_ns: since_ns)
+    return msgspec.structs.replace(agent, resting=resting.set(seed, now_ns) if seed else resting)

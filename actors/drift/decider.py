@@ -5,15 +5,14 @@ response.emitted         the exchange is over -> drift.scheduled, if no timer is
 clock.fired, own timer   an exchange is open -> drift.skipped (busy), until that ends
                          memory has not answered -> drift.skipped (unanswered)
                          a model has not      -> drift.thought, the composer's
-                         the budget is spent  -> drift.skipped (fatigued)
+                         the agent is fatigued -> drift.skipped (fatigued)
                          else                 -> drift.started
-memory.wandered          no concept, too weak, or an earlier thought -> drift.skipped, for longer each time
+memory.wandered          no concept, too weak, or an earlier thought -> drift.skipped, with a longer pause each time
                          else -> drift.thought and drift.scheduled, or drift.synthesis_requested of a model
 llm.completed, .failed   -> drift.thought (the composer's if the model gave none) and drift.scheduled
 operator.forget_ordered  a model is asked about forgotten text -> drift.skipped (forgotten); the text is dropped
 
-Each message is decided by the state at its place in the log. So a slow worker makes no difference to whether an
-exchange counts as open.
+Whether an exchange is open depends on the order of the log alone, not on how fast a worker is.
 """
 
 import msgspec
@@ -60,12 +59,12 @@ from schemas.vocabulary.operator import ForgetOrdered
 from schemas.vocabulary.responder import ResponseEmitted
 
 _NS_PER_MS = 1_000_000
-_FRUITLESS: frozenset[Skip] = frozenset(("no_seed", "weak", "repeated"))
+_FRUITLESS_SKIPS: frozenset[Skip] = frozenset(("no_seed", "weak", "repeated"))
 """Skips after which the next drift is later than usual, since the situation hardly changes soon."""
 
 
 class State(msgspec.Struct, frozen=True):
-    """A partition: settings, agents' minds, and the exchanges that ended lately."""
+    """A partition: settings, what is kept of each agent (``minds``), and the exchanges that ended lately."""
 
     settings: DriftSettings = DriftSettings()
     minds: Map[str, AgentState] = Map()
@@ -74,20 +73,20 @@ class State(msgspec.Struct, frozen=True):
 
 def decide(state: State, message: Message) -> tuple[Emission, ...]:
     """Return what a message leads to; see the module."""
-    mind, event, settings = state.minds.get(message.agent), message.event, state.settings
-    if mind is None or not settings.enabled:
+    agent, event, settings = state.minds.get(message.agent), message.event, state.settings
+    if agent is None or not settings.enabled:
         return ()
-    cycle = mind.cycle
+    cycle = agent.cycle
     match event:
-        case ResponseEmitted() if message.exchange in mind.pending and _may_schedule(mind):
+        case ResponseEmitted() if message.exchange in agent.pending and _may_schedule(agent):
             return (schedule_next(message, settings),)
-        case ClockFired() if _wakes(mind, message, event):
-            return _woken(mind, message, settings)
-        case MemoryWandered() if cycle is not None and _is_next(cycle, event):
-            return events_of_wandering(mind, cycle, event, message, settings)
+        case ClockFired() if _wakes(agent, message, event):
+            return _events_of_timer(agent, message, settings)
+        case MemoryWandered() if cycle is not None and _is_awaited(cycle, event):
+            return events_of_wandering(agent, cycle, event, message, settings)
         case LlmCompleted() | LlmFailed() if cycle and cycle.asked and _answers(cycle.asked, event):
             return events_of_answer(cycle, cycle.asked, event, message, settings)
-        case ForgetOrdered() if cycle is not None and _concerns(event, message, cycle.asked):
+        case ForgetOrdered() if cycle is not None and _is_about(event, message, cycle.asked):
             return (skip_drift("forgotten", message, draw_pause(message.id, settings)),)
     return ()
 
@@ -97,127 +96,129 @@ def evolve(state: State, message: Message) -> State:
     event, settings = message.event, state.settings
     if not settings.enabled:
         return state
-    known = state.minds.get(message.agent)
-    mind = known if known is not None else AgentState()
+    before = state.minds.get(message.agent)
+    agent = before if before is not None else AgentState()
     match event:
         case InputReceived(purpose="answer") if message.exchange and not state.ended.get(message.exchange):
-            return _with(
-                state, message, msgspec.structs.replace(mind, pending=mind.pending.set(message.exchange, True))
+            return _with_agent(
+                state, message, msgspec.structs.replace(agent, pending=agent.pending.set(message.exchange, True))
             )
         case ResponseEmitted():
-            return _end(state, message, known)
-        case ClockFired() if _wakes(mind, message, event):
-            return _with(state, message, msgspec.structs.replace(mind, timer="", late=False))
+            return _without_exchange(state, message, before)
+        case ClockFired() if _wakes(agent, message, event):
+            return _with_agent(state, message, msgspec.structs.replace(agent, timer="", late=False))
         case DriftScheduled():
-            return _with(state, message, msgspec.structs.replace(mind, timer=_timer(event), late=False))
+            return _with_agent(state, message, msgspec.structs.replace(agent, timer=_timer(event), late=False))
         case DriftStarted():
             cycle = Cycle(message.id, event.kind)
-            return _with(state, message, msgspec.structs.replace(mind, cycle=cycle, timer=_timer(event)))
+            return _with_agent(state, message, msgspec.structs.replace(agent, cycle=cycle, timer=_timer(event)))
         case DriftSkipped():
-            rested = with_resting(mind, event.seed, message.time_ns, settings)
-            rested = with_skip(rested, event.reason) if event.reason in _FRUITLESS else rested
-            return _with(state, message, msgspec.structs.replace(rested, cycle=None, timer=_timer(event)))
-        case MemoryWandered() if _is_next(mind.cycle, event):
-            return _with(state, message, _coming_upon(mind, message, event, settings))
+            after = with_resting(agent, event.seed, message.time_ns, settings)
+            after = with_skip(after, event.reason) if event.reason in _FRUITLESS_SKIPS else after
+            return _with_agent(state, message, msgspec.structs.replace(after, cycle=None, timer=_timer(event)))
+        case MemoryWandered() if _is_awaited(agent.cycle, event):
+            return _with_agent(state, message, _with_wandering(agent, message, event, settings))
         case DriftSynthesisRequested():
-            return _with(state, message, _asking(mind, message))
+            return _with_agent(state, message, _with_request(agent, message))
         case DriftThought():
             thought = Thought(event.seed, event.episode)
-            after = with_thought(mind, thought, event.activation, message.time_ns, settings)
+            after = with_thought(agent, thought, event.activation, message.time_ns, settings)
             after = with_resting(after, event.seed, message.time_ns, settings)
-            return _with(state, message, msgspec.structs.replace(after, cycle=None))
+            return _with_agent(state, message, msgspec.structs.replace(after, cycle=None))
     return state
 
 
 # --- decisions
 
 
-def _may_schedule(mind: AgentState) -> bool:
+def _may_schedule(agent: AgentState) -> bool:
     # A timer that was delayed because there was nothing new is set again: the exchange has brought something new.
-    return not mind.timer or mind.late
+    return not agent.timer or agent.late
 
 
-def _woken(mind: AgentState, message: Message, settings: DriftSettings) -> tuple[Emission, ...]:
+def _events_of_timer(agent: AgentState, message: Message, settings: DriftSettings) -> tuple[Emission, ...]:
     pause = draw_pause(message.id, settings)
-    if mind.pending:
+    if agent.pending:
         return (skip_drift("busy", message, pause),)
-    if mind.cycle is not None:
-        return events_of_timeout(mind.cycle, message, pause)
-    if is_tired(mind, message.time_ns, settings):
+    if agent.cycle is not None:
+        return events_of_timeout(agent.cycle, message, pause)
+    if is_tired(agent, message.time_ns, settings):
         return (skip_drift("fatigued", message, pause),)
     drawn = draw_drift(message.id, settings)
     started = DriftStarted(
         strategies=drawn.strategies,
         pick=drawn.pick,
         kind=drawn.kind,
-        resting=resting_concepts(mind, message.time_ns, settings),
-        fatigue=fatigue(mind, message.time_ns, settings),
+        resting=resting_concepts(agent, message.time_ns, settings),
+        fatigue=fatigue(agent, message.time_ns, settings),
         draws=drawn.draws,
         wake_after_ms=settings.patience_ms,
     )
     return (of_agent(started),)
 
 
-# --- what a message is to an agent
+# --- which messages an agent waits for
 
 
-def _wakes(mind: AgentState, message: Message, fired: ClockFired) -> bool:
+def _wakes(agent: AgentState, message: Message, fired: ClockFired) -> bool:
     # Compare the setter: a timer may fire while the event that replaces it is being stored.
-    return bool(mind.timer) and fired.set_by == mind.timer and not message.exchange and not message.session
+    return bool(agent.timer) and fired.set_by == agent.timer and not message.exchange and not message.session
 
 
-def _is_next(cycle: Cycle | None, upon: MemoryWandered) -> bool:
-    return cycle is not None and cycle.asked is None and upon.request == cycle.started
+def _is_awaited(cycle: Cycle | None, wandered: MemoryWandered) -> bool:
+    return cycle is not None and cycle.asked is None and wandered.request == cycle.started
 
 
-def _answers(asked: SynthesisRequest, event: LlmCompleted | LlmFailed) -> bool:
+def _answers(request: SynthesisRequest, event: LlmCompleted | LlmFailed) -> bool:
     if isinstance(event, LlmFailed) and not event.request:
         return event.failed_topic == topic_of(DriftSynthesisRequested)
-    return event.request == asked.request and event.purpose == "reflect"
+    return event.request == request.request and event.purpose == "reflect"
 
 
-def _concerns(order: ForgetOrdered, message: Message, asked: SynthesisRequest | None) -> bool:
+def _is_about(order: ForgetOrdered, message: Message, request: SynthesisRequest | None) -> bool:
     # Only memory could tell whether the fact is quoted here. Losing one thought is no harm.
-    return asked is not None and (order.what == "fact" or asked.session == message.session)
+    return request is not None and (order.what == "fact" or request.session == message.session)
 
 
 # --- folding
 
 
-def _end(state: State, message: Message, mind: AgentState | None) -> State:
+def _without_exchange(state: State, message: Message, agent: AgentState | None) -> State:
     lifetime_ns = state.settings.ended_lifetime_ms * _NS_PER_MS
     ended = state.ended.set(message.exchange, True, message.time_ns, lifetime_ns)
     state = msgspec.structs.replace(state, ended=ended)
-    if mind is None or message.exchange not in mind.pending:
+    if agent is None or message.exchange not in agent.pending:
         return state
-    pending = mind.pending.delete(message.exchange)
-    return _with(state, message, msgspec.structs.replace(mind, pending=pending, fruitless=0))
+    pending = agent.pending.delete(message.exchange)
+    return _with_agent(state, message, msgspec.structs.replace(agent, pending=pending, fruitless=0))
 
 
-def _coming_upon(mind: AgentState, message: Message, upon: MemoryWandered, settings: DriftSettings) -> AgentState:
-    """Return the agent's state after memory's answer, which is kept if a model is asked about it next."""
-    if mind.cycle is None or settings.synthesis != "llm" or reason_to_skip(mind, upon, settings) is not None:
-        return mind
-    cycle = msgspec.structs.replace(mind.cycle, asked=SynthesisRequest("", message.session, upon))
-    return msgspec.structs.replace(mind, cycle=cycle)
+def _with_wandering(
+    agent: AgentState, message: Message, wandered: MemoryWandered, settings: DriftSettings
+) -> AgentState:
+    """Return the agent's state after memory's answer, which is kept if a model is asked for a thought about it."""
+    if agent.cycle is None or settings.synthesis != "llm" or reason_to_skip(agent, wandered, settings) is not None:
+        return agent
+    cycle = msgspec.structs.replace(agent.cycle, asked=SynthesisRequest("", message.session, wandered))
+    return msgspec.structs.replace(agent, cycle=cycle)
 
 
-def _asking(mind: AgentState, message: Message) -> AgentState:
-    if mind.cycle is None or mind.cycle.asked is None:
-        return mind
-    asked = msgspec.structs.replace(mind.cycle.asked, request=message.id)
-    return msgspec.structs.replace(mind, cycle=msgspec.structs.replace(mind.cycle, asked=asked))
+def _with_request(agent: AgentState, message: Message) -> AgentState:
+    if agent.cycle is None or agent.cycle.asked is None:
+        return agent
+    request = msgspec.structs.replace(agent.cycle.asked, request=message.id)
+    return msgspec.structs.replace(agent, cycle=msgspec.structs.replace(agent.cycle, asked=request))
 
 
 def _timer(event: DriftScheduled | DriftStarted | DriftSkipped) -> str:
     return topic_of(event) if event.wake_after_ms else ""
 
 
-def _with(state: State, message: Message, mind: AgentState) -> State:
+def _with_agent(state: State, message: Message, agent: AgentState) -> State:
     minds = state.minds
-    if msgspec.structs.replace(mind, seen_ns=0) == AgentState():
+    if msgspec.structs.replace(agent, seen_ns=0) == AgentState():
         return msgspec.structs.replace(state, minds=minds.delete(message.agent)) if message.agent in minds else state
-    seen = msgspec.structs.replace(mind, seen_ns=message.time_ns)
+    seen = msgspec.structs.replace(agent, seen_ns=message.time_ns)
     minds = with_entry(minds, message.agent, seen, state.settings.agents, lambda each: each.seen_ns)
     return msgspec.structs.replace(state, minds=minds)
 

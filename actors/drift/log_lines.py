@@ -6,7 +6,7 @@ from schemas.event import Event
 from schemas.vocabulary.drift import DriftThought
 
 
-def log_lines(event: Event, took_ms: float) -> Iterable[str]:
+def log_lines(event: Event, latency_ms: float) -> Iterable[str]:
     """Yield the line of a thought; nothing for other events."""
     if isinstance(event, DriftThought):
         worded = f"{event.by} ({event.reason})" if event.reason else event.by

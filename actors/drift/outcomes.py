@@ -12,7 +12,7 @@ from schemas.vocabulary.drift import DriftScheduled, DriftSkipped, DriftSynthesi
 from schemas.vocabulary.llm import ANSWER_INVALID, UNANSWERED, LlmCompleted, LlmFailed
 from schemas.vocabulary.memory import MemoryWandered
 
-_UNTIL_TALKED_TO: frozenset[Skip] = frozenset(("busy", "no_episode", "unanswered"))
+_WITHOUT_TIMER: frozenset[Skip] = frozenset(("busy", "no_episode", "unanswered"))
 """Skips after which no timer is set: the end of the next exchange schedules the next drift.
 
 A request that nobody answered stays in the log until its owner is back, so it is not repeated.
@@ -26,78 +26,86 @@ def schedule_next(message: Message, settings: DriftSettings) -> Emission:
 
 def skip_drift(reason: Skip, message: Message, pause: Pause, *, seed: str = "", activation: float = 0.0) -> Emission:
     """Return the event that skips a drift, and schedules the next one if waiting can change anything."""
-    pause = NO_PAUSE if reason in _UNTIL_TALKED_TO else pause
+    pause = NO_PAUSE if reason in _WITHOUT_TIMER else pause
     return of_agent(DriftSkipped(reason=reason, seed=seed, activation=activation, **pause._asdict()))
 
 
 def events_of_timeout(cycle: Cycle, message: Message, pause: Pause) -> tuple[Emission, ...]:
     """Return the events of a drift that has taken too long. The end of the next exchange schedules the next drift."""
-    asked = cycle.asked
-    if asked is None:
+    request = cycle.asked
+    if request is None:
         return (skip_drift("unanswered", message, pause),)
-    thought = _thought(asked.upon, compose_thought(asked.upon, cycle.kind), asked.session, reason=UNANSWERED)
+    thought = _thought_event(
+        request.upon, compose_thought(request.upon, cycle.kind), request.session, reason=UNANSWERED
+    )
     return thought, of_agent(DriftScheduled(**NO_PAUSE._asdict()))
 
 
 def events_of_wandering(
-    mind: AgentState, cycle: Cycle, wandered: MemoryWandered, message: Message, settings: DriftSettings
+    agent: AgentState, cycle: Cycle, wandered: MemoryWandered, message: Message, settings: DriftSettings
 ) -> tuple[Emission, ...]:
     """Return the events that follow from what memory found."""
-    nothing = reason_to_skip(mind, wandered, settings)
-    if nothing is not None:
-        pause = _longer_pause(mind, nothing, message, settings)
-        return (skip_drift(nothing, message, pause, seed=wandered.seed, activation=wandered.activation),)
+    skip = reason_to_skip(agent, wandered, settings)
+    if skip is not None:
+        pause = _longer_pause(agent, skip, message, settings)
+        return (skip_drift(skip, message, pause, seed=wandered.seed, activation=wandered.activation),)
     if settings.synthesis == "llm":
         return (
             _of_session(
                 DriftSynthesisRequested(request=cycle.started, call=synthesis_call(wandered, settings)), message.session
             ),
         )
-    return _thought(wandered, compose_thought(wandered, cycle.kind), message.session), schedule_next(message, settings)
+    return _thought_event(wandered, compose_thought(wandered, cycle.kind), message.session), schedule_next(
+        message, settings
+    )
 
 
-def _longer_pause(mind: AgentState, nothing: Skip, message: Message, settings: DriftSettings) -> Pause:
-    pause = draw_pause(message.id, settings, mind.fruitless)
-    if nothing != "no_seed":
+def _longer_pause(agent: AgentState, skip: Skip, message: Message, settings: DriftSettings) -> Pause:
+    pause = draw_pause(message.id, settings, agent.fruitless)
+    if skip != "no_seed":
         return pause
-    waking_ms = until_first_rested_ms(mind, message.time_ns, settings)
-    return NO_PAUSE if waking_ms is None else pause._replace(wake_after_ms=max(pause.wake_after_ms, waking_ms))
+    cooldown_left_ms = until_first_rested_ms(agent, message.time_ns, settings)
+    return (
+        NO_PAUSE
+        if cooldown_left_ms is None
+        else pause._replace(wake_after_ms=max(pause.wake_after_ms, cooldown_left_ms))
+    )
 
 
 def events_of_answer(
     cycle: Cycle, request: SynthesisRequest, event: LlmCompleted | LlmFailed, message: Message, settings: DriftSettings
 ) -> tuple[Emission, ...]:
     """Return the events of a model's answer: its thought, or the composer's if the answer holds none."""
-    found = read_thought(event.text) if isinstance(event, LlmCompleted) else None
-    if found is not None:
-        return _thought(request.upon, found, request.session, by="llm"), schedule_next(message, settings)
+    thought = read_thought(event.text) if isinstance(event, LlmCompleted) else None
+    if thought is not None:
+        return _thought_event(request.upon, thought, request.session, by="llm"), schedule_next(message, settings)
     reason = event.reason if isinstance(event, LlmFailed) else ANSWER_INVALID
     composed = compose_thought(request.upon, cycle.kind)
-    return _thought(request.upon, composed, request.session, reason=reason), schedule_next(message, settings)
+    return _thought_event(request.upon, composed, request.session, reason=reason), schedule_next(message, settings)
 
 
-def _thought(
-    upon: MemoryWandered,
-    found: WordedThought,
+def _thought_event(
+    wandered: MemoryWandered,
+    worded: WordedThought,
     session: str,
     *,
     by: Literal["composer", "llm"] = "composer",
     reason: str = "",
 ) -> Emission:
     # The thought is addressed to its session, but the next timer to the agent. So these are two events.
-    assert upon.strategy is not None, "memory names the strategy of whatever it came upon"
-    thought = DriftThought(
-        kind=found.kind,
-        text=found.text,
-        concept=upon.concept,
-        seed=upon.seed,
-        strategy=upon.strategy,
-        activation=upon.activation,
-        episode=upon.episode,
+    assert wandered.strategy is not None, "memory names the strategy of what it found"
+    event = DriftThought(
+        kind=worded.kind,
+        text=worded.text,
+        concept=wandered.concept,
+        seed=wandered.seed,
+        strategy=wandered.strategy,
+        activation=wandered.activation,
+        episode=wandered.episode,
         by=by,
         reason=reason,
     )
-    return _of_session(thought, session)
+    return _of_session(event, session)
 
 
 def of_agent(event: Event) -> Emission:

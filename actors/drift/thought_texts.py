@@ -15,12 +15,12 @@ from schemas.effectors.model_calls import ModelCall, Said, Shortened, cuts_of, r
 from schemas.vocabulary.drift import Kind
 from schemas.vocabulary.memory import MemoryWandered
 
-LONGEST = 400
-"""Characters of a thought."""
+LONGEST_THOUGHT = 400
+"""Most characters of a thought."""
 
 _LONGEST_ANSWER = 16_000
-_QUOTED = 200
-_OTHERS = 3
+_QUOTED_CHARACTERS = 200
+_MOST_OTHERS = 3
 
 _SENTENCES: Mapping[Kind, str] = MappingProxyType(
     {
@@ -29,7 +29,7 @@ _SENTENCES: Mapping[Kind, str] = MappingProxyType(
         "hypothesis": "An idle guess: where {concept} comes up, {others} may matter too. I had: \u201c{text}\u201d",
     }
 )
-"""Kind -> what the composer makes of it. Each says what it is: nobody told it, and nobody asked."""
+"""Kind -> the composer's text. Each begins with what it is, since nobody said it and nobody asked for it."""
 
 _INSTRUCTION = (
     "You are the mind of an assistant that nobody is talking to. A word came up by itself, and with it others and a "
@@ -51,42 +51,43 @@ def compose_thought(wandered: MemoryWandered, kind: Kind) -> WordedThought:
     """Return the composer's text of a thought."""
     others = " and ".join(_others(wandered)) or "nothing else yet"
     return WordedThought(
-        kind, _SENTENCES[kind].format(concept=wandered.concept, others=others, text=_cut(wandered.text, _QUOTED))
+        kind,
+        _SENTENCES[kind].format(concept=wandered.concept, others=others, text=_cut(wandered.text, _QUOTED_CHARACTERS)),
     )
 
 
 def synthesis_call(wandered: MemoryWandered, settings: DriftSettings) -> ModelCall:
     """Return the call that asks a model for a thought."""
-    memory = _cut(wandered.text, _QUOTED)
-    block = f"Word: {wandered.concept}\nWith it: {', '.join(_others(wandered)) or 'nothing'}\nMemory: {memory}"
-    whole = len(" ".join(wandered.text.split()))
+    memory = _cut(wandered.text, _QUOTED_CHARACTERS)
+    prompt = f"Word: {wandered.concept}\nWith it: {', '.join(_others(wandered)) or 'nothing'}\nMemory: {memory}"
+    characters = len(" ".join(wandered.text.split()))
     return ModelCall(
         purpose="reflect",
-        messages=(Said(role="system", content=_INSTRUCTION), Said(role="user", content=block)),
+        messages=(Said(role="system", content=_INSTRUCTION), Said(role="user", content=prompt)),
         most_tokens=settings.most_tokens,
         answer_schema={
             "type": "object",
             "properties": {
                 "kind": {"type": "string", "enum": list(get_args(Kind))},
-                "text": {"type": "string", "minLength": 1, "maxLength": LONGEST},
+                "text": {"type": "string", "minLength": 1, "maxLength": LONGEST_THOUGHT},
             },
             "required": ["kind", "text"],
             "additionalProperties": False,
         },
         timeout_ms=settings.timeout_ms,
-        cuts=cuts_of({"memory": Shortened(memory, whole, min(whole, len(memory.removesuffix("\u2026"))))}),
+        cuts=cuts_of({"memory": Shortened(memory, characters, min(characters, len(memory.removesuffix("\u2026"))))}),
     )
 
 
 def read_thought(answer: str) -> WordedThought | None:
     """Return the thought in a model's answer, on one line and shortened; None if the answer has another form."""
     found: WordedThought | None = read_answer(answer, WordedThought, _LONGEST_ANSWER)
-    line = _cut(found.text, LONGEST) if found is not None else ""
+    line = _cut(found.text, LONGEST_THOUGHT) if found is not None else ""
     return WordedThought(found.kind, line) if found is not None and line else None
 
 
-def _others(upon: MemoryWandered) -> list[str]:
-    return [each.term for each in upon.activations if each.term][:_OTHERS]
+def _others(wandered: MemoryWandered) -> list[str]:
+    return [each.term for each in wandered.activations if each.term][:_MOST_OTHERS]
 
 
 def _cut(text: str, most: int) -> str:

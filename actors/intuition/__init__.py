@@ -1,4 +1,4 @@
-"""Intuition: rejects inputs that resemble what did harm before (source R 3, reflex escalation).
+"""Intuition: rejects inputs that resemble what did harm before.
 
 It decides after reflex has passed an input, with two detectors:
 
@@ -20,7 +20,7 @@ harmful outcome are announced as ``intuition.motif_learned`` and, when they no l
 ``intuition.motif_retired``.
 
 **Bounded work.** One input may have a thousand parts, and a thousand motifs may share the words of each. All
-comparisons for an input share one allowance, which is counted and not timed. What it did not suffice for is stated in
+comparisons for an input share one work budget, which is counted and not timed. What it did not suffice for is stated in
 the verdict (``comparing``). The scorer reads a limited number of characters of an input. Equal parts are judged once,
 equal passages compared once.
 
@@ -42,7 +42,7 @@ by a number that is part of the state, since the order of a map differs between 
 
 ``text_words`` splits a text into words and phrases, ``signature`` makes shingles of them, ``passages`` finds the
 passages worth comparing, ``index`` finds the nearest signatures, ``library`` keeps the precedents, ``comparing`` spends
-the allowance, ``judging`` builds the verdict.
+the work budget, ``judging`` builds the verdict.
 """
 
 from actors.intuition.decider import State, decide, evolve, initial, warm

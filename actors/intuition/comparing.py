@@ -1,4 +1,4 @@
-"""Compares an input's parts with the precedents, within one allowance for the whole input.
+"""Compares an input's parts with the precedents, within one work budget for the whole input.
 
 However many parts there are, and however many motifs share their words, an input causes no more work than
 ``IntuitionSettings.work``. A quarter of it is for the input's text as a whole. A quarter is for its other parts as
@@ -22,10 +22,10 @@ from actors.intuition.signature import signature_of
 from actors.intuition.text_words import Reading, read
 
 MOST_READ = 128 * 1024
-"""Most characters of an input that are read: of each part its share, half from its beginning and half from its end."""
+"""Most characters of an input that are read. Each part gets a share, half at its beginning and half at its end."""
 
 _SHARES = 64
-"""A passage gets one of this many shares of the remaining allowance, as long as at least so many are to come."""
+"""A passage gets one of this many shares of the remaining work, or a larger one if fewer passages are left."""
 
 
 class NearMotif(NamedTuple):
@@ -43,7 +43,7 @@ class Comparison(NamedTuple):
     Attributes:
         nearest: The motif nearest to any part, or to a passage of it that reaches the threshold.
         similar: The precedents similar to the input's text, best first.
-        cut: Comparisons that were not made, or not completed, for lack of allowance.
+        cut: Comparisons that were not made, or not completed, because the work budget was used up.
         unread: Characters that were not read.
     """
 
@@ -54,23 +54,21 @@ class Comparison(NamedTuple):
 
 
 class _WorkBudget:
-    """The allowance of an input: what is left of it, and how often it did not suffice."""
+    """The work budget of an input: how many postings are ``left``, and how many comparisons were ``cut`` short."""
 
     def __init__(self, library: Library, situation: str, left: int) -> None:
         self._library, self._situation = library, situation
         self.left, self.cut = left, 0
 
-    def nearest(
-        self, words: Hashes, allowance: int, *, most: int = 0, floor: float = 1.0, motif_floor: float
-    ) -> Nearest:
-        """Compare words with the precedents, for at most ``allowance`` postings."""
+    def nearest(self, words: Hashes, work: int, *, most: int = 0, floor: float = 1.0, motif_floor: float) -> Nearest:
+        """Compare words with the precedents, for at most ``work`` postings."""
         found = self._library.nearest(
             signature_of(words),
             self._situation,
             most=most,
             floor=floor,
             motif_floor=motif_floor,
-            allowance=max(0, allowance - COMPARISON),
+            budget=max(0, work - COMPARISON),
         )
         self.left -= COMPARISON + found.work
         self.cut += found.cut
@@ -82,24 +80,24 @@ def compare(library: Library, settings: IntuitionSettings, texts: Sequence[str],
     if not library.precedents:
         return Comparison(None, (), 0, 0)
     lengths = [len(text) for text in texts]
-    read_of = shares(lengths, MOST_READ)
-    readings = [read(text, most) for text, most in zip(texts, read_of, strict=True)]
-    account = _WorkBudget(library, situation, settings.work)
+    lengths_read = shares(lengths, MOST_READ)
+    readings = [read(text, most) for text, most in zip(texts, lengths_read, strict=True)]
+    budget = _WorkBudget(library, situation, settings.work)
     quarter = settings.work // 4
-    text = account.nearest(
+    text = budget.nearest(
         readings[0].words, quarter, most=settings.similar_most, floor=settings.similar_floor, motif_floor=0.0
     )
     nearest = _nearer(library, None, text.motif, 0)
     others = range(1, len(texts))
-    affordable = 2 * COMPARISON * len(others) <= quarter
-    if affordable:
-        until = account.left - quarter
+    wholes_affordable = 2 * COMPARISON * len(others) <= quarter
+    if wholes_affordable:
+        until = budget.left - quarter
         for part in others:
-            share = (account.left - until) // (len(texts) - part)
-            motif = account.nearest(readings[part].words, share, motif_floor=0.0).motif
+            share = (budget.left - until) // (len(texts) - part)
+            motif = budget.nearest(readings[part].words, share, motif_floor=0.0).motif
             nearest = _nearer(library, nearest, motif, part)
-    nearest = _in_passages(library, settings, readings, () if affordable else others, account, nearest)
-    return Comparison(nearest, text.similar, account.cut, sum(lengths) - sum(read_of))
+    nearest = _in_passages(library, settings, readings, () if wholes_affordable else others, budget, nearest)
+    return Comparison(nearest, text.similar, budget.cut, sum(lengths) - sum(lengths_read))
 
 
 def _in_passages(
@@ -107,7 +105,7 @@ def _in_passages(
     settings: IntuitionSettings,
     readings: Sequence[Reading],
     wholes: Sequence[int],
-    account: _WorkBudget,
+    budget: _WorkBudget,
     nearest: NearMotif | None,
 ) -> NearMotif | None:
     """Return the nearer of ``nearest`` and the motif most similar to a passage, if that reaches the threshold.
@@ -117,20 +115,20 @@ def _in_passages(
         settings: The settings of intuition.
         readings: The parts.
         wholes: Parts to be compared as wholes, among the passages.
-        account: The input's allowance.
+        budget: The input's work budget.
         nearest: The motif nearest to a part as a whole.
     """
     runs = passages(library, readings, settings.passage_phrases, settings.passage_words, settings.threshold, wholes)
     rows = zip(runs.starts.tolist(), runs.ends.tolist(), runs.parts.tolist(), runs.bounds.tolist(), strict=True)
     least = max(settings.threshold, nearest.similarity if nearest is not None else 0.0)
-    for at, (start, end, part, bound) in enumerate(rows):
+    for index, (start, end, part, bound) in enumerate(rows):
         if bound < least:
             continue
-        if account.left < COMPARISON:
-            account.cut += int(np.count_nonzero(runs.bounds[at:] >= least))
+        if budget.left < COMPARISON:
+            budget.cut += int(np.count_nonzero(runs.bounds[index:] >= least))
             break
-        share = max(account.left // min(len(runs.starts) - at, _SHARES), 2 * COMPARISON)
-        motif = account.nearest(runs.words[start:end], share, motif_floor=least).motif
+        share = max(budget.left // min(len(runs.starts) - index, _SHARES), 2 * COMPARISON)
+        motif = budget.nearest(runs.words[start:end], share, motif_floor=least).motif
         nearest = _nearer(library, nearest, motif, part)
         least = max(least, motif.similarity if motif is not None else 0.0)
     return nearest

@@ -7,7 +7,7 @@ precedent.recorded      -> intuition.motif_learned where its outcome was harmful
 precedent.withdrawn     -> intuition.motif_retired where it was a motif; it is out of the library from here on
 intuition.rejected,
 intuition.passed,
-response.emitted        the text is dropped
+response.emitted        the text of the exchange is dropped
 operator.allowance_recorded,
 operator.allowance_withdrawn  allowed text is not judged from the next input on
 intuition.configured    the settings from here on
@@ -32,7 +32,7 @@ from schemas.vocabulary.precedents import PrecedentRecorded, PrecedentWithdrawn
 from schemas.vocabulary.reflex import ReflexPassed
 from schemas.vocabulary.responder import ResponseEmitted
 
-_ANY = Input((Part(TEXT, "Héllo, how do I get there? I have lost my way."),), "general")
+_WARM_UP_INPUT = Input((Part(TEXT, "Héllo, how do I get there? I have lost my way."),), "general")
 
 
 class State(msgspec.Struct, frozen=True):
@@ -56,17 +56,19 @@ def warm(state: State) -> None:
     if any(len(library.precedents) >= COMPILED_FROM for library in libraries):
         warm_engine()
     for library in libraries:
-        judge(library, state.settings, _ANY)
-    judge(Library(), state.settings, _ANY)
+        judge(library, state.settings, _WARM_UP_INPUT)
+    judge(Library(), state.settings, _WARM_UP_INPUT)
 
 
 def decide(state: State, message: Message) -> tuple[Event, ...]:
     """Judge an input that reflex has passed, or record what a precedent changes; nothing else is decided."""
     match message.event:
         case ReflexPassed():
-            asked = state.pending.get(message.exchange)
+            pending = state.pending.get(message.exchange)
             return (
-                (judge(library_of(state, message), state.settings, asked, message.models),) if asked is not None else ()
+                (judge(library_of(state, message), state.settings, pending, message.models),)
+                if pending is not None
+                else ()
             )
         case DelegateAnswered(answer=answer):
             library = library_of(state, message)
@@ -86,9 +88,8 @@ def evolve(state: State, message: Message) -> State:
             return state  # repeated after its end: no second end will come to drop the words
         case InputReceived() as received:
             judged, allowed = state.allowances.judged(message.agent, received)
-            asked = msgspec.structs.replace(input_of(judged, state.settings), allowed=allowed)
-            pending = state.pending.set(message.exchange, asked)
-            return msgspec.structs.replace(state, pending=pending)
+            kept = msgspec.structs.replace(input_of(judged, state.settings), allowed=allowed)
+            return msgspec.structs.replace(state, pending=state.pending.set(message.exchange, kept))
         case IntuitionRejected() | IntuitionPassed():
             return _without(state, message.exchange)
         case ResponseEmitted():

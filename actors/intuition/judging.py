@@ -35,7 +35,7 @@ TEXT = "text"
 """The name of the part that is the user's text."""
 
 MOST_ANSWERS = 256 * 1024
-"""Most bytes of the approved answers in a verdict, encoded: an event must fit into a message of the broker."""
+"""Most bytes of the precedents' answers in a verdict, encoded: an event must fit into a message of the broker."""
 
 UNCOMPARED_HALF = 64
 """This many omitted comparisons weigh one half."""
@@ -82,28 +82,28 @@ class _Scored(NamedTuple):
 def input_of(received: InputReceived, settings: IntuitionSettings) -> Input:
     """Return what is to be judged of an input."""
     layers = (
-        Part(f"{layer.role}[{place}]", layer.content)
-        for place, layer in enumerate(received.layers)
+        Part(f"{layer.role}[{index}]", layer.content)
+        for index, layer in enumerate(received.layers)
         if layer.role in settings.scanned_layers
     )
     return Input((Part(TEXT, received.text), *layers), received.situation, received.left_out)
 
 
 def judge(
-    library: Library, settings: IntuitionSettings, asked: Input, models: tuple[str, ...] = ()
+    library: Library, settings: IntuitionSettings, judged: Input, models: tuple[str, ...] = ()
 ) -> IntuitionPassed | IntuitionRejected:
     """Return the verdict on an input; ``models`` are those that the recorded verdict depends on.
 
     A motif takes precedence over the scorer, and the most similar motif decides, in whichever part it is. The listed
     precedents are those similar to the input's text: a document does not describe the situation of the exchange.
     """
-    named = _parts(asked)
-    heard = _with_decoded(named) if library.precedents else named
-    near, similar, cut, characters = compare(library, settings, tuple(heard), asked.situation)
+    part_names = _parts(judged)
+    compared = _with_decoded(part_names) if library.precedents else part_names
+    near, similar, cut, characters = compare(library, settings, tuple(compared), judged.situation)
     scorer = scorer_of(models)
-    scored, missed = _scored(named, settings.scored_characters, scorer) if settings.scorer else (None, ())
-    left_out = layers_left_out(asked.left_out)
-    unread = (*left_out, *_uncompared(cut, characters, sum(map(len, heard))), *missed)
+    scored, missed = _scored(part_names, settings.scored_characters, scorer) if settings.scorer else (None, ())
+    left_out = layers_left_out(judged.left_out)
+    unread = (*left_out, *_uncompared(cut, characters, sum(map(len, compared))), *missed)
     precedents = tuple(_listed(library, similar, settings))
     model = scorer.name if scored is not None else NO_MODEL
     score_threshold = THRESHOLD if settings.scorer_threshold is None else settings.scorer_threshold
@@ -116,7 +116,7 @@ def judge(
             severity=library.precedents[near.motif].harm_level,
             score=scored.score if scored is not None else None,
             score_threshold=score_threshold,
-            layer=tuple(heard.values())[near.part],
+            layer=tuple(compared.values())[near.part],
             model=model,
             precedents=precedents,
             unread=unread,
@@ -142,7 +142,7 @@ def judge(
         model=model,
         precedents=precedents,
         unread=unread,
-        allowed=asked.allowed,
+        allowed=judged.allowed,
     )
 
 
@@ -185,63 +185,63 @@ def models_of(event: Event) -> tuple[str, ...]:
     return ()
 
 
-def _parts(asked: Input) -> dict[str, str]:
+def _parts(judged: Input) -> dict[str, str]:
     """Return each text of the input once, with the name of the first part that has it; the input's text comes first."""
-    named: dict[str, str] = {}
-    for part in asked.parts:
-        named.setdefault(part.text, part.name)
-    return named
+    part_names: dict[str, str] = {}
+    for part in judged.parts:
+        part_names.setdefault(part.text, part.name)
+    return part_names
 
 
-def _with_decoded(named: dict[str, str]) -> dict[str, str]:
-    """Return the texts of an input, and these with their disguises undone, each with the name of its part."""
-    heard = dict(named)
-    for text, name in list(named.items())[:MOST_DECODED]:
+def _with_decoded(part_names: dict[str, str]) -> dict[str, str]:
+    """Return the texts of an input, and their forms with disguises undone, each with the name of its part."""
+    compared = dict(part_names)
+    for text, name in list(part_names.items())[:MOST_DECODED]:
         shown = excerpt_of(text, DECODED).text
         views = (view.text for view in read_views(shown).found)
-        for said in (*views, *(decoded.text for decoded in decoded_texts(shown) if decoded.worded)):
-            heard.setdefault(said, name)
-    return heard
+        for decoded_text in (*views, *(decoded.text for decoded in decoded_texts(shown) if decoded.worded)):
+            compared.setdefault(decoded_text, name)
+    return compared
 
 
-def _scored(named: dict[str, str], characters: int, scorer: Model) -> tuple[_Scored, tuple[Unread, ...]]:
+def _scored(part_names: dict[str, str], characters: int, scorer: Model) -> tuple[_Scored, tuple[Unread, ...]]:
     """Return the highest score, the first of equal ones, and what should have been read for it but was not."""
-    worded = [text for text in named if text.strip()]
+    worded = [text for text in part_names if text.strip()]
     best, missed = _Scored(0.0, TEXT), []
-    for sheet in joined_parts(worded, characters):
-        part = _joined(named, worded[sheet.places[0]], worded[sheet.places[-1]])
-        scored = score(sheet.text, scorer)
+    for joined in joined_parts(worded, characters):
+        part = _range_of_names(part_names, worded[joined.places[0]], worded[joined.places[-1]])
+        scored = score(joined.text, scorer)
         if scored > best.score:
             best = _Scored(scored, part)
-        if sheet.text.strip():
-            read = read_text(sheet.text)
-            amount = sheet.unread + read.unread
+        if joined.text.strip():
+            read = read_text(joined.text)
+            amount = joined.unread + read.unread
             share = unread_share(read.shown, amount)
             if amount:
                 missed.append(Unread(layer=part, what="telling", amount=amount, why="scored_characters", share=share))
     return best, tuple(sorted(missed, key=lambda each: -each.share)[:MOST_UNREAD])
 
 
-def _uncompared(cut: int, characters: int, of: int) -> Iterator[Unread]:
+def _uncompared(cut: int, characters: int, all_characters: int) -> Iterator[Unread]:
     if cut:
         share = saturating_share(cut, UNCOMPARED_HALF)
         yield Unread(layer="", what="comparisons", amount=cut, why="work", share=share)
     if characters:
-        share = round(UNREAD_WEIGHT * characters / of, DECIMALS)
+        share = round(UNREAD_WEIGHT * characters / all_characters, DECIMALS)
         yield Unread(layer="", what="characters", amount=characters, why="most_read", share=share)
 
 
-def _joined(named: dict[str, str], first: str, last: str) -> str:
-    return named[first] if first == last else f"{named[first]}..{named[last]}"
+def _range_of_names(part_names: dict[str, str], first: str, last: str) -> str:
+    return part_names[first] if first == last else f"{part_names[first]}..{part_names[last]}"
 
 
 def _listed(library: Library, similar: tuple[Found, ...], settings: IntuitionSettings) -> Iterator[Similar]:
-    """Yield the similar precedents, with approved answers until the first that exceeds the size limit of a verdict."""
-    room = MOST_ANSWERS
+    """Yield the similar precedents, with their answers as long as these fit into the size limit of a verdict."""
+    bytes_left = MOST_ANSWERS
     for found in similar:
         precedent = _similar(library, found, settings)
-        room -= len(msgspec.json.encode(precedent.answer))
-        yield precedent if room >= 0 else msgspec.structs.replace(precedent, answer="")
+        bytes_left -= len(msgspec.json.encode(precedent.answer))
+        yield precedent if bytes_left >= 0 else msgspec.structs.replace(precedent, answer="")
 
 
 def _similar(library: Library, found: Found, settings: IntuitionSettings) -> Similar:

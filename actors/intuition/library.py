@@ -1,7 +1,7 @@
 """The precedents of one agent: a persistent map, and the index derived from it.
 
 The map is the state: snapshots hold it and hashes cover it. A precedent is kept as its signature, not as its
-description: hashes suffice for comparing, take less room than an index entry, and contain no text of people.
+description: hashes suffice for comparing, take less memory than an index entry, and contain no text of people.
 """
 
 from typing import Literal
@@ -32,7 +32,7 @@ class Precedent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def is_motif(self) -> bool:
-        """Whether it is a motif of danger."""
+        """Whether it is a motif: the precedent of a harmful outcome."""
         return self.outcome == "harmful"
 
     @property
@@ -80,7 +80,7 @@ class Library(msgspec.Struct, frozen=True):
         most: int,
         floor: float,
         motif_floor: float,
-        allowance: int = UNLIMITED,
+        budget: int = UNLIMITED,
     ) -> Nearest:
         """Return the precedents near a text given by its signature; see ``Index.nearest``."""
         return self.index.nearest(
@@ -90,7 +90,7 @@ class Library(msgspec.Struct, frozen=True):
             most=most,
             floor=floor,
             motif_floor=motif_floor,
-            allowance=allowance,
+            budget=budget,
         )
 
     def smallest_holders(self, shingles: Hashes) -> Sizes:

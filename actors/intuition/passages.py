@@ -32,7 +32,7 @@ Places = npt.NDArray[np.int64]
 Bounds = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
-_CHANGED = 3
+_SHINGLES_OF_A_WORD = 3
 """Number of shingles that contain a given word."""
 
 # Odd, so that its powers have inverses modulo 2^64.
@@ -133,9 +133,9 @@ def passages(
         runs = _Runs(*(np.concatenate(pair) for pair in zip(whole, runs, strict=True)))
         bounds = np.concatenate((_bounds(text, whole, threshold, _by_part), bounds))
     if longest:
-        buried, more = _buried(library, text, max(fewest_words, 2), threshold)
+        buried, buried_bounds = _buried(library, text, max(fewest_words, 2), threshold)
         runs = _Runs(*(np.concatenate(pair) for pair in zip(runs, buried, strict=True)))
-        bounds = np.concatenate((bounds, more))
+        bounds = np.concatenate((bounds, buried_bounds))
     return _in_order(text, runs, bounds, np.flatnonzero(bounds > threshold))
 
 
@@ -153,7 +153,7 @@ def _runs(text: _Text, longest: int, fewest_words: int) -> _Runs:
 
 
 def _buried(library: Library, text: _Text, fewest_words: int, threshold: float) -> tuple[_Runs, Bounds]:
-    """Return runs of words whose shingles are held, anywhere in a phrase, and upper bounds of their similarity.
+    """Return runs of words that some precedent holds, anywhere in a phrase, and upper bounds of their similarity.
 
     For each shingle the size of the smallest precedent that holds it is known: a run much shorter than that is only a
     part of a motif. A changed word spoils three shingles, so runs separated by so few are one run as well. Only runs
@@ -167,7 +167,7 @@ def _buried(library: Library, text: _Text, fewest_words: int, threshold: float) 
     edges = np.flatnonzero(np.diff(held, prepend=False, append=False))
     begins, closes = edges[::2], edges[1::2]
     same = text.phrase_of[closes[:-1] - 1] == text.phrase_of[begins[1:]]
-    joined = np.flatnonzero((begins[1:] - closes[:-1] > _CHANGED) | ~same)
+    joined = np.flatnonzero((begins[1:] - closes[:-1] > _SHINGLES_OF_A_WORD) | ~same)
     starts = np.concatenate((begins, begins[np.concatenate(([0], joined + 1))]))
     ends = np.concatenate((closes, closes[np.concatenate((joined, [len(closes) - 1]))]))
     sums = _sums(held)
@@ -185,16 +185,16 @@ def _buried(library: Library, text: _Text, fewest_words: int, threshold: float) 
     closing = closing_shingles(text.words[np.minimum(ends, last)], text.words[np.minimum(ends + 1, last)])[0]
     fits &= (library.smallest_holders(opening) < NONE) & (library.smallest_holders(closing) < NONE)
     # What both may share: the held shingles, those with marks, and the situation.
-    share = count + 5
-    bounds = np.sqrt(np.minimum(share / (ends - starts + 5), share / np.maximum(smallest, 1)))
+    shared = count + 5
+    bounds = np.sqrt(np.minimum(shared / (ends - starts + 5), shared / np.maximum(smallest, 1)))
     chosen = np.flatnonzero(fits & (bounds > threshold))
     return _Runs(*(each[chosen] for each in runs)), np.minimum(bounds[chosen], 1.0)
 
 
 def _wholes(text: _Text, parts: Sequence[int]) -> _Runs:
     firsts, lasts = text.part_firsts[list(parts)], text.part_ends[list(parts)] - 1
-    worded = firsts <= lasts
-    firsts, lasts = firsts[worded], lasts[worded]
+    not_empty = firsts <= lasts
+    firsts, lasts = firsts[not_empty], lasts[not_empty]
     return _Runs(text.begins[firsts], text.begins[lasts + 1], firsts, lasts)
 
 
@@ -225,13 +225,13 @@ def _by_phrase(text: _Text, runs: _Runs, is_held: Flags) -> tuple[Places, Places
     """
     held, others = np.zeros_like(runs.starts), np.zeros_like(runs.starts)
     lengths = runs.lasts - runs.firsts + 1
-    for place in range(int(lengths.max(initial=0))):
-        longer = np.flatnonzero(lengths > place)
-        first = text.first_since(place)
+    for number in range(int(lengths.max(initial=0))):
+        longer = np.flatnonzero(lengths > number)
+        first = text.first_since(number)
         # The last two words of a run begin no shingle without a mark.
         ends = runs.ends[longer] - 2
-        starts = np.minimum(text.begins[runs.firsts[longer] + place], ends)
-        ends = np.minimum(text.begins[runs.firsts[longer] + place + 1], ends)
+        starts = np.minimum(text.begins[runs.firsts[longer] + number], ends)
+        ends = np.minimum(text.begins[runs.firsts[longer] + number + 1], ends)
         for counts, flags in ((held, is_held & first), (others, ~is_held & first)):
             sums = _sums(flags)
             counts[longer] += sums[ends] - sums[starts]

@@ -19,7 +19,7 @@ class IntuitionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     """What intuition decides with.
 
     Attributes:
-        threshold: An input more similar than this to a motif (strictly) is rejected (source R 3).
+        threshold: An input more similar than this to a motif (strictly) is rejected.
         scorer: Whether the learned scorer judges too.
         scorer_threshold: Score from which it rejects; None: the threshold set in training, for a false-alarm rate.
         scanned_layers: The roles whose layers are judged in addition to the input's text. Without ``system``: an
@@ -34,8 +34,7 @@ class IntuitionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
         scored_characters: Characters of one input that the scorer reads, where each part counts 256 more; beyond that
             its layers are read in equal shares, several as one text (``actors.contract.text.joined_parts``).
         ended_lifetime_ms: Least time for which a repeated input of an ended exchange is recognised.
-        latency_budget_ms: The budget with which the shell compares measured times (source R 7); no decision depends on
-            it.
+        latency_budget_ms: The budget with which the shell compares measured times; no decision depends on it.
     """
 
     threshold: Unit = 0.7

@@ -23,6 +23,7 @@ MOST_CHARACTERS = 256 * 1024
 """Most characters of a text that are read."""
 
 _LONG_WORD = 64
+"""Letters up to which the hash of a word is cached."""
 
 # Han, kana, Thai, Lao, Tibetan, Myanmar and Khmer.
 _UNSPACED = (
@@ -39,7 +40,7 @@ _PHRASE_IN_ONE = re.compile("[\ufdfa\ufdfb]")
 _WORDLESS = re.compile(r"[^\w\s\x00-\x7f]{32,}")
 
 _ACCENTS = re.compile("[\u0300-\u036f]+")
-_LETTERS = str.maketrans(CONFUSABLES)
+_LOOKALIKES = str.maketrans(CONFUSABLES)
 
 
 class Reading(NamedTuple):
@@ -82,7 +83,7 @@ def normalise(text: str, most: int = MOST_CHARACTERS) -> str:
     if text.isascii():
         return text.lower()
     text = _INVISIBLE.sub("", _PHRASE_IN_ONE.sub(" ", _WORDLESS.sub(" ", text)))
-    text = unicodedata.normalize("NFKD", text).translate(_LETTERS).casefold().translate(_LETTERS)
+    text = unicodedata.normalize("NFKD", text).translate(_LOOKALIKES).casefold().translate(_LOOKALIKES)
     # Recomposed, so that Hangul syllables stay single characters.
     return _cut(unicodedata.normalize("NFC", _ACCENTS.sub("", text)), most)
 
@@ -90,13 +91,13 @@ def normalise(text: str, most: int = MOST_CHARACTERS) -> str:
 def hash_of(text: str, kind: str) -> int:
     """Return the stable 64-bit hash of a text as something of a kind, such as a word; never 0."""
     # Copying a hash object that has the prefix takes half the time of making one.
-    digest = _begun(kind).copy()
+    digest = _empty_hash(kind).copy()
     digest.update(text.encode("utf-8", "surrogatepass"))
     return int.from_bytes(digest.digest(), "little") or 1
 
 
 @cache
-def _begun(kind: str) -> blake2b:
+def _empty_hash(kind: str) -> blake2b:
     return blake2b(digest_size=8, person=kind.encode())
 
 

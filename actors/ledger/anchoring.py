@@ -20,8 +20,8 @@ from schemas.vocabulary.ledger import LedgerAnchored
 class AnchorState(msgspec.Struct, frozen=True):
     """What a projector knows about anchors from the rows that it has stored.
 
-    ``fence`` is the sequence of the last of the ledger's own events, ``through`` the highest sequence an anchor vouches
-    for, ``foreign`` the sequence of the last event that is not the ledger's own, ``due`` the head to be anchored.
+    ``fence`` is the sequence of the last of the ledger's own events, ``through`` the highest sequence that an anchor
+    covers, ``foreign`` the sequence of the last event that is not the ledger's own, ``due`` the head to be anchored.
     """
 
     fence: int = 0
@@ -31,7 +31,7 @@ class AnchorState(msgspec.Struct, frozen=True):
 
 
 def with_batch(state: AnchorState, batch: Sequence[Stored], marks: Sequence[Head] = ()) -> AnchorState:
-    """Fold stored messages, and the heads at the row counts that have to be anchored (``marks``)."""
+    """Fold stored messages. ``marks`` are the heads at those row counts that must be anchored."""
     fence, through, foreign = state.fence, state.through, state.foreign
     for stored in batch:
         if topic_of_subject(stored.subject).startswith(OWN_PREFIX):
@@ -39,7 +39,7 @@ def with_batch(state: AnchorState, batch: Sequence[Stored], marks: Sequence[Head
             through = max(through, _through(stored))
         else:
             foreign = max(foreign, stored.seq)
-    return _settled(AnchorState(fence, through, foreign, marks[-1] if marks else state.due))
+    return _without_covered_due(AnchorState(fence, through, foreign, marks[-1] if marks else state.due))
 
 
 def _through(stored: Stored) -> int:
@@ -48,20 +48,22 @@ def _through(stored: Stored) -> int:
     return event.through_seq if isinstance(event, LedgerAnchored) else 0
 
 
-def _settled(state: AnchorState) -> AnchorState:
+def _without_covered_due(state: AnchorState) -> AnchorState:
     # An anchor is a row, too. Without the second test, anchors alone would lead to further anchors.
-    vouched = state.due is not None and (state.due.seq <= state.through or state.foreign <= state.through)
-    return msgspec.structs.replace(state, due=None) if vouched else state
+    is_covered = state.due is not None and (state.due.seq <= state.through or state.foreign <= state.through)
+    return msgspec.structs.replace(state, due=None) if is_covered else state
 
 
 def with_anchor(state: AnchorState, head: Head, seq: int) -> AnchorState:
     """Note that the anchor of a head was stored at a sequence; the log will deliver it later."""
-    return _settled(msgspec.structs.replace(state, fence=max(state.fence, seq), through=max(state.through, head.seq)))
+    return _without_covered_due(
+        msgspec.structs.replace(state, fence=max(state.fence, seq), through=max(state.through, head.seq))
+    )
 
 
 def due_before_stop(state: AnchorState, head: Head) -> AnchorState:
     """Make the head due if rows are not covered by an anchor; called last before a stop."""
-    return _settled(msgspec.structs.replace(state, due=head)) if head.rows else state
+    return _without_covered_due(msgspec.structs.replace(state, due=head)) if head.rows else state
 
 
 def anchor_append(state: AnchorState, head: Head, source: str, time: str, build: str) -> Append:

@@ -1,4 +1,4 @@
-"""Finding what a log has lost, by comparing it with a ledger that still holds it."""
+"""Finds what a log has lost, by comparing it with a ledger that still holds it."""
 
 import asyncio
 from pathlib import Path
@@ -21,31 +21,31 @@ async def find_gaps(
     Raises:
         LogError: the log, or the ledger, cannot be read.
     """
-    found: list[tuple[int, int]] = []
+    missing: list[tuple[int, int]] = []
     clock = asyncio.get_running_loop().time
-    begun = clock()
+    started = clock()
     async for batch in log.history([EVERYTHING], after, upto):
-        found += gaps(after, batch)
+        missing += gaps(after, batch)
         after = batch[-1].seq
-        await asyncio.sleep(pause_per_second * (clock() - begun))
-        begun = clock()
+        await asyncio.sleep(pause_per_second * (clock() - started))
+        started = clock()
     if after < upto:
-        found.append((after + 1, upto))
+        missing.append((after + 1, upto))
     # Here it only matters whether there are rows, not what they hold.
     with LedgerReader(path, lambda _: None) as reader:
         return [
             LossRecorded(
                 first_seq=first,
                 through_seq=last,
-                known_by="ledger" if _has_any(reader, first, last) else "stream",
+                known_by="ledger" if _has_rows(reader, first, last) else "stream",
                 given_again=False,
             )
-            for first, last in found
+            for first, last in missing
             if not known.has_gap(first, last)
         ]
 
 
-def _has_any(reader: LedgerReader, first: int, last: int) -> bool:
+def _has_rows(reader: LedgerReader, first: int, last: int) -> bool:
     row = reader.last_upto(last)
     return row is not None and row.seq >= first
 
@@ -61,7 +61,7 @@ async def find_loss(log: Log, path: Path) -> LossRecorded | None:
         last = reader.info().last_seq
         if not last or await _holds(log, reader, last):
             return None
-        held, lost = 0, last  # the ledger's rows are the log's up to the one, and not from the other on
+        held, lost = 0, last  # the log has the ledger's rows up to ``held``, and lacks those from ``lost`` on
         while lost - held > 1:
             middle = (held + lost) // 2
             if await _holds(log, reader, middle):
@@ -69,14 +69,14 @@ async def find_loss(log: Log, path: Path) -> LossRecorded | None:
             else:
                 lost = middle
         if not held:
-            await _refuse_another(log, reader, path)
+            await _refuse_other_log(log, reader, path)
     info = await log.info()
-    there = await log.at(lost)
+    message = await log.at(lost)
     return LossRecorded(
         first_seq=lost,
-        through_seq=last if info.last_seq < lost or there is not None else max(last, await _gap_end(log, lost) - 1),
+        through_seq=last if info.last_seq < lost or message is not None else max(last, await _gap_end(log, lost) - 1),
         known_by="ledger",
-        given_again=info.last_seq < lost or there is not None,
+        given_again=info.last_seq < lost or message is not None,
     )
 
 
@@ -96,7 +96,7 @@ async def _holds(log: Log, reader: LedgerReader, seq: int) -> bool:
     return is_same_message(await log.at(row.seq), row)
 
 
-async def _refuse_another(log: Log, reader: LedgerReader, path: Path) -> None:
+async def _refuse_other_log(log: Log, reader: LedgerReader, path: Path) -> None:
     info, last = await log.info(), reader.info()
     first = await log.at(info.first_seq) if info.last_seq else None
     if first is not None and first.time_ns <= last.last_time_ns:

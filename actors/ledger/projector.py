@@ -1,4 +1,4 @@
-"""The projector's shell: follow the log, write the file, wait while the disk is full, anchor the head."""
+"""The ledger's projector: follows the log, writes the file, waits while the disk is full, anchors the head."""
 
 import asyncio
 import time
@@ -25,13 +25,13 @@ from schemas.vocabulary.ledger import LossRecorded
 T = TypeVar("T")
 
 RECENT = 20_000
-"""Latest sequences of a file that are searched for gaps without pauses."""
+"""Latest sequences of the log that are searched for gaps at once, without pauses."""
 
 MOST_DAMAGED = 3
 """Damaged files in a row that are set aside. After that the disk is taken to be at fault, and the writer stops."""
 
-REST = 4.0
-"""Seconds of pause for each second of searching the sequences before these."""
+PAUSE_PER_SECOND = 4.0
+"""Seconds of pause for each second of searching the sequences before the latest ``RECENT``."""
 
 _logger = get_logger("neuraxis.ledger")
 
@@ -81,11 +81,11 @@ class LedgerProjector:
         self.progress = Progress()
         self.following = asyncio.Event()
         self._losses = Losses()
-        self._holed: list[LossRecorded] = []
-        self._damaged = 0
+        self._gap_losses: list[LossRecorded] = []
+        self._damaged_files = 0
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Write until ``stop`` is set; then anchor the head, if there are rows behind the last anchor, and close.
+        """Write until ``stop`` is set; then anchor the head, if there are rows after the last anchor, and close.
 
         Temporary failures (full disk, locked file, broker away) are waited out, and no message is ever skipped. If the
         log turns out to have lost messages, the loss is recorded in it. A file that holds lost messages is set aside,
@@ -100,57 +100,57 @@ class LedgerProjector:
             try:
                 await self._follow_once(stop)
             except LedgerDamaged as damage:
-                await self._patiently(partial(self._part_with_damaged, damage), stop)
+                await self._with_retries(partial(self._set_aside_damaged, damage), stop)
 
     async def _follow_once(self, stop: asyncio.Event) -> None:
         """Write until ``stop`` is set, or until another file has to be begun."""
-        self._holed = []
-        if await self._patiently(self._part_with_lost, stop) is None:
+        self._gap_losses = []
+        if await self._with_retries(self._set_aside_if_log_lost_its_end, stop) is None:
             return
-        writer = await self._patiently(self._open, stop)
+        writer = await self._with_retries(self._open, stop)
         if writer is None:
             return
         try:
             await self._resume(writer)
-            await self._keep_up(writer, stop)
+            await self._follow_and_search_gaps(writer, stop)
         except LogCut as cut:
             _logger.error("ledger_begins_anew", path=str(self._path), detail=str(cut))
         finally:
             await writer.close()
-        if self._holed:
-            await self._patiently(self._part_with_holed, stop)
+        if self._gap_losses:
+            await self._with_retries(self._set_aside_for_gaps, stop)
 
-    async def _keep_up(self, writer: LedgerWriter, stop: asyncio.Event) -> None:
+    async def _follow_and_search_gaps(self, writer: LedgerWriter, stop: asyncio.Event) -> None:
         tail = await self._log.tail([EVERYTHING], self._head.seq)
-        looking = asyncio.create_task(self._look_for_gaps(self._head.seq), name="ledger looks for gaps")
+        gap_search = asyncio.create_task(self._search_gaps(self._head.seq), name="ledger looks for gaps")
         try:
-            await self._follow(writer, tail, stop, looking)
+            await self._follow(writer, tail, stop, gap_search)
         finally:
-            looking.cancel()
-            await asyncio.wait((looking,))
+            gap_search.cancel()
+            await asyncio.wait((gap_search,))
             await tail.close()
         if stop.is_set():
             self._anchoring = due_before_stop(self._anchoring, self._head)
             await self._anchor()
 
-    async def _part_with_lost(self) -> bool:
+    async def _set_aside_if_log_lost_its_end(self) -> bool:
         """Set the file aside if the log has lost the end of what the file holds."""
         if self._path.exists():
             async with await self._open():
                 loss = await find_loss(self._log, self._path)
             if loss is not None:
-                await self._part_with([loss])
+                await self._set_aside([loss])
         return True
 
-    async def _part_with_holed(self) -> bool:
-        """Set the file aside, since it holds messages that the log has lost from its middle."""
-        await self._part_with(self._holed)
+    async def _set_aside_for_gaps(self) -> bool:
+        """Set the file aside, since it holds messages that are missing in the middle of the log."""
+        await self._set_aside(self._gap_losses)
         return True
 
-    async def _part_with_damaged(self, damage: LedgerDamaged) -> bool:
+    async def _set_aside_damaged(self, damage: LedgerDamaged) -> bool:
         """Set a damaged ledger aside. What it held is in the stream, or cannot be read any more."""
-        self._damaged += 1
-        if self._damaged > MOST_DAMAGED or await asyncio.to_thread(belongs_to_other_program, self._path):
+        self._damaged_files += 1
+        if self._damaged_files > MOST_DAMAGED or await asyncio.to_thread(belongs_to_other_program, self._path):
             raise damage
         kept = path_aside(self._path, None)
         await asyncio.to_thread(put_aside, self._path, kept, damaged=True)
@@ -158,8 +158,8 @@ class LedgerProjector:
         _logger.error("ledger_damaged", path=str(self._path), kept=str(kept), detail=str(damage), look=look)
         return True
 
-    async def _part_with(self, losses: Sequence[LossRecorded]) -> None:
-        """Record what the log has lost, then set the file aside. So a failure between leaves no loss unrecorded."""
+    async def _set_aside(self, losses: Sequence[LossRecorded]) -> None:
+        """Record what the log has lost, then set the file aside: a crash between the two leaves no loss unrecorded."""
         held = any(loss.known_by == "ledger" for loss in losses)
         kept = path_aside(self._path, losses[0].first_seq) if held else None
         await self._record([msgspec.structs.replace(loss, kept_as=kept.name if kept else "") for loss in losses])
@@ -171,7 +171,7 @@ class LedgerProjector:
     async def _record(self, losses: Sequence[LossRecorded]) -> None:
         await record_losses(self._log, losses, self._source, rfc3339(self._now_ns()), self._build)
 
-    async def _look_for_gaps(self, upto: int) -> None:
+    async def _search_gaps(self, upto: int) -> None:
         """Read from the log all that the file held at the start, to find messages that the log has lost in its middle.
 
         A broker still counts a message whose bytes have rotted away, so only reading shows the loss. Recent messages
@@ -179,11 +179,11 @@ class LedgerProjector:
         """
         recent = max(0, upto - RECENT)
         try:
-            for after, through, rest in ((recent, upto, 0.0), (0, recent, REST)):
-                self._holed = await find_gaps(
-                    self._log, self._path, after, through, self._losses, pause_per_second=rest
+            for after, through, pause in ((recent, upto, 0.0), (0, recent, PAUSE_PER_SECOND)):
+                self._gap_losses = await find_gaps(
+                    self._log, self._path, after, through, self._losses, pause_per_second=pause
                 )
-                if self._holed:
+                if self._gap_losses:
                     return
         except LogError as error:
             _logger.warning("ledger_gaps_unknown", path=str(self._path), code=error.code, error=str(error))
@@ -194,25 +194,27 @@ class LedgerProjector:
     async def _resume(self, writer: LedgerWriter) -> None:
         self._head = await writer.head()
         self._losses = await Losses.of(self._log, (await self._log.info()).last_seq)
-        own = await writer.last_own()
-        anchoring = with_batch(AnchorState(), () if own is None else (own,))
+        last_own = await writer.last_own()
+        anchoring = with_batch(AnchorState(), () if last_own is None else (last_own,))
         self._anchoring = msgspec.structs.replace(anchoring, foreign=await writer.last_foreign())
         _logger.info("ledger_open", path=str(self._path), position=self._head.seq, rows=self._head.rows)
         self._report()
 
-    async def _follow(self, writer: LedgerWriter, tail: Tail, stop: asyncio.Event, looking: asyncio.Task[None]) -> None:
-        """Write new messages until ``stop`` is set, or ``looking`` finds that the log lacks messages of the file."""
+    async def _follow(
+        self, writer: LedgerWriter, tail: Tail, stop: asyncio.Event, gap_search: asyncio.Task[None]
+    ) -> None:
+        """Write new messages until ``stop`` is set, or ``gap_search`` finds that the log lacks messages of the file."""
         stopping = asyncio.create_task(stop.wait(), name="ledger stop")
-        others: set[asyncio.Task[Any]] = {stopping, looking}
+        others: set[asyncio.Task[Any]] = {stopping, gap_search}
         reading: asyncio.Task[Sequence[Stored]] | None = None
         try:
             while True:
                 reading = reading or asyncio.create_task(tail.next(), name="ledger reading")
                 await asyncio.wait((reading, *others), return_when=asyncio.FIRST_COMPLETED)
-                if looking.done():
-                    looking.result()
-                    others.discard(looking)
-                if self._holed:
+                if gap_search.done():
+                    gap_search.result()
+                    others.discard(gap_search)
+                if self._gap_losses:
                     return
                 if not reading.done():
                     if stopping.done():
@@ -231,8 +233,8 @@ class LedgerProjector:
                 await asyncio.wait((reading,))
 
     async def _write(self, writer: LedgerWriter, batch: Sequence[Stored], stop: asyncio.Event) -> bool:
-        missing = gaps(self._head.seq, batch)
-        written = await self._patiently(lambda: writer.append(batch, self._settings.anchor_every), stop)
+        gaps_found = gaps(self._head.seq, batch)
+        written = await self._with_retries(lambda: writer.append(batch, self._settings.anchor_every), stop)
         if written is None:
             return False
         self._head = written.head
@@ -240,14 +242,14 @@ class LedgerProjector:
             self._losses.note(stored)
         self._anchoring = with_batch(self._anchoring, batch, written.marks)
         self._report()
-        if missing and not await self._patiently(partial(self._tell_gaps, missing), stop):
+        if gaps_found and not await self._with_retries(partial(self._record_gaps, gaps_found), stop):
             return False
         await self._anchor()
         return True
 
-    async def _tell_gaps(self, missing: Sequence[tuple[int, int]]) -> bool:
-        """Record gaps in the log's sequences, unless they are recorded. No message is ever deleted on purpose."""
-        losses = [loss_of_gap(first, last) for first, last in missing if not self._losses.has_gap(first, last)]
+    async def _record_gaps(self, gaps_found: Sequence[tuple[int, int]]) -> bool:
+        """Record gaps in the log's sequences that are not recorded yet: no message is ever deleted on purpose."""
+        losses = [loss_of_gap(first, last) for first, last in gaps_found if not self._losses.has_gap(first, last)]
         await self._record(losses)
         for loss in losses:
             log_loss(loss, None)
@@ -268,9 +270,9 @@ class LedgerProjector:
             _logger.warning("anchor_failed", through_seq=due.seq, code=error.code, error=str(error))
             self._report(str(error))
 
-    async def _patiently(self, attempt: Callable[[], Awaitable[T]], stop: asyncio.Event) -> T | None:
+    async def _with_retries(self, attempt: Callable[[], Awaitable[T]], stop: asyncio.Event) -> T | None:
         """Try until it succeeds, waiting after temporary failures; return None once ``stop`` is set."""
-        wait = self._settings.retry_first_s
+        wait_s = self._settings.retry_first_s
         while True:
             try:
                 done = await attempt()
@@ -278,11 +280,11 @@ class LedgerProjector:
                     self._report()
                 return done
             except Unavailable as error:
-                _logger.warning("ledger_waits", path=str(self._path), error=str(error), retry_in_s=wait)
+                _logger.warning("ledger_waits", path=str(self._path), error=str(error), retry_in_s=wait_s)
                 self._report(str(error))
-            if await _set_within(stop, wait):
+            if await _set_within(stop, wait_s):
                 return None
-            wait = min(2 * wait, self._settings.retry_most_s)
+            wait_s = min(2 * wait_s, self._settings.retry_most_s)
 
     def _report(self, trouble: str = "") -> None:
         self.progress = Progress(self._head.seq, self._head.rows, trouble)

@@ -8,8 +8,6 @@ A decision is the first choice of an exchange. It counts as ACT if an ACT loop f
 The choice after a loop cannot be ACT; counting it would make the share of ACT too low.
 
 ``decision_window`` keeps the decisions, ``judging`` the conditions, ``settings`` the ranges, ``decider`` the state.
-
-Source: the deterministic mode router of the cognitive architecture document, "Mode Entropy Monitoring".
 """
 
 from actors.monitor.decider import State, decide, evolve, initial

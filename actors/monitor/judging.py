@@ -42,7 +42,7 @@ def judge_modes(
         if after is None:
             yield ModeInRange(mode=mode, share=share, low=healthy.low, high=healthy.high, decisions=count)
         elif after.level == "red":
-            yield _red(mode, share, healthy, after.side, count)
+            yield _red_flag(mode, share, healthy, after.side, count)
         else:
             yield ModeOutOfRange(
                 mode=mode, share=share, side=after.side, low=healthy.low, high=healthy.high, decisions=count
@@ -75,12 +75,12 @@ def condition_of(share: float, healthy: Range, before: Condition | None, hystere
     """Return a mode's condition by its share, given its condition before; None: healthy."""
     for side in _SIDES:
         limit, red = (healthy.high, healthy.red_above) if side == "above" else (healthy.low, healthy.red_below)
-        here = before is not None and before.side == side
-        was_red = here and before is not None and before.level == "red"
+        same_side = before is not None and before.side == side
+        was_red = same_side and before is not None and before.level == "red"
         # A red flag ends a quarter of the way back to the healthy limit at the earliest, so that it does not flicker.
         if _beyond(share, red, side, _margin(hysteresis, abs(red - limit)) if was_red else 0.0):
             return Condition("red", side)
-        if _beyond(share, limit, side, _margin(hysteresis, healthy.high - healthy.low) if here else 0.0):
+        if _beyond(share, limit, side, _margin(hysteresis, healthy.high - healthy.low) if same_side else 0.0):
             return Condition("out", side)
     return None
 
@@ -100,11 +100,11 @@ def with_event(conditions: Map[Mode, Condition], event: Event) -> Map[Mode, Cond
 _SIDES: tuple[Side, Side] = ("above", "below")
 
 
-def _red(mode: Mode, share: float, healthy: Range, side: Side, count: int) -> ModeRedFlag:
-    limit, sign = (
+def _red_flag(mode: Mode, share: float, healthy: Range, side: Side, count: int) -> ModeRedFlag:
+    limit, symptom = (
         (healthy.red_above, healthy.sign_above) if side == "above" else (healthy.red_below, healthy.sign_below)
     )
-    return ModeRedFlag(mode=mode, share=share, side=side, limit=limit, sign=sign, decisions=count)
+    return ModeRedFlag(mode=mode, share=share, side=side, limit=limit, sign=symptom, decisions=count)
 
 
 def _beyond(value: float, limit: float, side: Side, margin: float) -> bool:

@@ -7,11 +7,13 @@ import msgspec
 from schemas.event import Milliseconds, Unit
 from schemas.vocabulary.router import Mode
 
-Few = Annotated[int, msgspec.Meta(ge=1, le=10_000)]
+Count = Annotated[int, msgspec.Meta(ge=1, le=10_000)]
+"""A number of decisions."""
 
 
 class Range(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The healthy shares of a mode, [``low``, ``high``]; the limits of its red flags, and what each is a sign of.
+    """The healthy shares of a mode, [``low``, ``high``]; the limits of its red flags, and the symptom that each
+    reports.
 
     Raises:
         ValueError: a red flag within the healthy range. ``msgspec.convert`` reports it as a ``ValidationError``.
@@ -60,29 +62,29 @@ HEALTHY: dict[Mode, Range] = {
     ),
     "IGNORE": Range(low=0.0, high=0.02, red_above=0.05, sign_above="dropping messages"),
 }
-"""Mode -> what is healthy. Source: the cognitive architecture document, "Mode Entropy Monitoring"."""
+"""Mode -> its healthy range and red flags."""
 
 
 class MonitorSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the monitor judges by. "Above" and "below" are strict.
 
     Attributes:
-        decisions: The latest decisions that are looked at, none older than ``window_ms``.
-        window_ms: See ``decisions``.
-        decisions_needed: Fewer decisions are not judged.
+        decisions: Number of latest decisions that are judged, none older than ``window_ms``.
+        window_ms: Age from which a decision is not judged any more.
+        decisions_needed: Decisions below which nothing is judged.
         hysteresis: How far inside a limit a measure must be to count as back, at most a quarter of its possible span.
         ranges: The healthy shares of each mode.
         tie_breaker_above: Share of ambiguous decisions that is reported.
         misroute_above: Share of misroutes that is reported.
         missed_act_above: Share of decisions that should have been ACT that is reported.
         entropy_below: Normalised entropy of the modes that is reported.
-        agents: Agents of a partition that are kept; an eighth of them goes when there are more: those without a
-            decision for longest among the healthy ones, and only then others.
+        agents: Agents that a partition keeps. If there are more, an eighth is dropped: first the healthy ones without a
+            decision for the longest time, then others.
     """
 
-    decisions: Few = 200
+    decisions: Count = 200
     window_ms: Milliseconds = 24 * 3_600_000
-    decisions_needed: Few = 30
+    decisions_needed: Count = 30
     hysteresis: Unit = 0.02
     ranges: dict[Mode, Range] = msgspec.field(default_factory=HEALTHY.copy)
     tie_breaker_above: Unit = 0.20

@@ -1,4 +1,4 @@
-"""Reflex: stops known threats before any other stage reads them (source R 2, reflex escalation).
+"""Reflex: stops known threats before any other stage reads them.
 
 An input is judged by ``input.received`` alone. The text and the layers of the prompt are matched against a library of
 signatures, ignoring case, accents, look-alike letters, invisible characters and white space:

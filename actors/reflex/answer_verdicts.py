@@ -28,8 +28,11 @@ ANSWERING: frozenset[Purpose] = frozenset({"respond", "clarify", "acknowledge"})
 _WRITERS: Mapping[type[Event], Writer] = {InputAnswered: "upstream", LlmCompleted: "model", DelegateAnswered: "tool"}
 
 
-class Said(NamedTuple):
-    """Text of a model or tool: its author, the event's id, its texts, and whether a person reads them."""
+class GeneratedText(NamedTuple):
+    """Text of a model or tool: its writer, the id of its event, its texts, and whether a person reads them.
+
+    ``stopped_for`` holds the faults for which its delivery was already stopped, while it was streamed.
+    """
 
     by: Writer
     source: str
@@ -45,52 +48,52 @@ class Said(NamedTuple):
         return InputReceived(text=first, layers=tuple(Layer(role=role, content=text) for text in others))
 
 
-class Signatures(NamedTuple):
-    """What the signatures of attacks found in it."""
+class SignatureFindings(NamedTuple):
+    """The signatures of attacks found in a text, and whether one of them blocks."""
 
     matches: tuple[Match, ...]
     block: bool
     unread: tuple[Unread, ...]
 
 
-def said_in(event: Event, source: str) -> Said | None:
+def generated_text_in(event: Event, source: str) -> GeneratedText | None:
     """Return the text in an event that reflex reads; None for any other event, such as a model's tie-break."""
     match event:
         case InputAnswered():
-            return Said("upstream", source, texts_in(event), stopped_for=event.stopped_for)
+            return GeneratedText("upstream", source, texts_in(event), stopped_for=event.stopped_for)
         case LlmCompleted(purpose=purpose, text=text) if purpose in ANSWERING or purpose == "act":
-            return Said("model", source, (text,), purpose in ANSWERING)
+            return GeneratedText("model", source, (text,), purpose in ANSWERING)
         case DelegateAnswered(answer=answer):
-            return Said("tool", source, (answer,), False)
+            return GeneratedText("tool", source, (answer,), False)
     return None
 
 
 def texts_in(answer: InputAnswered) -> tuple[str, ...]:
     """Return all texts of an answer: those of its choices, and the arguments of its tool calls."""
-    said = (
+    generated = (
         text for choice in answer.choices for text in (choice.text, *(call.arguments for call in choice.tool_calls))
     )
-    return tuple(filter(str.strip, said))
+    return tuple(filter(str.strip, generated))
 
 
 def verdict_on(
-    said: Said,
+    generated: GeneratedText,
     prompt: Prompt,
     settings: ReflexSettings,
-    signatures: Signatures,
+    signatures: SignatureFindings,
     views: Iterable[tuple[int, str]],
 ) -> ReflexAnswerBlocked | ReflexAnswerPassed:
     """Return the verdict; ``views`` are the readings of the texts besides the plain one, each with its text's index."""
-    read = list(views)
-    secrets = tuple(_secrets(said.texts, prompt, read))
+    decoded_views = list(views)
+    secrets = tuple(_secrets(generated.texts, prompt, decoded_views))
     withheld_for: tuple[AnswerFault, ...] = settings.results_withheld_for
     share, hosts = 0.0, tuple[str, ...]()
-    if said.to_person:
+    if generated.to_person:
         withheld_for = settings.withheld_for
-        share = leaked(prompt, (*said.texts, *(view for _, view in read)))
-        hosts = hosts_written_to(prompt, said.texts)
-    masked = bool(secrets) and settings.secrets != "record" and said.by != "upstream"
-    if said.to_person and not (masked and settings.secrets == "mask"):
+        share = leaked(prompt, (*generated.texts, *(view for _, view in decoded_views)))
+        hosts = hosts_written_to(prompt, generated.texts)
+    masked = bool(secrets) and settings.secrets != "record" and generated.by != "upstream"
+    if generated.to_person and not (masked and settings.secrets == "mask"):
         masked = False
         withheld_for = (*withheld_for, "secret") if settings.secrets != "record" else withheld_for
     faults: dict[AnswerFault, bool] = {
@@ -100,21 +103,21 @@ def verdict_on(
         "orders": signatures.block,
     }
     withheld = tuple(
-        fault for fault, is_there in faults.items() if fault in said.stopped_for or (is_there and fault in withheld_for)
+        fault for fault, found in faults.items() if fault in generated.stopped_for or (found and fault in withheld_for)
     )
-    seen = ReflexAnswerPassed(
+    passed = ReflexAnswerPassed(
         leaked=share,
         hosts=hosts,
         matches=signatures.matches,
         unread=signatures.unread,
-        by=said.by,
-        source=said.source,
+        by=generated.by,
+        source=generated.source,
         secrets=secrets,
         masked=masked,
     )
     if not withheld:
-        return seen
-    fields = {name: getattr(seen, name) for name in seen.__struct_fields__ if name != "masked"}
+        return passed
+    fields = {name: getattr(passed, name) for name in passed.__struct_fields__ if name != "masked"}
     return ReflexAnswerBlocked(faults=withheld, **fields)
 
 

@@ -23,7 +23,7 @@ from actors.contract.text.allowances import Allowances
 from actors.contract.text.decoding import decode_nested
 from actors.contract.text.decoding.escapes import undo_blanks
 from actors.contract.text.joined_parts import shares
-from actors.reflex.answer_verdicts import Said, Signatures, said_in, verdict_on
+from actors.reflex.answer_verdicts import GeneratedText, SignatureFindings, generated_text_in, verdict_on
 from actors.reflex.decoding.encodings import MAX_WORK, EncodedRun
 from actors.reflex.imports import Imports, whole_library, with_event
 from actors.reflex.joined_parts import TEXT, JoinedParts, joined_parts
@@ -63,22 +63,22 @@ UNDONE_HALF = 8
 MOST_UNREAD = 16
 """Most reached bounds that an event lists."""
 
-_OUT_A_PART, _OUT_A_CHARACTER = 1_024, 16
+_DECODED_A_PART, _DECODED_A_CHARACTER = 1_024, 16
 """Most characters that a part decodes to in all ways and to the full depth: a constant, and for each character."""
 
 _WORK_A_PART, _WORK_A_CHARACTER = 32_768, 96
 """Most steps for decoding a part: a constant, and for each of its characters."""
 
 
-_OF_ALL_KINDS = "Héllo, aGVsbG8gdGhlcmUgbXkgZnJpZW5k 0x68656c6c6f2066726965 %68%65llo"
-"""A text in which every way of reading finds something."""
+_WARM_UP_TEXT = "Héllo, aGVsbG8gdGhlcmUgbXkgZnJpZW5k 0x68656c6c6f2066726965 %68%65llo"
+"""A text in which every decoder finds something, so that all their tables are built."""
 
 
-class _Place(NamedTuple):
+class _Occurrence(NamedTuple):
     """Where a signature was found: in which joined part of the input, and in which of its views."""
 
     hit: Hit
-    sheet: JoinedParts
+    joined: JoinedParts
     view: View
 
 
@@ -99,7 +99,7 @@ class State(msgspec.Struct, frozen=True):
     """Settings, imported patterns and allowances: every input is judged by itself.
 
     ``asked`` holds the inputs whose answers must be read, ``ended`` recently ended exchanges. ``unsaid``: the library
-    was changed, and no input has been judged by it yet.
+    was changed, and ``library_changed`` is not recorded yet.
     """
 
     settings: ReflexSettings = ReflexSettings()
@@ -120,13 +120,13 @@ def _warm(library: Library, settings: ReflexSettings) -> None:
     """Do so once for all partitions with the same library and settings."""
     matcher = compile_library(library)
     assert matcher.longest_only is not None, "made here, for the first flood"
-    judge(matcher, settings, InputReceived(text=_OF_ALL_KINDS))
+    judge(matcher, settings, InputReceived(text=_WARM_UP_TEXT))
 
 
 def decide(state: State, message: Message) -> tuple[Event, ...]:
     """Judge an input, or text of a model or tool in its exchange; any other message leads to nothing."""
-    if (said := said_in(message.event, message.id)) is not None:
-        return _answer_judged(state, message, said)
+    if (generated := generated_text_in(message.event, message.id)) is not None:
+        return _answer_judged(state, message, generated)
     if not isinstance(message.event, InputReceived):
         return ()
     received, allowed = state.allowances.judged(message.agent, message.event)
@@ -160,32 +160,34 @@ def judge(matcher: Matcher, settings: ReflexSettings, received: InputReceived) -
     The first BLOCK signature in library order decides, wherever FLAG signatures are. If it occurs several times, its
     first position in the text counts, then in the layers.
     """
-    places: list[_Place] = []
+    occurrences: list[_Occurrence] = []
     unread: list[Unread] = list(layers_left_out(received.left_out))
-    sheets = _sheets(settings, received)
-    room = FREE_CANDIDATES
-    for sheet, allowance in zip(sheets, _Allowances(settings, [sheet.text for sheet in sheets]), strict=True):
-        views = views_of(sheet.text, settings.decoded_views, allowance.characters, allowance.work)
-        allowance.spend(views)
-        unread += (_unread(sheet, encoding, count, "decoding") for encoding, count in views.unread)
-        undone, left = _undone(views.all, settings)
+    joined_texts = _joined_texts(settings, received)
+    candidates_left = FREE_CANDIDATES
+    for joined, budget in zip(
+        joined_texts, _DecodingBudgets(settings, [joined.text for joined in joined_texts]), strict=True
+    ):
+        views = views_of(joined.text, settings.decoded_views, budget.characters, budget.work)
+        budget.spend(views)
+        unread += (_unread(joined, encoding, count, "decoding") for encoding, count in views.unread)
+        undone, left = _with_disguises_undone(views.all, settings)
         if left:
-            unread.append(_unread(sheet, "disguised", left, "decoding", UNDONE_HALF))
+            unread.append(_unread(joined, "disguised", left, "decoding", UNDONE_HALF))
         known: set[int] = set()
         overlapped = 0
         for view in (*views.all, *undone):
             readings = (PLAIN,) if view.path[-1:] == (BLANKS,) else (PLAIN, *settings.decoded_views)
-            found = matcher.find(view.text, settings.max_matches, readings, room)
-            room, overlapped = found.room, overlapped + found.unread
-            # A signature counts in the first view in which it is found.
-            places += [_Place(hit, sheet, view) for hit in found.hits if hit.rank not in known]
+            found = matcher.find(view.text, settings.max_matches, readings, candidates_left)
+            candidates_left, overlapped = found.candidates_left, overlapped + found.unread
+            # A signature counts only in the first view in which it is found.
+            occurrences += [_Occurrence(hit, joined, view) for hit in found.hits if hit.rank not in known]
             known.update(hit.rank for hit in found.hits)
         if overlapped:
-            unread.append(_unread(sheet, "overlaps", overlapped, "candidates"))
+            unread.append(_unread(joined, "overlaps", overlapped, "candidates"))
     # The sort is stable: for one signature, parts and views keep their order, and positions in a view stay sorted.
-    places.sort(key=lambda place: place.hit.rank)
-    decisive = next((place for place in places if _action(matcher, place) == "BLOCK"), None)
-    matches = tuple(_match(matcher, place) for place in _bounded(places, settings.max_matches, decisive))
+    occurrences.sort(key=lambda occurrence: occurrence.hit.rank)
+    decisive = next((occurrence for occurrence in occurrences if _action(matcher, occurrence) == "BLOCK"), None)
+    matches = tuple(_match(matcher, occurrence) for occurrence in _bounded(occurrences, settings.max_matches, decisive))
     if decisive is None:
         return ReflexPassed(flags=matches, unread=_heaviest_first(unread))
     deciding = _match(matcher, decisive)
@@ -201,28 +203,28 @@ def judge(matcher: Matcher, settings: ReflexSettings, received: InputReceived) -
 
 
 def judge_answer(
-    matcher: Matcher, settings: ReflexSettings, prompt: Prompt, said: Said
+    matcher: Matcher, settings: ReflexSettings, prompt: Prompt, generated: GeneratedText
 ) -> ReflexAnswerBlocked | ReflexAnswerPassed:
     """Return the verdict on text of a model or tool, given what it was asked."""
     roles = tuple(dict.fromkeys((*settings.scanned_layers, "assistant", "tool")))
-    found = judge(matcher, msgspec.structs.replace(settings, scanned_layers=roles), said.as_input)
+    found = judge(matcher, msgspec.structs.replace(settings, scanned_layers=roles), generated.as_input)
     matches = found.matches if isinstance(found, ReflexBlocked) else found.flags
-    signatures = Signatures(matches, isinstance(found, ReflexBlocked), found.unread)
-    views = ((part, view) for part, text in enumerate(said.texts) for view in _views(text, settings))
-    return verdict_on(said, prompt, settings, signatures, views)
+    signatures = SignatureFindings(matches, isinstance(found, ReflexBlocked), found.unread)
+    views = ((part, view) for part, text in enumerate(generated.texts) for view in _decoded_views(text, settings))
+    return verdict_on(generated, prompt, settings, signatures, views)
 
 
-def _views(text: str, settings: ReflexSettings) -> Iterator[str]:
+def _decoded_views(text: str, settings: ReflexSettings) -> Iterator[str]:
     # Reversed and rot13 are included: the matcher searches for signatures in them.
     yield from (view.text for view in views_of(text, settings.decoded_views, settings.max_decoded).all[1:])
     yield from turned(text)
 
 
-def _answer_judged(state: State, message: Message, said: Said) -> tuple[Event, ...]:
+def _answer_judged(state: State, message: Message, generated: GeneratedText) -> tuple[Event, ...]:
     asked = state.asked.get(message.exchange)
-    if asked is None or asked.forwarded != (said.by == "upstream"):
+    if asked is None or asked.forwarded != (generated.by == "upstream"):
         return ()
-    return (judge_answer(_matcher_of(state), state.settings, asked.prompt, said),)
+    return (judge_answer(_matcher_of(state), state.settings, asked.prompt, generated),)
 
 
 def _opened(state: State, message: Message, received: InputReceived) -> State:
@@ -239,7 +241,7 @@ def _with_instructions(state: State, message: Message, request: ResponseRequeste
     if asked is None:
         return state
     system = tuple(
-        Layer(role="system", content=said.content) for said in request.call.messages if said.role == "system"
+        Layer(role="system", content=each.content) for each in request.call.messages if each.role == "system"
     )
     own = Asked(asked.own, asked.forwarded, system)
     return msgspec.structs.replace(state, asked=state.asked.set(message.exchange, own))
@@ -256,34 +258,34 @@ def _ended(state: State, message: Message) -> State:
     )
 
 
-class _Allowances:
-    """The decoding budget of each part of an input: a share, so that no part uses up what another needs.
+class _DecodingBudgets:
+    """The decoding budgets of the joined texts of an input: shares, so that no text uses up what another needs.
 
-    Shares are in proportion to the most that a part of that length can need; what a part leaves goes to the parts after
-    it. It is an iterator that yields itself: ``characters`` and ``work`` are those of the current part.
+    Shares are in proportion to the most that a text of that length can need. What a text leaves goes to the next ones.
+    It is an iterator that yields itself: ``characters`` and ``work`` are those of the current text.
     """
 
     def __init__(self, settings: ReflexSettings, texts: Sequence[str]) -> None:
         self._characters = iter(
-            shares([_OUT_A_PART + _OUT_A_CHARACTER * len(text) for text in texts], settings.max_decoded)
+            shares([_DECODED_A_PART + _DECODED_A_CHARACTER * len(text) for text in texts], settings.max_decoded)
         )
         self._work = iter(shares([_WORK_A_PART + _WORK_A_CHARACTER * len(text) for text in texts], MAX_WORK))
         self.characters = self.work = 0
 
-    def __iter__(self) -> "_Allowances":
+    def __iter__(self) -> "_DecodingBudgets":
         return self
 
-    def __next__(self) -> "_Allowances":
+    def __next__(self) -> "_DecodingBudgets":
         self.characters += next(self._characters)
         self.work += next(self._work)
         return self
 
     def spend(self, views: Views) -> None:
-        """Subtract what the views of a part used."""
+        """Subtract what the views of the current text used."""
         self.characters, self.work = self.characters - views.decoded, self.work - views.work
 
 
-def _undone(views: Sequence[View], settings: ReflexSettings) -> tuple[tuple[View, ...], int]:
+def _with_disguises_undone(views: Sequence[View], settings: ReflexSettings) -> tuple[tuple[View, ...], int]:
     """Return the views of a text with its rarer disguises undone, and how many characters were not decoded.
 
     ``views`` are those of its encoded runs, and first the text itself. White space that is escaped is undone in each of
@@ -291,18 +293,19 @@ def _undone(views: Sequence[View], settings: ReflexSettings) -> tuple[tuple[View
     """
     if "disguised" not in settings.decoded_views:
         return (), 0
-    text = views[0]
-    found, left = decode_nested(text.text)
-    undone = tuple(_view(each.path, each.text, text) for each in found)
+    whole = views[0]
+    found, left = decode_nested(whole.text)
+    undone = tuple(_view(each.path, each.text, whole) for each in found)
     blanks = ((view, undo_blanks(view.text)) for view in (*views, *undone))
     return (
         *undone,
-        *(_view((*view.path, BLANKS), said, view) for view, said in blanks if said not in ("", view.text)),
+        *(_view((*view.path, BLANKS), text, view) for view, text in blanks if text not in ("", view.text)),
     ), left
 
 
-def _view(path: tuple[str, ...], said: str, parent: View) -> View:
-    return View(path, said, (EncodedRun(0, len(parent.text), said),), parent)
+def _view(path: tuple[str, ...], text: str, parent: View) -> View:
+    """Return a view that is the whole text of its parent, decoded."""
+    return View(path, text, (EncodedRun(0, len(parent.text), text),), parent)
 
 
 def _unread(sheet: JoinedParts, what: UnreadKind, amount: int, why: UnreadBound, half: int = UNREAD_HALF) -> Unread:
@@ -332,27 +335,27 @@ def _changed(state: State) -> ReflexLibraryChanged:
     )
 
 
-def _sheets(settings: ReflexSettings, received: InputReceived) -> tuple[JoinedParts, ...]:
+def _joined_texts(settings: ReflexSettings, received: InputReceived) -> tuple[JoinedParts, ...]:
     """Return the input's text, then the scanned layers, as the joined parts that are read."""
     layers = [
-        (f"{layer.role}[{place}]", layer.content)
-        for place, layer in enumerate(received.layers)
+        (f"{layer.role}[{index}]", layer.content)
+        for index, layer in enumerate(received.layers)
         if layer.role in settings.scanned_layers
     ]
     return (JoinedParts(received.text, (TEXT,), (0,)), *joined_parts(layers))
 
 
-def _action(matcher: Matcher, place: _Place) -> str:
-    return matcher.signatures[place.hit.rank][0].action
+def _action(matcher: Matcher, occurrence: _Occurrence) -> str:
+    return matcher.signatures[occurrence.hit.rank][0].action
 
 
-def _match(matcher: Matcher, place: _Place) -> Match:
-    hit, view = place.hit, place.view
+def _match(matcher: Matcher, occurrence: _Occurrence) -> Match:
+    hit, view = occurrence.hit, occurrence.view
     pattern, signature = matcher.signatures[hit.rank]
     reading = READINGS[hit.reading]
     name = ":".join((*view.path, reading) if reading != PLAIN or not view.path else view.path)
     source = view.source(hit.start, hit.end)
-    part, begin = place.sheet.part_at(hit.start if source is None else source[0])
+    part, begin = occurrence.joined.part_at(hit.start if source is None else source[0])
     moved = begin if source is None else 0
     return Match(
         pattern=pattern.name,
@@ -365,14 +368,14 @@ def _match(matcher: Matcher, place: _Place) -> Match:
     )
 
 
-def _bounded(places: list[_Place], limit: int, decisive: _Place | None) -> list[_Place]:
+def _bounded(occurrences: list[_Occurrence], limit: int, decisive: _Occurrence | None) -> list[_Occurrence]:
     """Keep ``limit`` positions in order: the decisive one, then the first of every signature, then repetitions."""
-    if len(places) <= limit:
-        return places
+    if len(occurrences) <= limit:
+        return occurrences
     seen: Counter[int] = Counter()
     urgency: list[tuple[int, int]] = []
-    for number, place in enumerate(places):
-        rank = place.hit.rank
-        urgency.append((-1 if place is decisive else seen[rank], number))
+    for number, occurrence in enumerate(occurrences):
+        rank = occurrence.hit.rank
+        urgency.append((-1 if occurrence is decisive else seen[rank], number))
         seen[rank] += 1
-    return [places[number] for number in sorted(number for _, number in nsmallest(limit, urgency))]
+    return [occurrences[number] for number in sorted(number for _, number in nsmallest(limit, urgency))]

@@ -1,7 +1,7 @@
 """The patterns that operators have added to the library: a fold over their imports and withdrawals.
 
-The fold never fails. Content that cannot form a library, or would exceed the limits, changes nothing. A person who
-imports is told so before (``checked_import``), by the same fold over the same events.
+The fold never fails. Content that cannot form a library, or would exceed the limits, changes nothing. The command that
+imports refuses such content beforehand (``checked_import``), by the same fold over the same events.
 """
 
 from functools import lru_cache
@@ -68,13 +68,13 @@ def checked_import(imports: Imports, event: PatternsImported) -> Imports:
         entries = tuple(new if entry.name == event.name else entry for entry in imports.entries)
     else:
         entries = (*imports.entries, new)
-    for found, most, what in (
+    for amount, most, what in (
         (len(entries), MAX_IMPORTS, "imports"),
         (sum(entry.signature_count() for entry in entries), MAX_SIGNATURES, "imported signatures"),
         (sum(entry.character_count() for entry in entries), MAX_CHARACTERS, "characters of imported signatures"),
     ):
-        if found > most:
-            raise InvalidLibrary(f"there would be {found:,} {what}, of at most {most:,}: withdraw some first")
+        if amount > most:
+            raise InvalidLibrary(f"there would be {amount:,} {what}, of at most {most:,}: withdraw some first")
     _refuse_deep(entries)
     return _imports(entries)
 
@@ -96,7 +96,7 @@ def _refuse_deep(entries: tuple[Import, ...]) -> None:
     ]
     chain = deep_chain(search_texts([text for _, text in signatures]), MAX_DEPTH)
     if chain:
-        shown = [f"{name}: {text!r}" for name, text in (signatures[place] for place in (*chain[:3], chain[-1]))]
+        shown = [f"{name}: {text!r}" for name, text in (signatures[index] for index in (*chain[:3], chain[-1]))]
         raise InvalidLibrary(
             f"more than {MAX_DEPTH} signatures end in one another ({', '.join(shown[:3])}, … {shown[3]}), and a text "
             f"that holds the longest would be compared with each: keep {MAX_DEPTH} of them at most"

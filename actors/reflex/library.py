@@ -18,11 +18,11 @@ from schemas.identity import content_hash, without_defaults
 from schemas.vocabulary.patterns import PatternSet, Signature
 
 Profile = Literal["standard", "seed"]
-"""Names of the built-in profiles. ``seed``: the four pattern sets of the source (R 2.1), 16 signatures.
-``standard``: ours, from templates in several languages; ``python -m bench.quality.reflex_detection`` measures it."""
+"""Names of the built-in profiles. ``seed``: four small pattern sets with 16 signatures.
+``standard``: our own, from templates in several languages; ``python -m bench.quality.reflex_detection`` measures it."""
 
 Path = tuple[str | int, ...]
-"""A place in a document of pattern sets, such as ``(2, "signatures", 5)``."""
+"""A path in a document of pattern sets, such as ``(2, "signatures", 5)``."""
 
 _STANDARD = (
     "english",
@@ -72,13 +72,13 @@ def make_library(sets: tuple[PatternSet, ...]) -> Library:
         InvalidLibrary: two sets share a name, or a signature is listed twice in its set or has no visible character.
     """
     names: set[str] = set()
-    for place, pattern in enumerate(sets):
+    for index, pattern in enumerate(sets):
         if pattern.name in names:
             raise InvalidLibrary(
-                f"two pattern sets are named {pattern.name!r}: merge them or rename one", (place, "name")
+                f"two pattern sets are named {pattern.name!r}: merge them or rename one", (index, "name")
             )
         names.add(pattern.name)
-        _check_signatures(pattern, place)
+        _check_signatures(pattern, index)
     return Library(sets, content_hash([_content(pattern) for pattern in sets]))
 
 
@@ -90,10 +90,10 @@ def _content(pattern: PatternSet) -> dict[str, Any]:
     return without_defaults(pattern) | {"signatures": signatures}
 
 
-def _check_signatures(pattern: PatternSet, place: int) -> None:
+def _check_signatures(pattern: PatternSet, index: int) -> None:
     texts: set[str] = set()
     for number, signature in enumerate(pattern.entries()):
-        where = (place, "signatures", number)
+        where = (index, "signatures", number)
         if not squeeze(signature.text):
             raise InvalidLibrary(
                 f"{pattern.name}: signature {signature.text!r} has no visible character: remove it", where

@@ -39,7 +39,14 @@ from actors.contract.text.rewriting import REWRITE, Rewriting
 from actors.reflex.library import Library
 from actors.reflex.normalise import JOINED, UNCERTAIN, Layout, Offsets, backwards, blur, lay_out, rot13, squeeze
 from actors.reflex.spellings import Spelling, deep_chain, is_word, spellings_of
-from actors.reflex.split_signatures import BareLetters, LetterGaps, bare_of, gaps_of, is_disguised, is_turned
+from actors.reflex.split_signatures import (
+    BareLetters,
+    LetterGaps,
+    bare_of,
+    gaps_of,
+    is_disguised,
+    is_turned,
+)
 from actors.reflex.split_signatures import backwards as backwards_gaps
 from schemas.vocabulary.patterns import PatternSet, Signature
 
@@ -67,10 +74,11 @@ MAX_TOGETHER = 128
 """Most spellings that may end at one position of a text. Imports are limited to fewer (``imports.MAX_DEPTH``), but a
 signature may have several spellings, and those of the profile are added."""
 
-_UNDONE = bytes.maketrans(b"0134578", b"oieastb")
+_LEETSPEAK_DIGITS = bytes.maketrans(b"0134578", b"oieastb")
 """Leetspeak's digits as letters, for text that is in rot13 as well."""
 
 _CERTAIN = bytes(0 if gap == UNCERTAIN else 255 for gap in range(256))
+"""A mask over gaps: 255 where a gap must equal the signature's, 0 where it may count as either."""
 
 _Candidate = tuple[int, int, int]
 """The index of a pattern of the automaton, and its start and end."""
@@ -91,12 +99,12 @@ class Hit(msgspec.Struct, frozen=True, order=True):
 class Found(msgspec.Struct, frozen=True):
     """The result of a search.
 
-    ``room`` is the number of candidates left. ``unread`` counts the letters searched after they were used up, among
-    which hits that overlap with longer ones may be missing.
+    ``unread`` counts the letters searched after all candidates were used up, among which hits that overlap with longer
+    ones may be missing.
     """
 
     hits: list[Hit]
-    room: int
+    candidates_left: int
     unread: int = 0
 
 
@@ -122,20 +130,22 @@ class Matcher:
             list(self.patterns), matchkind=MATCHKIND_LEFTMOST_LONGEST, implementation=Implementation.ContiguousNFA
         )
 
-    def find(self, text: str, limit: int, readings: Collection[str] = READINGS, room: int = FREE_CANDIDATES) -> Found:
+    def find(
+        self, text: str, limit: int, readings: Collection[str] = READINGS, candidates_left: int = FREE_CANDIDATES
+    ) -> Found:
         """Return where the signatures occur, sorted, each in the first of the wanted readings in which it is found.
 
-        For each signature at most ``limit`` positions are reported, the first ones. Up to ``room`` candidates are
-        examined in addition to those that the letters earn.
+        For each signature at most ``limit`` positions are reported, the first ones. Up to ``candidates_left``
+        candidates are examined in addition to those that the letters earn.
         """
         wanted = frozenset(READINGS.index(reading) for reading in READINGS if reading in readings)
         squeezed = squeeze(text)
-        search = _Search(self, text, limit, wanted, room)
+        search = _Search(self, text, limit, wanted, candidates_left)
         search.run(squeezed)
         if _ROT13 in wanted:
-            turned = rot13(squeezed)
-            if turned != squeezed:  # without ASCII letters both read the same
-                search.run(turned, _ROT13)
+            shifted = rot13(squeezed)
+            if shifted != squeezed:  # without ASCII letters both read the same
+                search.run(shifted, _ROT13)
         # Searched backwards only if there is a reversed instruction word: the search takes as long as the forward one.
         if _REVERSED in wanted and has_reversed(squeezed):
             search.run(squeezed.decode()[::-1].encode(), _REVERSED)
@@ -144,7 +154,9 @@ class Matcher:
         first: dict[int, int] = {}
         for hit in search.hits:
             first[hit.rank] = min(hit.reading, first.get(hit.rank, hit.reading))
-        return Found(sorted(hit for hit in search.hits if hit.reading == first[hit.rank]), search.room, search.unread)
+        return Found(
+            sorted(hit for hit in search.hits if hit.reading == first[hit.rank]), search.candidates_left, search.unread
+        )
 
     def windows(self, squeezed: bytes) -> Iterator[tuple[bytes, int, int]]:
         """Yield a blurred text in overlapping pieces, with the start of each and its overlap with the one before."""
@@ -158,9 +170,9 @@ class Matcher:
 class _Search:
     """The search of one text: what was found so far, and how many candidates are left."""
 
-    def __init__(self, matcher: Matcher, text: str, limit: int, wanted: frozenset[int], room: int) -> None:
+    def __init__(self, matcher: Matcher, text: str, limit: int, wanted: frozenset[int], candidates_left: int) -> None:
         self.matcher, self.text, self.limit, self.wanted = matcher, text, limit, wanted
-        self.room, self.unread, self._earned = room, 0, 0
+        self.candidates_left, self.unread, self._earned = candidates_left, 0, 0
         self.hits: dict[Hit, None] = {}
         self.counts: dict[tuple[int, int], int] = {}
         self.settled: set[int] = set()
@@ -169,11 +181,11 @@ class _Search:
         """Patterns of the automaton whose signatures are all complete."""
         self.layout: Layout | None = None
 
-    def run(self, squeezed: bytes, turned: int = _PLAIN) -> None:
-        """Search the squeezed text, or with ``turned`` that in rot13 or reversed."""
+    def run(self, squeezed: bytes, rewriting: int = _PLAIN) -> None:
+        """Search the squeezed text. ``rewriting`` says that it was put into rot13, or reversed, before."""
         letters = ""
         letter_of: Offsets | None = None
-        if turned:  # found in a better reading already, and so of no use in this one
+        if rewriting:  # found in a better reading already, and so of no use in this one
             self.settled.update(hit.rank for hit in self.hits)
             self.done.clear()
         for piece, begin, known in self.matcher.windows(squeezed):
@@ -182,21 +194,21 @@ class _Search:
                 continue
             if not letters:
                 self.layout = self.layout or lay_out(self.text)
-                if turned == _REVERSED:
+                if rewriting == _REVERSED:
                     self.layout = backwards(self.layout)
                 letters = squeezed.decode()
                 letter_of = None if len(squeezed) == len(letters) else _letters_of(squeezed)
-            self._read(candidates, squeezed, letters, letter_of, turned)
+            self._read(candidates, squeezed, letters, letter_of, rewriting)
 
     def run_split(self, squeezed: bytes) -> None:
-        """Search only the letters of the squeezed text; also turned, if such readings are wanted."""
+        """Search only the letters of the squeezed text; also in rot13 and reversed, if these readings are wanted."""
         bare = bare_of(squeezed)
         self._run_bare(bare, bare.letters, _SPLIT)
         if _ROT13 in self.wanted:
-            turned = rot13(bare.letters)
-            if turned != bare.letters:
-                self._run_bare(bare, turned, _ROT13)
-            undone = bare.letters.translate(_UNDONE)
+            shifted = rot13(bare.letters)
+            if shifted != bare.letters:
+                self._run_bare(bare, shifted, _ROT13)
+            undone = bare.letters.translate(_LEETSPEAK_DIGITS)
             if undone != bare.letters and not bare.letters.isdigit():
                 self._run_bare(bare, rot13(undone), _ROT13)
         if _REVERSED in self.wanted and has_reversed(bare.letters):
@@ -219,7 +231,7 @@ class _Search:
             places = candidates if letter_of is None else _in_letters(candidates, letter_of)
             for (index, *_), (_, start, end) in zip(candidates, places, strict=True):
                 for spelling in self.matcher.spellings[index]:
-                    self.room -= 1
+                    self.candidates_left -= 1
                     if spelling.rank in self.settled or len(spelling.gaps) != end - start - 1:
                         continue
                     if (
@@ -232,8 +244,8 @@ class _Search:
     def _candidates(self, piece: bytes, begin: int, known: int) -> list[_Candidate]:
         """Return the candidates that end in the new part of a piece of text; offsets are in the whole text."""
         earned, self._earned = divmod(self._earned + len(piece) - known, BYTES_A_CANDIDATE)
-        self.room += earned
-        if self.room > 0 and not self.matcher.deep:
+        self.candidates_left += earned
+        if self.candidates_left > 0 and not self.matcher.deep:
             found = self.matcher.automaton.find_matches_as_indexes(piece, overlapping=True)
         else:
             found = self.matcher.longest_only.find_matches_as_indexes(piece)
@@ -248,7 +260,7 @@ class _Search:
         return [each for each in found if each[0] not in done] if done else found
 
     def _read(
-        self, candidates: list[_Candidate], squeezed: bytes, letters: str, letter_of: Offsets | None, turned: int
+        self, candidates: list[_Candidate], squeezed: bytes, letters: str, letter_of: Offsets | None, rewriting: int
     ) -> None:
         layout = self.layout
         assert layout is not None
@@ -260,9 +272,9 @@ class _Search:
             if not spellings:
                 self.done.add(index)
                 continue
-            self.room -= len(spellings)
+            self.candidates_left -= len(spellings)
             for spelling in spellings:
-                reading = _reading(spelling, squeezed, first, letters, layout, start, end, turned)
+                reading = _reading(spelling, squeezed, first, letters, layout, start, end, rewriting)
                 if reading is not None:
                     self._keep(spelling.rank, reading, layout.origins, start, end)
 
@@ -287,18 +299,20 @@ def compile_library(library: Library) -> Matcher:
     It takes about 15 microseconds for each signature: 0.15 s for 10,000.
     """
     signatures = tuple(library.signatures())
-    alike: dict[bytes, list[Spelling]] = {}
+    spellings_by_pattern: dict[bytes, list[Spelling]] = {}
     for spelling in spellings_of(signatures):
-        alike.setdefault(blur(spelling.letters), []).append(spelling)
+        spellings_by_pattern.setdefault(blur(spelling.letters), []).append(spelling)
     # A DFA is no faster with thousands of signatures (its table exceeds the processor's caches), and takes ten times
     # the memory and four times as long to build.
     return Matcher(
         signatures,
-        patterns=tuple(alike),
-        spellings=tuple(map(tuple, alike.values())),
-        automaton=BytesAhoCorasick(list(alike), implementation=Implementation.ContiguousNFA),
-        reach=max(map(len, alike), default=0),
-        deep=bool(deep_chain(((each, 0) for each, spelled in alike.items() for _ in spelled), MAX_TOGETHER)),
+        patterns=tuple(spellings_by_pattern),
+        spellings=tuple(map(tuple, spellings_by_pattern.values())),
+        automaton=BytesAhoCorasick(list(spellings_by_pattern), implementation=Implementation.ContiguousNFA),
+        reach=max(map(len, spellings_by_pattern), default=0),
+        deep=bool(
+            deep_chain(((each, 0) for each, spelled in spellings_by_pattern.items() for _ in spelled), MAX_TOGETHER)
+        ),
     )
 
 
@@ -317,7 +331,7 @@ def _in_letters(candidates: list[_Candidate], letter_of: Offsets) -> list[_Candi
 
 
 def _reading(
-    spelling: Spelling, squeezed: bytes, first: int, letters: str, layout: Layout, start: int, end: int, turned: int
+    spelling: Spelling, squeezed: bytes, first: int, letters: str, layout: Layout, start: int, end: int, rewriting: int
 ) -> int | None:
     """Return the index of the reading in which a candidate is a match, None if in none.
 
@@ -331,9 +345,9 @@ def _reading(
     if spelling.closes_word and gaps[end] == JOINED and is_word(letters[end]):
         return None
     exact = squeezed.startswith(spelling.letters, first)
-    if turned:
+    if rewriting:
         fits = spelling.long and exact and _agree(gaps, start, end, spelling.gaps)
-        return turned if fits else None
+        return rewriting if fits else None
     if _agree(gaps, start, end, spelling.gaps):
         return _PLAIN if exact else _LEETSPEAK
     may_be_spaced = spelling.long and JOINED in spelling.gaps

@@ -17,8 +17,8 @@ class ReflexSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What reflex decides with.
 
     Attributes:
-        profile: The built-in pattern library. ``standard``: ours, in several languages; ``seed``: the 16 signatures in
-            four sets of source R 2.1. Imports of operators are added to it.
+        profile: The built-in pattern library. ``standard``: our own, in several languages; ``seed``: 16 signatures
+            in four small sets. Imports of operators are added to it.
         scanned_layers: The roles whose layers are scanned in addition to the input's text. Without ``system``: an
             operator's prompt that quotes attacks in order to forbid them would block every exchange.
         decoded_views: The readings, besides the plain one, in which signatures are searched for. ``split``: words split
@@ -35,8 +35,7 @@ class ReflexSettings(msgspec.Struct, frozen=True, kw_only=True):
             masked. In tools' results they are masked where answers are withheld.
         leak_share: Share of a system layer in an answer from which the layer counts as revealed.
         ended_lifetime_ms: Least time for which a repeated input of an ended exchange is recognised.
-        latency_budget_ms: The budget with which the shell compares measured times (source R 7); no decision depends on
-            it.
+        latency_budget_ms: The budget with which the shell compares measured times; no decision depends on it.
     """
 
     profile: Profile = "standard"

@@ -12,7 +12,7 @@ import msgspec
 from schemas.event import Unit
 from schemas.vocabulary.patterns import Action, Name, PatternSet, Signature
 
-_PLACE = re.compile(r"\{(\w+)\}")
+_PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
 class TemplateSet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -47,8 +47,8 @@ def expand(file: TemplateFile) -> tuple[PatternSet, ...]:
 
 def expand_template(template: str, words: dict[str, tuple[str, ...]]) -> list[str]:
     """Return every text that one template stands for, with single spaces."""
-    parts = _PLACE.split(template)  # text and names take turns
-    choices = [words[part] if place % 2 else (part,) for place, part in enumerate(parts)]
+    parts = _PLACEHOLDER.split(template)  # text and names take turns
+    choices = [words[part] if index % 2 else (part,) for index, part in enumerate(parts)]
     return [" ".join("".join(chosen).split()) for chosen in product(*choices)]
 
 

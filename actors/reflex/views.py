@@ -45,7 +45,7 @@ class View(msgspec.Struct, frozen=True):
         if self.parent is None:
             return None
         begins = list(accumulate((len(run.text) + 1 for run in self.runs[:-1]), initial=0))
-        first, last = (self.runs[bisect_right(begins, place) - 1] for place in (start, end - 1))
+        first, last = (self.runs[bisect_right(begins, offset) - 1] for offset in (start, end - 1))
         return self.parent.source(first.start, last.end) or (first.start, last.end)
 
 
@@ -61,8 +61,8 @@ class Views(msgspec.Struct, frozen=True):
     unread: tuple[tuple[Encoding, int], ...] = ()
 
 
-def views_of(text: str, encodings: Collection[str], allowance: int, work: int = MAX_WORK) -> Views:
-    """Return the views of a text; those besides the text itself have at most ``allowance`` characters together.
+def views_of(text: str, encodings: Collection[str], characters: int, work: int = MAX_WORK) -> Views:
+    """Return the views of a text; the others have at most ``characters`` characters in all.
 
     ``work`` limits the steps of decoding (``encodings.MAX_WORK``).
     """
@@ -78,14 +78,14 @@ def views_of(text: str, encodings: Collection[str], allowance: int, work: int = 
                 if encoding not in encodings:
                     continue
                 # Each encoding may use up to two thirds, and leaves a third to the others.
-                room = DecodingBudget(max(0, allowance - decoded), max(0, work - worked) * 2 // 3)
-                runs = _runs(readable, encoding, room)
+                budget = DecodingBudget(max(0, characters - decoded), max(0, work - worked) * 2 // 3)
+                runs = _runs(readable, encoding, budget)
                 worked += runs.work
                 left = runs.unread
                 if depth == DEPTH:
-                    left += sum(_encoded_still(parent, encoding, run) for run in runs.found)
+                    left += sum(_characters_left_encoded(parent, encoding, run) for run in runs.found)
                 elif runs.found:
-                    apart = _kept_apart(parent.text, runs.found, room.characters)
+                    apart = _kept_apart(parent.text, runs.found, budget.characters)
                     text_of_runs = "\n".join(run.text for run in apart)
                     below.append(View((*parent.path, encoding), text_of_runs, apart, parent))
                     decoded += len(text_of_runs)
@@ -97,23 +97,23 @@ def views_of(text: str, encodings: Collection[str], allowance: int, work: int = 
 
 
 def _kept_apart(text: str, runs: Sequence[EncodedRun], most: int) -> tuple[EncodedRun, ...]:
-    """Return runs, keeping the mark between alternative readings of one run, as far as there is room."""
+    """Return runs; the separator between alternative readings of one run is kept as far as ``most`` allows."""
     if APART not in text:
         return tuple(runs)
     mark = APART.removesuffix("\n")
-    room = most - sum(len(run.text) + 1 for run in runs) + 1
+    left = most - sum(len(run.text) + 1 for run in runs) + 1
     apart: list[EncodedRun] = []
     for run, after in pairwise((*runs, None)):
         assert run is not None, "only the last is none"
         # A run of hex includes the white space after it.
         between = "" if after is None else text[max(run.start, run.end - len(APART)) : after.start]
-        parted = APART in between and room >= len(mark)
+        parted = APART in between and left >= len(mark)
         apart.append(msgspec.structs.replace(run, text=run.text + mark) if parted else run)
-        room -= len(mark) * parted
+        left -= len(mark) * parted
     return tuple(apart)
 
 
-def _encoded_still(view: View, encoding: Encoding, run: EncodedRun) -> int:
+def _characters_left_encoded(view: View, encoding: Encoding, run: EncodedRun) -> int:
     """Return how many received characters of a run of a view are not decoded any further."""
     if encoding == "percent":
         # The characters around an escape are read as they are.
@@ -122,9 +122,9 @@ def _encoded_still(view: View, encoding: Encoding, run: EncodedRun) -> int:
     return end - start
 
 
-def _runs(readable: "_Readable", encoding: Encoding, room: DecodingBudget) -> EncodedRuns:
+def _runs(readable: "_Readable", encoding: Encoding, budget: DecodingBudget) -> EncodedRuns:
     text, ascii_text, origins = readable
-    runs = DECODERS[encoding](text, ascii_text, room)
+    runs = DECODERS[encoding](text, ascii_text, budget)
     return runs if runs is NONE or origins is None else _moved(runs, origins)
 
 

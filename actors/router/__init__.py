@@ -9,9 +9,9 @@ It consumes:
 
 - ``input.received``: the text
 - ``appraisal.completed``: the kind of turn that the text is
-- ``memory.recalled``: the signal to decide, and how familiar the topic is
+- ``memory.recalled``: how familiar the topic is; with it the router decides
 - ``llm.completed`` and ``llm.failed``: the answer to a tie-break
-- ``act.finished``
+- ``act.finished``: what an ACT loop (looking things up) has found
 - ``response.emitted``: what was answered, since the session's next input may praise or criticise it
 (``router.feedback_observed``)
 - ``feedback.given``: explicit feedback of an application
@@ -19,11 +19,9 @@ It consumes:
 - ``regulator.scheduled`` and ``.cycle_completed``: which agents are still active, and the offsets of an agent that was
 dropped here
 
-Source: the deterministic mode router of the cognitive architecture document; the design's page on subsystems says how
-its contradictions are resolved. ``signals`` reads texts, ``scoring`` holds the formula, ``settings`` its numbers,
-``selection`` combines them, ``tiebreak`` asks the model, ``feedback`` judges a choice by the next input,
-``regulator_offsets`` holds what the regulator adds to the weights, ``log_lines`` writes the log lines, ``decider``
-keeps the state.
+``signals`` reads texts, ``scoring`` holds the formula, ``settings`` its numbers, ``selection`` combines them,
+``tiebreak`` asks the model, ``feedback`` judges a choice by the next input, ``regulator_offsets`` holds what the
+regulator adds to the weights, ``log_lines`` writes the log lines, ``decider`` keeps the state.
 """
 
 from actors.router.decider import State, decide, evolve, initial

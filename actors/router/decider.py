@@ -24,7 +24,7 @@ from typing import Literal
 
 import msgspec
 
-from actors.router.feedback import Answered, learn_from, observe_feedback, words_of
+from actors.router.feedback import Answered, explicit_feedback, observe_feedback, words_of
 from actors.router.regulator_offsets import (
     NO_OFFSETS,
     Offsets,
@@ -63,8 +63,8 @@ class Streak(msgspec.Struct, frozen=True):
 class Memory(msgspec.Struct, frozen=True, kw_only=True):
     """What the router remembers of a session.
 
-    ``previous_mode`` is the mode of the last answer. ``act_unproductive`` says that an ACT loop found nothing; the
-    session's next decision uses that up. ``answered`` is the last answered exchange, until the next input. ``streaks``
+    ``previous_mode`` is the mode of the last answer. ``act_unproductive`` says that an ACT loop found nothing; only the
+    session's next decision depends on it. ``answered`` is the last answered exchange, until the next input. ``streaks``
     are the topics whose last decision had low confidence, the latest last. ``seen_ns`` is the time of the last event.
     """
 
@@ -78,10 +78,10 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
 class Pending(msgspec.Struct, frozen=True, kw_only=True):
     """An open exchange: its text, and the progress of its routing.
 
-    ``with_regulation``: it waits for memory. ``asked``: the event ``request`` asked a tie-breaker, and ``selected`` is
-    the choice by scores alone. ``acting``: an ACT loop runs, and ``selected`` is the first choice. ``routed``: its mode
-    is recorded. ``turn`` is appraisal's reading of the text. ``familiarity`` is kept from memory's event until the
-    router's own.
+    ``stage`` is ``heard`` until memory has answered; ``asked`` once the event ``request`` has asked a tie-breaker, with
+    ``selected`` as the choice by scores alone; ``acting`` while an ACT loop runs, with ``selected`` as the first
+    choice; ``routed`` once its mode is recorded. ``turn`` is appraisal's reading of the text. ``familiarity`` is kept
+    from memory's event until the router's own.
     """
 
     text: str
@@ -95,8 +95,8 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
 class State(msgspec.Struct, frozen=True):
     """A router partition: settings, memories by session, open exchanges, and recently ended exchanges.
 
-    ``overlays`` hold for each agent the regulator's offsets to the weights; ``told`` the explicit feedback that
-    exchanges got recently.
+    ``overlays`` hold the regulator's offsets to the weights, by agent. ``told`` holds the explicit feedback that
+    exchanges have had recently.
     """
 
     settings: RouterSettings = RouterSettings()
@@ -118,7 +118,7 @@ def decide(state: State, message: Message) -> tuple[Event, ...]:
     if isinstance(event, InputReceived):
         return _feedback(state, message, event.text) if event.purpose == "answer" else ()
     if isinstance(event, FeedbackGiven):
-        observed = learn_from(event, message.exchange)
+        observed = explicit_feedback(event, message.exchange)
         is_new = observed is not None and state.told.get(message.exchange) != observed.feedback
         return (observed,) if observed is not None and is_new else ()
     pending = state.pending.get(message.exchange)
@@ -161,14 +161,14 @@ def evolve(state: State, message: Message) -> State:
         case ResponseEmitted() as response:
             return _ended(state, message, response, pending)
         case FeedbackGiven():
-            return _without_inference(state, message)
+            return _with_explicit_feedback(state, message)
         case FeedbackObserved(of_exchange=exchange, feedback=feedback) if exchange == message.exchange:
             told = state.told.set(exchange, feedback, message.time_ns, _lifetime_ns(state))
             return msgspec.structs.replace(state, told=told)
         case ForgetOrdered(what="session"):
-            return _without(state, message.agent, [message.session])
+            return _without_sessions(state, message.agent, [message.session])
         case TurnsForgotten(sessions=sessions):
-            return _without(state, message.agent, sessions)
+            return _without_sessions(state, message.agent, sessions)
         case Adjusted() | Reverted() | RegulatorScheduled() | CycleCompleted() as event:
             return _with_regulation(state, message, event)
     return state
@@ -241,18 +241,18 @@ def _routed(pending: Pending | None, selected: ModeSelected) -> Pending | None:
     return Pending(text=pending.text, stage="routed")
 
 
-def _without_inference(state: State, message: Message) -> State:
-    """Mark that the next input is no feedback on an exchange, because the exchange has got explicit feedback."""
+def _with_explicit_feedback(state: State, message: Message) -> State:
+    """Return the state in which the next input is no feedback on an exchange that has had explicit feedback."""
     memory = state.sessions.get(message.session_key)
     if memory is None or memory.answered is None or memory.answered.exchange != message.exchange:
         return state
     memory = msgspec.structs.replace(memory, answered=None)
-    # This is no use of the session, so the time it was last seen stays.
+    # This does not count as use of the session, so ``seen_ns`` stays.
     sessions = state.sessions.set(message.session_key, memory, message.time_ns, _lifetime_ns(state))
     return msgspec.structs.replace(state, sessions=sessions)
 
 
-def _without(state: State, agent: str, sessions: Iterable[str]) -> State:
+def _without_sessions(state: State, agent: str, sessions: Iterable[str]) -> State:
     kept = state.sessions
     for session in sessions:
         kept = kept.delete(session_key(agent, session))
@@ -317,6 +317,6 @@ def _with_answer(memory: Memory, message: Message, response: ResponseEmitted, te
 
 
 def _with_regulation(state: State, message: Message, event: RegulatorEvent) -> State:
-    weights, most = effective_weights(state.settings), state.settings.agents
-    overlays = with_regulation(state.overlays, message.agent, event, message.time_ns, weights, most)
+    weights, most_agents = effective_weights(state.settings), state.settings.agents
+    overlays = with_regulation(state.overlays, message.agent, event, message.time_ns, weights, most_agents)
     return state if overlays is state.overlays else msgspec.structs.replace(state, overlays=overlays)

@@ -7,7 +7,7 @@ any mode            thanks, approves                                            
 ACKNOWLEDGE         disapproves                                                     ``under_engagement``
 RESPOND             repeats the input before it, at once                            ``missed_clarify``
 RESPOND             refers to shared history, and no ACT loop had run               ``missed_act``
-RESPOND             sets right what the input before it meant, at once              ``missed_clarify``
+RESPOND             corrects or rewords the input before it, at once                ``missed_clarify``
 ==================  ==============================================================  ====================
 
 The first row that holds counts. Of the judged input only hashes of its words are kept.
@@ -31,9 +31,10 @@ WORDS_KEPT = 64
 CLAUSES_READ = 3
 """Most clauses in which a clarification is looked for, since it opens a message."""
 
-_SHARED_LEAST = 2
-_OVERLAP_LEAST = 0.5
-_OVERLAP_ALIKE = 0.8
+_LEAST_SHARED = 2
+_PARTIAL_OVERLAP = 0.5
+_FULL_OVERLAP = 0.8
+"""Share of common words from which a message repeats another if one has all words of the other, and in any case."""
 
 
 class Answered(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,8 +50,8 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True):
 def words_of(text: str) -> tuple[int, ...]:
     """Return hashes of a text's words in ascending order, without words that any message may contain."""
     words = (word.strip(WORD_EDGES) for word in fold(text).split())
-    telling = dict.fromkeys(word for word in words if word and word not in FUNCTION_WORDS)
-    return tuple(sorted(crc32(word.encode("utf-8", "surrogatepass")) for word in list(telling)[:WORDS_KEPT]))
+    content_words = dict.fromkeys(word for word in words if word and word not in FUNCTION_WORDS)
+    return tuple(sorted(crc32(word.encode("utf-8", "surrogatepass")) for word in list(content_words)[:WORDS_KEPT]))
 
 
 def repeats(words: tuple[int, ...], earlier: tuple[int, ...]) -> bool:
@@ -60,10 +61,10 @@ def repeats(words: tuple[int, ...], earlier: tuple[int, ...]) -> bool:
     """
     now, before = {*words}, {*earlier}
     shared = now & before
-    if len(shared) < _SHARED_LEAST:
+    if len(shared) < _LEAST_SHARED:
         return False
     overlap = len(shared) / len(now | before)
-    return overlap >= _OVERLAP_ALIKE or (overlap >= _OVERLAP_LEAST and (now <= before or before <= now))
+    return overlap >= _FULL_OVERLAP or (overlap >= _PARTIAL_OVERLAP and (now <= before or before <= now))
 
 
 def clarifies(text: str) -> bool:
@@ -74,25 +75,25 @@ def clarifies(text: str) -> bool:
 def observe_feedback(text: str, previous: Answered, *, at_once: bool) -> FeedbackObserved | None:
     """Return how ``text`` judges the previous exchange's mode; None where it does not.
 
-    ``at_once``: it came soon after the answer. The same question on the next day is no complaint.
+    ``at_once``: it came within ``feedback_within_ms`` of the answer. The same question on the next day is no complaint.
     """
-    read = read_text(text)
-    if read.explicit_feedback == "positive":
+    signals = read_text(text)
+    if signals.explicit_feedback == "positive":
         return _observed(previous, "correct_route", "positive")
-    if previous.mode == "ACKNOWLEDGE" and read.explicit_feedback == "negative":
+    if previous.mode == "ACKNOWLEDGE" and signals.explicit_feedback == "negative":
         return _observed(previous, "under_engagement", "negative")
     if previous.mode != "RESPOND":
         return None
     if at_once and repeats(words_of(text), previous.words):
         return _observed(previous, "missed_clarify", "repeated")
-    if read.implicit_reference and previous.first_mode != "ACT":
+    if signals.implicit_reference and previous.first_mode != "ACT":
         return _observed(previous, "missed_act", "memory_follow_up")
     if at_once and clarifies(text):
         return _observed(previous, "missed_clarify", "clarified")
     return None
 
 
-def learn_from(given: FeedbackGiven, exchange: str) -> FeedbackObserved | None:
+def explicit_feedback(given: FeedbackGiven, exchange: str) -> FeedbackObserved | None:
     """Return how explicit feedback judges the mode that an exchange was answered in; None where it does not."""
     if given.mode is None or given.reward is None:
         return None

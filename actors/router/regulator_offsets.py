@@ -21,7 +21,7 @@ RegulatorEvent = Adjusted | Reverted | CycleCompleted | RegulatorScheduled
 
 
 class Overlay(msgspec.Struct, frozen=True):
-    """The offsets of an agent's weights, and the time of the regulator's last event about the agent.
+    """The offsets of an agent's weights; ``heard_ns`` is the time of the regulator's last event about the agent.
 
     Empty offsets state that nothing is added any more. That differs from having no overlay, where nothing is known.
     """
@@ -35,7 +35,7 @@ Overlays = Map[str, Overlay]
 
 
 def with_regulation(
-    overlays: Overlays, agent: str, word: RegulatorEvent, now_ns: int, weights: Mapping[str, float], most: int
+    overlays: Overlays, agent: str, event: RegulatorEvent, now_ns: int, weights: Mapping[str, float], most: int
 ) -> Overlays:
     """Return the overlays after a regulator's event on an agent; ``weights`` are those of the settings.
 
@@ -43,8 +43,8 @@ def with_regulation(
     decide that, because every partition consumes them: so all partitions keep the same agents, and no two sessions of
     an agent are scored differently.
     """
-    known = overlays.get(agent)
-    offsets = _offsets_after(known, word, weights)
+    overlay_before = overlays.get(agent)
+    offsets = _offsets_after(overlay_before, event, weights)
     if offsets is None:
         return overlays
     overlay = Overlay(offsets, now_ns)
@@ -58,7 +58,7 @@ def moved_offsets(offsets: Offsets, parameter: str, delta: float, weights: Mappi
     additions to it would have none either. The regulator's own sum cannot replace the offsets kept here: it does not
     know the settings, and starts at 0 again for an agent that it had to drop.
     """
-    kept = round(_led(parameter, offsets.get(parameter, 0.0), weights) - weights[parameter], 6)
+    kept = round(_regulated_weight(parameter, offsets.get(parameter, 0.0), weights) - weights[parameter], 6)
     offset = round(kept + delta, 6)
     if offset:
         return offsets.set(parameter, offset)
@@ -72,35 +72,39 @@ def regulated_weights(weights: dict[str, float], offsets: Offsets) -> dict[str, 
     """
     if not offsets:
         return weights
-    led = {name: _led(name, offset, weights) for name, offset in offsets.items() if name in weights}
-    return {**weights, **led}
+    regulated = {name: _regulated_weight(name, offset, weights) for name, offset in offsets.items() if name in weights}
+    return {**weights, **regulated}
 
 
 def offsets_in_force(weights: Mapping[str, float], offsets: Offsets) -> dict[str, float]:
     """Return the offsets that are effective on the weights of the settings, by name, after applying the bounds."""
-    led = {
-        name: round(_led(name, offset, weights) - weights[name], 6) + 0.0
+    regulated = {
+        name: round(_regulated_weight(name, offset, weights) - weights[name], 6) + 0.0
         for name, offset in sorted(offsets.items())
-        if name in weights  # else another profile's: it waits for that one
+        if name in weights  # else a weight of another profile
     }
-    return {name: offset for name, offset in led.items() if offset}
+    return {name: offset for name, offset in regulated.items() if offset}
 
 
-def _offsets_after(known: Overlay | None, word: RegulatorEvent, weights: Mapping[str, float]) -> Offsets | None:
+def _offsets_after(
+    overlay_before: Overlay | None, event: RegulatorEvent, weights: Mapping[str, float]
+) -> Offsets | None:
     """Return an agent's offsets; None where they are unknown, and this event does not state them."""
-    if isinstance(word, Adjusted | Reverted) and word.parameter in BOUNDS:
-        if word.parameter not in weights:  # another profile's: it waits for that one
-            return known.offsets if known else None
-        return moved_offsets(known.offsets if known else NO_OFFSETS, word.parameter, word.delta, weights)
-    if known is not None:
-        return known.offsets
-    if isinstance(word, RegulatorScheduled) and word.offsets:
-        # The agent was inactive and was dropped here; it is active again.
-        return Map({name: offset for name, offset in word.offsets.items() if name in BOUNDS})
+    if isinstance(event, Adjusted | Reverted) and event.parameter in BOUNDS:
+        if event.parameter not in weights:  # a weight of another profile: it has no effect under this one
+            return overlay_before.offsets if overlay_before else None
+        return moved_offsets(
+            overlay_before.offsets if overlay_before else NO_OFFSETS, event.parameter, event.delta, weights
+        )
+    if overlay_before is not None:
+        return overlay_before.offsets
+    if isinstance(event, RegulatorScheduled) and event.offsets:
+        # The agent was dropped here while it was inactive; it is active again.
+        return Map({name: offset for name, offset in event.offsets.items() if name in BOUNDS})
     return None
 
 
-def _led(name: str, offset: float, weights: Mapping[str, float]) -> float:
+def _regulated_weight(name: str, offset: float, weights: Mapping[str, float]) -> float:
     least, most = BOUNDS[name]
     if name in FLOORS:
         least = max(least, weights[FLOORS[name]])

@@ -19,11 +19,11 @@ Contributions = dict[Mode, dict[str, float]]
 MODES: tuple[Mode, ...] = ("RESPOND", "CLARIFY", "ACT", "ACKNOWLEDGE", "IGNORE")
 """All modes; between equal scores the first in this order wins."""
 
-READS = "respond.answerable"
-"""A weight that exists only in profiles that use appraisal's reading of the text."""
+READING_WEIGHT = "respond.answerable"
+"""A weight that only those profiles have that use appraisal's reading of the text (``TurnReading``)."""
 
-FULL_TALK, FULL_FINDINGS = 4, 2
-"""From this many turns a conversation is under way; with this many findings an ACT loop has enough for an answer."""
+FULL_CONVERSATION, FULL_FINDINGS = 4, 2
+"""Turns from which a conversation counts in full, and findings of an ACT loop from which they do."""
 
 _THRESHOLDS = Thresholds()
 _SATURATION = Saturation()
@@ -107,7 +107,7 @@ def contributions(
         "ACKNOWLEDGE": acknowledge,
         "IGNORE": ignore,
     }
-    return _with_reading(terms, signals, weights) if READS in weights else terms
+    return _with_reading(terms, signals, weights) if READING_WEIGHT in weights else terms
 
 
 def _with_reading(terms: Contributions, signals: Signals, weights: Mapping[str, float]) -> Contributions:
@@ -117,21 +117,21 @@ def _with_reading(terms: Contributions, signals: Signals, weights: Mapping[str, 
     under way, and where a fact that the person told is relevant to the text. A cold context alone is no reason to ask:
     its term counts only as far as information is missing.
     """
-    talk = min(signals.working_memory_turns / FULL_TALK, 1.0)
-    found = min(signals.findings / FULL_FINDINGS, 1.0)
+    conversation = min(signals.working_memory_turns / FULL_CONVERSATION, 1.0)
+    findings = min(signals.findings / FULL_FINDINGS, 1.0)
     terms["RESPOND"] |= {
         "respond.answerable": weights["respond.answerable"] * signals.answerable,
         "respond.task": weights["respond.task"] * signals.task,
         "respond.bearing": weights["respond.bearing"] * signals.bearing,
-        "respond.findings": weights["respond.findings"] * found,
+        "respond.findings": weights["respond.findings"] * findings,
     }
     if "clarify.cold_boost" in terms["CLARIFY"]:
         terms["CLARIFY"]["clarify.cold_boost"] *= signals.underspecified
     terms["CLARIFY"] |= {
         "clarify.underspecified": weights["clarify.underspecified"] * signals.underspecified,
-        "clarify.talk_relief": -weights["clarify.talk_relief"] * talk * signals.underspecified,
+        "clarify.talk_relief": -weights["clarify.talk_relief"] * conversation * signals.underspecified,
         "clarify.fact_relief": -weights["clarify.fact_relief"] * (signals.bearing if signals.fact_count else 0.0),
-        "clarify.findings_penalty": -weights["clarify.findings_penalty"] * found,
+        "clarify.findings_penalty": -weights["clarify.findings_penalty"] * findings,
     }
     terms["ACT"] |= {
         "act.recall": weights["act.recall"] * signals.recall,

@@ -21,7 +21,7 @@ from schemas.vocabulary.appraisal import TurnReading
 from schemas.vocabulary.memory import COLD, Familiarity, Recollection
 from schemas.vocabulary.router import Mode, ModeSelected, Signals
 
-UNREAD = TurnReading(answerable=0.0, underspecified=0.0, social=0.0, recall=0.0, task=0.0)
+NO_READING = TurnReading(answerable=0.0, underspecified=0.0, social=0.0, recall=0.0, task=0.0)
 """The reading of a text that appraisal has not classified as a turn."""
 
 
@@ -43,8 +43,8 @@ def signals_of(text: str, familiarity: Familiarity, turn: TurnReading | None = N
 
     ``turn`` is appraisal's reading of the text; without it the kind of turn is unknown.
     """
-    read = read_text(text)
-    kinds = UNREAD if turn is None else turn
+    text_signals = read_text(text)
+    reading = NO_READING if turn is None else turn
     return Signals(
         context_warmth=familiarity.context_warmth,
         working_memory_turns=familiarity.working_memory_turns,
@@ -55,18 +55,18 @@ def signals_of(text: str, familiarity: Familiarity, turn: TurnReading | None = N
         topic_confidence=familiarity.topic_confidence,
         is_new_topic=familiarity.is_new_topic,
         session_exchange_count=familiarity.session_exchange_count,
-        prompt_token_count=read.prompt_token_count,
-        has_question_mark=read.has_question_mark,
-        interrogative_words=read.interrogative_words,
-        greeting_pattern=read.greeting_pattern,
-        explicit_feedback=read.explicit_feedback,
-        information_density=read.information_density,
-        implicit_reference=read.implicit_reference,
-        answerable=kinds.answerable,
-        underspecified=kinds.underspecified,
-        social=kinds.social,
-        recall=kinds.recall,
-        task=kinds.task,
+        prompt_token_count=text_signals.prompt_token_count,
+        has_question_mark=text_signals.has_question_mark,
+        interrogative_words=text_signals.interrogative_words,
+        greeting_pattern=text_signals.greeting_pattern,
+        explicit_feedback=text_signals.explicit_feedback,
+        information_density=text_signals.information_density,
+        implicit_reference=text_signals.implicit_reference,
+        answerable=reading.answerable,
+        underspecified=reading.underspecified,
+        social=reading.social,
+        recall=reading.recall,
+        task=reading.task,
         bearing=familiarity.bearing,
     )
 
@@ -101,7 +101,7 @@ def select_mode(
     scores = scores_of(with_oscillation_guards(terms, weights, context.previous_mode, context.act_unproductive))
     margin = effective_margin(signals, weights, context.recent_confidences, settings.thresholds)
     choice = choose(scores, margin)
-    terminal, reason = _ended(choice.mode, scores, settings)
+    terminal, reason = _terminal_mode(choice.mode, scores, settings)
     return ModeSelected(
         conversation_topic=context.topic,
         selected_mode=choice.mode,
@@ -133,7 +133,7 @@ def with_tiebreak(selected: ModeSelected, outcome: str, settings: RouterSettings
     """Return a decision after a tie-breaker's outcome: one of the candidates, or the reason why there is no answer."""
     mode = next((mode for mode in selected.tiebreaker_candidates if mode == outcome), None)
     scores = {mode: selected.scores[mode] for mode in MODES if mode in selected.scores}
-    terminal, reason = _ended(mode or selected.selected_mode, scores, settings)
+    terminal, reason = _terminal_mode(mode or selected.selected_mode, scores, settings)
     return msgspec.structs.replace(
         selected,
         selected_mode=mode or selected.selected_mode,
@@ -177,7 +177,7 @@ def reroute(
     )
 
 
-def _ended(mode: Mode, scores: Mapping[Mode, float], settings: RouterSettings) -> tuple[Mode | None, str]:
+def _terminal_mode(mode: Mode, scores: Mapping[Mode, float], settings: RouterSettings) -> tuple[Mode | None, str]:
     """Return the mode of the answer (None if an ACT loop comes first), and the reason of the decision."""
     if mode != "ACT":
         return mode, "highest_score"

@@ -21,7 +21,7 @@ Profile = Literal["standard", "calibrated", "seed"]
 """Name of a set of weights."""
 
 Count = Annotated[int, msgspec.Meta(ge=1, le=1000)]
-"""A number of things at which a share is full, or a length."""
+"""A number of facts, gists, decisions or topics."""
 
 SEED: Mapping[str, float] = MappingProxyType(
     {
@@ -61,12 +61,12 @@ SEED: Mapping[str, float] = MappingProxyType(
         "tiebreaker.low_confidence_streak": 0.05,
     }
 )
-"""The weights of the source's tables. A penalty is positive here and subtracted when it applies."""
+"""Weights for routing without appraisal's reading of texts. A penalty is positive here, and is subtracted."""
 
 CALIBRATED: Mapping[str, float] = MappingProxyType(
     {**SEED, "RESPOND.base": 0.40, "acknowledge.greeting": 0.80, "acknowledge.positive_feedback": 0.55}
 )
-"""The seed's weights with three corrections: with its own numbers, a warm "Thanks!" gets a long answer."""
+"""``SEED`` with three corrections: by ``SEED``, a "Thanks!" in a warm context gets a long answer."""
 
 STANDARD: Mapping[str, float] = MappingProxyType(
     {
@@ -111,7 +111,7 @@ STANDARD: Mapping[str, float] = MappingProxyType(
 )
 """The default: the kind of turn, as appraisal reads it, decides; the warmth of the context only modulates.
 
-The source's terms are included, most of them with weight 0, so that each can be given a weight again.
+The terms of ``SEED`` are included, most of them with weight 0, so that a setting can give them a weight.
 """
 
 PROFILES: Mapping[Profile, Mapping[str, float]] = MappingProxyType(
@@ -162,7 +162,7 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     ``base_scores`` (by mode) and then ``weights`` (by name) replace single numbers of the ``profile``. ``act`` says
     whether an ACT loop may run; without it, an exchange that calls for one is answered in the best other mode.
     ``tiebreak`` says what decides between two modes that are too close: the higher ``score``, or an ``llm``, which gets
-    ``tiebreak_timeout_ms``. What a person says within ``feedback_within_ms`` after an answer counts as said at once. A
+    ``tiebreak_timeout_ms``. An input within ``feedback_within_ms`` after an answer counts as an immediate reaction. A
     session unused for ``session_lifetime_ms`` is dropped; of its topics, the latest ``topics_remembered`` with low
     confidence are kept. A repeated input of an exchange is recognised for at least ``ended_lifetime_ms`` after its end.
     The regulator's offsets are kept for at most ``agents``. If there are more, an eighth is dropped: first agents

@@ -1,4 +1,4 @@
-"""The signals that the router reads from a text: pure, patterns compiled once, bounded work.
+"""The signals that the router reads from a text. Pure; the work is bounded.
 
 Texts of up to ``INSPECTED_CHARACTERS`` are read whole. Of a longer text the beginning and the end are read, where
 people greet, ask and refer. Its middle (a pasted log, a document) changes no signal, so the cost of a decision does not
@@ -36,11 +36,13 @@ _SENTENCE_END = re.compile(r"[.!?…;:\n。？！](?:(?<=[\n。？！])|(?=[\"'�
 _CLAUSE_END = re.compile(r"[,.!?…;:\n()\[\]\"“”—–~*。，？！]+|\s-+\s|\sbut\s")
 _EDGES = " \t\"'“”‘’([{<>-–—*_•¿¡#"
 WORD_EDGES = ".,!?;:…\"'“”‘’()[]{}<>*_`~"
-# Up to this length, searching the whole text costs less than finding out where to search.
-_SHORT = 200
+# Characters up to which searching the whole text costs less than finding out where to search.
+_SEARCHED_WHOLE = 200
 _INNER_WORD = re.compile(r"\w+")
 # Every reference to shared history contains one of these words; a set look-up is cheaper than a search.
-_SHARING = frozenset(("i", "i've", "i'd", "we", "we've", "we'd", "you", "you've", "you'd", "my", "our", "your", "last"))
+_SHARED_HISTORY_WORDS = frozenset(
+    ("i", "i've", "i'd", "we", "we've", "we'd", "you", "you've", "you'd", "my", "our", "your", "last")
+)
 
 
 class TextSignals(NamedTuple):
@@ -130,7 +132,7 @@ def _refers_to_shared_history(folded: str, unique: set[str], marked: Iterable[st
 
     ``marked`` are words that may be several words, joined by dashes or slashes.
     """
-    if unique.isdisjoint(_SHARING):
+    if unique.isdisjoint(_SHARED_HISTORY_WORDS):
         return False
     joined = _INNER_WORD.findall(" ".join(word for word in marked if not word.isalnum()))
     words = unique.union(joined)
@@ -148,13 +150,18 @@ def _spans_of(reference: phrases.Reference, words: set[str], folded: str) -> lis
     Each ends after a space, or at the end of the text: the search treats its end as the end of the text, so no word may
     be cut there.
     """
-    if len(folded) <= _SHORT:
+    if len(folded) <= _SEARCHED_WHOLE:
         return [(0, len(folded))]
     spans: list[tuple[int, int]] = []
-    for at in sorted(at for word in reference.words & words for at in _places_of(word + reference.then, folded)):
-        if reference.after and not folded.endswith(reference.after, 0, at):
+    for position in sorted(
+        position for word in reference.words & words for position in _positions_of(word + reference.then, folded)
+    ):
+        if reference.after and not folded.endswith(reference.after, 0, position):
             continue
-        start, end = max(0, at - reference.before), folded.find(" ", at + phrases.REFERENCE_LENGTH) + 1 or len(folded)
+        start, end = (
+            max(0, position - reference.before),
+            folded.find(" ", position + phrases.REFERENCE_LENGTH) + 1 or len(folded),
+        )
         if spans and start <= spans[-1][1]:
             spans[-1] = (spans[-1][0], end)
         else:
@@ -162,11 +169,11 @@ def _spans_of(reference: phrases.Reference, words: set[str], folded: str) -> lis
     return spans
 
 
-def _places_of(phrase: str, text: str) -> Iterator[int]:
-    at = text.find(phrase)
-    while at >= 0:
-        yield at
-        at = text.find(phrase, at + 1)
+def _positions_of(phrase: str, text: str) -> Iterator[int]:
+    position = text.find(phrase)
+    while position >= 0:
+        yield position
+        position = text.find(phrase, position + 1)
 
 
 def _is_social(clause: str) -> bool:

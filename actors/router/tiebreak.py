@@ -12,6 +12,7 @@ QUOTED_CHARACTERS = 600
 """Characters of a text that are shown to the tie-breaker, from both ends: the style decides, not the content."""
 
 MOST_TOKENS = 48
+"""Most tokens of the answer that are asked for."""
 
 ANSWER_CHARACTERS = 200
 """A longer answer is invalid: it has far more tokens than were asked for."""
@@ -43,7 +44,7 @@ def tiebreak_call(text: str, selected: ModeSelected, timeout_ms: int) -> Tiebrea
             purpose="tiebreak",
             messages=(
                 Said(role="system", content=_instruction(first, second)),
-                Said(role="user", content=_case(shown.text, selected)),
+                Said(role="user", content=_context_and_text(shown.text, selected)),
             ),
             most_tokens=MOST_TOKENS,
             answer_schema=_schema(first, second),
@@ -76,7 +77,7 @@ def _instruction(first: Mode, second: Mode) -> str:
     )
 
 
-def _case(shown: str, selected: ModeSelected) -> str:
+def _context_and_text(shown: str, selected: ModeSelected) -> str:
     signals = selected.signals
     return (
         f"Turns of this talk in mind: {signals.working_memory_turns}. Facts known on the topic: {signals.fact_count}. "

@@ -17,7 +17,7 @@ from schemas.persistent import Map
 from schemas.stages import names_of, scopes
 from schemas.vocabulary.swarm import OverBudget, StageFound, StageLost, WithinBudget
 
-_GRAVEST: tuple[Lack, ...] = ("no_owner", "stalled", "recovering")
+_GRAVEST_FIRST: tuple[Lack, ...] = ("no_owner", "stalled", "recovering")
 
 
 class LostStage(msgspec.Struct, frozen=True):
@@ -36,7 +36,7 @@ class LostStage(msgspec.Struct, frozen=True):
 
 def availability_events(
     lost: Mapping[str, LostStage],
-    over: Map[str, bool],
+    over_budget: Map[str, bool],
     asked: Map[str, int],
     availability: Availability,
     settings: SwarmSettings,
@@ -45,83 +45,89 @@ def availability_events(
 
     Args:
         lost: The stages that are recorded as lost.
-        over: Those that are recorded as over budget.
-        asked: Those that something was asked of lately: nobody may be missing there.
+        over_budget: Those that are recorded as over budget.
+        asked: Those that something was asked of lately: each of their partitions must be served.
         availability: The measurement.
         settings: How long a stage may be away before it is lost.
     """
     absent = {stage: tuple(each) for stage, each in groupby(availability.absent, key=lambda each: each.stage)}
-    for stage, absences in absent.items():
-        if (event := _lost(stage, absences, lost.get(stage), stage in asked, availability, settings)) is not None:
+    for stage, absent_partitions in absent.items():
+        if (
+            event := _lost(stage, absent_partitions, lost.get(stage), stage in asked, availability, settings)
+        ) is not None:
             yield event
     for stage in sorted(lost):
-        if not _still(lost[stage], absent.get(stage, ())):
+        if not _is_still_absent(lost[stage], absent.get(stage, ())):
             yield StageFound(actor=stage)
-    yield from _budgets(over, availability, settings)
+    yield from _budgets(over_budget, availability, settings)
 
 
 def _lost(
     stage: str,
-    absences: Sequence[UnservedPartition],
-    known: LostStage | None,
+    absent_partitions: Sequence[UnservedPartition],
+    recorded: LostStage | None,
     asked: bool,
-    seen: Availability,
+    measured: Availability,
     settings: SwarmSettings,
 ) -> StageLost | None:
-    held = set(known.partitions) if known is not None else set()
-    certain = [each for each in absences if each.partition in held or _is_certain(each, asked, settings)]
+    recorded_partitions = set(recorded.partitions) if recorded is not None else set()
+    certain = [
+        each
+        for each in absent_partitions
+        if each.partition in recorded_partitions or _is_certain(each, asked, settings)
+    ]
     if not certain:
         return None
     scope = scopes().get(stage, Scope.GLOBAL)
-    found = StageLost(
+    stage_lost = StageLost(
         actor=stage,
         scope=scope.value,
         partitions=tuple(sorted(each.partition for each in certain)),
-        of=len(names_of(scope, seen.partitions)),
-        reason=min((each.lack for each in certain), key=_GRAVEST.index),
+        of=len(names_of(scope, measured.partitions)),
+        reason=min((each.lack for each in certain), key=_GRAVEST_FIRST.index),
         absent_ms=max(each.for_ms for each in certain),
     )
-    return found if known is None or _is_news(found, known, settings) else None
+    return stage_lost if recorded is None or _is_news(stage_lost, recorded, settings) else None
 
 
-def _is_certain(absence: UnservedPartition, asked: bool, settings: SwarmSettings) -> bool:
-    if absence.for_ms < _patience_ms(absence, settings):
+def _is_certain(partition: UnservedPartition, asked: bool, settings: SwarmSettings) -> bool:
+    if partition.for_ms < _grace_ms(partition, settings):
         return False
     # A stage that a worker hosts is meant to be served. A stage that nobody hosts may be left out on purpose, unless
     # something waits.
-    wanted = absence.stage in settings.required or (absence.stage in settings.kept and absence.seen)
-    return absence.lack != "no_owner" or asked or wanted
+    wanted = partition.stage in settings.required or (partition.stage in settings.kept and partition.seen)
+    return partition.lack != "no_owner" or asked or wanted
 
 
-def _patience_ms(absence: UnservedPartition, settings: SwarmSettings) -> int:
-    if absence.lack == "recovering":
+def _grace_ms(partition: UnservedPartition, settings: SwarmSettings) -> int:
+    if partition.lack == "recovering":
         return settings.recovery_grace_ms
-    return settings.owner_grace_ms if absence.seen else settings.start_grace_ms
+    return settings.owner_grace_ms if partition.seen else settings.start_grace_ms
 
 
-def _is_news(found: StageLost, known: LostStage, settings: SwarmSettings) -> bool:
-    if (found.partitions, found.reason) != (known.partitions, known.reason):
+def _is_news(stage_lost: StageLost, recorded: LostStage, settings: SwarmSettings) -> bool:
+    if (stage_lost.partitions, stage_lost.reason) != (recorded.partitions, recorded.reason):
         return True
     # Shorter than the recorded time: another observer took over, and counts from when it began.
-    return not 0 <= found.absent_ms - known.absent_ms < settings.repeat_ms
+    return not 0 <= stage_lost.absent_ms - recorded.absent_ms < settings.repeat_ms
 
 
-def _still(known: LostStage, absences: Sequence[UnservedPartition]) -> bool:
-    return any(each.partition in known.partitions for each in absences)
+def _is_still_absent(recorded: LostStage, absent_partitions: Sequence[UnservedPartition]) -> bool:
+    return any(each.partition in recorded.partitions for each in absent_partitions)
 
 
-def _budgets(over: Map[str, bool], seen: Availability, settings: SwarmSettings) -> Iterator[Event]:
-    if seen.overran is None:
+def _budgets(over_budget: Map[str, bool], measured: Availability, settings: SwarmSettings) -> Iterator[Event]:
+    if measured.overran is None:
         return
-    for stage, overrun in sorted(seen.overran.items()):
+    for stage, overrun in sorted(measured.overran.items()):
         yield OverBudget(
             actor=stage,
             budget_ms=overrun.budget_ms,
             count=overrun.count,
             worst_ms=overrun.worst_ms,
-            window_s=seen.window_ms / 1000,
+            window_s=measured.window_ms / 1000,
         )
-    for stage in sorted(over):
-        quiet_ms = seen.quiet_ms.get(stage, seen.watched_ms)
-        if stage not in seen.overran and quiet_ms >= settings.budget_quiet_ms:
+    for stage in sorted(over_budget):
+        quiet_ms = measured.quiet_ms.get(stage, measured.watched_ms)
+        if stage not in measured.overran and quiet_ms >= settings.budget_quiet_ms:
             yield WithinBudget(actor=stage, quiet_s=quiet_ms / 1000)

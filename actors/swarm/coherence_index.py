@@ -1,4 +1,4 @@
-"""Computes the coherence index from counts. Pure; every part is rounded to six decimals."""
+"""Computes the swarm's coherence index from counts. Pure; every term is rounded to six decimals."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,8 +22,11 @@ _NONE: Mapping[str, LostStage] = Map()
 Polarity = Literal["do", "withhold"]
 
 
-class Ruled(msgspec.Struct, frozen=True):
-    """A decision on an input similar to a known precedent: which one, whether it was let through, in which slice."""
+class PrecedentDecision(msgspec.Struct, frozen=True):
+    """A decision on an input similar to a known precedent: whether the input was let through.
+
+    ``start_ns`` is when the slice of the window began in which it was decided.
+    """
 
     precedent: str
     executed: bool
@@ -57,13 +60,13 @@ def alignment_of(health: Sequence[float]) -> float:
     return round(1.0 - sum((each - mean) ** 2 for each in health) / len(health), 6)
 
 
-def consistency_of(rulings: Sequence[Ruled], needed: int) -> float:
+def consistency_of(decisions: Sequence[PrecedentDecision], needed: int) -> float:
     """Return the share of decisions that agree with the majority on their precedent; 1.0 below ``needed``."""
-    if len(rulings) < needed:
+    if len(decisions) < needed:
         return 1.0
-    votes: Counter[tuple[str, bool]] = Counter((each.precedent, each.executed) for each in rulings)
+    votes: Counter[tuple[str, bool]] = Counter((each.precedent, each.executed) for each in decisions)
     agreeing = sum(max(votes[name, True], votes[name, False]) for name in {name for name, _ in votes})
-    return share(agreeing, len(rulings))
+    return share(agreeing, len(decisions))
 
 
 def measure(
@@ -73,7 +76,7 @@ def measure(
     settings: SwarmSettings,
     lost: Mapping[str, LostStage] = _NONE,
 ) -> SwarmMeasured:
-    """Return the index with its parts; the health of the ``watched`` actors counts once they have decided anything.
+    """Return the index with its terms; the health of the ``watched`` actors counts once they have decided anything.
 
     A ``lost`` stage is not a matter of degree: the health of other stages cannot compensate for it. While it is lost,
     only inputs of its served partitions are delivered.

@@ -1,4 +1,4 @@
-"""What each event adds to the window, and when the index has moved. Pure.
+"""The swarm's state machine: what each event adds to the window, and when the index has moved. Pure.
 
 input.received               accepted: waits for its end, or for the grace period to pass
 the stages' verdicts         a decision of that actor
@@ -9,7 +9,7 @@ requests to a model, an ACT   what waits for a stage that not every input needs 
   loop, a specialist
 swarm.stage_lost, _found     the stages that nobody serves, measured by the shell (``availability_events``)
 swarm.over_budget, within_   those that decide too slowly, likewise
-swarm.measured               the index that is known from here on
+swarm.measured               the index that was recorded last
 any of them                  -> swarm.measured, where the index has moved, or other stages are lost
 """
 
@@ -28,7 +28,7 @@ from actors.swarm.coherence_index import (
     FAILURES,
     PRECEDENTS,
     UNDELIVERED,
-    Ruled,
+    PrecedentDecision,
     agreement_of,
     consistency_of,
     has_moved,
@@ -55,24 +55,30 @@ VERDICTS: tuple[type[Event], ...] = tuple(
 WATCHED: tuple[str, ...] = tuple(dict.fromkeys(entry_of(event).owner for event in VERDICTS))
 """The actors whose health counts."""
 
-_FAILED = tuple(failure_of(actor) for actor in WATCHED)
+_FAILURE_EVENTS = tuple(failure_of(actor) for actor in WATCHED)
 
-CONSUMED: tuple[type[Event], ...] = tuple(dict.fromkeys((InputReceived, *VERDICTS, *_FAILED, *REQUESTS_AND_ANSWERS)))
+CONSUMED: tuple[type[Event], ...] = tuple(
+    dict.fromkeys((InputReceived, *VERDICTS, *_FAILURE_EVENTS, *REQUESTS_AND_ANSWERS))
+)
 """What the swarm is measured from."""
 
-_COUNTED: dict[type[Event], str] = {
+_COUNT_NAMES: dict[type[Event], str] = {
     **{event: DECIDED + entry_of(event).owner for event in VERDICTS},
-    **{event: FAILED + entry_of(event).owner for event in _FAILED},
+    **{event: FAILED + entry_of(event).owner for event in _FAILURE_EVENTS},
 }
 _NS_PER_MS = 1_000_000
 _ENDED_KEPT = 512
+"""Ended exchanges kept in each of the two generations of ``ended``."""
+
 _LET_PASS = frozenset({"EXECUTED", "PASSED"})
 _UPSTREAM = "upstream"
-_NOWHERE = ""
+_GLOBAL = ""
+"""The agent, session and exchange of an event about all of them."""
+
 T = TypeVar("T")
 
 
-class Open(msgspec.Struct, frozen=True):
+class OpenExchange(msgspec.Struct, frozen=True):
     """An open exchange: when its input was stored, and the precedent that it resembles most, if any."""
 
     accepted_ns: int
@@ -91,9 +97,9 @@ class SwarmState(msgspec.Struct, frozen=True):
     settings: SwarmSettings = SwarmSettings()
     sci: float = 1.0
     window: Window = Window()
-    pending: Map[str, Open] = Map()
+    pending: Map[str, OpenExchange] = Map()
     ended: ExpiringMap[bool] = ExpiringMap()
-    rulings: tuple[Ruled, ...] = ()
+    rulings: tuple[PrecedentDecision, ...] = ()
     consistency: float = 1.0
     lost: Map[str, LostStage] = Map()
     measured_lost: tuple[str, ...] = ()
@@ -105,11 +111,11 @@ def decide(state: SwarmState, message: Message) -> tuple[Emission, ...]:
     """Return the index after the message, if it has moved: an event that records it."""
     if not _can_move(state, message):
         return ()
-    after = _observe(state, message)
+    after = _with_event(state, message)
     measured = measure(after.window.count_of, WATCHED, after.consistency, after.settings, after.lost)
     if not has_moved(measured.sci, state.sci, state.settings) and measured.lost == state.measured_lost:
         return ()
-    return (Emission(measured, agent=_NOWHERE, session=_NOWHERE, exchange=_NOWHERE),)
+    return (Emission(measured, agent=_GLOBAL, session=_GLOBAL, exchange=_GLOBAL),)
 
 
 def on_availability(state: SwarmState, availability: Availability) -> Iterator[Event]:
@@ -123,19 +129,19 @@ def evolve(state: SwarmState, message: Message) -> SwarmState:
         case SwarmMeasured(sci=sci, lost=lost):
             return msgspec.structs.replace(state, sci=sci, measured_lost=lost)
         case StageLost() as event:
-            known = LostStage(event.partitions, event.of, event.reason, event.absent_ms)
-            return msgspec.structs.replace(state, lost=state.lost.set(event.actor, known))
+            recorded = LostStage(event.partitions, event.of, event.reason, event.absent_ms)
+            return msgspec.structs.replace(state, lost=state.lost.set(event.actor, recorded))
         case StageFound(actor=actor):
             return msgspec.structs.replace(state, lost=_without(state.lost, actor))
         case OverBudget(actor=actor):
             return msgspec.structs.replace(state, over=state.over.set(actor, True))
         case WithinBudget(actor=actor):
             return msgspec.structs.replace(state, over=_without(state.over, actor))
-    return _observe(state, message)
+    return _with_event(state, message)
 
 
-def _without(known: Map[str, T], name: str) -> Map[str, T]:
-    return known.delete(name) if name in known else known
+def _without(stages: Map[str, T], name: str) -> Map[str, T]:
+    return stages.delete(name) if name in stages else stages
 
 
 def _can_move(state: SwarmState, message: Message) -> bool:
@@ -151,25 +157,25 @@ def _can_move(state: SwarmState, message: Message) -> bool:
     return message.time_ns >= state.window.end_ns or state.window.count_of(FAILURES) > 0
 
 
-def _observe(state: SwarmState, message: Message) -> SwarmState:
+def _with_event(state: SwarmState, message: Message) -> SwarmState:
     """Return the state after a consumed event, with the window first moved to the event's time."""
     if message.time_ns >= state.window.end_ns:
-        state = _slide(state, message.time_ns)
+        state = _with_new_slice(state, message.time_ns)
     event = message.event
-    counted = _COUNTED.get(type(event))
-    if counted is not None:
-        window = state.window.add(counted)
+    count_name = _COUNT_NAMES.get(type(event))
+    if count_name is not None:
+        window = state.window.add(count_name)
         state = _with_window(state, window.add(FAILURES) if isinstance(event, Failed) else window)
     asked = with_asked_stages(state.asked, event, message.time_ns)
     if asked is not state.asked:
         state = msgspec.structs.replace(state, asked=asked)
     match event:
         case InputReceived():
-            return _accept(state, message)
+            return _with_accepted(state, message)
         case IntuitionPassed() | IntuitionRejected():
-            return _report(state, message, event)
+            return _with_precedents(state, message, event)
         case ResponseEmitted():
-            return _end(state, message, event)
+            return _with_end(state, message, event)
     return state
 
 
@@ -190,30 +196,30 @@ def _with_window(state: SwarmState, window: Window) -> SwarmState:
     )
 
 
-def _accept(state: SwarmState, message: Message) -> SwarmState:
+def _with_accepted(state: SwarmState, message: Message) -> SwarmState:
     exchange = message.exchange
     if not exchange or exchange in state.pending or state.ended.get(exchange):
         return state
-    return msgspec.structs.replace(state, pending=state.pending.set(exchange, Open(message.time_ns)))
+    return msgspec.structs.replace(state, pending=state.pending.set(exchange, OpenExchange(message.time_ns)))
 
 
-def _report(state: SwarmState, message: Message, event: IntuitionPassed | IntuitionRejected) -> SwarmState:
+def _with_precedents(state: SwarmState, message: Message, event: IntuitionPassed | IntuitionRejected) -> SwarmState:
     if not event.precedents:
         return state
     agreeing, whole = agreement_of(event.precedents)
     state = _with_window(state, state.window.add(PRECEDENTS, whole).add(AGREEING, agreeing))
-    under_way = state.pending.get(message.exchange)
-    if under_way is None:
+    open_exchange = state.pending.get(message.exchange)
+    if open_exchange is None:
         return state
     nearest = min(event.precedents, key=lambda each: (-each.similarity, each.precedent))
     # Names of precedents are unique only within an agent.
-    known = msgspec.structs.replace(under_way, precedent=f"{message.agent}\n{nearest.precedent}")
-    return msgspec.structs.replace(state, pending=state.pending.set(message.exchange, known))
+    resembling = msgspec.structs.replace(open_exchange, precedent=f"{message.agent}\n{nearest.precedent}")
+    return msgspec.structs.replace(state, pending=state.pending.set(message.exchange, resembling))
 
 
-def _end(state: SwarmState, message: Message, event: ResponseEmitted) -> SwarmState:
-    under_way = state.pending.get(message.exchange)
-    if under_way is None:
+def _with_end(state: SwarmState, message: Message, event: ResponseEmitted) -> SwarmState:
+    open_exchange = state.pending.get(message.exchange)
+    if open_exchange is None:
         return state
     lifetime_ns = state.settings.grace_ms * _NS_PER_MS
     # A failure of another model says nothing about the swarm.
@@ -222,35 +228,35 @@ def _end(state: SwarmState, message: Message, event: ResponseEmitted) -> SwarmSt
         state,
         window=state.window.add(DELIVERED if delivered else UNDELIVERED),
         pending=state.pending.delete(message.exchange),
-        ended=_bounded(state.ended).set(message.exchange, True, message.time_ns, lifetime_ns),
+        ended=_with_room(state.ended).set(message.exchange, True, message.time_ns, lifetime_ns),
     )
-    if not (delivered and under_way.precedent):
+    if not (delivered and open_exchange.precedent):
         return state
-    ruled = Ruled(under_way.precedent, event.action in _LET_PASS, state.window.start_ns)
-    return _with_rulings(state, (*state.rulings, ruled)[-state.settings.decisions_kept :])
+    decision = PrecedentDecision(open_exchange.precedent, event.action in _LET_PASS, state.window.start_ns)
+    return _with_rulings(state, (*state.rulings, decision)[-state.settings.decisions_kept :])
 
 
-def _bounded(ended: ExpiringMap[bool]) -> ExpiringMap[bool]:
+def _with_room(ended: ExpiringMap[bool]) -> ExpiringMap[bool]:
     """Return the map with room for another entry at any rate of events; its expiry alone would not bound it."""
     if len(ended.young) < _ENDED_KEPT:
         return ended
     return ExpiringMap(Map(), ended.young, ended.since_ns)
 
 
-def _with_rulings(state: SwarmState, rulings: tuple[Ruled, ...]) -> SwarmState:
+def _with_rulings(state: SwarmState, rulings: tuple[PrecedentDecision, ...]) -> SwarmState:
     consistency = consistency_of(rulings, state.settings.decisions_needed)
     return msgspec.structs.replace(state, rulings=rulings, consistency=consistency)
 
 
-def _slide(state: SwarmState, now_ns: int) -> SwarmState:
+def _with_new_slice(state: SwarmState, now_ns: int) -> SwarmState:
     """Start the slice of ``now_ns``: drop what has left the window, and count exchanges that never ended."""
     settings = state.settings
     width_ns = max(1, settings.window_ms * _NS_PER_MS // settings.slices)
     window = state.window.move_to(now_ns, width_ns, settings.slices)
     overdue_ns = window.start_ns - settings.grace_ms * _NS_PER_MS
-    lost = [exchange for exchange, each in state.pending.items() if each.accepted_ns < overdue_ns]
+    overdue = [exchange for exchange, each in state.pending.items() if each.accepted_ns < overdue_ns]
     pending = state.pending
-    for exchange in lost:
+    for exchange in overdue:
         pending = pending.delete(exchange)
     oldest_ns = window.end_ns - settings.slices * width_ns
     rulings = tuple(each for each in state.rulings if each.start_ns >= oldest_ns)
@@ -259,7 +265,7 @@ def _slide(state: SwarmState, now_ns: int) -> SwarmState:
         asked = asked.delete(stage)
     state = msgspec.structs.replace(
         state,
-        window=window.add(UNDELIVERED, len(lost)),
+        window=window.add(UNDELIVERED, len(overdue)),
         pending=pending,
         asked=asked,
         ended=state.ended.aged(now_ns, settings.grace_ms * _NS_PER_MS),

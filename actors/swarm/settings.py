@@ -10,7 +10,7 @@ from schemas.settings.measured_settings import MEASURED_ALONE, MEASURED_TOO, Mea
 from schemas.stages import LEDGER, REQUIRED, scopes
 
 Count = Annotated[int, msgspec.Meta(ge=1, le=1000)]
-"""A number of things that are kept."""
+"""A number of decisions."""
 
 
 class SwarmSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,7 +24,7 @@ class SwarmSettings(msgspec.Struct, frozen=True, kw_only=True):
         moved_by: Distance from the last recorded index from which a new one is recorded.
         healthy_from: Index from which the swarm is healthy.
         window_ms: Length of the window; the oldest ``1 / slices`` of it is dropped at a time.
-        slices: Parts of the window.
+        slices: Number of slices of the window.
         grace_ms: Time after which an accepted input without an end counts as not delivered. The default is the deadline
             of inputs: a shorter time would count slow answers of a language model as lost.
         decisions_needed: Decisions below which consistency is 1.0.

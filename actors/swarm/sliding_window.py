@@ -55,8 +55,8 @@ class Window(msgspec.Struct, frozen=True):
         return Window(start_ns, start_ns + width_ns, Map(), kept, closed_sum)
 
 
-def _sum(total: Map[str, int], counts: Map[str, int], sign: int) -> Map[str, int]:
+def _sum(total: Map[str, int], counts: Map[str, int], factor: int) -> Map[str, int]:
     for name, count in counts.items():
-        changed = total.get(name, 0) + sign * count
+        changed = total.get(name, 0) + factor * count
         total = total.set(name, changed) if changed else total.delete(name)
     return total

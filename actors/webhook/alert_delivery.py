@@ -31,15 +31,15 @@ from schemas.vocabulary.webhook import WebhookDelivered, WebhookFailed, WebhookQ
 MOST_PAUSE_S = 3_600.0
 """Most seconds of pause that a receiver may ask for, so that its own header cannot exclude it for long."""
 
-PATIENCE_S = 15.0
-"""Seconds in the queue after which an alert is dropped if too many wait behind it."""
+BACKLOG_WAIT_S = 15.0
+"""Seconds in the queue after which an alert becomes a dead letter if too many (``backlog``) wait behind it."""
 
-_TYPES: Mapping[str, type[Alert]] = {topic_of(kind): kind for kind in ALERTS.values()}
+_ALERT_TYPES: Mapping[str, type[Alert]] = {topic_of(kind): kind for kind in ALERTS.values()}
 _logger = get_logger("neuraxis.webhook")
 
 
 class CallHistory(msgspec.Struct):
-    """The calls made to a receiver for a queued alert, by its sequence, and the result of the last one."""
+    """How many calls were ``made`` for the queued alert at sequence ``seq``, and the error of the last one."""
 
     seq: int
     made: int = 0
@@ -47,7 +47,7 @@ class CallHistory(msgspec.Struct):
 
 
 class AlertDelivery:
-    """Performs deliveries.
+    """Delivers alerts to receivers.
 
     Args:
         http: Connections.
@@ -68,10 +68,10 @@ class AlertDelivery:
         self._settings = settings
         self._addresses = addresses
         self._clock = clock
-        self._lines = queue_numbers(addresses)
+        self._queue_numbers = queue_numbers(addresses)
         self._answer_s, self._patience_s = settings.answer_ms / 1000, settings.patience_ms / 1000
         self._calls: dict[str, CallHistory] = {}
-        self._unknown = Handover(clock, settings.unknown_ms / 1000)
+        self._unknown_receivers = Handover(clock, settings.unknown_ms / 1000)
 
     async def queue_alert(self, message: Message) -> Sequence[Event]:
         """Distribute an alert to the receivers that want it.
@@ -82,16 +82,16 @@ class AlertDelivery:
         alert = message.event
         assert isinstance(alert, Alert)
         body = msgspec.to_builtins(alert)
-        shares = tuple(
+        queued_alerts = tuple(
             WebhookQueued(
-                body=body, request=message.id, stored_ns=message.time_ns, receiver=name, line=self._lines[name]
+                body=body, request=message.id, stored_ns=message.time_ns, receiver=name, line=self._queue_numbers[name]
             )
             for name, receiver in self._settings.receivers.items()
             if is_wanted(receiver, Severity(alert.severity), alert.source)
         )
-        if shares:
-            return shares
-        self._leave("", message)
+        if queued_alerts:
+            return queued_alerts
+        self._leave_to_others("", message)
         failed = WebhookFailed(
             reason="receiver_unknown", error="", failed_seq=message.seq, failed_topic=topic_of(alert)
         )
@@ -107,17 +107,17 @@ class AlertDelivery:
         assert isinstance(queued, WebhookQueued)
         alert, name = alert_of(queued), queued.receiver
         if name not in self._addresses:
-            self._leave(name, message)
+            self._leave_to_others(name, message)
             return (_failure(message, queued, alert, CallHistory(message.seq), "receiver_unknown"),)
         calls = self._calls.get(name)
         if calls is None or calls.seq != message.seq:
             calls = self._calls[name] = CallHistory(message.seq)
         if (left_s := self._left_s(queued)) <= 0:
             reason = "receiver_unreachable" if turn.attempt > 1 else "receiver_overdue"
-            return (self._given_up(message, queued, alert, calls, reason),)
-        in_line_s = (self._clock.now_ns() - message.time_ns) / 1e9
-        if turn.behind >= self._settings.backlog and in_line_s >= PATIENCE_S:
-            return (self._given_up(message, queued, alert, calls, "receiver_overrun"),)
+            return (self._give_up(message, queued, alert, calls, reason),)
+        waited_s = (self._clock.now_ns() - message.time_ns) / 1e9
+        if turn.behind >= self._settings.backlog and waited_s >= BACKLOG_WAIT_S:
+            return (self._give_up(message, queued, alert, calls, "receiver_overrun"),)
         calls.made += 1
         try:
             code = await self._call(queued, alert, min(left_s, self._answer_s))
@@ -128,7 +128,7 @@ class AlertDelivery:
             _logger.warning(
                 "call_failed", receiver=name, error=failed.error, attempt=calls.made, request=queued.request
             )
-            if not failed.passing:
+            if not failed.temporary:
                 return (_failure(message, queued, alert, calls, "receiver_refused"),)
             raise TryLater(self._pause_s(failed, turn.attempt, queued)) from failed
         return (
@@ -143,9 +143,9 @@ class AlertDelivery:
             ),
         )
 
-    def _leave(self, receiver: str, message: Message) -> None:
-        """Raise TryLater while a worker that knows this receiver may still take its requests."""
-        if pause_s := self._unknown.pause_s(receiver, message.seq, message.time_ns):
+    def _leave_to_others(self, receiver: str, message: Message) -> None:
+        """Raise TryLater as long as another worker, which knows this receiver, may take the message."""
+        if pause_s := self._unknown_receivers.pause_s(receiver, message.seq, message.time_ns):
             raise TryLater(pause_s)
 
     async def _call(self, queued: WebhookQueued, alert: Alert, within_s: float) -> int:
@@ -161,15 +161,15 @@ class AlertDelivery:
         A pause that a receiver asks for also applies to the alerts behind this one, so this alert waits in any case.
         """
         settings = self._settings
-        bound_s = min(settings.backoff_first_ms * 2.0 ** min(attempt - 1, 32), settings.backoff_most_ms) / 1000
-        pause_s = min(random.uniform(0, bound_s), max(0.0, self._left_s(queued)))
+        most_s = min(settings.backoff_first_ms * 2.0 ** min(attempt - 1, 32), settings.backoff_most_ms) / 1000
+        pause_s = min(random.uniform(0, most_s), max(0.0, self._left_s(queued)))
         return max(pause_s, min(failed.retry_after_s, MOST_PAUSE_S, self._patience_s))
 
     def _left_s(self, queued: WebhookQueued) -> float:
         """Return for how many seconds an alert is still useful."""
         return (queued.stored_ns - self._clock.now_ns()) / 1e9 + self._patience_s
 
-    def _given_up(
+    def _give_up(
         self, message: Message, queued: WebhookQueued, alert: Alert, calls: CallHistory, reason: str
     ) -> WebhookFailed:
         _logger.error(
@@ -186,7 +186,7 @@ def wanted_alerts(settings: WebhookSettings) -> tuple[type[Alert], ...]:
 
 def alert_of(queued: WebhookQueued) -> Alert:
     """Return the alert to be delivered; raises msgspec.ValidationError where the recorded body is not an alert."""
-    kind = _TYPES.get(str(queued.body.get("topic")))
+    kind = _ALERT_TYPES.get(str(queued.body.get("topic")))
     if kind is None:
         raise msgspec.ValidationError(f"a queued alert has the topic {queued.body.get('topic')!r}, which no alert has")
     return msgspec.convert(queued.body, kind)
@@ -200,12 +200,12 @@ def enrich_failure(failed: Failed, message: Message) -> Failed:
         changes = {"alert": event.alert, "status": event.status, "count": event.count, "request": message.id}
         return msgspec.structs.replace(failed, **changes)
     assert isinstance(event, WebhookQueued)
-    named = msgspec.structs.replace(failed, request=event.request, receiver=event.receiver)
+    enriched = msgspec.structs.replace(failed, request=event.request, receiver=event.receiver)
     try:
         alert = alert_of(event)
     except msgspec.ValidationError:
-        return named  # its body is no alert, which is what failed
-    return msgspec.structs.replace(named, alert=alert.alert, status=alert.status, count=alert.count)
+        return enriched  # its body is no alert, which is what failed
+    return msgspec.structs.replace(enriched, alert=alert.alert, status=alert.status, count=alert.count)
 
 
 def _failure(message: Message, queued: WebhookQueued, alert: Alert, calls: CallHistory, reason: str) -> WebhookFailed:

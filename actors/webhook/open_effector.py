@@ -26,27 +26,27 @@ async def open_webhook(settings: WebhookSettings, context: EffectorContext) -> A
     Raises:
         BadReceiver: the settings name no receiver, or one that cannot be used.
     """
-    found = addresses(settings.receivers, context.environment)
+    receivers = addresses(settings.receivers, context.environment)
     alerts = wanted_alerts(settings)
     async with connections(settings.connect_ms / 1000) as http:
-        delivering = AlertDelivery(http, settings, found, clock=context.clock)
-        _logger.info("webhook_serves", receivers=sorted(found), alerts=len(alerts))
+        delivery = AlertDelivery(http, settings, receivers, clock=context.clock)
+        _logger.info("webhook_serves", receivers=sorted(receivers), alerts=len(alerts))
         yield Effector(
             name="webhook",
             consumes=alerts,
-            handle=delivering.queue_alert,
+            handle=delivery.queue_alert,
             failed=WebhookFailed,
             enrich_failure=enrich_failure,
             timeout_s=settings.answer_ms / 1000 + _GRACE_S,
             # A receiver that is down is retried for hours.
             most_attempts=None,
             in_order=True,
-            ordered_queues=tuple(_line(name, delivering) for name in QUEUES),
+            ordered_queues=tuple(_queue(name, delivery) for name in QUEUES),
         )
 
 
-def _line(name: str, delivering: AlertDelivery) -> OrderedQueue:
-    def takes(message: Message) -> bool:
+def _queue(name: str, delivery: AlertDelivery) -> OrderedQueue:
+    def is_in_queue(message: Message) -> bool:
         return isinstance(message.event, WebhookQueued) and str(message.event.line) == name
 
-    return OrderedQueue(name, (WebhookQueued,), takes, delivering.deliver)
+    return OrderedQueue(name, (WebhookQueued,), is_in_queue, delivery.deliver)

@@ -16,7 +16,7 @@ from schemas.wording.alert_summary import alert_summary
 
 _COLOURS: Mapping[Loudness, str] = {"critical": "#d00000", "warning": "#e8a200", "info": "#3a7bd5"}
 _RESOLVED = "#2eb67d"
-_LONGEST = 120
+_MOST_CHARACTERS = 120
 """Most characters of a name in a Slack message: Slack refuses a text of more than 3,000, escapes included."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -33,19 +33,19 @@ def payload(alert: Alert, receiver: Receiver, stored_ns: int, lasts_ms: int) -> 
     """
     match receiver.style:
         case "slack":
-            return msgspec.json.encode(slack(alert, receiver.link))
+            return msgspec.json.encode(slack_message(alert, receiver.link))
         case "alertmanager":
-            return msgspec.json.encode([alertmanager(alert, receiver.link, stored_ns, lasts_ms)])
+            return msgspec.json.encode([alertmanager_alert(alert, receiver.link, stored_ns, lasts_ms)])
         case "json":
-            return msgspec.json.encode(readable(alert))
+            return msgspec.json.encode(json_body(alert))
 
 
-def readable(alert: Alert) -> dict[str, Any]:
+def json_body(alert: Alert) -> dict[str, Any]:
     """Return an alert's own body, with sentences about what it reports."""
     return {**msgspec.to_builtins(alert), "summary": alert_summary(alert)}
 
 
-def slack(alert: Alert, link: str) -> dict[str, Any]:
+def slack_message(alert: Alert, link: str) -> dict[str, Any]:
     """Return a message for a Slack-style incoming webhook: a line for the notification, and a coloured block."""
     resolved = alert.status == "resolved"
     title = f"{'Resolved' if resolved else alert.severity.capitalize()}: {_name(alert)}"
@@ -59,7 +59,7 @@ def slack(alert: Alert, link: str) -> dict[str, Any]:
             ("ended by", alert.resolved_by),
             ("count", str(alert.count)),
             ("held back", str(alert.suppressed or "")),
-            ("since", _moment(alert.since_ns)),
+            ("since", _iso_time(alert.since_ns)),
             ("alert", f"{alert.alert} {alert.status} {alert.count}"),
         )
         if value
@@ -77,7 +77,7 @@ def slack(alert: Alert, link: str) -> dict[str, Any]:
     }
 
 
-def alertmanager(alert: Alert, link: str, stored_ns: int, lasts_ms: int) -> dict[str, Any]:
+def alertmanager_alert(alert: Alert, link: str, stored_ns: int, lasts_ms: int) -> dict[str, Any]:
     """Return an alert of Alertmanager's API v2. Its labels are the group's, so both firing and resolved have them."""
     labels = {
         "alertname": _name(alert),
@@ -100,13 +100,13 @@ def alertmanager(alert: Alert, link: str, stored_ns: int, lasts_ms: int) -> dict
     return {
         "labels": {name: value for name, value in labels.items() if value},
         "annotations": {name: value for name, value in annotations.items() if value},
-        "startsAt": _moment(alert.since_ns),
-        "endsAt": _moment(ends_ns),
+        "startsAt": _iso_time(alert.since_ns),
+        "endsAt": _iso_time(ends_ns),
         **({"generatorURL": link} if link else {}),
     }
 
 
-def _moment(time_ns: int) -> str:
+def _iso_time(time_ns: int) -> str:
     return (_EPOCH + timedelta(microseconds=time_ns // 1000)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
@@ -125,9 +125,9 @@ def _escaped(text: str) -> str:
 
 
 def _cut(name: str) -> str:
-    return name if len(name) <= _LONGEST else f"{name[:_LONGEST]}…"
+    return name if len(name) <= _MOST_CHARACTERS else f"{name[:_MOST_CHARACTERS]}…"
 
 
 def _quoted(text: str) -> str:
     """Return text as code on one line, in which nothing is formatted and nobody is mentioned."""
-    return f"`{_escaped(''.join(sign if sign.isprintable() and sign != '`' else '?' for sign in text))}`"
+    return f"`{_escaped(''.join(char if char.isprintable() and char != '`' else '?' for char in text))}`"

@@ -59,18 +59,18 @@ def queue_numbers(receivers: Iterable[str]) -> dict[str, int]:
     The number depends on the receiver's name, and on other names only if two would have the same number. So most
     receivers keep their queue when others are added or removed.
     """
-    found: dict[str, int] = {}
+    numbers: dict[str, int] = {}
     for name in sorted(receivers):
         first = fnv1a_32(name)
-        tries = [(first + step) % len(QUEUES) + 1 for step in range(len(QUEUES))]
-        found[name] = next((line for line in tries if line not in found.values()), tries[0])
-    return found
+        candidates = [(first + step) % len(QUEUES) + 1 for step in range(len(QUEUES))]
+        numbers[name] = next((queue for queue in candidates if queue not in numbers.values()), candidates[0])
+    return numbers
 
 
 def is_wanted(receiver: Receiver, severity: Severity, source: str) -> bool:
     """Whether a receiver gets alerts of a severity and source. None gets those of webhook: they could cause more."""
-    loud = _SEVERITY_RANK.index(severity) >= _SEVERITY_RANK.index(receiver.least)
-    return source != "webhook" and loud and (not receiver.sources or source in receiver.sources)
+    severe_enough = _SEVERITY_RANK.index(severity) >= _SEVERITY_RANK.index(receiver.least)
+    return source != "webhook" and severe_enough and (not receiver.sources or source in receiver.sources)
 
 
 def _check_filter(name: str, receiver: Receiver) -> None:
@@ -120,11 +120,11 @@ def _secret(name: str, what: str, variable: str, file: str, environment: Mapping
     if file:
         try:
             value = Path(file).expanduser().read_text(encoding="utf-8").strip()
-        except (OSError, UnicodeDecodeError) as wrong:
+        except (OSError, UnicodeDecodeError) as error:
             raise BadReceiver(
-                f"webhook receiver {name}: the file {file} cannot be read: {type(wrong).__name__}"
-            ) from wrong
-    if not all("!" <= sign <= "~" for sign in value):
+                f"webhook receiver {name}: the file {file} cannot be read: {type(error).__name__}"
+            ) from error
+    if not all("!" <= char <= "~" for char in value):
         origin = variable or file
         raise BadReceiver(f"webhook receiver {name}: what is in {origin} is not one line of visible ASCII: correct it")
     return value

@@ -24,38 +24,40 @@ MOST_BYTES = 64 * 1024
 MOST_REASON = 120
 """Most characters of a receiver's own message that are kept."""
 
-UNTOLD = "an error without a reason"
+NO_REASON = "an error without a reason"
 
 _DIGITS = re.compile(r"-?[0-9]{1,9}")
 _FIRST_WORD = re.compile(r"[a-z]*")
-_CODE = re.compile(r"[a-z]+(_[a-z]+)+")
-_SAID_TO_FAIL = re.compile(r"\b(error|failed|failure|denied|invalid|refused)\b", re.IGNORECASE)
-_LATER = r"rate.?limit|too.?many.?requests|throttl|time.?d?.?out|unavailable|overload|try.?again"
-_SAID_TO_PASS = re.compile(_LATER, re.IGNORECASE)
-_PASSING = re.compile(
-    rf"\b(408|425|429|5\d\d)\b|{_LATER}|temporar|busy|maintenance|internal|rollup_error|fatal_error", re.IGNORECASE
+# An error code such as ``invalid_payload``.
+_CODE_WORD = re.compile(r"[a-z]+(_[a-z]+)+")
+_FAILURE_WORDS = re.compile(r"\b(error|failed|failure|denied|invalid|refused)\b", re.IGNORECASE)
+_RETRY_PATTERN = r"rate.?limit|too.?many.?requests|throttl|time.?d?.?out|unavailable|overload|try.?again"
+_RETRY_WORDS = re.compile(_RETRY_PATTERN, re.IGNORECASE)
+_TEMPORARY = re.compile(
+    rf"\b(408|425|429|5\d\d)\b|{_RETRY_PATTERN}|temporar|busy|maintenance|internal|rollup_error|fatal_error",
+    re.IGNORECASE,
 )
-_FLAGS = ("ok", "success", "issuccess", "succeeded", "successful", "accepted", "ack", "acknowledged")
-_STATUSES = ("status", "result", "outcome", "stat", "state", "type", "code")
-_NO_FLAGS = frozenset({"false", "no", "0"})
+_FLAG_FIELDS = ("ok", "success", "issuccess", "succeeded", "successful", "accepted", "ack", "acknowledged")
+_STATUS_FIELDS = ("status", "result", "outcome", "stat", "state", "type", "code")
+_NEGATIVE_FLAGS = frozenset({"false", "no", "0"})
 _FAILED_STATUSES = frozenset(
     {
         *("error", "err", "exception", "fail", "failed", "failure", "invalid", "rejected", "refused", "denied"),
         *("unauthorized", "forbidden", "nok", "ko", "false"),
     }
 )
-_CODES = ("status", "code", "statuscode")
-_ERROR_CODES = ("errcode", "errorcode", "errno", "retcode")
-_ERRORS = (
+_CODE_FIELDS = ("status", "code", "statuscode")
+_ERROR_CODE_FIELDS = ("errcode", "errorcode", "errno", "retcode")
+_ERROR_FIELDS = (
     *("error", "errors", "err", "iserror", "haserror", "haserrors", "usererrors", "errormessage", "exception"),
     *("fault", "faults"),
 )
-_MESSAGES = ("message", "msg")
-_FAILURES = ("failure", "failures", "failed", "failedcount", "errorcount", "rejected")
+_MESSAGE_FIELDS = ("message", "msg")
+_FAILURE_FIELDS = ("failure", "failures", "failed", "failedcount", "errorcount", "rejected")
 """Fields with the number or names of failed items; the reason is in other fields."""
 
-_NO_ERROR = frozenset({"", "0", "no", "none", "null", "nil", "false", "ok"})
-_WRAPPINGS = frozenset(
+_NO_ERROR_VALUES = frozenset({"", "0", "no", "none", "null", "nil", "false", "ok"})
+_WRAPPER_FIELDS = frozenset(
     {
         *("result", "results", "response", "responses", "reply", "output", "outcome", "return", "returnvalue"),
         *("data", "body", "items", "entries", "meta", "status", "details"),
@@ -63,36 +65,39 @@ _WRAPPINGS = frozenset(
 )
 """Names of fields that hold an answer within an answer. Other fields may hold a copy of the alert."""
 
-_WORDS = (
-    *_ERRORS,
+_REASON_FIELDS = (
+    *_ERROR_FIELDS,
     "description",
     "detail",
     "errmsg",
     "faultstring",
-    *_MESSAGES,
+    *_MESSAGE_FIELDS,
     "reason",
     "statusmessage",
     "code",
     "statuscode",
-    *_ERROR_CODES,
+    *_ERROR_CODE_FIELDS,
 )
+# What may be an address, and what may be a token: sixteen characters or more with a digit. Both are hidden.
 _ADDRESS = re.compile(r"\S*(?:://|hooks\.)\S*", re.IGNORECASE)
-_LONG = re.compile(r"(?=\S*\d)[\w+/=.~-]{16,}")
+_TOKEN_LIKE = re.compile(r"(?=\S*\d)[\w+/=.~-]{16,}")
 _HIDDEN = "[hidden]"
 
-# Atomic, so that the time is linear in the text: a comment could end at any of the marks behind it otherwise.
+# The first element of XML or HTML, after white space, declarations and comments. Atomic groups keep the time linear:
+# otherwise each later ``-->`` would be tried as the end of a comment.
 _FIRST_ELEMENT = re.compile(r"(?is)(?>\s+|<\?.*?\?>|<!--.*?-->)*+<(?:!doctype\s+)?(?:\w+:)?(\w+)")
 _XML_ERRORS = frozenset({"error", "errors", "errorresponse", "exception", "fault"})
 _SOAP_FAULT = re.compile(r"(?i)<(?:\w+:)?fault[\s>]")
+# The text of the first element that says what the page, or the error, is.
 _HEADLINE = re.compile(r"(?is)<(?:\w+:)?(?:title|h1|message|faultstring|code)(?:\s[^<>]*)?>([^<]{1,400})")
-_LEAST_FAILED = 400
+_LEAST_ERROR_STATUS = 400
 
 
 class Refusal(msgspec.Struct, frozen=True):
     """Why an alert was refused, in the receiver's words, cut; and whether another call may succeed."""
 
     reason: str
-    passing: bool
+    temporary: bool
 
 
 def refusal(body: bytes, style: Style, secrets: tuple[str, ...] = ()) -> Refusal | None:
@@ -106,20 +111,20 @@ def refusal(body: bytes, style: Style, secrets: tuple[str, ...] = ()) -> Refusal
     text = body[:MOST_BYTES].decode("utf-8-sig", errors="replace").strip()
     answer = _read(text)
     if isinstance(answer, Mapping | list):
-        wrong = [each for each in _answers(answer) if _tells_of_an_error(each)]
-        if not wrong:
+        failed = [each for each in _answers(answer) if _reports_error(each)]
+        if not failed:
             return None
         # An outer answer may only say that there are errors, and an inner one which.
-        said = next(filter(None, ("; ".join(dict.fromkeys(_messages_in(each))) for each in wrong)), UNTOLD)
+        reason = next(filter(None, ("; ".join(dict.fromkeys(_messages_in(each))) for each in failed)), NO_REASON)
     elif answer is False:
-        said = UNTOLD
+        reason = NO_REASON
     elif isinstance(answer, str) and (markup := _markup_refusal(answer)):
-        said = markup
+        reason = markup
     elif isinstance(answer, str) and style == "slack" and not answer.startswith("<") and _is_an_error(answer):
-        said = answer
+        reason = answer
     else:
         return None
-    return Refusal(_kept(said, secrets), _PASSING.search(said) is not None)
+    return Refusal(_redacted(reason, secrets), _TEMPORARY.search(reason) is not None)
 
 
 def _read(text: str) -> Any:
@@ -146,7 +151,7 @@ def _markup_refusal(text: str) -> str | None:
 
 
 def _answers(body: Any) -> Iterator[dict[str, Any]]:
-    """Yield an answer's objects by names in one spelling, the outermost first, and in order; see ``_WRAPPINGS``."""
+    """Yield an answer's objects with plain field names, the outermost first; inner ones of ``_WRAPPER_FIELDS`` too."""
     level = [(body, False)]
     while level:
         below: list[tuple[Any, bool]] = []
@@ -156,25 +161,28 @@ def _answers(body: Any) -> Iterator[dict[str, Any]]:
             elif isinstance(value, list):
                 below += [(each, wrapped) for each in value]
             elif isinstance(value, Mapping):
-                named = _plain(value)
-                yield named
-                below += [(inner, True) for name, inner in named.items() if wrapped or name in _WRAPPINGS]
+                plain = _with_plain_names(value)
+                yield plain
+                below += [(inner, True) for name, inner in plain.items() if wrapped or name in _WRAPPER_FIELDS]
         level = below
 
 
-def _plain(body: Mapping[str, Any]) -> dict[str, Any]:
+def _with_plain_names(body: Mapping[str, Any]) -> dict[str, Any]:
     """Return an answer by its names in one spelling."""
     return {re.sub(r"[_\W]", "", name).lower(): value for name, value in body.items()}
 
 
-def _tells_of_an_error(body: Mapping[str, Any]) -> bool:
+def _reports_error(body: Mapping[str, Any]) -> bool:
     return (
-        any(_word(body.get(name)) in _NO_FLAGS for name in _FLAGS)
-        or any(_begins(body.get(name)) in _FAILED_STATUSES for name in _STATUSES)
-        or any(_number(body.get(name)) >= _LEAST_FAILED for name in _CODES)
-        or any(_number(body.get(name)) != 0 for name in _ERROR_CODES)
-        or any(body.get(name) and _word(body.get(name)) not in _NO_ERROR for name in (*_ERRORS, *_FAILURES))
-        or any(_word(body.get(name)) in _FAILED_STATUSES for name in _MESSAGES)
+        any(_word(body.get(name)) in _NEGATIVE_FLAGS for name in _FLAG_FIELDS)
+        or any(_first_word(body.get(name)) in _FAILED_STATUSES for name in _STATUS_FIELDS)
+        or any(_number(body.get(name)) >= _LEAST_ERROR_STATUS for name in _CODE_FIELDS)
+        or any(_number(body.get(name)) != 0 for name in _ERROR_CODE_FIELDS)
+        or any(
+            body.get(name) and _word(body.get(name)) not in _NO_ERROR_VALUES
+            for name in (*_ERROR_FIELDS, *_FAILURE_FIELDS)
+        )
+        or any(_word(body.get(name)) in _FAILED_STATUSES for name in _MESSAGE_FIELDS)
     )
 
 
@@ -183,7 +191,7 @@ def _word(value: Any) -> str | None:
     return str(value).strip().lower() if isinstance(value, str | bool | int) else None
 
 
-def _begins(value: Any) -> str | None:
+def _first_word(value: Any) -> str | None:
     """Return the first word of a status: ``invalid`` of "invalid event"."""
     word = _word(value)
     return _FIRST_WORD.findall(word)[0] if word is not None else None
@@ -197,33 +205,33 @@ def _number(value: Any) -> float:
 
 
 def _is_an_error(word: str) -> bool:
-    body = _SAID_TO_FAIL.search(word) or _SAID_TO_PASS.search(word)
-    return body is not None or _CODE.fullmatch(word) is not None
+    body = _FAILURE_WORDS.search(word) or _RETRY_WORDS.search(word)
+    return body is not None or _CODE_WORD.fullmatch(word) is not None
 
 
 def _messages_in(body: Mapping[str, Any]) -> Iterator[str]:
-    for name in _WORDS:
+    for name in _REASON_FIELDS:
         value = body.get(name)
         if isinstance(value, list):
             value = value[0] if value else None
         if isinstance(value, Mapping):
-            yield from _messages_in(_plain(value))
+            yield from _messages_in(_with_plain_names(value))
         elif isinstance(value, str) and value:
             yield value
         elif _number(value):
             yield f"{name} {value}"
-    for name in _STATUSES:
+    for name in _STATUS_FIELDS:
         value = body.get(name)
         # A status of one word says that it failed, and no more; a small number may say that all is well.
         if isinstance(value, str) and " " in value.strip():
             yield value
-        elif name not in _WORDS and _number(value) >= _LEAST_FAILED:
+        elif name not in _REASON_FIELDS and _number(value) >= _LEAST_ERROR_STATUS:
             yield f"{name} {value}"
 
 
-def _kept(said: str, secrets: tuple[str, ...]) -> str:
+def _redacted(reason: str, secrets: tuple[str, ...]) -> str:
     for secret in filter(None, secrets):
-        said = said.replace(secret, _HIDDEN)
-    said = _LONG.sub(_HIDDEN, _ADDRESS.sub(_HIDDEN, said))
-    said = " ".join("".join(sign if sign.isprintable() else " " for sign in said).split())
-    return said if len(said) <= MOST_REASON else f"{said[: MOST_REASON - 1]}…"
+        reason = reason.replace(secret, _HIDDEN)
+    reason = _TOKEN_LIKE.sub(_HIDDEN, _ADDRESS.sub(_HIDDEN, reason))
+    reason = " ".join("".join(char if char.isprintable() else " " for char in reason).split())
+    return reason if len(reason) <= MOST_REASON else f"{reason[: MOST_REASON - 1]}…"

@@ -43,14 +43,14 @@ class WebhookSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
     Attributes:
         receivers: The receivers by name.
-        patience_ms: Time from an alert on during which delivery is tried; then it becomes a dead letter.
+        patience_ms: Time after an alert for which its delivery is tried; then it becomes a dead letter.
         backoff_first_ms: Upper limit of the random wait before the second call; it doubles with each call.
         backoff_most_ms: The highest value of that limit.
         connect_ms: Time to reach a receiver.
         unknown_ms: Time for which a worker leaves deliveries to an unknown receiver to other workers: longer than a
             rolling restart with a new receiver takes.
         answer_ms: Total time for one call.
-        lasts_ms: How long an Alertmanager is to hold an alert that is never resolved: longer than alerts' own lapse.
+        lasts_ms: How long an Alertmanager keeps an alert that is never resolved: longer than ``alerts.lapse_ms``.
         backlog: Deliveries, of all receivers, that may wait behind one that has waited for fifteen seconds itself:
             where there are more, it becomes a dead letter.
     """

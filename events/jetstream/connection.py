@@ -226,7 +226,7 @@ class Connection:
             self.forget(number)
 
     def expect(self, *subjects: str) -> tuple[str, asyncio.Future[Reply]]:
-        """Register an expected answer to messages on ``subjects``; returns its number and future, for :meth:`answer`."""
+        """Register an answer to messages on ``subjects``; return its number and future, for :meth:`answer`."""
         self._number += 1
         number = str(self._number)
         call: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()

@@ -33,12 +33,13 @@ _BEFORE, _AFTER = 3, 2
 """How many words before and after a word vaderSentiment looks at."""
 
 _WORD = re.compile(r"[^\W\d_]+")
-_SHOUTED = re.compile(r"\b[A-Z]{3,}\b")
+_CAPITALS = re.compile(r"\b[A-Z]{3,}\b")
 _LENGTHENED = tuple(3 * letter for letter in ascii_lowercase)
-_RESTING = 0.2
-_WORD_WEIGHT, _STRONGER, _LOW_WEIGHT = 0.45, 1.5, 0.3
-_MARKS, _MOST_MARKS = 0.06, 4
-_SHOUTING, _LENGTHENING = 0.3, 0.1
+# The arousal of a text without any sign of it, and what each sign adds or multiplies.
+_BASE_AROUSAL = 0.2
+_HIGH_WEIGHT, _STRONGER_FACTOR, _LOW_WEIGHT = 0.45, 1.5, 0.3
+_EXCLAMATION_WEIGHT, _MOST_EXCLAMATIONS = 0.06, 4
+_CAPITALS_WEIGHT, _LENGTHENED_WEIGHT = 0.3, 0.1
 
 
 class Lexicon(msgspec.Struct, frozen=True):
@@ -50,7 +51,7 @@ class Lexicon(msgspec.Struct, frozen=True):
 
 
 class Affect(msgspec.Struct, frozen=True):
-    """``valence`` from -1 (unpleasant) to 1 (pleasant), ``arousal`` from 0 (calm) to 1 (stirred)."""
+    """``valence`` from -1 (unpleasant) to 1 (pleasant), ``arousal`` from 0 (calm) to 1 (excited)."""
 
     valence: float
     arousal: float
@@ -66,43 +67,43 @@ class _Analyzer(SentimentIntensityAnalyzer):  # type: ignore[misc]
     def compound(self, text: str) -> float:
         """Return what ``polarity_scores`` calls ``compound``."""
         plain = text.isascii() or self.emojis.keys().isdisjoint(text)
-        shown = (text if plain else self._described(text)).strip()
+        shown = (text if plain else self._with_emoji_described(text)).strip()
         words = list(map(_bare, shown.split()))
         has_capitals = 0 < sum(map(str.isupper, words)) < len(words)
         lowered = [word.lower() for word in words]
         sentiments: list[float] = [0] * len(words)
-        for place in compress(count(), map(self.lexicon.__contains__, lowered)):
-            word = lowered[place]
-            if word in BOOSTER_DICT or (word == "kind" and lowered[place + 1 : place + 2] == ["of"]):
+        for index in compress(count(), map(self.lexicon.__contains__, lowered)):
+            word = lowered[index]
+            if word in BOOSTER_DICT or (word == "kind" and lowered[index + 1 : index + 2] == ["of"]):
                 continue
-            if any(map(_may_change, lowered[max(0, place - _BEFORE) : place + 1 + _AFTER])):
-                sentiments[place] = self._changed(words, place, has_capitals)
+            if any(map(_may_change, lowered[max(0, index - _BEFORE) : index + 1 + _AFTER])):
+                sentiments[index] = self._changed_valence(words, index, has_capitals)
             else:
-                louder = has_capitals and words[place].isupper()
+                is_shouted = has_capitals and words[index].isupper()
                 valence = self.lexicon[word]
-                sentiments[place] = valence + (C_INCR if valence > 0 else -C_INCR) if louder else valence
+                sentiments[index] = valence + (C_INCR if valence > 0 else -C_INCR) if is_shouted else valence
         if "but" in lowered:
             sentiments = self._but_check(words, sentiments)
         total = float(sum(sentiments))
         emphasis = self._punctuation_emphasis(shown)
         return float(round(normalize(total + (emphasis if total > 0 else -emphasis if total < 0 else 0)), 4))
 
-    def _negation_check(self, valence: float, words: list[str], start: int, place: int) -> float:
+    def _negation_check(self, valence: float, words: list[str], start: int, index: int) -> float:
         # This slow check is made for three words each time.
-        if not any(map(_may_negate, words[max(0, place - _BEFORE) : place])):
+        if not any(map(_may_negate, words[max(0, index - _BEFORE) : index])):
             return valence
-        changed: float = super()._negation_check(valence, words, start, place)
+        changed: float = super()._negation_check(valence, words, start, index)
         return changed
 
-    def _changed(self, words: list[str], place: int, has_capitals: bool) -> float:
-        first = max(0, place - _BEFORE)
+    def _changed_valence(self, words: list[str], index: int, has_capitals: bool) -> float:
+        first = max(0, index - _BEFORE)
         near = SentiText("")
-        near.words_and_emoticons = words[first : place + 1 + _AFTER]
+        near.words_and_emoticons = words[first : index + 1 + _AFTER]
         near.is_cap_diff = has_capitals
-        (valence,) = self.sentiment_valence(0, near, words[place], place - first, [])
+        (valence,) = self.sentiment_valence(0, near, words[index], index - first, [])
         return float(valence)
 
-    def _described(self, text: str) -> str:
+    def _with_emoji_described(self, text: str) -> str:
         """Return a text with its emoji replaced by words."""
         parts: list[str] = []
         apart = True
@@ -152,7 +153,7 @@ def _lexicon() -> Lexicon:
 def _weights() -> dict[str, float]:
     lexicon = _lexicon()
     return {
-        word: (word in lexicon.high) * _WORD_WEIGHT - (word in lexicon.low) * _LOW_WEIGHT
+        word: (word in lexicon.high) * _HIGH_WEIGHT - (word in lexicon.low) * _LOW_WEIGHT
         for word in lexicon.high | lexicon.low
     }
 
@@ -164,34 +165,34 @@ def _analyzer() -> _Analyzer:
 
 def affect_of(text: str) -> Affect:
     """Return the affect of a text; a blank one is neutral and calm."""
-    felt = text if len(text) <= READ else f"{text[: READ // 2]} {text[-READ // 2 :]}"
-    if not felt.strip():
+    read = text if len(text) <= READ else f"{text[: READ // 2]} {text[-READ // 2 :]}"
+    if not read.strip():
         return Affect(0.0, 0.0)
-    valence = _analyzer().compound(felt)
-    return Affect(round(min(1.0, max(-1.0, valence)), _DECIMALS), round(_arousal(felt), _DECIMALS))
+    valence = _analyzer().compound(read)
+    return Affect(round(min(1.0, max(-1.0, valence)), _DECIMALS), round(_arousal(read), _DECIMALS))
 
 
 def _arousal(text: str) -> float:
     """Return the arousal of a text.
 
-    The count of words is divided by the square root of the length: one alarmed word counts for less in a long letter
-    than in a short cry, but it counts.
+    The sum over words is divided by the square root of the length: one excited word counts for less in a long text than
+    in a short one, but it counts.
     """
     stronger, weights = _lexicon().stronger, _weights()
     folded = fold(text)
     words = _WORD.findall(folded)
     if not words:
         return 0.0
-    stirred = 0.0
+    sum_of_words = 0.0
     for before, word in pairwise(("", *words)):
         if word in weights:
-            stirred += weights[word] * (_STRONGER if before in stronger else 1.0)
-    shouted = len(_SHOUTED.findall(text)) / len(words)
+            sum_of_words += weights[word] * (_STRONGER_FACTOR if before in stronger else 1.0)
+    capitals = len(_CAPITALS.findall(text)) / len(words)
     level = (
-        _RESTING
-        + stirred / float(max(1.0, len(words) ** 0.5 / 2.0))
-        + _MARKS * min(text.count("!"), _MOST_MARKS)
-        + _SHOUTING * min(1.0, 2.0 * shouted)
-        + _LENGTHENING * any(map(folded.__contains__, _LENGTHENED))
+        _BASE_AROUSAL
+        + sum_of_words / float(max(1.0, len(words) ** 0.5 / 2.0))
+        + _EXCLAMATION_WEIGHT * min(text.count("!"), _MOST_EXCLAMATIONS)
+        + _CAPITALS_WEIGHT * min(1.0, 2.0 * capitals)
+        + _LENGTHENED_WEIGHT * any(map(folded.__contains__, _LENGTHENED))
     )
     return min(1.0, max(0.0, level))

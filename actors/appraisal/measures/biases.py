@@ -19,7 +19,9 @@ READ = 8_000
 """Characters of an answer that are read."""
 
 
-class _Listed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _TagPhrases(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The phrases of a tag, and how often they must occur together."""
+
     least: int
     phrases: tuple[str, ...]
 
@@ -39,11 +41,11 @@ def bias_tags_of(text: str) -> tuple[str, ...]:
     lexicon = _lexicon()
     tokens = [token for token in split_tokens(fold(text[:READ])) if not token.isspace()]
     found = dict.fromkeys(lexicon.least, 0)
-    for place, token in enumerate(tokens):
+    for index, token in enumerate(tokens):
         tags = {
             phrase.tag
             for phrase in lexicon.by_first.get(token, ())
-            if tuple(tokens[place : place + len(phrase.words)]) == phrase.words
+            if tuple(tokens[index : index + len(phrase.words)]) == phrase.words
         }
         for tag in tags:
             found[tag] += 1
@@ -53,7 +55,7 @@ def bias_tags_of(text: str) -> tuple[str, ...]:
 @cache
 def _lexicon() -> _Lexicon:
     data = files(__package__).joinpath("bias.json").read_bytes()
-    listed = msgspec.json.decode(data, type=dict[str, _Listed])
+    listed = msgspec.json.decode(data, type=dict[str, _TagPhrases])
     by_first: dict[str, tuple[_Phrase, ...]] = {}
     for tag, each in listed.items():
         for text in each.phrases:

@@ -21,7 +21,8 @@ MOST_WORDS = 2
 
 _MOST_CHARACTERS = 80
 _WORD = re.compile(r"[^\W_]+(?:['\u2019-][^\W_]+)*")
-_DRAWN_OUT = re.compile(r"(\w)\1{2,}")
+_REPEATED_LETTER = re.compile(r"(\w)\1{2,}")
+"""A letter three times or more in a row."""
 
 
 class _Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -32,20 +33,20 @@ COURTESIES = msgspec.json.decode(files(__package__).joinpath("courtesies.json").
 """Words of which courtesies are made in some thirty languages, case-folded."""
 
 
-_POINTING = frozenset(
+_POINTING_WORDS = frozenset(
     ("he", "her", "him", "it", "it's", "one", "ones", "she", "that", "that's", "them", "these", "they", "this", "those")
 )
 
 
 def as_courtesy_or_topic(text: str, turn: TurnReading) -> TurnReading:
-    """Return the reading of a text. If one or two words are no courtesy, the probability of ``social`` is moved.
+    """Return the reading of a text. If one or two words are no courtesy, ``social`` becomes 0.
 
-    It goes to ``underspecified`` if they only point at something, and to ``answerable`` if they name it.
+    Its probability is added to ``underspecified`` if the words only point at something, else to ``answerable``.
     """
     words = _words_of(text) if turn.social else ()
     if not 1 <= len(words) <= MOST_WORDS or not all(map(_is_latin, words)) or not COURTESIES.isdisjoint(_forms(words)):
         return turn
-    if _POINTING.isdisjoint(words):
+    if _POINTING_WORDS.isdisjoint(words):
         return msgspec.structs.replace(turn, social=0.0, answerable=round(turn.answerable + turn.social, 6))
     return msgspec.structs.replace(turn, social=0.0, underspecified=round(turn.underspecified + turn.social, 6))
 
@@ -59,10 +60,10 @@ def _words_of(text: str) -> tuple[str, ...]:
 def _forms(words: Iterable[str]) -> Iterator[str]:
     """Yield words as they are, and with lengthened letters shortened ("heyyy", "coool")."""
     for word in words:
-        yield from (word, _DRAWN_OUT.sub(r"\1", word), _DRAWN_OUT.sub(r"\1\1", word))
+        yield from (word, _REPEATED_LETTER.sub(r"\1", word), _REPEATED_LETTER.sub(r"\1\1", word))
 
 
 def _is_latin(word: str) -> bool:
     return any(map(str.isalpha, word)) and all(
-        unicodedata.name(sign, "").startswith("LATIN") for sign in word if sign.isalpha()
+        unicodedata.name(char, "").startswith("LATIN") for char in word if char.isalpha()
     )

@@ -26,11 +26,11 @@ from actors.contract.text.folding import fold
 READ = 4_096
 """Characters of a text that are embedded; of a longer text, three quarters from its beginning and one from its end."""
 
-_WEIGHT_UNIT = 1024
+_WEIGHT_UNIT = 1024  # vectors are kept as integers, in units of 1 / 1024
 _ROWS_AT_ONCE = 8_192
 _WORD = re.compile(r"\w+")
-_SALT = 0x5EED
-_BLANK = "\u2581"
+_SALT = 0x5EED  # of the hash, so that it differs from other uses of CRC-32
+_BLANK = "\u2581"  # SentencePiece's sign for a space
 _PLAIN_NORMALIZER = {
     "type": "Sequence",
     "normalizers": [
@@ -38,9 +38,10 @@ _PLAIN_NORMALIZER = {
         {"type": "Replace", "pattern": {"String": " "}, "content": _BLANK},
     ],
 }
-_OVER_BLANK = re.compile(f"[^{_BLANK}]{_BLANK}|\n.|.\n", re.S)
+# In a token: characters of two words, or of a word and a line end.
+_SPANS_WORDS = re.compile(f"[^{_BLANK}]{_BLANK}|\n.|.\n", re.S)
 _PIECE = re.compile(f"{_BLANK}*[^{_BLANK}\n]+|{_BLANK}+|\n+")
-_LONGEST_KEPT = 256
+_LONGEST_CACHED = 256
 """Longest word, in characters, whose tokens are cached; a text with longer words is tokenized as a whole."""
 
 
@@ -72,8 +73,8 @@ def hashed_embedding(text: str) -> bytes:
         # Long words carry more meaning than the short words of grammar.
         weight = min(len(word), 8)
         for part in (word, word[:4]):
-            spot = zlib.crc32(part.encode("utf-8", "surrogatepass"), _SALT)
-            sums[spot % DIMENSIONS] += weight if spot & 0x80000000 else -weight
+            hashed = zlib.crc32(part.encode("utf-8", "surrogatepass"), _SALT)
+            sums[hashed % DIMENSIONS] += weight if hashed & 0x80000000 else -weight
     return quantised_embedding(sums)
 
 
@@ -103,7 +104,7 @@ def _load(weights_file: Path, tokenizer_file: Path) -> Model:
     (vectors,) = load(data).values()
     # The vectors were trained so that their first dimensions can be used alone.
     whole = np.empty((len(vectors), DIMENSIONS), dtype=np.int16)
-    for start in range(0, len(vectors), _ROWS_AT_ONCE):  # all at once, they would take four times the room
+    for start in range(0, len(vectors), _ROWS_AT_ONCE):  # all at once would take four times the memory
         rows = vectors[start : start + _ROWS_AT_ONCE, :DIMENSIONS].astype(np.float64)
         whole[start : start + _ROWS_AT_ONCE] = np.rint(rows * _WEIGHT_UNIT)
     ids_of = _tokens_of(Tokenizer.from_file(str(tokenizer_file)), json.loads(tokenizer_file.read_bytes()))
@@ -122,7 +123,7 @@ def _tokens_of(tokenizer: Any, config: Any) -> Callable[[str], list[int]]:
     The tokenizer works on the whole text, and takes a millisecond for a page. If none of its tokens spans a blank or a
     line end, every word has the same tokens wherever it occurs. Then words are looked up one by one in a cache.
     """
-    marks = [each["content"] for each in config["added_tokens"]]
+    special_tokens = [each["content"] for each in config["added_tokens"]]
 
     def whole(text: str) -> list[int]:
         ids: list[int] = tokenizer.encode(text, add_special_tokens=False).ids
@@ -130,20 +131,20 @@ def _tokens_of(tokenizer: Any, config: Any) -> Callable[[str], list[int]]:
 
     if config["normalizer"] != _PLAIN_NORMALIZER or config["pre_tokenizer"] or config["model"]["type"] != "BPE":
         return whole
-    if any(_OVER_BLANK.search(token) for token in config["model"]["vocab"]):
+    if any(_SPANS_WORDS.search(token) for token in config["model"]["vocab"]):
         return whole
     model = tokenizer.model
 
     @lru_cache(maxsize=32_768)
-    def of_word(word: str) -> tuple[int, ...]:
+    def tokens_of_word(word: str) -> tuple[int, ...]:
         return tuple(token.id for token in model.tokenize(word))
 
     def by_word(text: str) -> list[int]:
-        if not text or any(mark in text for mark in marks):
+        if not text or any(token in text for token in special_tokens):
             return whole(text)
         words = _PIECE.findall(_BLANK + text.replace(" ", _BLANK))
-        if max(map(len, words)) > _LONGEST_KEPT:
+        if max(map(len, words)) > _LONGEST_CACHED:
             return whole(text)
-        return list(chain.from_iterable(map(of_word, words)))
+        return list(chain.from_iterable(map(tokens_of_word, words)))
 
     return by_word

@@ -31,18 +31,33 @@ PIECE, OVERLAP = 2_048, 1_024
 MOST_PIECES = 64
 """Largest number of pieces between the first and the last that are read word by word."""
 
-READ_DECODED = 4_096
+DECODED_CHARACTERS = 4_096
 """Characters that are read of a decoded text."""
 
 _WORDS = re.compile(r"[^\W\d_]+")
-_ASK_REACH = 16
-_ALTER_REACH = 6
+_REQUEST_REACH = 16
+"""Most tokens between a request and the harmful act that it asks for."""
+
+_CORE_REACH = 6
+"""Most tokens between a verb of change and the rules of the system that it changes."""
 
 Phrases = dict[str, tuple[tuple[str, ...], ...]]
 
 
 class RiskPhrases(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The phrases of ``risks.json``, by first token and longest first."""
+    """The phrases of ``risks.json``, by first token and longest first.
+
+    Attributes:
+        ask: Requests: a question how, an order to write or to teach.
+        harm: Harmful acts.
+        against: Words against an act, such as those of prevention.
+        alter: Verbs of change.
+        core: The system's own rules and safeguards.
+        owner: Words that say whose they are.
+        act: Orders that call for an action, at the beginning of a text.
+        polite: Polite words that may come before an order.
+        swarm: What affects all agents.
+    """
 
     ask: Phrases
     harm: Phrases
@@ -85,14 +100,14 @@ def intent_of(text: str) -> Intent:
     pieces, unread = _pieces(fold(text))
     harm = layer_0 = swarm = False
     opening: Sequence[str] = ()
-    for number, (piece, may) in enumerate(pieces):
-        if number and not (may.harm > harm or may.layer_0 > layer_0 or may.swarm > swarm):
-            continue  # says nothing that those before have not
+    for number, (piece, possible) in enumerate(pieces):
+        if number and not (possible.harm > harm or possible.layer_0 > layer_0 or possible.swarm > swarm):
+            continue  # can add no risk to those found
         tokens: Sequence[str] = tokens_of(text) if len(pieces) == 1 else split_tokens(piece)
         opening = opening if number else tokens
         # A phrase at the edge of a piece is judged in the neighbouring piece, which holds the words around it.
-        first = _ASK_REACH if number else 0
-        last = len(tokens) - (_ASK_REACH if number < len(pieces) - 1 else 0)
+        first = _REQUEST_REACH if number else 0
+        last = len(tokens) - (_REQUEST_REACH if number < len(pieces) - 1 else 0)
         harm = harm or _asks_for_harm(tokens, first, last)
         layer_0 = layer_0 or _alters_core(tokens, first, last)
         swarm = swarm or _found(_lists().swarm, tokens)
@@ -105,14 +120,17 @@ def whole_intent_of(text: str) -> Intent:
     intent = intent_of(text)
     for decoded in decoded_texts(excerpt_of(text, DECODED).text):
         if decoded.worded:
-            said = intent_of(decoded.text[:READ_DECODED])
-            risks = Risks(harm=intent.risks.harm or said.risks.harm, layer_0=intent.risks.layer_0 or said.risks.layer_0)
-            action = said.proposed_action if risks != intent.risks else intent.proposed_action
-            intent = Intent(risks, action, intent.affects_swarm or said.affects_swarm, intent.unread)
+            decoded_intent = intent_of(decoded.text[:DECODED_CHARACTERS])
+            risks = Risks(
+                harm=intent.risks.harm or decoded_intent.risks.harm,
+                layer_0=intent.risks.layer_0 or decoded_intent.risks.layer_0,
+            )
+            action = decoded_intent.proposed_action if risks != intent.risks else intent.proposed_action
+            intent = Intent(risks, action, intent.affects_swarm or decoded_intent.affects_swarm, intent.unread)
     return intent
 
 
-class _May(NamedTuple):
+class _PossibleRisks(NamedTuple):
     """The risks that a piece may contain, by its words."""
 
     harm: bool = True
@@ -120,33 +138,33 @@ class _May(NamedTuple):
     swarm: bool = True
 
 
-_Pieces = list[tuple[str, _May]]
+_Pieces = list[tuple[str, _PossibleRisks]]
 
 
 def _pieces(folded: str) -> tuple[_Pieces, int]:
     """Return the pieces of a folded text to read, the first and the last among them; and the characters left out."""
-    cut = [folded[place : place + PIECE + OVERLAP] for place in range(0, max(len(folded) - OVERLAP, 1), PIECE)]
+    cut = [folded[index : index + PIECE + OVERLAP] for index in range(0, max(len(folded) - OVERLAP, 1), PIECE)]
     if len(cut) <= 2:
-        return [(piece, _May()) for piece in cut], 0
-    telling = [(piece, may) for piece in cut[1:-1] if any(may := _may_tell(_words(piece)))]
-    unread = PIECE * max(0, len(telling) - MOST_PIECES)
+        return [(piece, _PossibleRisks()) for piece in cut], 0
+    relevant = [(piece, possible) for piece in cut[1:-1] if any(possible := _possible_risks(_words(piece)))]
+    unread = PIECE * max(0, len(relevant) - MOST_PIECES)
     if unread:
         # Pieces are taken evenly from the whole text. Otherwise an early part could hide a later one.
-        telling = [telling[(2 * n + 1) * len(telling) // (2 * MOST_PIECES)] for n in range(MOST_PIECES)]
-    return [(cut[0], _May()), *telling, (cut[-1], _May())], unread
+        relevant = [relevant[(2 * n + 1) * len(relevant) // (2 * MOST_PIECES)] for n in range(MOST_PIECES)]
+    return [(cut[0], _PossibleRisks()), *relevant, (cut[-1], _PossibleRisks())], unread
 
 
 def _words(folded: str) -> set[str]:
     return set(map(fold_word, set(letters_of(folded))))
 
 
-def _may_tell(words: set[str]) -> _May:
+def _possible_risks(words: set[str]) -> _PossibleRisks:
     """Return the risks that a piece may contain: those with all words of a phrase among its words, in any order."""
-    sought = _sought()
-    return _May(
-        harm=any(map(words.issuperset, sought.harm)),
-        layer_0=not words.isdisjoint(sought.alter) and not words.isdisjoint(sought.core),
-        swarm=any(map(words.issuperset, sought.swarm)),
+    risk_words = _risk_words()
+    return _PossibleRisks(
+        harm=any(map(words.issuperset, risk_words.harm)),
+        layer_0=not words.isdisjoint(risk_words.alter) and not words.isdisjoint(risk_words.core),
+        swarm=any(map(words.issuperset, risk_words.swarm)),
     )
 
 
@@ -160,7 +178,7 @@ class RiskWords(msgspec.Struct, frozen=True):
 
 
 @cache
-def _sought() -> RiskWords:
+def _risk_words() -> RiskWords:
     def phrases(listed: Phrases) -> tuple[frozenset[str], ...]:
         return tuple(frozenset(_WORDS.findall(" ".join(each))) for group in listed.values() for each in group)
 
@@ -168,71 +186,75 @@ def _sought() -> RiskWords:
     return RiskWords(phrases(lists.harm), phrases(lists.swarm), frozenset(lists.alter), frozenset(lists.core))
 
 
-def _places(phrases: Phrases, tokens: Sequence[str]) -> Iterator[tuple[int, int]]:
+def _occurrences(phrases: Phrases, tokens: Sequence[str]) -> Iterator[tuple[int, int]]:
     """Yield where phrases begin and end; of several with the same beginning, the longest."""
-    for place in compress(count(), map(phrases.__contains__, tokens)):
-        following = tokens[place + 1] if place + 1 < len(tokens) else ""
-        for phrase in phrases[tokens[place]]:
+    for index in compress(count(), map(phrases.__contains__, tokens)):
+        following = tokens[index + 1] if index + 1 < len(tokens) else ""
+        for phrase in phrases[tokens[index]]:
             # The second word is compared first, so that a text of nothing but first words costs little.
-            if (len(phrase) == 1 or phrase[1] == following) and tuple(tokens[place : place + len(phrase)]) == phrase:
-                yield place, place + len(phrase)
+            if (len(phrase) == 1 or phrase[1] == following) and tuple(tokens[index : index + len(phrase)]) == phrase:
+                yield index, index + len(phrase)
                 break
 
 
 def _found(phrases: Phrases, tokens: Sequence[str]) -> bool:
-    return next(_places(phrases, tokens), None) is not None
+    return next(_occurrences(phrases, tokens), None) is not None
 
 
 def _asks_for_harm(tokens: Sequence[str], first: int, last: int) -> bool:
     lists = _lists()
-    harms = list(_places(lists.harm, tokens))
-    if not harms:
+    harmful = list(_occurrences(lists.harm, tokens))
+    if not harmful:
         return False
-    asks = sorted(end for _, end in _places(lists.ask, tokens))
-    against = [start for start, _ in _places(lists.against, tokens)]
-    for start, end in harms:
-        asked = _any_within(asks, start - _ASK_REACH, start + 1)
-        if first <= start < last and asked and not _any_within(against, start - _ASK_REACH, end + _ASK_REACH // 2 - 1):
+    asks = sorted(end for _, end in _occurrences(lists.ask, tokens))
+    against = [start for start, _ in _occurrences(lists.against, tokens)]
+    for start, end in harmful:
+        asked = _any_within(asks, start - _REQUEST_REACH, start + 1)
+        if (
+            first <= start < last
+            and asked
+            and not _any_within(against, start - _REQUEST_REACH, end + _REQUEST_REACH // 2 - 1)
+        ):
             return True
     return False
 
 
-def _any_within(places: Sequence[int], first: int, last: int) -> bool:
-    """Whether any of the ascending ``places`` lies between ``first`` and ``last``."""
-    nearest = bisect_left(places, first)
-    return nearest < len(places) and places[nearest] <= last
+def _any_within(positions: Sequence[int], first: int, last: int) -> bool:
+    """Whether any of the ascending ``positions`` lies between ``first`` and ``last``."""
+    nearest = bisect_left(positions, first)
+    return nearest < len(positions) and positions[nearest] <= last
 
 
 def _alters_core(tokens: Sequence[str], first: int, last: int) -> bool:
     lists = _lists()
-    alters = list(_places(lists.alter, tokens))
-    owners = [start for start, _ in _places(lists.owner, tokens)] if alters else []
+    alters = list(_occurrences(lists.alter, tokens))
+    owners = [start for start, _ in _occurrences(lists.owner, tokens)] if alters else []
     for start, end in alters:
-        if not first <= start < last or not _any_within(owners, end, end + _ALTER_REACH - 1):
+        if not first <= start < last or not _any_within(owners, end, end + _CORE_REACH - 1):
             continue
-        reach = tokens[end : end + _ALTER_REACH]
-        owned = next(_places(lists.owner, reach), None)
-        if owned is not None and _found(lists.core, reach[owned[1] :]) and not _negated(tokens, start):
+        reach = tokens[end : end + _CORE_REACH]
+        owner = next(_occurrences(lists.owner, reach), None)
+        if owner is not None and _found(lists.core, reach[owner[1] :]) and not _negated(tokens, start):
             return True
     return False
 
 
-def _negated(tokens: Sequence[str], place: int) -> bool:
-    return any(token in {"not", "never", "don't", "cannot", "can't"} for token in tokens[max(0, place - 3) : place])
+def _negated(tokens: Sequence[str], index: int) -> bool:
+    return any(token in {"not", "never", "don't", "cannot", "can't"} for token in tokens[max(0, index - 3) : index])
 
 
 def _action(tokens: Sequence[str], risks: Risks) -> ProposedAction:
     if risks.harm or risks.layer_0:
         return "withhold"
     lists = _lists()
-    place = 0
-    while place < len(tokens):
-        polite = next(_places(lists.polite, tokens[place : place + 6]), None)
+    index = 0
+    while index < len(tokens):
+        polite = next(_occurrences(lists.polite, tokens[index : index + 6]), None)
         if polite is not None and polite[0] == 0:
-            place += polite[1]
-        elif tokens[place] in {",", ".", "!", "\n"}:
-            place += 1
+            index += polite[1]
+        elif tokens[index] in {",", ".", "!", "\n"}:
+            index += 1
         else:
             break
-    first = next(_places(lists.act, tokens[place : place + 4]), None)
+    first = next(_occurrences(lists.act, tokens[index : index + 4]), None)
     return "act" if first is not None and first[0] == 0 else "answer"

@@ -6,7 +6,7 @@ other text around it, repetition and length never lower falsehood.
 
 Falsehood is scaled so that the breaker's triggers match the threshold that training fixed for a false-alarm rate. At
 and above that threshold falsehood exceeds ``ROLE_CONFUSION``, which trips for any part; below, it is at most
-``SATURATION``, above which long parts trip (source C). So a passage trips in a short part if and only if it trips in a
+``SATURATION``, above which long parts trip. So a passage trips in a short part if and only if it trips in a
 long one.
 
 Text that should have been read and was not, because the work is bounded, counts against a part: its falsehood is raised
@@ -23,13 +23,15 @@ from actors.contract.text.judge.weights import weights_of
 from actors.contract.text.judge.worst_passage import read_text, unread_share
 from schemas.vocabulary.appraisal import LayerTrust
 
-ROLE_CONFUSION = 0.65
-SATURATION = 0.5
+ROLE_CONFUSION, SATURATION = 0.65, 0.5
+"""The breaker's default triggers (``role_confusion_above``, ``saturation_above``): of any part, and of a long one."""
 _DECIMALS = 6
 _KNOTS = ((-9.0, 0.02), (-5.0, 0.08), (-2.5, 0.2), (0.0, SATURATION), (0.0, 0.66), (3.0, 0.85), (8.0, 0.98))
 """Points (margin, falsehood): linear between, constant outside, with a step at margin 0, where no trigger trips yet."""
 
 _FEW_TOKENS = 8.0
+"""Tokens of a text whose ``shortness`` is one half: a short text says little about itself."""
+
 UNREAD_WEIGHT = 0.75
 """Share of the distance to a falsehood of 1 that is added if nothing was read that should have been.
 
@@ -53,16 +55,16 @@ def trust_of(layer: str, text: str, unread: int = 0, evaluator: Model | None = N
         return LayerTrust(layer=layer, characters=len(text), truth=0.5, indeterminacy=1.0, falsehood=0.0)
     judge = evaluator or trust_model()
     read = read_text(text)
-    found = _between(_KNOTS, margin(judge, read))
+    found = _interpolated(_KNOTS, margin(judge, read))
     unread += read.unread
     share = unread_share(read.shown, unread)
     falsehood = found + (1.0 - found) * UNREAD_WEIGHT * share
-    little = _FEW_TOKENS / (_FEW_TOKENS + read.tokens)
+    shortness = _FEW_TOKENS / (_FEW_TOKENS + read.tokens)
     return LayerTrust(
         layer=layer,
         characters=len(text),
-        truth=round((1.0 - falsehood) * (1.0 - 0.5 * little), _DECIMALS),
-        indeterminacy=round(max(0.5 * little, 1.0 - 2.0 * abs(falsehood - 0.5)), _DECIMALS),
+        truth=round((1.0 - falsehood) * (1.0 - 0.5 * shortness), _DECIMALS),
+        indeterminacy=round(max(0.5 * shortness, 1.0 - 2.0 * abs(falsehood - 0.5)), _DECIMALS),
         falsehood=round(falsehood, _DECIMALS),
         unread=unread,
         unread_share=share,
@@ -102,7 +104,7 @@ def full_trust(layer: str, text: str) -> LayerTrust:
     return LayerTrust(layer=layer, characters=len(text), truth=1.0, indeterminacy=0.0, falsehood=0.0)
 
 
-def _between(knots: tuple[tuple[float, float], ...], margin: float) -> float:
+def _interpolated(knots: tuple[tuple[float, float], ...], margin: float) -> float:
     if margin <= knots[0][0]:
         return knots[0][1]
     for (left, low), (right, high) in pairwise(knots):

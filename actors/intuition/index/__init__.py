@@ -20,7 +20,7 @@ alone.
 them. An ``Index`` is a store with the version it was made at; a state whose store has moved on gets one of its own. See
 ``index_value``.
 
-**An allowance** limits what a search may read, in postings. If it is too small (``plan_reading``), only the shortest
+**A budget** limits what a search may read, in postings. If it is too small (``plan_reading``), only the shortest
 lists are read, as many as it allows. The answer is then exact among the entries in these lists, and says that it was
 cut. The cost of a search and the point where it is cut depend on the entries alone, not on the engine or the history.
 

@@ -46,10 +46,10 @@ def add(store: Store, entry: Entry) -> None:
 
 def retire(store: Store, number: int) -> None:
     """Remove the entry with that number from the list of each of its shingles."""
-    place, hashes = store.begin_retiring(number)
+    position, hashes = store.begin_retiring(number)
     table = store.table
     cells = table.find(hashes)
-    _remove_postings(table.counts, table.firsts, table.smallest, store.pool, store.marks, cells, place)
+    _remove_postings(table.counts, table.firsts, table.smallest, store.pool, store.marks, cells, position)
 
 
 def search(store: Store, query: Query) -> Answer:
@@ -73,11 +73,11 @@ def search(store: Store, query: Query) -> Answer:
         np.uint64(query.situation),
         query.least,
         query.motif_least,
-        query.allowance,
+        query.budget,
         similar,
     )
     return Answer(
-        tuple(Hit(place, overlap) for place, overlap in similar[:found].tolist()),
+        tuple(Hit(position, overlap) for position, overlap in similar[:found].tolist()),
         Hit(motif, motif_overlap) if motif >= 0 else None,
         work,
         cut,
@@ -162,10 +162,10 @@ def _search(
     situation: Any,
     least: float,
     motif_least: float,
-    allowance: int,
+    budget: int,
     similar: Any,
 ) -> Any:
-    """Fill ``similar`` with places and overlaps; return how many, the nearest motif with its overlap, work and cut."""
+    """Fill ``similar`` with positions and overlaps; return their count, the motif and its overlap, work and cut."""
     lists = 0
     lengths = np.empty(len(hashes), np.int64)
     for at in range(len(hashes)):
@@ -177,7 +177,7 @@ def _search(
     # Stable: the order of equally long lists matters where the last ones are cut off.
     order = np.argsort(lengths[:lists], kind="mergesort")
     lengths = lengths[order]
-    allowed, latest, work, cut_off = _planned(lengths, min(least, motif_least), allowance)
+    allowed, latest, work, cut_off = _planned(lengths, min(least, motif_least), budget)
 
     gathered = 0
     unread = lists - allowed
@@ -200,7 +200,7 @@ def _search(
             if cut_off or COMPARED * gathered < left:
                 unread = rest
                 break
-            largest = 0.0  # what is met is many: reading on takes less than comparing each
+            largest = 0.0  # many were found: reading on costs less than comparing each
         left -= length
         block = firsts[cells[order[read]]]
         if length == 1:
@@ -233,8 +233,8 @@ def _search(
         overlap = mark & TALLY
         marks[entry] = mark - overlap
         size = (mark >> SIZE_SHIFT) + 1
-        able = _score(min(overlap + unread + 1, size), size)
-        if able < min(cut, motif_score):
+        reachable = _score(min(overlap + unread + 1, size), size)
+        if reachable < min(cut, motif_score):
             continue
         if unread:
             overlap = _shared(hashes, shingles, starts[entry], size - 1)

@@ -1,4 +1,4 @@
-"""Adds one entry to the inverted lists, and removes one from them.
+"""Adds one entry to the inverted lists, and removes one from them; ``store`` describes the lists and their blocks.
 
 Plain loops over cells, written once: the compiled engine compiles them over arrays. The other engine runs them over
 memory views, whose cells Python reads faster than those of an array.
@@ -7,7 +7,7 @@ memory views, whose cells Python reads faster than those of an array.
 from typing import Any
 
 from actors.intuition.index.hash_table import NONE
-from actors.intuition.index.store import FIRST_ROOM, HEADER, MOST_ROOM, SIZE_SHIFT
+from actors.intuition.index.store import FIRST_CAPACITY, HEADER, MOST_CAPACITY, SIZE_SHIFT
 
 FULL = -1
 """Returned if shingles crowd at the end of the table: it must grow, and the shingles must be placed again."""
@@ -27,14 +27,14 @@ def place_shingles(keys: Any, hashes: Any, cells: Any) -> int:
     new = 0
     last = len(keys) - 1
     for at in range(len(hashes)):
-        sought = hashes[at]
+        wanted = hashes[at]
         cell = cells[at]
-        while keys[cell] != sought and keys[cell] != 0:
+        while keys[cell] != wanted and keys[cell] != 0:
             cell += 1
         if keys[cell] == 0:
             if cell == last:
                 return FULL
-            keys[cell] = sought
+            keys[cell] = wanted
             new += 1
         cells[at] = cell
     return new
@@ -55,10 +55,10 @@ def append_postings(counts: Any, firsts: Any, smallest: Any, pool: Any, pooled: 
             pool[block + HEADER + pool[block + 1]] = entry
             pool[block + 1] += 1
             continue
-        room = FIRST_ROOM if count == 1 else min(2 * pool[block + 2], MOST_ROOM)
+        capacity = FIRST_CAPACITY if count == 1 else min(2 * pool[block + 2], MOST_CAPACITY)
         firsts[cell] = pooled
         pool[pooled] = -1 if count == 1 else block
-        pool[pooled + 2] = room
+        pool[pooled + 2] = capacity
         if count == 1:
             pool[pooled + HEADER] = block  # until now the entry itself was in the cell
             pool[pooled + HEADER + 1] = entry
@@ -66,7 +66,7 @@ def append_postings(counts: Any, firsts: Any, smallest: Any, pool: Any, pooled: 
         else:
             pool[pooled + HEADER] = entry
             pool[pooled + 1] = 1
-        pooled += HEADER + room
+        pooled += HEADER + capacity
     return pooled
 
 
@@ -82,11 +82,11 @@ def remove_postings(counts: Any, firsts: Any, smallest: Any, pool: Any, marks: A
         block = firsts[cell]
         while pool[block + 1] == 0 or pool[block + HEADER] > entry:
             block = pool[block]
-        spot = block + HEADER
-        while pool[spot] != entry:
-            spot += 1
+        position = block + HEADER
+        while pool[position] != entry:
+            position += 1
         pool[block + 1] -= 1
-        for after in range(spot, block + HEADER + pool[block + 1]):
+        for after in range(position, block + HEADER + pool[block + 1]):
             pool[after] = pool[after + 1]
         head = firsts[cell]
         while pool[head + 1] == 0:

@@ -27,7 +27,7 @@ GROWTH = 1.5
 """How much larger the next table is."""
 
 FEW = 64
-"""Searches that are quicker gone through one by one than all together, a cell further each time."""
+"""Up to this many searches are continued one by one; more are moved on together, one cell at a time."""
 
 _LEAST_HOMES = 1024
 _HALF = np.uint64(32)
@@ -35,7 +35,7 @@ _HALF = np.uint64(32)
 
 @dataclass(slots=True)
 class Table:
-    """Shingle -> number of postings, where they are, and the smallest entry among them, cell by cell.
+    """Shingle -> number of postings, where they are, and the size of the smallest entry among them, cell by cell.
 
     Attributes:
         homes: Number of homes; there are more cells than that.
@@ -73,14 +73,14 @@ class Table:
             missed = missed[(found != hashes[missed]) & (found != 0)]
         keys = self.keys.data
         for at in missed.tolist():
-            cell, sought = int(cells[at]) + 1, int(hashes[at])
-            while keys[cell] != sought and keys[cell] != 0:
+            cell, wanted = int(cells[at]) + 1, int(hashes[at])
+            while keys[cell] != wanted and keys[cell] != 0:
                 cell += 1
             cells[at] = cell
         return cells
 
     def has_room(self, more: int) -> bool:
-        """Whether ``more`` new shingles fit without growing."""
+        """Whether ``more`` new shingles fit into the table without growing it."""
         return self.used + more <= MOST_LOAD * self.homes
 
 
@@ -94,7 +94,7 @@ def lay_out(keys: Hashes, counts: Cells, firsts: Cells, smallest: Sizes, homes: 
         cells = np.maximum.accumulate(table.home_of(keys) - order) + order
         if not len(cells) or cells[-1] < len(table.keys) - 1:
             break
-        homes = int(homes * GROWTH)  # more shingles crowd behind the last home than there are spare cells
+        homes = int(homes * GROWTH)  # more shingles follow the last home than there are spare cells
     table.keys[cells] = keys
     table.counts[cells] = counts
     table.firsts[cells] = firsts
@@ -105,10 +105,10 @@ def lay_out(keys: Hashes, counts: Cells, firsts: Cells, smallest: Sizes, homes: 
 
 def grown(table: Table) -> Table:
     """Return a larger table with the same content."""
-    held = np.flatnonzero(table.keys)
-    held = held[np.argsort(table.keys[held])]
+    filled = np.flatnonzero(table.keys)
+    filled = filled[np.argsort(table.keys[filled])]
     homes = int(table.homes * GROWTH) + 1
-    return lay_out(table.keys[held], table.counts[held], table.firsts[held], table.smallest[held], homes)
+    return lay_out(table.keys[filled], table.counts[filled], table.firsts[filled], table.smallest[filled], homes)
 
 
 def _empty(homes: int) -> Table:

@@ -30,7 +30,7 @@ class Found(NamedTuple):
 class Nearest(NamedTuple):
     """The entries near a text: the most similar ones, best first, and the nearest motif, None where there is none.
 
-    ``work`` is the cost of the search, in postings; ``cut`` says that the allowance did not suffice for all of it.
+    ``work`` is the cost of the search, in postings; ``cut`` says that the budget did not suffice for all of it.
     """
 
     similar: tuple[Found, ...]
@@ -71,7 +71,7 @@ class Index(Derived):
         """Return the index of the set without the entry with that number."""
         store = self._latest()
         if store is None or store.retired >= max(COMPACTED_FROM, store.count - store.retired):
-            return Index()  # compaction: the next question builds a store of what still counts
+            return Index()  # compaction: the next query builds a store of what still counts
         _engine(store).retire(store, number)
         return Index(store)
 
@@ -84,7 +84,7 @@ class Index(Derived):
         most: int,
         floor: float,
         motif_floor: float,
-        allowance: int = UNLIMITED,
+        budget: int = UNLIMITED,
     ) -> Nearest:
         """Return the entries near a text.
 
@@ -95,13 +95,13 @@ class Index(Derived):
             most: Most similar entries to return.
             floor: Least similarity of those, above 0.
             motif_floor: Least similarity of the nearest motif; 0 finds any that shares a shingle.
-            allowance: Most postings to read; beyond it, only entries that hold one of the text's rarest shingles are
+            budget: Most postings to read; beyond it, only entries that hold one of the text's rarest shingles are
                 found.
         """
         store = self._built(entries)
         if not len(hashes) or not store.count:
             return Nearest((), None)
-        query = Query(hashes, situation, most, floor, motif_floor, allowance)
+        query = Query(hashes, situation, most, floor, motif_floor, budget)
         return _named(store, query, _engine(store).search(store, query))
 
     def smallest(self, entries: Callable[[], Sequence[Entry]], hashes: Hashes) -> Sizes:
@@ -124,8 +124,8 @@ class Index(Derived):
 
 
 def _named(store: Store, query: Query, answer: Answer) -> Nearest:
-    def found(place: int, overlap: int) -> Found:
-        return Found(store.names[place], similarity(overlap, query.size, store.size_of(place)))
+    def found(position: int, overlap: int) -> Found:
+        return Found(store.names[position], similarity(overlap, query.size, store.size_of(position)))
 
     similar = (found(*hit) for hit in answer.similar)
     motif = found(*answer.motif) if answer.motif is not None else None

@@ -11,10 +11,10 @@ from actors.intuition.index.short_search import search_few
 from actors.intuition.index.store import SIZE_SHIFT, TALLY, Entry, Store
 
 AT_ONCE = 512
-"""Up to this many postings the shortest lists are read together."""
+"""Postings up to which the shortest lists are read in one call."""
 
 FEW = 192
-"""Up to this many postings plain Python loops are faster than array operations."""
+"""Postings up to which plain Python loops are faster than array operations."""
 
 Scores = npt.NDArray[np.float64]
 Hits = tuple[tuple[Hit, ...], Hit | None]
@@ -37,11 +37,11 @@ def add(store: Store, entry: Entry) -> None:
 
 def retire(store: Store, number: int) -> None:
     """Remove the entry with that number from the list of each of its shingles."""
-    place, hashes = store.begin_retiring(number)
+    position, hashes = store.begin_retiring(number)
     table = store.table
     counts, firsts, smallest = table.counts.data, table.firsts.data, table.smallest.data
     cells = table.find(hashes).tolist()
-    remove_postings(counts, firsts, smallest, store.pool.data, store.marks.data, cells, place)
+    remove_postings(counts, firsts, smallest, store.pool.data, store.marks.data, cells, position)
 
 
 def search(store: Store, query: Query) -> Answer:
@@ -52,7 +52,7 @@ def search(store: Store, query: Query) -> Answer:
     order = order[np.searchsorted(counts[order], 1) :]
     cells, counts = cells[order], counts[order]
     needed = min(query.least, query.motif_least)
-    allowed, some, work, cut = plan_reading(counts.tolist(), needed, query.allowance)
+    allowed, some, work, cut = plan_reading(counts.tolist(), needed, query.budget)
     latest = latest_of(store, int(cells[allowed]), some) if some else store.touched[:0]
     unread = len(cells) - allowed
     while unread < len(cells) and reach_of(unread + 1, store.smallest) < needed:
@@ -70,8 +70,8 @@ def _search_many(store: Store, query: Query, cells: Places, counts: Cells, allow
     shared = (store.marks[touched] & TALLY).astype(np.int64)
     store.marks[touched] -= shared.astype(np.uint32)
     sizes = (store.marks[touched] >> SIZE_SHIFT).astype(np.int64) + 1
-    able = _scores(np.minimum(shared + unread + 1, sizes), sizes) >= min(query.least, query.motif_least)
-    touched, shared, sizes = touched[able], shared[able], sizes[able]
+    reachable = _scores(np.minimum(shared + unread + 1, sizes), sizes) >= min(query.least, query.motif_least)
+    touched, shared, sizes = touched[reachable], shared[reachable], sizes[reachable]
     if unread:
         shared = shared_by(store, query.hashes, touched)
     overlaps = shared + (store.situations[touched] == np.uint64(query.situation))
@@ -106,7 +106,7 @@ def _gather(store: Store, query: Query, cells: Places, counts: Cells, allowed: i
         if reach_of(rest, store.smallest) < needed:
             if allowed < len(cells) or COMPARED * gathered < ends[-1] - ends[read] + counts[read]:
                 return store.touched[:gathered], rest
-            largest = 0.0  # what is met is many: reading on takes less than comparing each
+            largest = 0.0  # many were found: reading on costs less than comparing each
         gathered = _tally(store, entries_of(store, cell), gathered, largest)
     gathered = _tally(store, latest, gathered, np.inf)
     return store.touched[:gathered], len(cells) - allowed
@@ -144,11 +144,13 @@ def _scores(overlaps: Places, sizes: Places) -> Scores:
     return (overlaps * overlaps) / sizes
 
 
-def _best(places: Cells, scores: Scores, overlaps: Places, wanted: npt.NDArray[np.bool_], most: int) -> tuple[Hit, ...]:
+def _best(
+    positions: Cells, scores: Scores, overlaps: Places, wanted: npt.NDArray[np.bool_], most: int
+) -> tuple[Hit, ...]:
     chosen = np.flatnonzero(wanted)
     if len(chosen) > most:
-        # Entries below the last place's score are dropped; equal ones stay until the order of adding decides.
+        # Entries below the score at rank ``most`` are dropped; equal ones stay until the order of adding decides.
         cut = np.partition(scores[chosen], len(chosen) - most)[len(chosen) - most] if most else np.inf
         chosen = chosen[scores[chosen] >= cut]
-    ranked = chosen[np.lexsort((places[chosen], -scores[chosen]))][:most]
-    return tuple(Hit(int(places[at]), int(overlaps[at])) for at in ranked)
+    ranked = chosen[np.lexsort((positions[chosen], -scores[chosen]))][:most]
+    return tuple(Hit(int(positions[at]), int(overlaps[at])) for at in ranked)

@@ -31,20 +31,20 @@ def latest_of(store: Store, cell: int, most: int) -> Cells:
     return np.concatenate(latest)
 
 
-def shared_by_one(store: Store, hashes: Hashes, place: int) -> int:
-    """Return how many of the shingles the entry at ``place`` holds."""
-    begin = int(store.starts[place])
-    other = store.shingles[begin : begin + store.size_of(place) - 1]
+def shared_by_one(store: Store, hashes: Hashes, position: int) -> int:
+    """Return how many of the shingles the entry at ``position`` holds."""
+    begin = int(store.starts[position])
+    other = store.shingles[begin : begin + store.size_of(position) - 1]
     return int((hashes[np.minimum(np.searchsorted(hashes, other), len(hashes) - 1)] == other).sum())
 
 
-def shared_by(store: Store, hashes: Hashes, places: Cells) -> Places:
-    """Return how many of the shingles each of the entries at ``places`` holds."""
-    sizes = (store.marks[places] >> SIZE_SHIFT).astype(np.int64)
+def shared_by(store: Store, hashes: Hashes, positions: Cells) -> Places:
+    """Return how many of the shingles each of the entries at ``positions`` holds."""
+    sizes = (store.marks[positions] >> SIZE_SHIFT).astype(np.int64)
     ends = np.cumsum(sizes)
     # The n-th shingle of an entry is n after its first.
     ranks = np.arange(int(sizes.sum())) - np.repeat(ends - sizes, sizes)
-    others = store.shingles[np.repeat(store.starts[places], sizes) + ranks]
+    others = store.shingles[np.repeat(store.starts[positions], sizes) + ranks]
     held = hashes[np.minimum(np.searchsorted(hashes, others), len(hashes) - 1)] == others
     sums = np.concatenate((np.zeros(1, np.int64), np.cumsum(held)))
     shared: Places = sums[ends] - sums[ends - sizes]

@@ -14,7 +14,7 @@ SLACK = 1.0 - 1e-9
 """Factor on a bound computed from a similarity, so that rounding never excludes an entry that meets the bound."""
 
 UNLIMITED = 2**62
-"""An allowance that no search uses up."""
+"""A budget that no search uses up."""
 
 COMPARED = 32
 """The cost of comparing an entry with the query shingle by shingle, in postings: it waits for memory."""
@@ -29,7 +29,7 @@ class Query(NamedTuple):
         most: Most similar entries to return; 0 if only the nearest motif is wanted.
         floor: Least similarity of those.
         motif_floor: Least similarity of the nearest motif; 0 finds any that shares a shingle of the text.
-        allowance: Most postings that the search may read; see ``plan_reading``.
+        budget: Most postings that the search may read; see ``plan_reading``.
     """
 
     hashes: Hashes
@@ -37,7 +37,7 @@ class Query(NamedTuple):
     most: int
     floor: float
     motif_floor: float
-    allowance: int = UNLIMITED
+    budget: int = UNLIMITED
 
     @property
     def size(self) -> int:
@@ -58,7 +58,7 @@ class Query(NamedTuple):
 class Hit(NamedTuple):
     """An entry, and how many elements, including its situation, it shares with the query."""
 
-    place: int
+    position: int
     overlap: int
 
 
@@ -74,15 +74,15 @@ class Answer(NamedTuple):
     cut: bool = False
 
 
-def plan_reading(lengths: Any, needed: float, allowance: int) -> Any:
+def plan_reading(lengths: Any, needed: float, budget: int) -> Any:
     """Return how much of a query's lists may be read, the cost of that in postings, and whether it is a cut.
 
     How much is given as a number of lists, and a number of the latest entries of the list after those.
 
     A search never costs more than reading all its lists. It also never costs more than reading the lists that contain
     every entry with a score of ``needed`` (the prefix), and comparing each entry found. If either is within the
-    allowance, nothing is cut. Otherwise only as many of the shortest lists, and of the latest entries of the next list,
-    are read as the allowance suffices to compare.
+    budget, nothing is cut. Otherwise only as many of the shortest lists, and of the latest entries of the next list,
+    are read as the budget suffices to compare.
 
     The result depends on the lengths alone: the cost of a search must not depend on the engine, or on how early it
     could stop.
@@ -90,7 +90,7 @@ def plan_reading(lengths: Any, needed: float, allowance: int) -> Any:
     Args:
         lengths: The lengths of the lists, ascending.
         needed: Least score that is wanted.
-        allowance: Postings.
+        budget: Most postings to read.
     """
     prefix = len(lengths)
     while prefix > 0 and len(lengths) - prefix + 2 < needed:
@@ -102,10 +102,10 @@ def plan_reading(lengths: Any, needed: float, allowance: int) -> Any:
         if at < prefix:
             before += lengths[at]
     work = min(total, COMPARED * before)
-    if work <= allowance:
+    if work <= budget:
         return len(lengths), 0, work, False
     lists = 0
-    left = max(allowance, 0) // COMPARED
+    left = max(budget, 0) // COMPARED
     work = COMPARED * left
     while lengths[lists] <= left:
         left -= lengths[lists]

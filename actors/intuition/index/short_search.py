@@ -12,7 +12,7 @@ class _RankedEntry(NamedTuple):
     """A hit in ranking order: highest score first, then the one added first."""
 
     minus_score: float
-    place: int
+    position: int
     overlap: int
 
 
@@ -23,29 +23,29 @@ def search_few(store: Store, query: Query, lists: list[Cells], unread: int) -> t
         store: The store.
         query: The query.
         lists: The entries that hold each of some of the query's shingles.
-        unread: How many further shingles have a list that is not read, because the allowance does not suffice, or
+        unread: How many further shingles have a list that is not read, because the budget does not suffice, or
             because it holds no entry that is near enough and not in the other lists.
     """
     tally: dict[int, int] = {}
     for entries in lists:
-        for place in entries.tolist():
-            tally[place] = tally.get(place, 0) + 1
+        for position in entries.tolist():
+            tally[position] = tally.get(position, 0) + 1
     needed = min(query.least, query.motif_least)
     similar: list[_RankedEntry] = []
     motif: _RankedEntry | None = None
     marks, situations = store.marks.data, store.situations.data
-    for place, shared in tally.items():
-        size = (marks[place] >> SIZE_SHIFT) + 1
+    for position, shared in tally.items():
+        size = (marks[position] >> SIZE_SHIFT) + 1
         most = min(shared + unread + 1, size)
         if most * most / size < needed:
             continue
-        overlap = shared_by_one(store, query.hashes, place) if unread else shared
-        overlap += situations[place] == query.situation
+        overlap = shared_by_one(store, query.hashes, position) if unread else shared
+        overlap += situations[position] == query.situation
         score = overlap * overlap / size
-        ranked = _RankedEntry(-score, place, overlap)
+        ranked = _RankedEntry(-score, position, overlap)
         if score >= query.least:
             similar.append(ranked)
-        if score >= query.motif_least and store.harmful[place] and (motif is None or ranked < motif):
+        if score >= query.motif_least and store.harmful[position] and (motif is None or ranked < motif):
             motif = ranked
-    hits = tuple(Hit(each.place, each.overlap) for each in sorted(similar)[: query.most])
-    return hits, Hit(motif.place, motif.overlap) if motif is not None else None
+    hits = tuple(Hit(each.position, each.overlap) for each in sorted(similar)[: query.most])
+    return hits, Hit(motif.position, motif.overlap) if motif is not None else None

@@ -1,13 +1,13 @@
 """The store: signatures and their inverted lists in flat arrays.
 
-An *entry* is a signature with its name; entries are in the order of adding, and the position in that order is an
-entry's only number. Every change is a new version: adding appends an entry, retiring removes it from its lists. So the
-lists hold only what counts. Their lengths, by which a search's allowance is measured, follow from the entries alone and
-not from the history.
+An *entry* is a signature with its name. Entries are in the order of adding; the arrays, and all modules here, know an
+entry by its position in them. Every change is a new version: adding appends an entry, retiring removes it from its
+lists. So the lists hold only what counts. Their lengths, by which a search's work is measured, follow from the entries
+alone and not from the history.
 
 Every shingle has a complete list, so that a search may use any similarity; each search decides what it need not read. A
 shingle of one entry keeps that entry in its cell of the table. Several entries are kept in blocks of the ``pool``:
-position of the block before (-1: none), number of entries, capacity, then the entries, ascending.
+position of the previous block (-1: none), number of entries, capacity, then the entries, ascending.
 """
 
 from collections.abc import Sequence
@@ -19,13 +19,13 @@ import numpy.typing as npt
 from actors.intuition.index.hash_table import GROWTH, Cells, Hashes, Places, Table, grown, lay_out
 
 HEADER = 3
-"""Cells before a block's entries: the block before, the number of entries, the capacity."""
+"""Cells before a block's entries: position of the previous block, number of entries, capacity."""
 
-FIRST_ROOM, MOST_ROOM = 4, 1024
+FIRST_CAPACITY, MOST_CAPACITY = 4, 1024
 """Capacity of the first block of a list, and of the largest: each block has twice the capacity of the one before."""
 
 SIZE_SHIFT = 16
-"""Bits of a mark below the number of shingles; they count the shingles shared with a query."""
+"""Low bits of an entry's mark, below its number of shingles. They count the shingles that it shares with a query."""
 
 TALLY = (1 << SIZE_SHIFT) - 1
 """The mask of these bits."""
@@ -35,14 +35,14 @@ Marks = npt.NDArray[np.uint32]
 
 
 class Entry(NamedTuple):
-    """The input of the store.
+    """What is added to the store.
 
     Attributes:
         number: Its position in the order of adding; numbers ascend, with gaps.
         name: The name that a search reports.
         signature: Ascending 64-bit shingles, little-endian, without repetition and without 0.
         situation: Hash of the situation's type.
-        harmful: Whether it is a motif of danger.
+        harmful: Whether it is a motif.
     """
 
     number: int
@@ -53,7 +53,9 @@ class Entry(NamedTuple):
 
 
 class Store:
-    """Entries and their lists. Arrays have spare room: ``count`` entries are in use, after ``version`` changes.
+    """Entries and their lists, after ``version`` changes.
+
+    Arrays have spare room: in use are ``count`` entries, ``filled`` shingles and ``pooled`` cells of the pool.
 
     ``marks`` holds an entry's number of shingles in its upper 16 bits. The lower 16 bits and ``touched`` are the
     working memory of searches, and zero between two searches. Both are in one cell, since reading a list mostly waits
@@ -93,29 +95,29 @@ class Store:
         """Append an entry and make room for its postings; return its shingles. The engine then extends their lists."""
         hashes = np.frombuffer(entry.signature, dtype="<u8").astype(np.uint64)
         self._make_room(len(hashes))
-        place, filled = self.count, self.filled
+        position, filled = self.count, self.filled
         self.names.append(entry.name)
-        self.numbers[place] = entry.number
-        self.marks[place], self.starts[place] = len(hashes) << SIZE_SHIFT, filled
+        self.numbers[position] = entry.number
+        self.marks[position], self.starts[position] = len(hashes) << SIZE_SHIFT, filled
         self.shingles[filled : filled + len(hashes)] = hashes
-        self.situations[place], self.harmful[place] = entry.situation, entry.harmful
+        self.situations[position], self.harmful[position] = entry.situation, entry.harmful
         self.smallest = min(self.smallest, len(hashes))
         self.filled += len(hashes)
         self.count += 1
         self.version += 1
         return hashes
 
-    def size_of(self, place: int) -> int:
+    def size_of(self, position: int) -> int:
         """Return the number of elements of an entry: its shingles, and its situation's type."""
-        return (int(self.marks[place]) >> SIZE_SHIFT) + 1
+        return (int(self.marks[position]) >> SIZE_SHIFT) + 1
 
     def begin_retiring(self, number: int) -> tuple[int, Hashes]:
-        """Count an entry as retired; return its place and its shingles. The engine then shortens their lists."""
+        """Count an entry as retired; return its position and its shingles. The engine then shortens their lists."""
         self.version += 1
         self.retired += 1
-        place = int(np.searchsorted(self.numbers[: self.count], number))
-        start = int(self.starts[place])
-        return place, self.shingles[start : start + self.size_of(place) - 1]
+        position = int(np.searchsorted(self.numbers[: self.count], number))
+        start = int(self.starts[position])
+        return position, self.shingles[start : start + self.size_of(position) - 1]
 
     def grow_table(self) -> None:
         """Replace the table by a larger one."""
@@ -130,9 +132,8 @@ class Store:
         self.harmful = _longer(self.harmful, entries)
         self.touched = _longer(self.touched, entries)
         self.shingles = _longer(self.shingles, self.filled + size)
-        # In the worst case every shingle begins a block, and no block has room for more than twice the number of
-        # entries.
-        self.pool = _longer(self.pool, self.pooled + size * (HEADER + min(MOST_ROOM, FIRST_ROOM + 2 * entries)))
+        # In the worst case every shingle begins a block, whose capacity is at most twice the number of entries.
+        self.pool = _longer(self.pool, self.pooled + size * (HEADER + min(MOST_CAPACITY, FIRST_CAPACITY + 2 * entries)))
         while not self.table.has_room(size):
             self.grow_table()
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 MIN_DIGITS = 11
-"""Least characters of a series: the encoded length of the source's shortest signature, of eight letters."""
+"""Least characters of a series: the encoded length of eight letters, the shortest signature of profile ``seed``."""
 
 LONG_WORD = 16
 """A mixed word of this length starts a series alone; for shorter ones and those before, other starts are tried too."""
@@ -24,7 +24,8 @@ MAX_STARTS = 8
 Flags = npt.NDArray[np.bool_]
 Offsets = npt.NDArray[np.int64]
 
-_OTHER, _SPACE, _PADDING, _SIGN, _DIGIT, _UPPER, _LOWER = range(7)
+_OTHER, _SPACE, _PADDING, _SYMBOL, _DIGIT, _UPPER, _LOWER = range(7)
+"""Kinds of characters. Those from ``_SYMBOL`` (one of ``+/-_``) on are digits of base64."""
 
 
 def _kind(char: str) -> int:
@@ -34,7 +35,7 @@ def _kind(char: str) -> int:
         return _LOWER if char.islower() else _UPPER
     if char.isdigit():
         return _DIGIT
-    return _SPACE if char.isspace() else _SIGN if char in "+/-_" else _PADDING if char == "=" else _OTHER
+    return _SPACE if char.isspace() else _SYMBOL if char in "+/-_" else _PADDING if char == "=" else _OTHER
 
 
 _KINDS = bytes(_kind(chr(code)) for code in range(256))
@@ -74,9 +75,9 @@ class WordRuns(NamedTuple):
     several: Flags
     """Whether a series may have other starts or ends than the likeliest."""
 
-    def spans(self, place: int) -> tuple[tuple[int, int], ...]:
+    def spans(self, index: int) -> tuple[tuple[int, int], ...]:
         """Return the spans that the digits of a series may have, the likeliest first."""
-        return _spans(self.words, int(self.firsts[place]), int(self.lasts[place]))
+        return _spans(self.words, int(self.firsts[index]), int(self.lasts[index]))
 
 
 def kinds_of(ascii_text: bytes) -> bytes:
@@ -87,32 +88,37 @@ def kinds_of(ascii_text: bytes) -> bytes:
 def runs_of_words(kinds: bytes) -> WordRuns | None:
     """Return the series of mixed words that are long enough, from the kinds of a text's characters; None for none."""
     codes = np.frombuffer(kinds, dtype=np.uint8)
-    in_word = codes >= _SIGN
+    in_word = codes >= _SYMBOL
     edges = np.flatnonzero(in_word[1:] != in_word[:-1]) + 1
     edges = np.concatenate((([0] if in_word[0] else []), edges, ([len(codes)] if in_word[-1] else []))).astype(np.int64)
     starts, ends = edges[::2], edges[1::2]
     mixed = _mixed_words(codes, in_word, starts, ends)
     near = _neighbours(codes, starts, ends)
-    taken = mixed.copy()
-    taken[1:-1] |= mixed[:-2] & mixed[2:] & near[:-1] & near[1:]
-    words = np.flatnonzero(taken)
+    # A plain word between two mixed neighbours belongs to the series.
+    in_series = mixed.copy()
+    in_series[1:-1] |= mixed[:-2] & mixed[2:] & near[:-1] & near[1:]
+    words = np.flatnonzero(in_series)
     if not len(words):
         return None
-    opens = np.concatenate(([True], (np.diff(words) > 1) | ~near[words[1:] - 1]))
-    firsts, lasts = words[opens], words[np.concatenate((opens[1:], [True]))]
+    is_first = np.concatenate(([True], (np.diff(words) > 1) | ~near[words[1:] - 1]))
+    firsts, lasts = words[is_first], words[np.concatenate((is_first[1:], [True]))]
+    # Series of too few characters are dropped.
     lengths = np.concatenate(([0], np.cumsum(ends - starts)))
-    enough = lengths[lasts + 1] - lengths[firsts] >= MIN_DIGITS
-    firsts, lasts = firsts[enough], lasts[enough]
+    long_enough = lengths[lasts + 1] - lengths[firsts] >= MIN_DIGITS
+    firsts, lasts = firsts[long_enough], lasts[long_enough]
     if not len(firsts):
         return None
     near = np.concatenate(([False], near, [False]))
+    # A plain word after a series may belong to it, and surely does if padding follows it.
     padded = (codes.take(ends, mode="clip") == _PADDING) & (ends < len(codes))
     nexts = np.minimum(lasts + 1, len(starts) - 1)
-    ended, closed = near[lasts + 1], near[lasts + 1] & padded[nexts]
-    short = ends[firsts] - starts[firsts] < LONG_WORD
-    several = (short & (near[firsts] | (lasts > firsts))) | (ended & ~closed)
+    word_follows, padded_word_follows = near[lasts + 1], near[lasts + 1] & padded[nexts]
+    may_start_elsewhere = ends[firsts] - starts[firsts] < LONG_WORD
+    several = (may_start_elsewhere & (near[firsts] | (lasts > firsts))) | (word_follows & ~padded_word_follows)
     words_at = _Words(starts, ends, padded, near)
-    return WordRuns(starts[firsts], np.where(closed, ends[nexts], ends[lasts]), words_at, firsts, lasts, several)
+    return WordRuns(
+        starts[firsts], np.where(padded_word_follows, ends[nexts], ends[lasts]), words_at, firsts, lasts, several
+    )
 
 
 def _neighbours(codes: npt.NDArray[np.uint8], starts: Offsets, ends: Offsets) -> Flags:
@@ -122,8 +128,8 @@ def _neighbours(codes: npt.NDArray[np.uint8], starts: Offsets, ends: Offsets) ->
     # A gap that begins and ends with white space is examined if there is anything between.
     wide = np.flatnonzero(near & (closes - begins > 2))
     if len(wide):
-        parting = np.concatenate(([0], np.cumsum((codes == _OTHER) | (codes == _PADDING), dtype=np.int32)))
-        near[wide] = parting[begins[wide]] == parting[closes[wide]]
+        separators = np.concatenate(([0], np.cumsum((codes == _OTHER) | (codes == _PADDING), dtype=np.int32)))
+        near[wide] = separators[begins[wide]] == separators[closes[wide]]
     return near
 
 
@@ -137,7 +143,7 @@ def _mixed_words(codes: npt.NDArray[np.uint8], in_word: Flags, starts: Offsets, 
     capital[1:] &= ~in_word[:-2]
     is_mixed &= ~capital
     letter = (codes[1:-2] == _LOWER) | (codes[1:-2] == _UPPER)
-    exponent = (codes[:-3] == _DIGIT) & letter & (codes[2:-1] == _SIGN) & (codes[3:] == _DIGIT)
+    exponent = (codes[:-3] == _DIGIT) & letter & (codes[2:-1] == _SYMBOL) & (codes[3:] == _DIGIT)
     is_mixed[: len(exponent)] &= ~exponent
     if len(starts) <= FEW_WORDS:
         pairs = zip(starts.tolist(), (ends - 1).tolist(), strict=True)

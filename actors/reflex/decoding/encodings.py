@@ -35,11 +35,11 @@ Encoding = Literal["base64", "hex", "percent"]
 MAX_WORK = 5_242_880
 """Most steps of all decoding for one input, enough to read lists of thousands of hashes completely."""
 
-_BASE64_SPAN, _HEX_RUN, _HEX_PLACE, _ESCAPE_WINDOW = 192, 128, 32, 128
-"""Steps of a run, independent of its length."""
+_BASE64_WORK, _HEX_RUN_WORK, _HEX_PREFIX_WORK, _ESCAPE_WORK = 192, 128, 32, 128
+"""Steps for a base64 run, a hex run, a possible hex prefix and a percent escape, whatever their length."""
 
-_PER_DIGIT = 2
-"""Steps of each encoded character."""
+_DIGIT_WORK = 2
+"""Steps for each encoded character, in addition."""
 
 CONTEXT = 160
 """Characters around a percent escape that are read with it, since words there need no escape."""
@@ -52,17 +52,19 @@ ENOUGH = 0.75
 _SPACES = bytes(code for code in range(128) if chr(code).isspace())
 _FIRST_DIGIT = kinds_of(b"+")[0]
 _NOT_BASE64 = bytes(code for code in range(256) if kinds_of(bytes([code]))[0] < _FIRST_DIGIT)
-_FILLED = (b"", b"///", b"//", b"/")
+# What completes base64 to a multiple of four characters, by the number of characters beyond one.
+_COMPLETION = (b"", b"///", b"//", b"/")
 _URL_SAFE = bytes.maketrans(b"-_", b"+/")
 _HEX_BREAKS = _SPACES + b",:;|_.-"
 _HEX_KINDS = bytes(
     ord("h") if chr(code) in "0123456789abcdefABCDEF" else ord(" ") if code in _SPACES + b",:;|-" else ord(".")
     for code in range(256)
 )
-_HEX_BARE = (b"h" * 12, b" ".join([b"hh"] * 6), b"  ".join([b"hh"] * 6))
+# The kinds of six pairs of hex digits: in a row, and with one or two blanks (or ``,:;|-``) between the pairs.
+_BARE_HEX = (b"h" * 12, b" ".join([b"hh"] * 6), b"  ".join([b"hh"] * 6))
 # Bit 1: the character may be the first of a prefix; bit 2: it may be the second.
 _OPENS_PREFIX = bytes((chr(code) in "0\\&U") + 2 * (chr(code) in "xXu#+") for code in range(256))
-_MANY_PLACES = 2_048
+_MANY_PREFIXES = 2_048
 """With more possible beginnings of a prefix than this, a single search for all is faster."""
 
 _HEX_PREFIX = rb"0[xX]|\\[xX]|\\u00|&#[xX](?:00)?|U\+00"
@@ -77,7 +79,8 @@ _HEX_RUN_FORM = (
 _HEX = re.compile(_HEX_RUN_FORM)
 _PREFIXED_HEX = re.compile(rb"(?=[0\\&U])(?=%s)%s" % (_HEX_PREFIX, _HEX_RUN_FORM))
 _HEX_DIGITS = b"0123456789abcdefABCDEF"
-_NOT_DIGITS = (b"&#x00", b"&#X00", b"\\u00", b"U+00", b"&#x", b"&#X", b"0x", b"0X", b"\\x", b"\\X")
+# Prefixes of hex digits, longer ones before those that they contain.
+_HEX_PREFIXES = (b"&#x00", b"&#X00", b"\\u00", b"U+00", b"&#x", b"&#X", b"0x", b"0X", b"\\x", b"\\X")
 _MIN_PAIRS = 6
 _MAX_SHORT = 50
 """Most characters of fewer than six pairs, with a prefix and three separators each."""
@@ -125,7 +128,7 @@ NONE = EncodedRuns()
 _Span = tuple[int, int]
 
 
-def base64_runs(text: str, ascii_text: bytes, room: DecodingBudget) -> EncodedRuns:
+def base64_runs(text: str, ascii_text: bytes, budget: DecodingBudget) -> EncodedRuns:
     """Return the base64 runs of a text; ``ascii_text`` is the same with a ``?`` for every other character.
 
     The likeliest span of every run is decoded; the alternatives as far as the budget allows.
@@ -137,40 +140,42 @@ def base64_runs(text: str, ascii_text: bytes, room: DecodingBudget) -> EncodedRu
     if runs is None:
         return NONE
     lengths = runs.ends - runs.starts
-    chosen, work = _affordable(_BASE64_SPAN + _PER_DIGIT * lengths, room.work)
+    chosen, work = _affordable(_BASE64_WORK + _DIGIT_WORK * lengths, budget.work)
     unread = int(lengths.sum() - lengths[chosen].sum())
     likeliest = list(zip(runs.starts[chosen].tolist(), runs.ends[chosen].tolist(), strict=True))
     spans = [[span] for span in likeliest]
     # Short runs first, so that a long one does not use up the budget for the others.
     open_ended = np.flatnonzero(runs.several[chosen])
-    for place in open_ended[np.argsort(lengths[chosen][open_ended], kind="stable")].tolist():
-        if work > room.work:
+    for index in open_ended[np.argsort(lengths[chosen][open_ended], kind="stable")].tolist():
+        if work > budget.work:
             break
-        others = runs.spans(int(chosen[place]))[1:]
-        cost = sum(_BASE64_SPAN + _PER_DIGIT * (end - start) for start, end in others)
-        if work + cost <= room.work:
-            spans[place] += others
-        work += min(cost, room.work - work + 1)  # one too dear ends it: those behind are no shorter
-    unread += sum(int(lengths[chosen[place]]) for place in open_ended.tolist() if len(spans[place]) == 1)
+        others = runs.spans(int(chosen[index]))[1:]
+        cost = sum(_BASE64_WORK + _DIGIT_WORK * (end - start) for start, end in others)
+        if work + cost <= budget.work:
+            spans[index] += others
+        work += min(
+            cost, budget.work - work + 1
+        )  # the first that the budget does not allow ends it: the next ones are no shorter
+    unread += sum(int(lengths[chosen[index]]) for index in open_ended.tolist() if len(spans[index]) == 1)
     parts = [ascii_text[start:end].translate(_URL_SAFE, _NOT_BASE64) for some in spans for start, end in some]
     texts = texts_in(list(map(_from_base64, parts)))
     if len(parts) == len(spans):
         found = [EncodedRun(start, end, text) for (start, end), text in zip(likeliest, texts, strict=True) if text]
     else:
-        said = iter(texts)
-        several = (_joined([EncodedRun(*span, next(said)) for span in some]) for some in spans)
+        decoded = iter(texts)
+        several = (_joined([EncodedRun(*span, next(decoded)) for span in some]) for some in spans)
         found = [run for run in several if run is not None]
-    return _within(found, room.characters, unread, work)
+    return _within(found, budget.characters, unread, work)
 
 
-def _affordable(costs: "np.typing.NDArray[np.int64]", room: int) -> "tuple[np.typing.NDArray[np.int64], int]":
+def _affordable(costs: "np.typing.NDArray[np.int64]", budget: int) -> "tuple[np.typing.NDArray[np.int64], int]":
     """Return the indexes of what the budget allows, ascending, and its cost; the most expensive are taken first."""
     total = int(costs.sum())
-    if total <= room:
+    if total <= budget:
         return np.arange(len(costs)), total
     order = np.argsort(-costs, kind="stable")
     spent = np.cumsum(costs[order])
-    count = int(np.searchsorted(spent, room, side="right"))
+    count = int(np.searchsorted(spent, budget, side="right"))
     return np.sort(order[:count]), int(spent[count - 1]) if count else 0
 
 
@@ -192,55 +197,55 @@ def _joined(decoded: list[EncodedRun]) -> EncodedRun | None:
 
 
 def _from_base64(digits: bytes) -> bytes:
-    return binascii.a2b_base64(digits + _FILLED[len(digits) & 3])
+    return binascii.a2b_base64(digits + _COMPLETION[len(digits) & 3])
 
 
-def hex_runs(text: str, ascii_text: bytes, room: DecodingBudget) -> EncodedRuns:
+def hex_runs(text: str, ascii_text: bytes, budget: DecodingBudget) -> EncodedRuns:
     """Return the hexadecimal runs of a text; ``ascii_text`` is the same with a ``?`` for every other character."""
-    most = max(0, room.work // _HEX_PLACE)
+    most = max(0, budget.work // _HEX_PREFIX_WORK)
     spans = [match.span() for match in islice(_prefixed(ascii_text), most)]
-    work = _HEX_PLACE * len(spans)
+    work = _HEX_PREFIX_WORK * len(spans)
     until = spans[-1][1] if spans and len(spans) == most else len(ascii_text)
     spans = [(start, end) for start, end in spans if end - start >= 2 * _MIN_PAIRS]
     kinds = ascii_text.translate(_HEX_KINDS)
-    for sign in _HEX_BARE:
-        place = kinds.find(sign, 0, until)
-        while place >= 0:
-            if work > room.work:
-                until = place
+    for pattern in _BARE_HEX:
+        offset = kinds.find(pattern, 0, until)
+        while offset >= 0:
+            if work > budget.work:
+                until = offset
                 break
-            match = _HEX.match(ascii_text, place)
-            assert match is not None, "a sign stands for digits"
+            match = _HEX.match(ascii_text, offset)
+            assert match is not None, "the pattern stands for digits"
             spans.append(match.span())
-            work += _HEX_RUN
-            place = kinds.find(sign, match.end(), until)
+            work += _HEX_RUN_WORK
+            offset = kinds.find(pattern, match.end(), until)
     if not spans:
         return EncodedRuns(unread=len(ascii_text) - until, work=work) if work else NONE
     kept: list[_Span] = []
     parts: list[bytes] = []
     for start, end in sorted(spans, key=lambda span: (span[0], -span[1])):
-        if start >= until or (kept and start < kept[-1][1]) or work > room.work:
+        if start >= until or (kept and start < kept[-1][1]) or work > budget.work:
             continue
-        work += _HEX_RUN + _PER_DIGIT * (end - start)
+        work += _HEX_RUN_WORK + _DIGIT_WORK * (end - start)
         decoded = _from_hex(ascii_text[start:end])
         if len(decoded) >= _MIN_PAIRS or end - start > _MAX_SHORT:
             kept.append((start, end))
             parts.append(decoded)
-    unread = len(ascii_text) - (until if work <= room.work else max(kept)[1] if kept else 0)
+    unread = len(ascii_text) - (until if work <= budget.work else max(kept)[1] if kept else 0)
     found = [EncodedRun(*span, text) for span, text in zip(kept, texts_in(parts), strict=True) if text]
-    return _within(found, room.characters, unread, work)
+    return _within(found, budget.characters, unread, work)
 
 
 def _prefixed(ascii_text: bytes) -> "Iterator[re.Match[bytes]]":
     """Yield the runs that begin with a prefix, in order."""
     firsts = np.frombuffer(ascii_text.translate(_OPENS_PREFIX), dtype=np.uint8)
-    places = np.flatnonzero(firsts[:-1] & (firsts[1:] >> 1)).tolist()
-    if len(places) > _MANY_PLACES:
+    offsets = np.flatnonzero(firsts[:-1] & (firsts[1:] >> 1)).tolist()
+    if len(offsets) > _MANY_PREFIXES:
         yield from _PREFIXED_HEX.finditer(ascii_text)
         return
     until = 0
-    for place in places:
-        match = _PREFIXED_HEX.match(ascii_text, place) if place >= until else None
+    for offset in offsets:
+        match = _PREFIXED_HEX.match(ascii_text, offset) if offset >= until else None
         if match is not None:
             until = match.end()
             yield match
@@ -249,12 +254,12 @@ def _prefixed(ascii_text: bytes) -> "Iterator[re.Match[bytes]]":
 def _from_hex(written: bytes) -> bytes:
     digits = written.translate(None, _HEX_BREAKS)
     if digits.translate(None, _HEX_DIGITS):
-        for prefix in _NOT_DIGITS:
+        for prefix in _HEX_PREFIXES:
             digits = digits.replace(prefix, b"")
     return binascii.unhexlify(digits)
 
 
-def percent_runs(text: str, ascii_text: bytes, room: DecodingBudget) -> EncodedRuns:
+def percent_runs(text: str, ascii_text: bytes, budget: DecodingBudget) -> EncodedRuns:
     """Return the decoded stretches of a text around percent escapes."""
     if "%" not in text:
         return NONE
@@ -266,39 +271,41 @@ def percent_runs(text: str, ascii_text: bytes, room: DecodingBudget) -> EncodedR
     apart = np.flatnonzero(np.diff(at) > 2 * CONTEXT + ESCAPE_LENGTH)
     begins = np.maximum(at[np.concatenate(([0], apart + 1))] - CONTEXT, 0)
     ends = np.minimum(at[np.concatenate((apart, [len(at) - 1]))] + ESCAPE_LENGTH + CONTEXT, len(raw))
-    most = max(0, (room.work - len(raw)) // _ESCAPE_WINDOW)
+    most = max(0, (budget.work - len(raw)) // _ESCAPE_WORK)
     # Decoded once for the whole text: the windows are cut from the result.
     shown = raw.copy()
     shown[raw == ord("+")] = ord(" ")
     shown[at] = _HEX_VALUE[raw[at + 1]] * 16 + _HEX_VALUE[raw[at + 2]]
     kept = np.ones(len(raw), dtype=bool)
     kept[at + 1] = kept[at + 2] = False
-    places = np.concatenate(([0], np.cumsum(kept, dtype=np.int32)))
+    lengths_before = np.concatenate(([0], np.cumsum(kept, dtype=np.int32)))
     written = shown[kept].tobytes()
     letters = np.arange(len(raw) + 1) if text.isascii() else np.concatenate(([0], np.cumsum((raw & 0xC0) != 0x80)))
     windows = zip(begins[:most].tolist(), ends[:most].tolist(), strict=True)
     found = [
         EncodedRun(
-            int(letters[begin]), int(letters[end]), written[places[begin] : places[end]].decode("utf-8", "replace")
+            int(letters[begin]),
+            int(letters[end]),
+            written[lengths_before[begin] : lengths_before[end]].decode("utf-8", "replace"),
         )
         for begin, end in windows
     ]
     unread = int(letters[-1] - letters[begins[most]]) if most < len(begins) else 0
-    return _within(found, room.characters, unread, len(raw) + _ESCAPE_WINDOW * len(found))
+    return _within(found, budget.characters, unread, len(raw) + _ESCAPE_WORK * len(found))
 
 
-def _within(found: Sequence[EncodedRun], allowance: int, unread: int, work: int) -> EncodedRuns:
-    """Return the decoded runs within the allowance: of each its share, including the line breaks between them."""
+def _within(found: Sequence[EncodedRun], most_characters: int, unread: int, work: int) -> EncodedRuns:
+    """Return the decoded runs, each cut to its share of ``most_characters``, which includes the line breaks between."""
     lengths = [len(run.text) + 1 for run in found]
-    if sum(lengths) - 1 <= allowance:
+    if sum(lengths) - 1 <= most_characters:
         return EncodedRuns(tuple(found), unread, work)
     kept: list[EncodedRun] = []
-    for run, share in zip(found, shares(lengths, allowance + 1), strict=True):
-        had = run.text[: max(0, share - 1)]
+    for run, share in zip(found, shares(lengths, most_characters + 1), strict=True):
+        kept_text = run.text[: max(0, share - 1)]
         # In encoded characters: a reader of the verdict has the received text, not the decoded one.
-        unread += (run.end - run.start) * (len(run.text) - len(had)) // len(run.text)
-        if had:
-            kept.append(EncodedRun(run.start, run.end, had))
+        unread += (run.end - run.start) * (len(run.text) - len(kept_text)) // len(run.text)
+        if kept_text:
+            kept.append(EncodedRun(run.start, run.end, kept_text))
     return EncodedRuns(tuple(kept), unread, work)
 
 

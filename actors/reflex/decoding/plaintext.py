@@ -12,24 +12,25 @@ import numpy.typing as npt
 MIN_CHARACTERS = 6
 """Least characters of a stretch of text."""
 
-_NO_TEXT = b"\xff"
+_SEPARATOR = b"\xff"
 """A byte that occurs in no text; it separates parts that are decoded together."""
 
-_NEVER, _LATER = 0, 9
-"""Number of bytes of a character by its first byte; none if no character begins with that byte."""
+_NO_START, _CONTINUATION = 0, 9
+"""In ``_LENGTHS``: no character has this byte; it continues a character."""
 
 
 def _length(byte: int) -> int:
     if byte < 0x80:
         return 1
     if byte < 0xC0:
-        return _LATER
+        return _CONTINUATION
     if byte < 0xC2 or byte > 0xF4:
-        return _NEVER
+        return _NO_START
     return 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
 
 
 _LENGTHS = bytes(map(_length, range(256)))
+"""For each byte, the number of bytes of the character that it begins."""
 
 
 def texts_in(parts: Sequence[bytes]) -> list[str]:
@@ -39,28 +40,28 @@ def texts_in(parts: Sequence[bytes]) -> list[str]:
     """
     texts = [""] * len(parts)
     others = []
-    for place, part in enumerate(parts):
+    for index, part in enumerate(parts):
         if len(part) < MIN_CHARACTERS:
             continue
         if part.isascii():
-            texts[place] = part.decode("ascii")
+            texts[index] = part.decode("ascii")
         else:
-            others.append(place)
+            others.append(index)
     if others:
-        for place, text in zip(others, _texts_in([parts[place] for place in others]), strict=True):
-            texts[place] = text
+        for index, text in zip(others, _texts_in([parts[index] for index in others]), strict=True):
+            texts[index] = text
     return texts
 
 
 def _texts_in(parts: Sequence[bytes]) -> list[str]:
     """Return the text in each part; all parts are decoded in one call, whose overhead exceeds the work."""
-    data = _NO_TEXT.join([*parts, b""])
+    data = _SEPARATOR.join([*parts, b""])
     starts, covered = _characters(data)
     edges = np.flatnonzero(np.diff(covered, prepend=False, append=False))
     begins, ends = edges[::2], edges[1::2]
     counts = np.cumsum(starts, dtype=np.int32)  # of the characters up to a byte; no stretch ends with the data
     long = counts[ends] - counts[begins] + 1 >= MIN_CHARACTERS
-    # The byte after a stretch is not text, so its place can hold the line break.
+    # The byte after a stretch is not text, so a line break can replace it.
     shown = np.frombuffer(data, dtype=np.uint8).copy()
     shown[ends[long]] = ord("\n")
     marks = np.zeros(len(data) + 1, dtype=np.int8)
@@ -80,7 +81,7 @@ def _characters(data: bytes) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool
     """Return which bytes begin a character, and which are part of one."""
     lengths = np.frombuffer(data.translate(_LENGTHS) + bytes(3), dtype=np.uint8)
     size = len(data)
-    later = lengths == _LATER
+    later = lengths == _CONTINUATION
     first, second, third = later[1 : size + 1], later[2 : size + 2], later[3 : size + 3]
     lengths = lengths[:size]
     four = (lengths == 4) & first & second & third

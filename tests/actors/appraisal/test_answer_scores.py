@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.appraisal import ACTOR
-from actors.appraisal.answer_scores import LITERAL, SEMANTIC, Scale, Scores, _between, scores_of, with_request
+from actors.appraisal.answer_scores import LITERAL, SEMANTIC, Scale, Scores, _interpolated, scores_of, with_request
 from actors.appraisal.answer_scores import new_pending as awaited
 from actors.appraisal.measures.biases import bias_tags_of
 from actors.appraisal.measures.embedder import model_of
@@ -178,8 +178,8 @@ def test_lines_around_data_and_labels_of_memories_are_not_read():
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=2).map(sorted))
 def test_more_agreement_is_never_less_alignment_nor_more_drift(scale: Scale, agreements: Sequence[float]):
     lower, higher = agreements
-    assert _between(scale.alignment, lower) <= _between(scale.alignment, higher)
-    assert _between(scale.drift, lower) >= _between(scale.drift, higher)
+    assert _interpolated(scale.alignment, lower) <= _interpolated(scale.alignment, higher)
+    assert _interpolated(scale.drift, lower) >= _interpolated(scale.drift, higher)
 
 
 texts = st.text(max_size=80) | st.sampled_from([QUESTION, ON_TOPIC, OFF_TOPIC, "\ud800", "x" * 20_000])

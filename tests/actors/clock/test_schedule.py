@@ -3,11 +3,11 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.clock.schedule import SPAN, Place, Schedule
+from actors.clock.schedule import SPAN_LENGTH, DueEntry, Schedule
 from schemas.persistent import decode_state, encode_state
 
 
-def place(due: int, cause: str = "cause") -> Place:
+def place(due: int, cause: str = "cause") -> DueEntry:
     return (due, cause, "exchange")
 
 
@@ -21,7 +21,7 @@ def filled(dues: list[int]) -> Schedule:
     return schedule
 
 
-def drained(schedule: Schedule) -> list[Place]:
+def drained(schedule: Schedule) -> list[DueEntry]:
     order = []
     while (first := schedule.first()) is not None:
         order.append(first)
@@ -40,8 +40,8 @@ def assert_well_formed(schedule: Schedule) -> None:
 
 
 @given(st.lists(st.tuples(st.booleans(), places), max_size=400))
-def test_it_holds_what_a_sorted_list_holds(steps: list[tuple[bool, Place]]):
-    schedule, model = Schedule(), set[Place]()
+def test_it_holds_what_a_sorted_list_holds(steps: list[tuple[bool, DueEntry]]):
+    schedule, model = Schedule(), set[DueEntry]()
     for adds, each in steps:
         if adds and each not in model:
             schedule = schedule.add(each)
@@ -55,7 +55,7 @@ def test_it_holds_what_a_sorted_list_holds(steps: list[tuple[bool, Place]]):
     assert drained(schedule) == sorted(model)
 
 
-@given(st.lists(st.integers(0, 10_000), min_size=3 * SPAN, max_size=6 * SPAN, unique=True))
+@given(st.lists(st.integers(0, 10_000), min_size=3 * SPAN_LENGTH, max_size=6 * SPAN_LENGTH, unique=True))
 def test_many_spans_stay_ordered_and_small(dues: list[int]):
     schedule = filled(dues)
     assert_well_formed(schedule)
@@ -64,34 +64,34 @@ def test_many_spans_stay_ordered_and_small(dues: list[int]):
 
 
 def test_due_times_in_order_fill_their_spans():
-    schedule = filled(list(range(10 * SPAN)))
-    assert [len(schedule.spans[start]) for start in schedule.starts] == [SPAN] * 10
+    schedule = filled(list(range(10 * SPAN_LENGTH)))
+    assert [len(schedule.spans[start]) for start in schedule.starts] == [SPAN_LENGTH] * 10
 
 
 def test_due_times_in_reverse_fill_their_spans():
-    schedule = filled(list(range(10 * SPAN, 0, -1)))
+    schedule = filled(list(range(10 * SPAN_LENGTH, 0, -1)))
     assert_well_formed(schedule)
-    assert [len(schedule.spans[start]) for start in schedule.starts] == [SPAN] * 10
+    assert [len(schedule.spans[start]) for start in schedule.starts] == [SPAN_LENGTH] * 10
 
 
 def test_due_times_between_others_split_a_full_span():
-    schedule = filled([*range(0, 2 * SPAN, 2), 1])
+    schedule = filled([*range(0, 2 * SPAN_LENGTH, 2), 1])
     assert_well_formed(schedule)
     assert len(schedule.starts) == 2
-    assert [each[0] for each in drained(schedule)] == sorted([*range(0, 2 * SPAN, 2), 1])
+    assert [each[0] for each in drained(schedule)] == sorted([*range(0, 2 * SPAN_LENGTH, 2), 1])
 
 
 def test_places_before_a_start_whose_own_place_is_gone_stay_in_order():
     schedule = filled([1000]).add(place(10, "x")).remove((1000, "000000", "exchange"))
-    for due in range(20, 20 + 2 * SPAN):
+    for due in range(20, 20 + 2 * SPAN_LENGTH):
         schedule = schedule.add(place(due))
     assert_well_formed(schedule)
 
 
 def test_equal_due_times_share_a_span_whatever_their_number():
-    schedule = filled([5] * (3 * SPAN) + [4, 6])
+    schedule = filled([5] * (3 * SPAN_LENGTH) + [4, 6])
     assert_well_formed(schedule)
-    assert [each[0] for each in drained(schedule)] == [4] + [5] * (3 * SPAN) + [6]
+    assert [each[0] for each in drained(schedule)] == [4] + [5] * (3 * SPAN_LENGTH) + [6]
 
 
 def test_removing_what_is_absent_changes_nothing():
@@ -109,7 +109,7 @@ def test_an_older_schedule_is_not_changed_by_a_newer():
     assert encode_state(older) == before
 
 
-@given(st.lists(st.integers(0, 500), max_size=5 * SPAN))
+@given(st.lists(st.integers(0, 500), max_size=5 * SPAN_LENGTH))
 def test_a_snapshot_holds_the_same_schedule(dues: list[int]):
     schedule = filled(dues)
     assert decode_state(encode_state(schedule), Schedule) == schedule

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.coherence.entropy import Known, Thought, contradicts, judge
+from actors.coherence.entropy import KnownPrecedent, Thought, contradicts, judge
 from actors.coherence.settings import CoherenceSettings
 from schemas.unread import Unread
 from schemas.vocabulary.coherence import CoherencePassed, CoherenceRejected
@@ -108,7 +108,7 @@ def test_r7_the_latency_budget_of_30_ms_is_a_setting():
 def test_r4_1_a_precedent_supports_a_thought_only_where_the_same_was_done_and_ended_well(
     action: str, outcome: str, proposed: str, contradicting: bool
 ):
-    assert contradicts(Known(action, outcome), proposed) is contradicting  # type: ignore[arg-type]
+    assert contradicts(KnownPrecedent(action, outcome), proposed) is contradicting  # type: ignore[arg-type]
 
 
 def test_what_is_known_to_do_harm_weighs_more_than_knowing_nothing():
@@ -119,13 +119,15 @@ def test_what_is_known_to_do_harm_weighs_more_than_knowing_nothing():
 thoughts = st.builds(
     Thought, st.sampled_from(ACTIONS), st.booleans(), st.lists(st.sampled_from(["harm", "layer_0"])).map(tuple)
 )
-known = st.lists(st.builds(Known, st.sampled_from(ACTIONS), st.sampled_from(["benign", "harmful"])), max_size=8)
+known = st.lists(
+    st.builds(KnownPrecedent, st.sampled_from(ACTIONS), st.sampled_from(["benign", "harmful"])), max_size=8
+)
 shares = st.floats(0.0, 1.0)
 
 
 @given(thoughts, known, st.lists(st.sampled_from(["a", "b"]), max_size=2), shares)
 def test_r4_1_every_number_is_a_share_and_the_parts_give_the_entropy(
-    about: Thought, precedents: list[Known], flags: list[str], sci: float
+    about: Thought, precedents: list[KnownPrecedent], flags: list[str], sci: float
 ):
     decided = judge(about, precedents, flags, sci, CoherenceSettings())
     assert all(0.0 <= each <= 1.0 for each in (decided.entropy, decided.knowledge, decided.swarm))
@@ -138,7 +140,7 @@ def test_r4_1_every_number_is_a_share_and_the_parts_give_the_entropy(
 
 @given(thoughts, known, shares, shares)
 def test_r4_1_a_less_coherent_swarm_never_lowers_entropy(
-    about: Thought, precedents: list[Known], one: float, other: float
+    about: Thought, precedents: list[KnownPrecedent], one: float, other: float
 ):
     worse, better = sorted((one, other))
     settings = CoherenceSettings()

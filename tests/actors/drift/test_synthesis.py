@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from actors.drift.thought_texts import LONGEST, read_thought
+from actors.drift.thought_texts import LONGEST_THOUGHT, read_thought
 from schemas.event import Event, topic_of
 from schemas.persistent import encode_state
 from schemas.vocabulary.clock import ClockFired
@@ -133,7 +133,7 @@ def test_a_fenced_answer_is_read_and_a_long_one_is_cut_between_words():
     assert read_thought(f"```json\n{ANSWER}\n```") is not None
     long = read_thought(msgspec.json.encode({"kind": "question", "text": "word " * 200}).decode())
     assert long is not None
-    assert len(long.text) <= LONGEST
+    assert len(long.text) <= LONGEST_THOUGHT
     assert long.text.endswith("word\u2026")
 
 

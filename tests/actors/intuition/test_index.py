@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from actors.intuition.index import NONE, Entry, Index, interpreted, similarity
 from actors.intuition.index.index_value import COMPACTED_FROM, COMPILED_FROM, compiled_engine
 from actors.intuition.index.query import COMPARED, UNLIMITED, Answer, Query, plan_reading
-from actors.intuition.index.store import MOST_ROOM, Store
+from actors.intuition.index.store import MOST_CAPACITY, Store
 
 ENGINES = [interpreted, *([compiled_engine()] if compiled_engine() else [])]
 each_engine = pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: engine.__name__.rpartition(".")[2])
@@ -108,12 +108,12 @@ def compared(entries: Mapping[int, Entry], asked: Question) -> Told:
     return similar, motifs[0] if motifs else None
 
 
-def answered(engine: ModuleType, store: Store, asked: Question, allowance: int = UNLIMITED) -> Told:
-    return told(store, asked, searched(engine, store, asked, allowance))
+def answered(engine: ModuleType, store: Store, asked: Question, budget: int = UNLIMITED) -> Told:
+    return told(store, asked, searched(engine, store, asked, budget))
 
 
-def searched(engine: ModuleType, store: Store, asked: Question, allowance: int) -> Answer:
-    query = Query(sorted_array(asked.shingles), asked.situation, asked.most, asked.floor, asked.motif_floor, allowance)
+def searched(engine: ModuleType, store: Store, asked: Question, budget: int) -> Answer:
+    query = Query(sorted_array(asked.shingles), asked.situation, asked.most, asked.floor, asked.motif_floor, budget)
     answer: Answer = engine.search(store, query)
     return answer
 
@@ -160,25 +160,25 @@ def change(store: Store, entries: dict[int, Entry], number: int, step: Step | No
         engine.retire(store, retired)
 
 
-@given(built=steps, changes=steps, asked=questions, allowance=st.integers(0, 40 * COMPARED))
+@given(built=steps, changes=steps, asked=questions, budget=st.integers(0, 40 * COMPARED))
 @settings(max_examples=150, deadline=None)
 def test_where_the_allowance_does_not_suffice_the_answer_is_exact_among_the_entries_it_suffices_for(
-    built: Sequence[Step], changes: Sequence[Step], asked: Sequence[Question], allowance: int
+    built: Sequence[Step], changes: Sequence[Step], asked: Sequence[Question], budget: int
 ) -> None:
     entries = {number: entry(number, step) for number, step in enumerate(built) if step.shingles}
     store = Store(list(entries.values()))
     for number, step in enumerate(changes, len(built)):
         change(store, entries, number, step)
     for question in asked:
-        reached, work, cut = within(entries, question, allowance)
+        reached, work, cut = within(entries, question, budget)
         for way in WAYS.values():
             with mock.patch.multiple(interpreted, **way.limits):
-                answer = searched(way.engine, store, question, allowance)
+                answer = searched(way.engine, store, question, budget)
             assert (answer.work, answer.cut) == (work, cut)
             assert told(store, question, answer) == compared(reached, question)
 
 
-def within(entries: Mapping[int, Entry], asked: Question, allowance: int) -> tuple[dict[int, Entry], int, bool]:
+def within(entries: Mapping[int, Entry], asked: Question, budget: int) -> tuple[dict[int, Entry], int, bool]:
     """Return the entries that an allowance lets a search see, what it counts for, and whether it is cut."""
     holding = [
         [number for number in sorted(entries) if shingle in np.frombuffer(entries[number].signature, np.uint64)]
@@ -186,8 +186,8 @@ def within(entries: Mapping[int, Entry], asked: Question, allowance: int) -> tup
     ]
     lists = sorted(filter(None, holding), key=len)
     query = Query(sorted_array(asked.shingles), 1, asked.most, asked.floor, asked.motif_floor)
-    whole, latest, work, cut = plan_reading([*map(len, lists)], min(query.least, query.motif_least), allowance)
-    assert work <= allowance
+    whole, latest, work, cut = plan_reading([*map(len, lists)], min(query.least, query.motif_least), budget)
+    assert work <= budget
     seen = {number for numbers in lists[:whole] for number in numbers}
     seen |= {*lists[whole][-latest:]} if latest else set()
     return {number: entries[number] for number in seen}, work, cut
@@ -229,7 +229,7 @@ def many(count: int) -> list[Entry]:
 
 @each_engine
 def test_lists_longer_than_the_largest_block_are_read_whole(engine: ModuleType) -> None:
-    entries = many(3 * MOST_ROOM)
+    entries = many(3 * MOST_CAPACITY)
     store = Store(entries[:100])
     for each in entries[100:]:
         engine.add(store, each)
@@ -272,8 +272,8 @@ def test_a_search_leaves_no_mark(engine: ModuleType) -> None:
     for each in many(300)[::30]:
         hashes = np.frombuffer(each.signature, np.uint64)
         for floor in (0.05, 0.7):
-            for allowance in (0, 50 * COMPARED, UNLIMITED):
-                engine.search(store, Query(hashes, 1, 3, floor, floor, allowance))
+            for budget in (0, 50 * COMPARED, UNLIMITED):
+                engine.search(store, Query(hashes, 1, 3, floor, floor, budget))
     assert np.array_equal(store.marks, before)
 
 

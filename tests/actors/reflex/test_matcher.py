@@ -116,9 +116,9 @@ def chain(length: int) -> tuple[str, ...]:
 )
 def test_candidates_are_bounded_by_the_text_whatever_ends_in_one_another(text: str) -> None:
     found = matcher(threat("own", *chain(32))).find(text, 10)
-    assert found.unread or found.room > 0
+    assert found.unread or found.candidates_left > 0
     earned = 2 * len(text) // BYTES_A_CANDIDATE + 2  # in both passes, one of them in rot13
-    assert FREE_CANDIDATES + earned - found.room <= FREE_CANDIDATES + earned + 32 * WINDOW
+    assert FREE_CANDIDATES + earned - found.candidates_left <= FREE_CANDIDATES + earned + 32 * WINDOW
 
 
 @pytest.mark.parametrize("length", [32, MAX_TOGETHER + 1])

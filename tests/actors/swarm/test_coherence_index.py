@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.swarm.coherence_index import (
-    Ruled,
+    PrecedentDecision,
     agreement_of,
     alignment_of,
     consistency_of,
@@ -89,13 +89,17 @@ def test_actors_that_decided_nothing_have_no_health():
 
 
 def test_consistency_is_1_below_ten_decisions():
-    split = [Ruled("p", number % 2 == 0, 0) for number in range(10)]
+    split = [PrecedentDecision("p", number % 2 == 0, 0) for number in range(10)]
     assert consistency_of(split[:9], 10) == 1.0
     assert consistency_of(split, 10) == 0.5
 
 
 def test_consistency_compares_decisions_on_the_same_precedent_only():
-    rulings = [Ruled("p", True, 0)] * 6 + [Ruled("q", False, 0)] * 5 + [Ruled("q", True, 0)]
+    rulings = (
+        [PrecedentDecision("p", True, 0)] * 6
+        + [PrecedentDecision("q", False, 0)] * 5
+        + [PrecedentDecision("q", True, 0)]
+    )
     assert consistency_of(rulings, 10) == round(11 / 12, 6)
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.webhook.payloads import alertmanager, payload, slack
+from actors.webhook.payloads import alertmanager_alert, payload, slack_message
 from actors.webhook.settings import Receiver
 from schemas.vocabulary.alerts import Alert
 from schemas.wording.alert_summary import alert_summary
@@ -24,7 +24,7 @@ any_alert = st.sampled_from(["critical.breaker", "warning.reflex", "info.operato
 
 def test_a_slack_message_says_what_and_whose_and_how_often() -> None:
     told = alert(event="forged_id.breaker.tripped", agent="felix", session="morning", count=4, suppressed=2)
-    message = slack(told, "")
+    message = slack_message(told, "")
     assert message["text"] == f"Critical: breaker.tripped. {alert_summary(told)}"
     [attachment] = message["attachments"]
     section, context = attachment["blocks"]
@@ -49,11 +49,11 @@ def test_the_body_of_an_alert_is_sent_with_what_it_means_in_words() -> None:
 
 def test_an_alert_of_a_subject_that_this_release_does_not_know_is_readable_still() -> None:
     told = alert(event="forged_id.greeter.gone", figures={"reason": "asleep"})
-    assert slack(told, "")["text"] == "Critical: greeter.gone. forged_id.greeter.gone. reason=asleep"
+    assert slack_message(told, "")["text"] == "Critical: greeter.gone. forged_id.greeter.gone. reason=asleep"
 
 
 def test_an_end_is_green_and_says_what_ended_it() -> None:
-    message = slack(alert(status="resolved", resolved_by="forged_id.breaker.reset"), "")
+    message = slack_message(alert(status="resolved", resolved_by="forged_id.breaker.reset"), "")
     assert message["text"].startswith("Resolved: ")
     [attachment] = message["attachments"]
     assert attachment["color"] == "#2eb67d"
@@ -61,7 +61,7 @@ def test_an_end_is_green_and_says_what_ended_it() -> None:
 
 
 def test_names_cannot_write_slack_markup() -> None:
-    message = msgspec.json.encode(slack(alert(agent="<!channel> & <http://evil|x>"), "")).decode()
+    message = msgspec.json.encode(slack_message(alert(agent="<!channel> & <http://evil|x>"), "")).decode()
     assert "<!channel>" not in message
     assert "&lt;!channel&gt; &amp; &lt;http://evil|x&gt;" in message
 
@@ -75,7 +75,7 @@ def test_names_cannot_write_slack_markup() -> None:
     ],
 )
 def test_names_are_shown_as_code_that_they_cannot_leave(name: str, shown: str) -> None:
-    message = slack(alert(agent=name, session=name), "")
+    message = slack_message(alert(agent=name, session=name), "")
     [facts] = message["attachments"][0]["blocks"][1]["elements"]
     assert f"*agent* {shown} · *session* {shown} · " in facts["text"]
     assert facts["verbatim"] is True
@@ -83,20 +83,20 @@ def test_names_are_shown_as_code_that_they_cannot_leave(name: str, shown: str) -
 
 
 def test_long_names_are_cut_to_what_slack_takes() -> None:
-    message = slack(alert(agent="&" * 10_000, session="<" * 10_000, exchange=">" * 10_000), "")
+    message = slack_message(alert(agent="&" * 10_000, session="<" * 10_000, exchange=">" * 10_000), "")
     [facts] = message["attachments"][0]["blocks"][1]["elements"]
     assert len(facts["text"]) <= 3_000
     assert f"*agent* `{'&amp;' * 120}…` · " in facts["text"]
 
 
 def test_a_link_leads_to_the_dashboard() -> None:
-    blocks = slack(alert(), "https://grafana.example/d/1")["attachments"][0]["blocks"]
+    blocks = slack_message(alert(), "https://grafana.example/d/1")["attachments"][0]["blocks"]
     assert blocks[0]["text"]["text"].startswith("*<https://grafana.example/d/1|Critical: breaker.failed>*")
-    assert alertmanager(alert(), "https://grafana.example/d/1", STORED_NS, HOUR_MS)["generatorURL"]
+    assert alertmanager_alert(alert(), "https://grafana.example/d/1", STORED_NS, HOUR_MS)["generatorURL"]
 
 
 def test_alertmanager_is_told_when_it_began_and_that_it_lasts() -> None:
-    sent = alertmanager(alert(), "", STORED_NS, HOUR_MS)
+    sent = alertmanager_alert(alert(), "", STORED_NS, HOUR_MS)
     assert sent["startsAt"] == "2025-10-26T12:34:56.000Z"
     assert sent["endsAt"] == "2025-10-26T13:34:56.500Z"
     assert sent["labels"]["alertname"] == "breaker.failed"
@@ -106,8 +106,8 @@ def test_alertmanager_is_told_when_it_began_and_that_it_lasts() -> None:
 
 
 def test_alertmanager_gets_the_end_under_the_labels_of_the_beginning() -> None:
-    firing = alertmanager(alert(), "", STORED_NS, HOUR_MS)
-    resolved = alertmanager(alert(status="resolved", count=9, resolved_by="quiet"), "", STORED_NS, HOUR_MS)
+    firing = alertmanager_alert(alert(), "", STORED_NS, HOUR_MS)
+    resolved = alertmanager_alert(alert(status="resolved", count=9, resolved_by="quiet"), "", STORED_NS, HOUR_MS)
     assert firing["labels"] == resolved["labels"]
     assert resolved["endsAt"] == "2025-10-26T12:34:56.500Z"
 
@@ -132,10 +132,10 @@ def test_any_other_receiver_gets_the_body_that_is_on_the_broker() -> None:
 
 @given(any_alert)
 def test_any_alert_can_be_sent_and_names_itself_its_status_and_its_count(told: Alert) -> None:
-    sent = slack(told, "")
+    sent = slack_message(told, "")
     facts = sent["attachments"][0]["blocks"][1]["elements"][0]["text"]
     assert f"{told.status} {told.count}" in facts
-    managed = alertmanager(told, "", STORED_NS, HOUR_MS)
+    managed = alertmanager_alert(told, "", STORED_NS, HOUR_MS)
     assert all(value for value in managed["labels"].values())
     assert datetime.fromisoformat(managed["endsAt"])
     assert msgspec.json.encode([sent, managed])

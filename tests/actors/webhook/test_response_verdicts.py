@@ -85,7 +85,7 @@ def test_an_error_under_a_good_status_is_a_refusal_with_its_reason(
     found = refusal(body, "slack")
     assert found is not None
     assert reason in (None, found.reason)
-    assert found.passing is passing
+    assert found.temporary is passing
 
 
 @each("style", ["slack", "alertmanager", "json"])
