@@ -163,7 +163,7 @@ class Sender:
                 # The same message ids each time: the stream stores them once.
                 seq = await self._append([sending])
             except NotPermitted as error:
-                if not sending.left:
+                if not sending.is_over:
                     sending.accepted.set_exception(error)
             except (Unavailable, UnknownOutcome) as error:
                 if sending.in_doubt and len(sending.records) > 1:

@@ -308,8 +308,8 @@ def _view(path: tuple[str, ...], text: str, parent: View) -> View:
     return View(path, text, (EncodedRun(0, len(parent.text), text),), parent)
 
 
-def _unread(sheet: JoinedParts, what: UnreadKind, amount: int, why: UnreadBound, half: int = UNREAD_HALF) -> Unread:
-    return Unread(layer=sheet.name, what=what, amount=amount, why=why, share=saturating_share(amount, half))
+def _unread(joined: JoinedParts, what: UnreadKind, amount: int, why: UnreadBound, half: int = UNREAD_HALF) -> Unread:
+    return Unread(layer=joined.name, what=what, amount=amount, why=why, share=saturating_share(amount, half))
 
 
 def _heaviest_first(unread: Sequence[Unread]) -> tuple[Unread, ...]:
