@@ -72,7 +72,7 @@ _SHIFTED = re.compile(r"\+(A[C-H][A-Za-z0-9+/]+)-?")
 """A run of UTF-7, which is UTF-16 in base64, if it begins with a letter, digit or blank of ASCII."""
 
 _BLANK = re.compile(
-    r"(?<!\\)\\++(?:[rtfv]|n(?!\{)|u(?:00(?:0[9-d]|20|a[0d]|85)|20[0-6][0-9a-f]|3000|feff)|x(?:0[9-d]|20|a0))"
+    r"(?<!\\)\\++(?:[rfv]|t(?!ext[a-z]{2,6}\{)|n(?!\{)|u(?:00(?:0[9-d]|20|a[0d]|85)|20[0-6][0-9a-f]|3000|feff)|x(?:0[9-d]|20|a0))"
     r"|&(?:nbsp|ensp|emsp|thinsp|Tab|NewLine|NonBreakingSpace|ZeroWidthSpace|shy|zwn?j"
     r"|#0*(?:9|1[0-3]|32|160|173)(?![0-9])|#x0*(?:[9-d]|20|a[0d]|20[0-6][0-9a-f])(?![0-9a-f]));?"
     r"|=20(?:=?\r?\n)?|=\r?\n|<br\s*/?>\s*",
@@ -83,26 +83,43 @@ _BLANK = re.compile(
 A run of backslashes is tried once, from its first: from each of them, its length squared would be looked at.
 """
 
-_MARKS = ("\\", "&", "=", "<", "U+", "^^", "%u")
+TAG = r"<!--(?:[^<>]*|[^>]{0,200})-->|</?[A-Za-z][^<>]*>"
+"""A tag or comment of a page. Unbounded where possible: it ends at the next tag, so no text is read twice."""
+
+_MARKUP = re.compile(
+    rf"{TAG}|\]\([^()\s]{{0,1024}}\)|\[/?(?:b|i|u|s|color|size|font|url|quote|code|spoiler)(?:=[^\[\]\s]{{0,1024}})?\]"
+    r"|\\(?:text[a-z]{2,6}|emph|underline|mbox)\{|\x1b\[[0-9;]*m"
+)
+"""What pages, Markdown's links, forums, TeX and terminals put around words."""
+
+_UNSEEN = "\u200b"
+"""What stands for markup: nothing within a word, and white space between words."""
+
+_MARKS = ("\\", "&", "=", "<", "[", "\x1b", "U+", "^^", "%u")
 
 
 def undo_blanks(text: str) -> str:
-    """Return a text around its escaped white space and letters, with these undone; empty where it has none.
+    """Return a text around its escaped white space and letters and its markup, with these undone; empty without any.
 
-    One is enough: in ``all previous\\ninstructions`` a letter stands between two words of an order, and
-    ``pr\\u00e9vious`` is no word of one.
+    One is enough: in ``all previous\\ninstructions`` a letter stands between two words of an order,
+    ``pr\\u00e9vious`` is no word of one, and the tags of ``all <b>previous</b> instructions`` have letters.
     """
     if not any(map(text.__contains__, _MARKS)):
         return ""
     few = list(islice(_ESCAPE.finditer(text), FEWEST))
     few_quoted = list(islice(_QUOTED.finditer(text), FEWEST))
-    spans = sorted(match.span() for match in chain(_BLANK.finditer(text), few, few_quoted))
+    seen = _MARKUP.sub(_UNSEEN, text)
+    if seen == text:
+        spans = sorted(match.span() for match in chain(_BLANK.finditer(text), few, few_quoted))
+        seen = stretches_of(text, spans) if spans else ""
     # First the blanks: some stand for signs that are nothing between two words either, such as quotation marks.
-    seen = _BLANK.sub(_blank, stretches_of(text, spans)) if spans else ""
+    seen = _BLANK.sub(_blank, seen)
     if len(few) < FEWEST:
         # Of more, a text with all undone is read anyway.
         seen = _ESCAPE.sub(_character, _ESCAPED_AGAIN.sub(r"\\", seen))
-    return _QUOTED_BYTES.sub(_of_bytes, seen) if len(few_quoted) < FEWEST else seen
+    if len(few_quoted) < FEWEST:
+        seen = _QUOTED_BYTES.sub(_of_bytes, seen)
+    return _MARKUP.sub(_UNSEEN, seen) if few else seen
 
 
 def with_blanks(text: str) -> str:
