@@ -34,9 +34,6 @@ _ENDS_CLAUSE = re.compile(r"[.!?:;](?!\.)")
 """A full stop and the like right behind a word; dots that go on end no clause."""
 
 _AROUND_WORDS = re.compile(r"[\s\"'`\u00ab\u00b4\u00bb\u2018-\u201f\u2039\u203a\u3008-\u3011()\[\]{}<>*_~=|]+")
-_MOST_SIGNS = 64
-"""Most signs between two words that are looked at one by one."""
-
 _NOT_BARE = bytes(code for code in range(128) if not chr(code).isalnum())
 
 
@@ -48,10 +45,14 @@ class BareLetters(NamedTuple):
 
 
 class LetterGaps(NamedTuple):
-    """What is before each bare letter, and after the last; and the position of each in the text."""
+    """What is before each bare letter, and after the last; and the position of each in the text.
+
+    ``around``: for what is before some letters, whether it is nothing but what sets words off; each is read once.
+    """
 
     kinds: bytes
     origins: Offsets
+    around: dict[int, bool]
 
 
 def bare_of(squeezed: bytes) -> BareLetters:
@@ -76,12 +77,12 @@ def gaps_of(layout: Layout, bare: BareLetters) -> LetterGaps:
     is_spaced = spaces[edges[1:] + 1] > spaces[edges[:-1] + 1]
     is_signed = np.diff(edges) > 1
     kinds = _SPACE * is_spaced.astype(np.uint8) | _SIGN * is_signed.astype(np.uint8)
-    return LetterGaps(kinds.tobytes(), layout.origins[kept])
+    return LetterGaps(kinds.tobytes(), layout.origins[kept], {})
 
 
 def backwards(gaps: LetterGaps) -> LetterGaps:
     """Return the gaps of the same letters in reverse order."""
-    return LetterGaps(gaps.kinds[::-1], gaps.origins[::-1])
+    return LetterGaps(gaps.kinds[::-1], gaps.origins[::-1], {})
 
 
 def is_disguised(text: str, spelling: Spelling, gaps: LetterGaps, start: int, end: int, *, exact: bool) -> bool:
@@ -118,9 +119,9 @@ def _is_put_aside(text: str, gaps: LetterGaps, place: int, long: bool) -> bool:
     begin, end = _gap(gaps, place)
     if long and gaps.kinds[place] == _BOTH:
         return _ENDS_CLAUSE.match(text, begin) is None
-    return (
-        _AROUND_WORDS.fullmatch(text, begin, min(end, begin + _MOST_SIGNS)) is not None and end - begin <= _MOST_SIGNS
-    )
+    if place not in gaps.around:
+        gaps.around[place] = _AROUND_WORDS.fullmatch(text, begin, end) is not None
+    return gaps.around[place]
 
 
 def _gap(gaps: LetterGaps, place: int) -> tuple[int, int]:

@@ -3,6 +3,7 @@
 import base64
 import html
 import json
+import re
 import string
 import time
 import unicodedata
@@ -358,30 +359,14 @@ def test_an_order_in_escapes_is_stopped_whatever_writes_them() -> None:
 
 
 def test_signs_and_markup_between_the_words_of_an_order_are_put_aside() -> None:
-    around = [
-        *(
-            '"{}"',
-            "'{}'",
-            "\u201c{}\u201d",
-            "\u00ab{}\u00bb",
-            "`{}`",
-            "({})",
-            "[{}]",
-            "{{{}}}",
-            "**{}**",
-            "_{}_",
-            "~~{}~~",
-        ),
-        *(
-            "<b>{}</b>",
-            '<em class="a">{}</em>',
-            "&quot;{}&quot;",
-            "&lt;b&gt;{}&lt;/b&gt;",
-            '\\"{}\\"',
-            "[{}](http://x.example)",
-        ),
-        *("[b]{}[/b]", "\\textbf{{{}}}", "\x1b[1m{}\x1b[0m", "{}, ", "- {} -", "... {}", "\U0001f525 {}", "\uf0c1 {}"),
-    ]
+    around = re.findall(
+        r"\S+",
+        r""" "{}" '{}' “{}” «{}» `{}` ({}) [{}] {{{}}} **{}** _{}_ ~~{}~~ <b>{}</b> &quot;{}&quot; &lt;b&gt;{}&lt;/b&gt;
+        \"{}\" [{}](http://x.example) [b]{}[/b] \textbf{{{}}} """,
+    )
+    around += ['<em class="a">{}</em>', '<a title="x>y">{}</a>', "<!-- a > b -->{}", "{}, ", "- {} -", "... {}"]
+    around += ["\x1b[1m{}\x1b[0m", "\U0001f525 {}", "\uf0c1 {}", "{}" + '"' * 200, f"[{{}}](http://{'a' * 2_000})"]
+
     passed = [
         form
         for form in around

@@ -83,12 +83,15 @@ _BLANK = re.compile(
 A run of backslashes is tried once, from its first: from each of them, its length squared would be looked at.
 """
 
-TAG = r"<!--(?:[^<>]*|[^>]{0,200})-->|</?[A-Za-z][^<>]*>"
-"""A tag or comment of a page. Unbounded where possible: it ends at the next tag, so no text is read twice."""
+TAG = (
+    r"<!--(?:[^-<]|-(?!->)|<(?!!--))*+-->"
+    r"|</?[A-Za-z](?:[^<>\"']++|\"[^\"<]*\"|'[^'<]*')*+>|</?[A-Za-z][^<>]*>"
+)
+"""A comment or tag of a page: unbounded, but it ends before the next one begins, so no text is read twice."""
 
 _MARKUP = re.compile(
-    rf"{TAG}|\]\([^()\s]{{0,1024}}\)|\[/?(?:b|i|u|s|color|size|font|url|quote|code|spoiler)(?:=[^\[\]\s]{{0,1024}})?\]"
-    r"|\\(?:text[a-z]{2,6}|emph|underline|mbox)\{|\x1b\[[0-9;]*m"
+    rf"{TAG}|\]\([^()\s]*\)|\[/?(?:b|i|u|s|color|size|font|url|quote|code|spoiler)(?:=[^\[\]\s]*)?\]"
+    r"|\\(?:text[a-z]{2,6}|emph|underline|mbox)\{|\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)"
 )
 """What pages, Markdown's links, forums, TeX and terminals put around words."""
 

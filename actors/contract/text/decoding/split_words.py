@@ -63,10 +63,10 @@ def rejoin_split_words(text: str) -> Iterator[str | Undecoded]:
     """Yield a text with its split words joined, if it has any, and with words that run together separated."""
     said = text
     if has_letters_apart(text):
-        said = _with_letters_together(text)
-        if said != text:
-            places = (match.span() for match in _LETTERS.finditer(text))
-            yield _with_letters_together(stretches_of(text, places))
+        said, places = _with_letters_together(text)
+        if places:
+            around = stretches_of(text, places)
+            yield said if around == text else _with_letters_together(around)[0]
     if any(map(said.__contains__, _LINE_ENDS)):
         said = _AT_LINE_END.sub("-", said)
     tokens = said.split()
@@ -79,10 +79,17 @@ def rejoin_split_words(text: str) -> Iterator[str | Undecoded]:
         yield " ".join(_around(tokens, put_right))
 
 
-def _with_letters_together(text: str) -> str:
-    said = _LETTERS.sub(_together, text)
+def _with_letters_together(text: str) -> tuple[str, list[tuple[int, int]]]:
+    """Return a text with the letters of its split words joined, and where in it long words were split."""
+    places: list[tuple[int, int]] = []
+
+    def together(match: re.Match[str]) -> str:
+        places.append(match.span())
+        return _together(match)
+
+    said = _LETTERS.sub(together, text)
     # Where long words are split, short ones are, too.
-    return text if said == text else _FEW_LETTERS.sub(_together, said)
+    return (_FEW_LETTERS.sub(_together, said) if places else text), places
 
 
 def _around(tokens: Sequence[str], put_right: Mapping[str, str]) -> Iterator[str]:
