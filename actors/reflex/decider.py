@@ -52,7 +52,9 @@ PLAIN = "plain"
 """The view of a text as it is."""
 
 BLANKS = "blanks"
-"""The view of a text with its escaped white space undone: it is searched as it is, and not turned once more."""
+"""The view of a text with its escaped white space and markup undone: it is not turned once more."""
+
+_SPLIT = frozenset({"split"})
 
 UNREAD_HALF = 64
 """This many undecoded characters weigh one half: an attack has about as many."""
@@ -176,8 +178,9 @@ def judge(matcher: Matcher, settings: ReflexSettings, received: InputReceived) -
         known: set[int] = set()
         overlapped = 0
         for view in (*views.all, *undone):
-            readings = (PLAIN,) if view.path[-1:] == (BLANKS,) else (PLAIN, *settings.decoded_views)
-            found = matcher.find(view.text, settings.max_matches, readings, candidates_left)
+            decoded_views = settings.decoded_views
+            decodings = decoded_views if view.path[-1:] != (BLANKS,) else _SPLIT & {*decoded_views}
+            found = matcher.find(view.text, settings.max_matches, (PLAIN, *decodings), candidates_left)
             candidates_left, overlapped = found.candidates_left, overlapped + found.unread
             # A signature counts only in the first view in which it is found.
             occurrences += [_Occurrence(hit, joined, view) for hit in found.hits if hit.rank not in known]

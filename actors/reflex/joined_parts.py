@@ -15,7 +15,8 @@ TEXT = "text"
 MOST_APART = 16
 """Most layers that are read separately."""
 
-_BETWEEN = "\n~^~^~\n"
+_BETWEEN = "\n~\U0010ffff~\n"
+"""It has a noncharacter, which counts as a letter: signs alone may stand between the words of a signature."""
 
 
 class JoinedParts(NamedTuple):

@@ -12,8 +12,8 @@ if
 - its letters are the signature's, or those of the signature in rot13 (``rot13``) or backwards (``reversed``), or
   look like the signature's (``leetspeak``).
 
-The letters are searched once more without the symbols and white space between them, for words that are split or run
-together (``split``); also in rot13 and reversed.
+The letters are searched once more without the symbols and white space between them, for words that are split, run
+together or parted by signs (``split``); also in rot13 and reversed.
 
 The search reports overlapping hits: if the longest is no match, a shorter one within it may be.
 
@@ -55,7 +55,7 @@ Reading = Literal["plain", "split"] | Rewriting
 
 READINGS: tuple[Reading, ...] = ("plain", *REWRITE, "split")
 """In the order of preference: as they are, every rewriting that guards undo (``contract.text.rewriting``), and letters
-alone, of words that are split or run together (``split``)."""
+alone, of words that are split, run together or parted by signs (``split``)."""
 
 _PLAIN, _SPACED, _LEETSPEAK, _ROT13, _REVERSED, _SPLIT = map(
     READINGS.index, ("plain", "spaced", "leetspeak", "rot13", "reversed", "split")
@@ -229,13 +229,15 @@ class _Search:
                 gaps = backwards_gaps(gaps) if reading == _REVERSED else gaps
                 letter_of = None if letters.isascii() else _letters_of(letters)
             places = candidates if letter_of is None else _in_letters(candidates, letter_of)
-            for (index, *_), (_, start, end) in zip(candidates, places, strict=True):
+            for (index, first, _), (_, start, end) in zip(candidates, places, strict=True):
                 for spelling in self.matcher.spellings[index]:
                     self.candidates_left -= 1
                     if spelling.rank in self.settled or len(spelling.gaps) != end - start - 1:
                         continue
                     if (
-                        is_disguised(self.text, spelling, gaps, start, end)
+                        is_disguised(
+                            self.text, spelling, gaps, start, end, exact=letters.startswith(spelling.letters, first)
+                        )
                         if reading == _SPLIT
                         else is_turned(spelling)
                     ):
@@ -268,7 +270,9 @@ class _Search:
         for (index, first, _), (_, start, end) in zip(candidates, places, strict=True):
             if index in self.done:
                 continue
-            spellings = [each for each in self.matcher.spellings[index] if each.rank not in self.settled]
+            spellings = [
+                each for each in self.matcher.spellings[index] if each.rank not in self.settled and not each.bare
+            ]
             if not spellings:
                 self.done.add(index)
                 continue

@@ -8,6 +8,8 @@ of such a group by one letter, in signatures and texts alike, so that one search
 compared letter by letter.
 """
 
+from functools import cache
+
 import msgspec
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +33,27 @@ JOINED, UNCERTAIN, SPACED = 0, 1, 2
 
 _ASCII_GAPS = bytes(
     SPACED if code < 128 and chr(code).isspace() else UNCERTAIN if code in _CONTROLS else JOINED for code in range(256)
+)
+
+
+# Punctuation, symbols, arrows, dingbats, private use (icons of fonts), emoji: ascending ranges, end excluded. After
+# folding few others are left.
+_SIGNS = (
+    (0x80, 0xAA),
+    (0xAB, 0xB5),
+    (0xB6, 0xBA),
+    (0xBB, 0xC0),
+    (0xD7, 0xD8),
+    (0xF7, 0xF8),
+    (0x2B0, 0x300),
+    (0x2000, 0x2C00),
+    (0x2E00, 0x2E80),
+    (0x3000, 0x3005),
+    (0x3008, 0x3021),
+    (0xE000, 0xF900),
+    (0xFE10, 0xFE70),
+    (0xFF00, 0xFF10),
+    (0x1F000, 0x1FB00),
 )
 
 
@@ -139,3 +162,14 @@ def _fold(text: str) -> tuple[Codes, Offsets | None]:
 
 def _decode(values: Codes) -> str:
     return values.astype("<i4", copy=False).tobytes().decode("utf-32-le")
+
+
+@cache
+def is_bare() -> npt.NDArray[np.bool_]:
+    """Return for each code point of a squeezed text whether it is a letter or digit; those past the end are."""
+    table = np.ones(_SIGNS[-1][1] + 1, dtype=np.bool_)
+    for first, last in _SIGNS:
+        table[first:last] = False
+    for code in range(128):
+        table[code] = chr(code).isalnum()
+    return table

@@ -6,10 +6,11 @@ At each position of a text, an automaton reports every signature that ends there
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
-from actors.reflex.normalise import JOINED, UNCERTAIN, blur, lay_out, squeeze
+from actors.reflex.normalise import JOINED, SPACED, UNCERTAIN, blur, is_bare, lay_out, squeeze
 from schemas.vocabulary.patterns import PatternSet, Signature
 
 MIN_DISGUISED = 6
@@ -21,7 +22,8 @@ class Spelling:
     """One squeezed spelling of a signature, with what must be between its letters.
 
     ``rank`` is the signature's index in library order. ``long``: it has enough letters to be searched for in rot13 and
-    spaced.
+    spaced. ``bare``: its signs are left out, so that it is searched for in the letters of a text alone; what is between
+    its letters is ``UNCERTAIN`` where the signature has a sign within a word.
     """
 
     rank: int
@@ -30,20 +32,28 @@ class Spelling:
     opens_word: bool
     closes_word: bool
     long: bool
+    bare: bool
 
 
 def spellings_of(signatures: Sequence[tuple[PatternSet, Signature]]) -> Iterator[Spelling]:
     """Yield the squeezed spellings of every signature."""
-    seen: set[tuple[int, str, bytes]] = set()
-    for spelling in _squeezed([signature.text for _, signature in signatures]):
-        if spelling not in seen:
-            seen.add(spelling)
-            yield _spelling(*spelling, signatures[spelling[0]][1].whole_words)
+    seen: set[tuple[int, str, bytes, bool]] = set()
+    for rank, letters, gaps in _squeezed([signature.text for _, signature in signatures]):
+        bare, within = _without_signs(letters, gaps)
+        for spelling in ((rank, letters, gaps, False), *([(rank, bare, within, True)] if bare else [])):
+            if spelling not in seen:
+                seen.add(spelling)
+                yield _spelling(*spelling, whole_words=signatures[rank][1].whole_words)
 
 
 def search_texts(texts: Sequence[str]) -> set[tuple[bytes, int]]:
     """Return what the automaton searches for, with the index of the signature of each."""
-    return {(blur(letters.encode()), place) for place, letters, _ in _squeezed(texts)}
+    return {
+        (blur(each.encode()), place)
+        for place, letters, gaps in _squeezed(texts)
+        for each in (letters, _without_signs(letters, gaps)[0])
+        if each
+    }
 
 
 def deep_chain(letters: Iterable[tuple[bytes, int]], limit: int) -> list[int]:
@@ -86,7 +96,22 @@ def _forms(text: str) -> tuple[str, ...]:
     return (text,) if text.isascii() else (text, text.lower(), text.upper(), text.title())
 
 
-def _spelling(rank: int, letters: str, gaps: bytes, whole_words: bool) -> Spelling:
+def _without_signs(letters: str, gaps: bytes) -> tuple[str, bytes]:
+    """Return the letters and gaps of a spelling without its signs; nothing if it has none, or begins or ends with one.
+
+    Without a sign at its end a signature is another phrase: ``new instructions`` is no ``new instructions:``.
+    """
+    places = [place for place, letter in enumerate(letters) if is_bare().take(ord(letter), mode="clip")]
+    if len(places) == len(letters) or not places or places[0] or places[-1] != len(letters) - 1:
+        return "", b""
+    between = (
+        gaps[first] if last == first + 1 else SPACED if SPACED in gaps[first:last] else UNCERTAIN
+        for first, last in pairwise(places)
+    )
+    return "".join(map(letters.__getitem__, places)), bytes(between)
+
+
+def _spelling(rank: int, letters: str, gaps: bytes, bare: bool, *, whole_words: bool) -> Spelling:
     return Spelling(
         rank,
         letters.encode(),
@@ -94,4 +119,5 @@ def _spelling(rank: int, letters: str, gaps: bytes, whole_words: bool) -> Spelli
         opens_word=whole_words and is_word(letters[0]),
         closes_word=whole_words and is_word(letters[-1]),
         long=len(letters) >= MIN_DISGUISED,
+        bare=bare,
     )

@@ -51,7 +51,7 @@ class _Dumper(yaml.SafeDumper):
 def _head(deployment: Deployment) -> Iterator[str]:
     yield f"# {HEADER.format(command='compose', version=deployment.version)}\n"
     yield "# `docker compose up --detach`, once these files are here, readable by user 10001 of the image:\n"
-    yield from (f"#   {secret.source}\n" for secret in deployment.secrets)
+    yield from (f"#   {source}\n" for source in ("neuraxis.toml", *(secret.source for secret in deployment.secrets)))
 
 
 def _shared(deployment: Deployment, image: str) -> dict[str, Any]:

@@ -3,8 +3,13 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from deploy.processes.broker.users import write_private
+
 Files = Mapping[str, bytes]
 """Path below the folder -> content."""
+
+PRIVATE = frozenset({"neuraxis.toml", "values.yaml"})
+"""Names of the files that have the configuration in them, and so whatever secrets it has: their owner's alone."""
 
 HEADER = "Written by `neuraxis deploy {command}` {version}. Changes here are lost when it is run again with --force."
 
@@ -18,7 +23,7 @@ class FilesExist(Exception):
 def write_files(folder: Path, files: Files, *, force: bool) -> tuple[Path, ...]:
     """Write files below ``folder``, which is made if need be; return their paths in order.
 
-    A file that is there with the same content is left alone.
+    A file that is there with the same content is left alone. What may hold secrets is written for its owner alone.
 
     Raises:
         FilesExist: without ``force``, one is there with other content; then none is written.
@@ -33,6 +38,9 @@ def write_files(folder: Path, files: Files, *, force: bool) -> tuple[Path, ...]:
         )
     for path, content in changed.items():
         path.parent.mkdir(parents=True, exist_ok=True)
+        if path.name in PRIVATE:
+            write_private(path, content)
+            continue
         draft = path.with_name(f".{path.name}.draft")
         draft.write_bytes(content)
         draft.replace(path)

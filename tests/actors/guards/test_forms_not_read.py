@@ -81,12 +81,12 @@ NOT_READ = {
     "numbered lists": "\n".join(f"{number}. {word}" for number, word in enumerate(WORDS, 1)),
     "a column of a table": "word,count\n" + "\n".join(f"{word},{number}" for number, word in enumerate(WORDS)),
     "settings whose values have no quotes": "\n".join(f"key{number} = {word}" for number, word in enumerate(WORDS)),
-    "a wrapped comment": "\n".join(f"// {' '.join(WORDS[at : at + 2])}" for at in range(0, len(WORDS), 2)),
-    "quoted mail": "\n".join(f"> {' '.join(WORDS[at : at + 2])}" for at in range(0, len(WORDS), 2)),
+    "the lines of a log": "\n".join(
+        f"12:00:0{at} INFO {' '.join(WORDS[at : at + 2])}" for at in range(0, len(WORDS), 2)
+    ),
+    "`REM`": "\n".join(f"REM {' '.join(WORDS[at : at + 2])}" for at in range(0, len(WORDS), 2)),
     "subtitles": "\n\n".join(f"{at}\n00:00:0{at},000 --> 00:00:0{at},900\n{word}" for at, word in enumerate(WORDS)),
-    "quotation marks": PHRASE.replace(" prior ", ' "prior" '),
-    "emphasis": PHRASE.replace(" prior ", " **prior** "),
-    "a tag of a page": PHRASE.replace(" prior ", " <b>prior</b> "),
+    "right behind a word": PHRASE.replace(" prior ", ". Prior ").replace(" system ", "; system "),
     "`0b01100100`": " ".join(f"0b{code:08b}" for code in DATA),
     "`[char]100`": "+".join(f"[char]{code}" for code in DATA),
     "`Chr(100) & Chr(105)`": " & ".join(f"Chr({code})" for code in DATA),
@@ -94,7 +94,6 @@ NOT_READ = {
     "base32 in groups parted by signs": in_lines(base64.b32encode(DATA).decode(), 4).replace("\n", "-"),
     "variables of a shell": "; ".join(f"v{number}={word[:4]}" for number, word in enumerate(WORDS)),
     "strings of a PDF": "[" + "-20".join(f"({PHRASE[at : at + 4]})" for at in range(0, len(PHRASE), 4)) + "] TJ",
-    "terminal codes": "".join(f"\x1b[3{place % 8}m{sign}" for place, sign in enumerate(PHRASE)),
     "backspaces": "".join(f"x\b{sign}" for sign in PHRASE),
 }
 

@@ -2,6 +2,7 @@
 
 import importlib.util
 import shutil
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -62,6 +63,23 @@ def test_the_same_input_gives_the_same_bytes_and_nothing_is_overwritten_unasked(
     assert str(changed) in refusal(kind, "--out", str(tmp_path / "a"))
     assert changed.read_text() == "mine"
     assert written(kind, tmp_path / "a", "--force") == first
+
+
+def test_what_has_the_configuration_in_it_is_its_owners_alone(tmp_path: Path) -> None:
+    given = tmp_path / "given.toml"
+    given.write_text(CONFIGURATION)
+
+    for kind in KINDS:
+        written(kind, tmp_path / kind, "--config", str(given))
+
+    modes = {
+        str(file.relative_to(tmp_path)): stat.S_IMODE(file.stat().st_mode)
+        for file in tmp_path.rglob("*")
+        if file.is_file() and file != given and "llm.example" in file.read_text()
+    }
+    assert modes == dict.fromkeys(
+        ("compose/neuraxis.toml", "systemd/etc/neuraxis/neuraxis.toml", "helm/chart/values.yaml"), 0o600
+    )
 
 
 def test_neither_environment_nor_working_folder_change_what_is_written(

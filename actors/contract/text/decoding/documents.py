@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 
+from actors.contract.text.decoding.escapes import TAG
 from actors.contract.text.decoding.parts_with_form import stretches_of
 from actors.contract.text.decoding.undecoded import Undecoded
 from actors.contract.text.excerpt import excerpt_of
@@ -49,8 +50,7 @@ _SEPARATOR = "\n~\n"
 _SEAM = "\u034f"
 """The separator of values during the search for instruction words: it is invisible, so that halves form a word."""
 
-# Unbounded where possible: the content ends at the next tag, so no text is read twice.
-_TAGS = re.compile(r"<!--(?:[^<>]*|[^>]{0,200})-->|</?[A-Za-z][^<>]*>")
+_TAGS = re.compile(TAG)
 
 
 def join_document_values(text: str) -> Iterator[str | Undecoded]:

@@ -75,7 +75,7 @@ _UTF7 = re.compile(r"\+(A[C-H][A-Za-z0-9+/]+)-?")
 """A run of UTF-7, which is UTF-16 in base64, if it begins with a letter, digit or blank of ASCII."""
 
 _BLANK = re.compile(
-    r"(?<!\\)\\++(?:[rtfv]|n(?!\{)|u(?:00(?:0[9-d]|20|a[0d]|85)|20[0-6][0-9a-f]|3000|feff)|x(?:0[9-d]|20|a0))"
+    r"(?<!\\)\\++(?:[rfv]|t(?!ext[a-z]{2,6}\{)|n(?!\{)|u(?:00(?:0[9-d]|20|a[0d]|85)|20[0-6][0-9a-f]|3000|feff)|x(?:0[9-d]|20|a0))"
     r"|&(?:nbsp|ensp|emsp|thinsp|Tab|NewLine|NonBreakingSpace|ZeroWidthSpace|shy|zwn?j"
     r"|#0*(?:9|1[0-3]|32|160|173)(?![0-9])|#x0*(?:[9-d]|20|a[0d]|20[0-6][0-9a-f])(?![0-9a-f]));?"
     r"|=20(?:=?\r?\n)?|=\r?\n|<br\s*/?>\s*",
@@ -86,26 +86,47 @@ _BLANK = re.compile(
 A run of backslashes is matched from its first only. From each of them, the work would grow with its length squared.
 """
 
-_MAY_HAVE_BLANKS = ("\\", "&", "=", "<", "U+", "^^", "%u")
+TAG = (
+    r"<!--(?:[^-<]|-(?!->)|<(?!!--))*+-->"
+    r"|</?[A-Za-z](?:[^<>\"']++|\"[^\"<]*\"|'[^'<]*')*+>|</?[A-Za-z][^<>]*>"
+)
+"""A comment or tag of a page: unbounded, but it ends before the next one begins, so no text is read twice."""
+
+_MARKUP = re.compile(
+    rf"{TAG}|\]\([^()\s]*\)|\[/?(?:b|i|u|s|color|size|font|url|quote|code|spoiler)(?:=[^\[\]\s]*)?\]"
+    r"|\\(?:text[a-z]{2,6}|emph|underline|mbox)\{|\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)"
+)
+"""What pages, Markdown's links, forums, TeX and terminals put around words."""
+
+_UNSEEN = "\u200b"
+"""What stands for markup: nothing within a word, and white space between words."""
+
+_MAY_HAVE_BLANKS = ("\\", "&", "=", "<", "[", "\x1b", "U+", "^^", "%u")
 
 
 def undo_blanks(text: str) -> str:
-    """Return a text around its escaped white space and letters, with these undone; empty where it has none.
+    """Return a text around its escaped white space and letters and its markup, with these undone; empty without any.
 
-    A single escape is undone: in ``all previous\\ninstructions`` a letter stands between two words of an instruction,
-    and a search does not find the word ``pr\\u00e9vious``.
+    A single escape or tag is undone: in ``all previous\\ninstructions`` a letter stands between two words of an
+    instruction, a search does not find the word ``pr\\u00e9vious``, and ``all <b>previous</b> instructions`` has letters
+    in its tags.
     """
     if not any(map(text.__contains__, _MAY_HAVE_BLANKS)):
         return ""
     few = list(islice(_ESCAPE.finditer(text), FEWEST))
     few_quoted = list(islice(_QUOTED_PRINTABLE.finditer(text), FEWEST))
-    spans = sorted(match.span() for match in chain(_BLANK.finditer(text), few, few_quoted))
-    # Blanks first: the general escapes would turn some of them into other characters.
-    undone = _BLANK.sub(_blank, stretches_of(text, spans)) if spans else ""
+    visible = _MARKUP.sub(_UNSEEN, text)
+    if visible == text:
+        spans = sorted(match.span() for match in chain(_BLANK.finditer(text), few, few_quoted))
+        visible = stretches_of(text, spans) if spans else ""
+    # Blanks first: the general escapes would turn some of them into other characters, such as quotation marks.
+    visible = _BLANK.sub(_blank, visible)
     if len(few) < FEWEST:
         # With more of them, ``undo_escapes`` gives a text with all undone.
-        undone = _ESCAPE.sub(_character, _ESCAPED_AGAIN.sub(r"\\", undone))
-    return _QUOTED_PRINTABLE_RUN.sub(_of_bytes, undone) if len(few_quoted) < FEWEST else undone
+        visible = _ESCAPE.sub(_character, _ESCAPED_AGAIN.sub(r"\\", visible))
+    if len(few_quoted) < FEWEST:
+        visible = _QUOTED_PRINTABLE_RUN.sub(_of_bytes, visible)
+    return _MARKUP.sub(_UNSEEN, visible) if few else visible
 
 
 def with_blanks(text: str) -> str:

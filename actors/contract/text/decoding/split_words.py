@@ -74,10 +74,10 @@ def rejoin_split_words(text: str) -> Iterator[str | Undecoded]:
     """Yield a text with its split words joined, if it has any, and with words that run together separated."""
     joined = text
     if has_letters_apart(text):
-        joined = _with_letters_together(text)
-        if joined != text:
-            spans = (match.span() for match in _LETTERS.finditer(text))
-            yield _with_letters_together(stretches_of(text, spans))
+        joined, spans = _with_letters_together(text)
+        if spans:
+            around = stretches_of(text, spans)
+            yield joined if around == text else _with_letters_together(around)[0]
     if any(map(joined.__contains__, _HYPHENATED_ENDS)):
         joined = _AT_LINE_END.sub("-", joined)
     tokens = joined.split()
@@ -90,10 +90,17 @@ def rejoin_split_words(text: str) -> Iterator[str | Undecoded]:
         yield " ".join(_around(tokens, repaired))
 
 
-def _with_letters_together(text: str) -> str:
-    joined = _LETTERS.sub(_together, text)
+def _with_letters_together(text: str) -> tuple[str, list[tuple[int, int]]]:
+    """Return a text with the letters of its split words joined, and the spans in it where long words were split."""
+    spans: list[tuple[int, int]] = []
+
+    def together(match: re.Match[str]) -> str:
+        spans.append(match.span())
+        return _together(match)
+
+    joined = _LETTERS.sub(together, text)
     # Where long words are split, short ones are, too.
-    return text if joined == text else _FEW_LETTERS.sub(_together, joined)
+    return (_FEW_LETTERS.sub(_together, joined) if spans else text), spans
 
 
 def _around(tokens: Sequence[str], repaired: Mapping[str, str]) -> Iterator[str]:
