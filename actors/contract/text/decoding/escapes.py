@@ -108,7 +108,7 @@ def undo_blanks(text: str) -> str:
     """Return a text around its escaped white space and letters and its markup, with these undone; empty without any.
 
     A single escape or tag is undone: in ``all previous\\ninstructions`` a letter stands between two words of an
-    instruction, a search does not find the word ``pr\\u00e9vious``, and ``all <b>previous</b> instructions`` has letters
+    instruction, a search misses ``pr\\u00e9vious``, and ``all <b>previous</b> instructions`` has letters
     in its tags.
     """
     if not any(map(text.__contains__, _MAY_HAVE_BLANKS)):
