@@ -126,7 +126,7 @@ class Feeder:
                 session=session,
                 layers=turn_input.layers,
                 situation=inputs.situation,
-                label=f"{label}#{turn}" if inputs.many else str(label),
+                label=f"{label}#{turn}" if inputs.is_conversation else str(label),
                 purpose=self._purpose,
             )
             exchange = addressed.exchange
@@ -136,7 +136,7 @@ class Feeder:
             return Failure(line=inputs.line, id=inputs.id, exchange=exchange, code=wrong.code, detail=detail)
         except (InvalidInput, LogError) as wrong:
             return Failure(line=inputs.line, id=inputs.id, exchange=exchange, code=wrong.code, detail=str(wrong))
-        return outcome_of(answered, time.perf_counter() - sent_at, id=label, turn=turn if inputs.many else 0)
+        return outcome_of(answered, time.perf_counter() - sent_at, id=label, turn=turn if inputs.is_conversation else 0)
 
     def _agent_of(self, inputs: LineInputs, session: str) -> str:
         named, user = inputs.agent or self._agent, inputs.user or self._user
@@ -148,7 +148,7 @@ class Feeder:
         return agent
 
     def _session_of(self, inputs: LineInputs) -> str:
-        if inputs.many or self._session_per_line:
+        if inputs.is_conversation or self._session_per_line:
             return f"{self._session or self._run}-{inputs.line}"
         return self._session or self._run
 

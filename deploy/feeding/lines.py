@@ -32,13 +32,12 @@ class Turn(msgspec.Struct, frozen=True):
 class LineInputs(msgspec.Struct, frozen=True, kw_only=True):
     """The inputs of a line, in order: one, or the user's turns of a conversation.
 
-    ``session``, ``agent`` and ``user`` are empty where the line names none. ``turns`` is never empty; ``many`` tells a
-    conversation from a single input.
+    ``session``, ``agent`` and ``user`` are empty where the line names none. ``turns`` is never empty.
     """
 
     line: int
     turns: tuple[Turn, ...]
-    many: bool = False
+    is_conversation: bool = False
     id: Id = None
     session: str = ""
     agent: str = ""
@@ -137,8 +136,8 @@ def _parse_text(number: int, raw: bytes) -> LineInputs | BadLine:
 
 def _parse_json(number: int, raw: bytes, ignored_fields: Collection[str]) -> LineInputs | BadLine:
     try:
-        written = _read(raw, ignored_fields)
-        turns = tuple(_turns(written))
+        json_line = _read(raw, ignored_fields)
+        turns = tuple(_turns(json_line))
     except BadInput as wrong:
         code = "not_an_input" if wrong.code in _NOT_AN_INPUT else wrong.code
         remedy = "; or pass it over with --ignore" if wrong.code == "unknown_field" else ""
@@ -146,12 +145,12 @@ def _parse_json(number: int, raw: bytes, ignored_fields: Collection[str]) -> Lin
     return LineInputs(
         line=number,
         turns=turns,
-        many=written.turns is not msgspec.UNSET,
-        id=written.id,
-        session=written.session or "",
-        agent=written.agent or "",
-        user=written.user or "",
-        situation=situation_of(written),
+        is_conversation=json_line.turns is not msgspec.UNSET,
+        id=json_line.id,
+        session=json_line.session or "",
+        agent=json_line.agent or "",
+        user=json_line.user or "",
+        situation=situation_of(json_line),
     )
 
 
@@ -170,21 +169,21 @@ def _without(value: Any, ignored_fields: Collection[str]) -> Any:
     )
 
 
-def _turns(written: _JsonLine) -> Iterator[Turn]:
+def _turns(json_line: _JsonLine) -> Iterator[Turn]:
     """Yield the inputs of a line; raises BadInput if it has none, or if its fields contradict each other."""
-    standing_layers: tuple[Layer, ...] = layers_of(written)
+    standing_layers: tuple[Layer, ...] = layers_of(json_line)
     next_layers: tuple[Layer, ...] = ()
-    has_turns = written.turns is not msgspec.UNSET
-    if has_turns == (written.text is not msgspec.UNSET):
+    has_turns = json_line.turns is not msgspec.UNSET
+    if has_turns == (json_line.text is not msgspec.UNSET):
         problem = "both a text and turns" if has_turns else "neither a text nor turns"
         detail = f'the line has {problem}: write {{"text": ...}} or {{"turns": [...]}}'
         raise BadInput("bad_value" if has_turns else "missing_field", "", detail)
-    if isinstance(written.text, str):
-        yield Turn(written.text, standing_layers)
+    if isinstance(json_line.text, str):
+        yield Turn(json_line.text, standing_layers)
         return
-    assert isinstance(written.turns, tuple)
+    assert isinstance(json_line.turns, tuple)
     inputs: list[Turn] = []
-    for index, turn in enumerate(written.turns):
+    for index, turn in enumerate(json_line.turns):
         text = _text_of(index, turn)
         if turn.role == "system":
             standing_layers = (*standing_layers, Layer(role="system", content=text))

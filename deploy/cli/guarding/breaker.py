@@ -205,11 +205,11 @@ async def _breaker_state(source: "Source", agent: str, session: str, last: int) 
 
     upto = (await source.info()).last_seq
     views = await state_output.fold_partition(source, upto, source.partitions.session_token(session), "breaker")
-    found = await latest_breaker_events(source, agent, session, upto, max(last, 1))
-    if not found:
+    recorded = await latest_breaker_events(source, agent, session, upto, max(last, 1))
+    if not recorded:
         raise no_judged_input(source, agent, session)
     state = views["breaker"].state
-    machine = machine_of(state, found[-1].message)
+    machine = machine_of(state, recorded[-1].message)
     return Shown(
         agent=agent,
         session=session,
@@ -224,7 +224,7 @@ async def _breaker_state(source: "Source", agent: str, session: str, last: int) 
         falsehoods=machine.falsehoods,
         balances=machine.balances,
         upto=upto,
-        events=tuple(_event_row(recorded) for recorded in latest(found, last)),
+        events=tuple(map(_event_row, latest(recorded, last))),
     )
 
 

@@ -23,7 +23,7 @@ COUNTS = ("--set", f"log.agents={PARTITIONS.agents}", "--set", f"log.sessions={P
 KILLED = """
 import asyncio, os, signal, sys
 from pathlib import Path
-from deploy.config.loading import SET_SECTIONS, resolve
+from deploy.config.loading import RUNNING_SECTIONS, resolve
 from deploy.copying.import_bundle import into_folder
 from deploy.processes.running_set import DataFolder
 
@@ -31,7 +31,7 @@ def die(what, reached):
     if what == "importing" and reached >= 1000:
         os.kill(os.getpid(), signal.SIGKILL)
 
-asyncio.run(into_folder(DataFolder(Path(sys.argv[1])), Path(sys.argv[2]), resolve(SET_SECTIONS, []), die))
+asyncio.run(into_folder(DataFolder(Path(sys.argv[1])), Path(sys.argv[2]), resolve(RUNNING_SECTIONS, []), die))
 """
 
 

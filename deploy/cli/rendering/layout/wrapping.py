@@ -55,5 +55,5 @@ class WordWrapper:
 
 def wrap_words(text: str, width: int) -> str:
     """Return a whole text, wrapped between words."""
-    wrapping = WordWrapper(width)
-    return wrapping.take(text) + wrapping.rest()
+    wrapper = WordWrapper(width)
+    return wrapper.take(text) + wrapper.rest()

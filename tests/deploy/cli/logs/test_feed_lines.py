@@ -66,7 +66,9 @@ def test_absent_and_null_fields_are_the_same() -> None:
 
 def test_only_the_user_s_turns_are_inputs() -> None:
     turns = [{"role": "assistant", "text": "a"}, {"role": "user", "text": "b"}, {"role": "user", "content": "c"}]
-    assert said({"id": "t", "turns": turns}) == LineInputs(line=1, turns=(Turn("b"), Turn("c")), many=True, id="t")
+    assert said({"id": "t", "turns": turns}) == LineInputs(
+        line=1, turns=(Turn("b"), Turn("c")), is_conversation=True, id="t"
+    )
 
 
 def layers(*pairs: tuple[Any, str]) -> tuple[Layer, ...]:
@@ -134,7 +136,7 @@ def test_a_field_that_is_not_known_is_refused_with_the_nearest_one(line: Any, wh
 def test_fields_that_are_named_as_no_input_s_are_passed_over_in_lines_and_turns() -> None:
     line = {"label": "bad", "turns": [{"role": "user", "text": "x", "tag": 1}]}
     found = parse(1, json.dumps(line).encode(), JSONL, {"label", "tag"})
-    assert found == LineInputs(line=1, turns=(Turn("x"),), many=True)
+    assert found == LineInputs(line=1, turns=(Turn("x"),), is_conversation=True)
 
 
 @pytest.mark.parametrize(
