@@ -27,7 +27,7 @@ import msgspec
 from actors.registry import ACTORS
 from bench.harness import replay_ledger
 from bench.harness.table import Row, measure_in_turns, rows_of, show
-from deploy.replaying.jobs import Work, replay_in_jobs
+from deploy.replaying.jobs import ReplayWork, replay_in_jobs
 from events.codec import decode
 from events.errors import LedgerDamaged
 from events.ledger import LedgerReader
@@ -101,7 +101,7 @@ async def _opened(path: Path) -> AsyncIterator[LedgerSource]:
 
 async def _in_jobs(path: Path, verify: bool) -> int:
     async with _opened(path) as source:
-        work = Work(tuple(ACTORS), None, verify, END)
+        work = ReplayWork(tuple(ACTORS), None, verify, END)
         report = await replay_in_jobs(source, partial(_opened, path), work, JOBS, lambda _: None)
     return report.events
 

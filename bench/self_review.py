@@ -13,7 +13,7 @@ import msgspec
 
 from actors.self_review import ACTOR
 from actors.self_review.agent_state import TickScores, score_tick, with_tick
-from actors.self_review.decider import State, mind_of
+from actors.self_review.decider import State, agent_state_of
 from actors.self_review.gate import events_of
 from actors.self_review.tick import tick_of
 from bench.harness.table import percentiles
@@ -85,7 +85,7 @@ def _row(case: str, chosen: int, candidates: int, state: State, rng: random.Rand
 
 
 def _statistics(state: State, rng: random.Random) -> Row:
-    agent_state, settings = mind_of(state, "felix"), state.settings
+    agent_state, settings = agent_state_of(state, "felix"), state.settings
     tick = tick_of(_tick(rng, 6, 0), 0.0)
     grade = score_tick(agent_state, tick, 1.0, settings).grade
     tick_scores = [

@@ -67,7 +67,7 @@ async def client_on(log: JetStreamLog, limits: InputLimits | None = None) -> Asy
         Client.open(
             log,
             unended=stages.unended,
-            hearing=partial(listening_inbox, log.connection),
+            open_inbox=partial(listening_inbox, log.connection),
             limits=limits or InputLimits(),
         ) as client,
     ):

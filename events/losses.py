@@ -72,7 +72,7 @@ class Losses:
         """The last sequence of each recorded gap, in order; adjacent gaps count as one. See ``StreamReader``."""
         return tuple(last for _, last in self.lost_for_good)
 
-    def stretches_with_gaps(self, after: int, upto: int, most: int) -> tuple[tuple[int, int], ...]:
+    def ranges_with_gaps(self, after: int, upto: int, most: int) -> tuple[tuple[int, int], ...]:
         """Return ranges (after, up to) around gaps, to be read without filters: a filtered reader would restart at each
         gap.
 

@@ -26,14 +26,14 @@ class Grouping(msgspec.Struct, frozen=True, kw_only=True):
         by_agent: Each agent has groups of its own.
         by_session: Each session has groups of its own.
         fields: Fields of the event, by dotted name: events with different values belong to different groups.
-        tells: Fields of the event that are copied into the alert (``Alert.figures``): numbers and codes, never people's
-            words.
+        copied_fields: Fields of the event that are copied into the alert (``Alert.figures``): numbers and codes, never
+            people's words.
     """
 
     by_agent: bool = True
     by_session: bool = False
     fields: tuple[str, ...] = ()
-    tells: tuple[str, ...] = ()
+    copied_fields: tuple[str, ...] = ()
 
 
 Verdict = Literal["passes", "decides"]

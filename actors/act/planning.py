@@ -10,7 +10,7 @@ import msgspec
 from actors.act.loop import Loop, Outcome, Step
 from actors.act.settings import ActSettings
 from actors.contract.text.shortening import shorten
-from schemas.effectors.model_calls import ModelCall, Said, Shortened, cuts_of, read_answer
+from schemas.effectors.model_calls import ChatMessage, ModelCall, Shortened, cuts_of, read_answer
 from schemas.vocabulary.act import Action
 from schemas.vocabulary.memory import Skill
 
@@ -110,7 +110,7 @@ def plan_call(text: str, loop: Loop, settings: ActSettings) -> ModelCall:
     case = "\n".join(["The message:", message.text, *lines, request])
     return ModelCall(
         purpose="act",
-        messages=(Said(role="system", content=_PROMPT), Said(role="user", content=case)),
+        messages=(ChatMessage(role="system", content=_PROMPT), ChatMessage(role="user", content=case)),
         most_tokens=MOST_TOKENS,
         answer_schema=ANSWER_SCHEMA,
         timeout_ms=settings.plan_timeout_ms,

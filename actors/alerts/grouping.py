@@ -24,7 +24,7 @@ OTHERS = "(others)"
 _MOST_CHARACTERS = 80
 """Most characters of a value or key that are reported: real codes are short, longer ones are forged."""
 
-_FAILURE = Grouping(by_agent=False, fields=("reason",), tells=("reason", "error", "failed_topic"))
+_FAILURE = Grouping(by_agent=False, fields=("reason",), copied_fields=("reason", "error", "failed_topic"))
 _UNREADABLE_FIELDS = ("reason", "failed_topic", "failed_seq")
 _BY_AGENT = Grouping()
 _GLOBAL = Grouping(by_agent=False)
@@ -73,7 +73,7 @@ def key_of(topic: str, message: Message) -> Key:
 
 def figures(event: Event) -> dict[str, str]:
     """Return an event's numbers and codes by field name. Sentences about them are no part of a decision."""
-    names = _UNREADABLE_FIELDS if _is_unreadable(event) else GROUPINGS[topic_of(event)].tells
+    names = _UNREADABLE_FIELDS if _is_unreadable(event) else GROUPINGS[topic_of(event)].copied_fields
     return {name.rpartition(".")[2]: text for name in names if (text := _field_text(event, name))}
 
 

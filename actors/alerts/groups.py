@@ -11,7 +11,7 @@ from schemas.actor import Message
 from schemas.catalogue import ALERTING, ALERTS
 from schemas.entry import Severity
 from schemas.persistent import Map
-from schemas.vocabulary.alerts import LOUDNESS, Alert
+from schemas.vocabulary.alerts import SEVERITY_NAMES, Alert
 
 _NS_PER_MS = 1_000_000
 _MINUTE_NS = 60_000_000_000
@@ -142,7 +142,7 @@ def alert_of(group: Group, window: Window, resolved_by: str = "") -> Alert:
     return ALERTS[severity, entry.owner](
         alert=key.id,
         status="resolved" if resolved_by else "firing",
-        severity=LOUDNESS[severity],
+        severity=SEVERITY_NAMES[severity],
         source=entry.owner,
         event=key.topic,
         figures=group.figures,

@@ -15,7 +15,7 @@ from actors.appraisal.session_memory import DECIMALS
 from actors.appraisal.settings import TrustSettings
 from actors.contract.text.excerpt import excerpt
 from actors.contract.text.shortening import shares, shorten
-from schemas.effectors.model_calls import ModelCall, Said, cuts_of, read_answer
+from schemas.effectors.model_calls import ChatMessage, ModelCall, cuts_of, read_answer
 from schemas.vocabulary.appraisal import AttackKind, JudgementRequested, LayerTrust, PartJudged
 from schemas.wording.fencing import fenced_blocks
 
@@ -75,7 +75,10 @@ def judgement_request(parts: Sequence[Part], settings: TrustSettings) -> Judgeme
         waits=settings.waits,
         call=ModelCall(
             purpose="appraise",
-            messages=(Said(role="system", content=_INSTRUCTION), Said(role="user", content="\n\n".join(blocks))),
+            messages=(
+                ChatMessage(role="system", content=_INSTRUCTION),
+                ChatMessage(role="user", content="\n\n".join(blocks)),
+            ),
             most_tokens=settings.most_tokens,
             answer_schema=_schema(len(parts)),
             timeout_ms=settings.timeout_ms,

@@ -11,7 +11,7 @@ from typing import Annotated, get_args
 import msgspec
 
 from actors.drift.settings import DriftSettings
-from schemas.effectors.model_calls import ModelCall, Said, Shortened, cuts_of, read_answer
+from schemas.effectors.model_calls import ChatMessage, ModelCall, Shortened, cuts_of, read_answer
 from schemas.vocabulary.drift import Kind
 from schemas.vocabulary.memory import MemoryWandered
 
@@ -63,7 +63,7 @@ def synthesis_call(wandered: MemoryWandered, settings: DriftSettings) -> ModelCa
     characters = len(" ".join(wandered.text.split()))
     return ModelCall(
         purpose="reflect",
-        messages=(Said(role="system", content=_INSTRUCTION), Said(role="user", content=prompt)),
+        messages=(ChatMessage(role="system", content=_INSTRUCTION), ChatMessage(role="user", content=prompt)),
         most_tokens=settings.most_tokens,
         answer_schema={
             "type": "object",

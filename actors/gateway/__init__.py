@@ -7,7 +7,7 @@ From then on it gets exactly one ``response.emitted``.
 from actors.gateway.answer_pieces import AnswerPiece
 from actors.gateway.answer_wait import NoEnd, is_answer_to
 from actors.gateway.client import Client, Receipt
-from actors.gateway.exchanges import Answered
+from actors.gateway.exchanges import ExchangeEnd
 from actors.gateway.external_events import InvalidInput
 from actors.gateway.forwarded_inputs import PassedInput, answer_of
 from actors.gateway.inputs import check_name, new_input
@@ -15,8 +15,8 @@ from actors.gateway.orders import Order
 
 __all__ = [
     "AnswerPiece",
-    "Answered",
     "Client",
+    "ExchangeEnd",
     "InvalidInput",
     "NoEnd",
     "Order",

@@ -70,7 +70,7 @@ async def await_answer(
     except TimeoutError:
         if waiting.done() and not waiting.cancelled():
             return waiting.result()
-        if deadlines.hurried:
+        if deadlines.is_stopping:
             message = f"{what} has no end yet, and this process stops: try again"
         else:
             message = (

@@ -17,7 +17,7 @@ import msgspec
 from actors.gateway.answer_pieces import AnswerPiece, piece_in
 from actors.gateway.answer_wait import assume_served, await_answer, retry_until_reachable
 from actors.gateway.event_sender import Sender
-from actors.gateway.exchanges import FILTERS, Answered, Exchanges
+from actors.gateway.exchanges import FILTERS, ExchangeEnd, Exchanges
 from actors.gateway.external_events import WrappedEvent, agent_event
 from actors.gateway.forwarded_inputs import PassedInput, new_outcome
 from actors.gateway.inputs import DEFAULT_LIMITS, InputOptions, new_input
@@ -40,7 +40,7 @@ ANSWER_S = 65.0
 
 T = TypeVar("T")
 
-Hearing = Callable[[Callable[[bytes], None]], AbstractAsyncContextManager[str]]
+OpenInbox = Callable[[Callable[[bytes], None]], AbstractAsyncContextManager[str]]
 """Opens a new inbox: calls a function with each body that arrives there while the block runs; yields its subject."""
 
 
@@ -65,7 +65,7 @@ class Client:
         sender: Sender,
         exchanges: Exchanges,
         *,
-        hearing: Hearing | None,
+        open_inbox: OpenInbox | None,
         limits: InputLimits,
         now_ns: Callable[[], int],
     ) -> None:
@@ -74,7 +74,7 @@ class Client:
         self._deadlines = deadlines
         self._sender = sender
         self._exchanges = exchanges
-        self._hearing = hearing
+        self._open_inbox = open_inbox
         self.limits = limits
 
     @classmethod
@@ -84,7 +84,7 @@ class Client:
         log: Log,
         *,
         unended: Callable[[str, str], str] = lambda agent, session: "",
-        hearing: Hearing | None = None,
+        open_inbox: OpenInbox | None = None,
         limits: InputLimits = DEFAULT_LIMITS,
         now_ns: Callable[[], int] = time.time_ns,
     ) -> AsyncIterator["Client"]:
@@ -93,7 +93,7 @@ class Client:
         Args:
             log: The log.
             unended: (agent, session) -> why no worker ends their exchanges; empty while one may.
-            hearing: Opens inboxes for the pieces of answers that models generate; None if no pieces are received.
+            open_inbox: Opens inboxes for the pieces of answers that models generate; None if none are received.
             limits: How large an input may be.
             now_ns: This process's clock, Unix nanoseconds, for envelopes.
 
@@ -111,7 +111,7 @@ class Client:
                 sender = Sender(log, deadlines, tasks)
                 running = (tasks.create_task(sender.run()), tasks.create_task(exchanges.listen(tail)))
                 try:
-                    yield cls(log, deadlines, sender, exchanges, hearing=hearing, limits=limits, now_ns=now_ns)
+                    yield cls(log, deadlines, sender, exchanges, open_inbox=open_inbox, limits=limits, now_ns=now_ns)
                 except Exception as wrong:
                     failure = wrong
                     raise
@@ -141,9 +141,9 @@ class Client:
         """Return a deadline so many seconds from now, for steps that share it."""
         return deadline_within(seconds)
 
-    def hurry(self, seconds: float) -> None:
+    def shorten_waits(self, seconds: float) -> None:
         """Let every wait last at most ``seconds`` longer: this process is stopping."""
-        self._deadlines.hurry(seconds)
+        self._deadlines.shorten(seconds)
 
     def deadline(self, deadline: WaitDeadline) -> AbstractAsyncContextManager[None]:
         """Raise TimeoutError in the caller's block if it is not done in time; :meth:`hurry` shortens it, too."""
@@ -152,7 +152,7 @@ class Client:
     # Inputs, and the ends of their exchanges.
 
     def input(self, text: str, *, inbox: str = "", **given: Unpack[InputOptions]) -> WrappedEvent:
-        """Check an input and wrap it; ``inbox`` receives the pieces of its answer (see :meth:`hearing`).
+        """Check an input and wrap it; ``inbox`` receives the pieces of its answer (see :meth:`receiving_pieces`).
 
         An input with a given ``exchange`` may be sent again by any client: within the deduplication window of the
         stream it is stored once.
@@ -177,7 +177,7 @@ class Client:
         within: Within = ANSWER_S,
         take: Callable[[AnswerPiece], None] | None = None,
         **given: Unpack[InputOptions],
-    ) -> Answered:
+    ) -> ExchangeEnd:
         """Send an input and wait for the end of its exchange; ``take`` receives the pieces of the answer meanwhile.
 
         Raises:
@@ -186,10 +186,10 @@ class Client:
             NoEnd: as :meth:`await_end` does.
         """
         deadline = deadline_within(within)
-        async with self.hearing(take) if take is not None else contextlib.nullcontext("") as inbox:
+        async with self.receiving_pieces(take) if take is not None else contextlib.nullcontext("") as inbox:
             return await self.exchange(self.input(text, inbox=inbox, **given), deadline)
 
-    async def exchange(self, wrapped: WrappedEvent, within: Within = ANSWER_S) -> Answered:
+    async def exchange(self, wrapped: WrappedEvent, within: Within = ANSWER_S) -> ExchangeEnd:
         """Send an input and wait for the end of its exchange; raises as :meth:`submit` and :meth:`await_end` do."""
         deadline = deadline_within(within)
         await self.submit(wrapped, deadline)
@@ -218,7 +218,7 @@ class Client:
             self._exchanges.sent(wrapped.exchange, seq)
         return seq
 
-    async def await_end(self, exchange: str, within: Within) -> Answered:
+    async def await_end(self, exchange: str, within: Within) -> ExchangeEnd:
         """Wait for the end of an exchange submitted here.
 
         Raises:
@@ -226,7 +226,7 @@ class Client:
         """
         return await self._exchanges.answer(exchange, within)
 
-    async def await_passed(self, exchange: str, within: Within) -> PassedInput | Answered:
+    async def await_passed(self, exchange: str, within: Within) -> PassedInput | ExchangeEnd:
         """Wait until the guards let an exchange pass whose input was submitted here to be forwarded, or until it ends.
 
         If it passed, its end is kept: the caller must ask for it (:meth:`await_end`) or leave the exchange
@@ -242,12 +242,12 @@ class Client:
         self._exchanges.leave(exchange)
 
     @contextlib.asynccontextmanager
-    async def hearing(self, take: Callable[[AnswerPiece], None]) -> AsyncIterator[str]:
+    async def receiving_pieces(self, take: Callable[[AnswerPiece], None]) -> AsyncIterator[str]:
         """Call ``take`` with the pieces of answers that models generate, while the block runs; yields the inbox.
 
         The inbox is empty where this client cannot receive pieces: then the whole text comes with the end.
         """
-        if self._hearing is None:
+        if self._open_inbox is None:
             yield ""
             return
 
@@ -255,7 +255,7 @@ class Client:
             if (piece := piece_in(data)) is not None:
                 take(piece)
 
-        async with self._hearing(on_message) as inbox:
+        async with self._open_inbox(on_message) as inbox:
             yield inbox
 
     # Other events from outside.

@@ -29,7 +29,7 @@ FILTERS = tuple(topic_filter(topic_of(kind)) for kind in _KINDS)
 T = TypeVar("T")
 
 
-class Answered(msgspec.Struct, frozen=True):
+class ExchangeEnd(msgspec.Struct, frozen=True):
     """The end of an exchange: the event, its sequence and the server's time of it (Unix nanoseconds).
 
     ``input_seq`` is the sequence of the exchange's input.
@@ -48,7 +48,7 @@ class _Exchange:
     def __init__(self, wrapped: WrappedEvent, read_upto: int) -> None:
         loop = asyncio.get_running_loop()
         self.wrapped = wrapped
-        self.end: asyncio.Future[Answered] = loop.create_future()
+        self.end: asyncio.Future[ExchangeEnd] = loop.create_future()
         self.passed: asyncio.Future[PassedInput] = loop.create_future()
         self.waiters = 0
         self.input_seq = 0
@@ -104,16 +104,16 @@ class Exchanges:
         if known.waiters <= 0:
             del self._known[exchange]
 
-    async def answer(self, exchange: str, within: Within) -> Answered:
+    async def answer(self, exchange: str, within: Within) -> ExchangeEnd:
         """Wait for the end of an exchange, and leave it; raises NoEnd."""
         try:
             return await self._await(exchange, _end_of, within)
         finally:
             self.leave(exchange)
 
-    async def passed(self, exchange: str, within: Within) -> PassedInput | Answered:
+    async def passed(self, exchange: str, within: Within) -> PassedInput | ExchangeEnd:
         """Wait until an exchange passes the guards or ends; leave it, unless it passed; raises NoEnd."""
-        outcome: PassedInput | Answered | None = None
+        outcome: PassedInput | ExchangeEnd | None = None
         try:
             outcome = await self._await(exchange, _first_of, within)
             return outcome
@@ -165,7 +165,7 @@ class Exchanges:
         # The first event of each kind counts, as it does for the actors that decide by it.
         match message.event:
             case ResponseEmitted() as end if not known.end.done():
-                known.end.set_result(Answered(message.exchange, end, stored.seq, stored.time_ns))
+                known.end.set_result(ExchangeEnd(message.exchange, end, stored.seq, stored.time_ns))
             case ArbiterPassed() as event if not known.passed.done():
                 passed = PassedInput(
                     exchange=message.exchange,
@@ -179,12 +179,12 @@ class Exchanges:
                 known.passed.set_result(passed)
 
 
-async def _end_of(known: _Exchange) -> Answered:
+async def _end_of(known: _Exchange) -> ExchangeEnd:
     # Shielded: other callers may wait for the same exchange, and one that gives up must not cancel the future for them.
     return msgspec.structs.replace(await asyncio.shield(known.end), input_seq=known.input_seq)
 
 
-async def _first_of(known: _Exchange) -> PassedInput | Answered:
+async def _first_of(known: _Exchange) -> PassedInput | ExchangeEnd:
     await asyncio.wait((known.passed, known.end), return_when=asyncio.FIRST_COMPLETED)
     # Both may have come by now. The pass is first in the log, but the end is final, so the end is returned.
     return await _end_of(known) if known.end.done() else known.passed.result()

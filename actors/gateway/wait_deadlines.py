@@ -44,11 +44,11 @@ class WaitDeadlines:
         self._waits: set[asyncio.Future[Any]] = set()
 
     @property
-    def hurried(self) -> bool:
+    def is_stopping(self) -> bool:
         """Whether this process is stopping."""
         return self._most_s is not None
 
-    def hurry(self, seconds: float) -> None:
+    def shorten(self, seconds: float) -> None:
         """Let each wait, present or future, last at most ``seconds`` from now on: this process is stopping."""
         latest = asyncio.get_running_loop().time() + seconds
         self._most_s = seconds

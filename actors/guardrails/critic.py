@@ -7,7 +7,7 @@ import msgspec
 
 from actors.contract.text.shortening import shorten
 from actors.guardrails.settings import GuardrailsSettings
-from schemas.effectors.model_calls import ModelCall, Said, cuts_of, read_answer
+from schemas.effectors.model_calls import ChatMessage, ModelCall, cuts_of, read_answer
 from schemas.event import Unit
 from schemas.vocabulary.guardrails import CritiqueRequested
 from schemas.wording.fencing import fenced_blocks
@@ -51,7 +51,10 @@ def critique_call(loop_id: str, question: str, answer: str, settings: Guardrails
         loop_id=loop_id,
         call=ModelCall(
             purpose="reflect",
-            messages=(Said(role="system", content=_INSTRUCTION), Said(role="user", content="\n\n".join(blocks))),
+            messages=(
+                ChatMessage(role="system", content=_INSTRUCTION),
+                ChatMessage(role="user", content="\n\n".join(blocks)),
+            ),
             most_tokens=settings.critic_tokens,
             answer_schema=_SCHEMA,
             timeout_ms=settings.critic_timeout_ms,

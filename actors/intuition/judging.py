@@ -199,7 +199,7 @@ def _with_decoded(part_names: dict[str, str]) -> dict[str, str]:
     for text, name in list(part_names.items())[:MOST_DECODED]:
         shown = excerpt_of(text, DECODED).text
         views = (view.text for view in read_views(shown).found)
-        for decoded_text in (*views, *(decoded.text for decoded in decoded_texts(shown) if decoded.worded)):
+        for decoded_text in (*views, *(decoded.text for decoded in decoded_texts(shown) if decoded.has_words)):
             compared.setdefault(decoded_text, name)
     return compared
 

@@ -9,8 +9,8 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_aft
 from tenacity.wait import wait_random_exponential
 
 from actors.contract.answers.prompt import prompt_of
-from actors.contract.answers.window import STREAMED, Window
-from actors.contract.privacy.masking import Masks, Restoring
+from actors.contract.answers.window import STREAMED, AnswerWindow
+from actors.contract.privacy.masking import Masks, StreamRestorer
 from actors.contract.privacy.recognising import found_in, recogniser
 from actors.llm.answer_text import AnswerInvalid, is_over, read_answer_text
 from actors.llm.circuit import Circuit, CircuitOpen
@@ -294,8 +294,8 @@ class _PieceSender:
         self._thinks = thinks
         self._attempt = self._index = self._restarts = 0
         self._thought_filter = ThoughtFilter()
-        self._window: Window | None = None
-        self._restoring: Restoring | None = None
+        self._window: AnswerWindow | None = None
+        self._restoring: StreamRestorer | None = None
         self._held = ""
 
     @property
@@ -311,8 +311,8 @@ class _PieceSender:
 
     def _restart(self) -> None:
         self._attempt, self._index = self._attempt + 1, 0
-        self._window = Window(prompt_of(self._call), self._withheld_for) if self._call.stream_to else None
-        self._restoring = Restoring(self._masks) if self._masks is not None else None
+        self._window = AnswerWindow(prompt_of(self._call), self._withheld_for) if self._call.stream_to else None
+        self._restoring = StreamRestorer(self._masks) if self._masks is not None else None
         self._held = ""
 
     async def _take(self, piece: str) -> None:
@@ -326,7 +326,7 @@ class _PieceSender:
             return
         self._held += text
         self._window.take(text)
-        ready = len(self._held) - (self._window.taken - self._window.released)
+        ready = len(self._held) - (self._window.received - self._window.released)
         text, self._held = self._held[:ready], self._held[ready:]
         if text:
             partial = Partial(

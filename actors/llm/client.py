@@ -127,7 +127,7 @@ class ChatClient:
             timeout=httpx.Timeout(None, connect=connect_s),
             limits=httpx.Limits(max_connections=concurrency, max_keepalive_connections=concurrency),
             # A proxy that the environment names cannot reach an endpoint on this machine.
-            trust_env=not endpoint.is_near,
+            trust_env=not endpoint.is_loopback,
         )
         async with http:
             yield cls(http, endpoint, context)

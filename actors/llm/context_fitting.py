@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import msgspec
 
 from actors.contract.text.shortening import estimate, shares, shorten
-from schemas.effectors.model_calls import Cut, ModelCall, Said, Shortened
+from schemas.effectors.model_calls import ChatMessage, Cut, ModelCall, Shortened
 
 _PER_MESSAGE = 8
 """Tokens that a model's own marks take for each message."""
@@ -50,7 +50,7 @@ def fit_to_context(call: ModelCall, context: int, density: float = 1.0) -> tuple
     return msgspec.structs.replace(call, messages=tuple(messages), most_tokens=answer), tuple(cuts)
 
 
-def _without_turns(messages: Sequence[Said], most: int) -> tuple[list[Said], list[Cut]]:
+def _without_turns(messages: Sequence[ChatMessage], most: int) -> tuple[list[ChatMessage], list[Cut]]:
     """Drop the oldest turns, each question with its answer, until the rest fits, or none is left."""
     first = 1 if messages[0].role == "system" else 0
     turns, kept = list(messages[first:-1]), list(messages[first:-1])
@@ -95,5 +95,5 @@ def _cut(part: str, shown: Shortened) -> list[Cut]:
     return [Cut(part=part, characters=shown.characters, kept=shown.kept)] if shown.kept < shown.characters else []
 
 
-def _size(messages: Sequence[Said]) -> int:
+def _size(messages: Sequence[ChatMessage]) -> int:
     return sum(estimate(said.content) for said in messages)

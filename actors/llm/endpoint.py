@@ -47,7 +47,7 @@ class Endpoint(msgspec.Struct, frozen=True):
         return {"Authorization": f"Bearer {self.api_key}", **({"api-key": self.api_key} if is_azure else {})}
 
     @property
-    def is_near(self) -> bool:
+    def is_loopback(self) -> bool:
         """Whether it is on this machine."""
         host = urlsplit(self.base_url).hostname or ""
         try:
@@ -58,7 +58,7 @@ class Endpoint(msgspec.Struct, frozen=True):
     @property
     def key_in_the_clear(self) -> bool:
         """Whether the key would leave this machine unencrypted."""
-        return bool(self.api_key) and not self.is_near and self.base_url.startswith("http://")
+        return bool(self.api_key) and not self.is_loopback and self.base_url.startswith("http://")
 
 
 def base_url(written: str, variable: str = API_KEY) -> str:

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import msgspec
 
 from actors.contract.answers.window import STREAMED
-from actors.contract.privacy.recognising import lacking
+from actors.contract.privacy.recognising import missing_packages
 from actors.llm.calling import REQUESTS, LlmCaller, enrich_failure
 from actors.llm.client import ChatClient
 from actors.llm.endpoint import API_KEY, BadEndpoint, Endpoint, api_key, base_url
@@ -31,7 +31,7 @@ async def open_llm(settings: LlmSettings, context: EffectorContext) -> AsyncIter
         BadEndpoint: the settings name no endpoint, or one that cannot be used; or the masking libraries are not
             installed.
     """
-    if settings.privacy.is_on and (lack := lacking()):
+    if settings.privacy.is_on and (lack := missing_packages()):
         raise BadEndpoint(f"llm.privacy is on, and {lack}")
     async with _endpoint(settings, context.environment) as (endpoint, backend):
         if endpoint.key_in_the_clear:

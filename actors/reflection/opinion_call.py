@@ -8,7 +8,7 @@ import msgspec
 
 from actors.reflection.sampling import Case
 from actors.reflection.settings import ReflectionSettings
-from schemas.effectors.model_calls import ModelCall, Said, read_answer
+from schemas.effectors.model_calls import ChatMessage, ModelCall, read_answer
 from schemas.event import Unit
 from schemas.identity import without_defaults
 from schemas.vocabulary.reflection import Dimension, ReflectionRequested, Sampled, Stratum
@@ -68,7 +68,7 @@ def opinion_call(drawn: Sequence[tuple[Stratum, Case]], settings: ReflectionSett
         ),
         call=ModelCall(
             purpose="reflect",
-            messages=(Said(role="system", content=_INSTRUCTION), Said(role="user", content=described)),
+            messages=(ChatMessage(role="system", content=_INSTRUCTION), ChatMessage(role="user", content=described)),
             most_tokens=settings.most_tokens,
             answer_schema=_schema(len(drawn)),
             timeout_ms=settings.timeout_ms,

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from actors.contract.answers.credentials import Kept
+from actors.contract.answers.credentials import PromptSecrets
 from actors.contract.answers.leaks import leaked
-from actors.contract.answers.links import hosts_written_to
+from actors.contract.answers.links import hosts_with_prompt_words
 from actors.contract.answers.prompt import Prompt
 from actors.reflex.settings import ReflexSettings
 from schemas.effectors.model_calls import Purpose
@@ -91,7 +91,7 @@ def verdict_on(
     if generated.to_person:
         withheld_for = settings.withheld_for
         share = leaked(prompt, (*generated.texts, *(view for _, view in decoded_views)))
-        hosts = hosts_written_to(prompt, generated.texts)
+        hosts = hosts_with_prompt_words(prompt, generated.texts)
     masked = bool(secrets) and settings.secrets != "record" and generated.by != "upstream"
     if generated.to_person and not (masked and settings.secrets == "mask"):
         masked = False
@@ -123,7 +123,7 @@ def verdict_on(
 
 def _secrets(texts: tuple[str, ...], prompt: Prompt, views: Iterable[tuple[int, str]]) -> Iterable[Secret]:
     """Yield the secrets of each text with their positions; one found only in a decoded view covers the whole text."""
-    kept = Kept(prompt)
+    kept = PromptSecrets(prompt)
     plain = [kept.found_in(text) for text in texts]
     for part, found in enumerate(plain):
         yield from (Secret(kind=each.kind, part=part, span=(each.start, each.end)) for each in found)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from actors.contract.answers.leaks import turned
+from actors.contract.answers.leaks import reversed_and_rot13
 from actors.contract.answers.prompt import Prompt
 from actors.contract.text.allowances import Allowances
 from actors.contract.text.decoding import decode_nested
@@ -220,7 +220,7 @@ def judge_answer(
 def _decoded_views(text: str, settings: ReflexSettings) -> Iterator[str]:
     # Reversed and rot13 are included: the matcher searches for signatures in them.
     yield from (view.text for view in views_of(text, settings.decoded_views, settings.max_decoded).all[1:])
-    yield from turned(text)
+    yield from reversed_and_rot13(text)
 
 
 def _answer_judged(state: State, message: Message, generated: GeneratedText) -> tuple[Event, ...]:

@@ -15,7 +15,7 @@ TEXT = "text"
 MOST_APART = 16
 """Most layers that are read separately."""
 
-_BETWEEN = "\n~\U0010ffff~\n"
+_SEPARATOR = "\n~\U0010ffff~\n"
 """It has a noncharacter, which counts as a letter: signs alone may stand between the words of a signature."""
 
 
@@ -41,5 +41,5 @@ def joined_parts(parts: Sequence[tuple[str, str]]) -> tuple[JoinedParts, ...]:
     """Return the texts to read for some parts, each given with its name."""
     if len(parts) <= MOST_APART:
         return tuple(JoinedParts(text, (name,), (0,)) for name, text in parts)
-    begins = accumulate((len(text) + len(_BETWEEN) for _, text in parts[:-1]), initial=0)
-    return (JoinedParts(_BETWEEN.join(text for _, text in parts), tuple(name for name, _ in parts), tuple(begins)),)
+    begins = accumulate((len(text) + len(_SEPARATOR) for _, text in parts[:-1]), initial=0)
+    return (JoinedParts(_SEPARATOR.join(text for _, text in parts), tuple(name for name, _ in parts), tuple(begins)),)

@@ -45,7 +45,7 @@ from actors.reflex.split_signatures import (
     bare_of,
     gaps_of,
     is_disguised,
-    is_turned,
+    is_trusted_when_rewritten,
 )
 from actors.reflex.split_signatures import backwards as backwards_gaps
 from schemas.vocabulary.patterns import PatternSet, Signature
@@ -239,7 +239,7 @@ class _Search:
                             self.text, spelling, gaps, start, end, exact=letters.startswith(spelling.letters, first)
                         )
                         if reading == _SPLIT
-                        else is_turned(spelling)
+                        else is_trusted_when_rewritten(spelling)
                     ):
                         self._keep(spelling.rank, reading, gaps.origins, start, end)
 

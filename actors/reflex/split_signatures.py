@@ -128,6 +128,6 @@ def _gap(gaps: LetterGaps, place: int) -> tuple[int, int]:
     return int(gaps.origins[place - 1]) + 1, int(gaps.origins[place])
 
 
-def is_turned(spelling: Spelling) -> bool:
+def is_trusted_when_rewritten(spelling: Spelling) -> bool:
     """Return whether a signature is long enough to be trusted in a text that is both turned and split."""
     return len(spelling.gaps) + 1 >= LONG

@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import Any
 
 from actors.contract.text.shortening import shorten
-from schemas.effectors.model_calls import ModelCall, Said, cuts_of, read_answer, without_code_fence
+from schemas.effectors.model_calls import ChatMessage, ModelCall, cuts_of, read_answer, without_code_fence
 from schemas.vocabulary.router import Mode, ModeSelected, TiebreakRequested
 
 QUOTED_CHARACTERS = 600
@@ -43,8 +43,8 @@ def tiebreak_call(text: str, selected: ModeSelected, timeout_ms: int) -> Tiebrea
         call=ModelCall(
             purpose="tiebreak",
             messages=(
-                Said(role="system", content=_instruction(first, second)),
-                Said(role="user", content=_context_and_text(shown.text, selected)),
+                ChatMessage(role="system", content=_instruction(first, second)),
+                ChatMessage(role="user", content=_context_and_text(shown.text, selected)),
             ),
             most_tokens=MOST_TOKENS,
             answer_schema=_schema(first, second),

@@ -263,9 +263,9 @@ class Worker:
             return
         now = asyncio.get_running_loop().time()
         if self.name not in members:
-            self._watch.lose_sight()
+            self._watch.note_blind()
             return
-        self._watch.look(members, now)
+        self._watch.check(members, now)
         availability = self._watch.availability(now)
         if availability is None:
             return

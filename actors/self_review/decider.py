@@ -79,14 +79,16 @@ def decide(state: State, message: Message) -> tuple[Event, ...]:
     if scored is None:
         return ()
     tick, tick_scores = scored
-    return events_of(message.agent, message.time_ns, mind_of(state, message.agent), tick, tick_scores, state.settings)
+    return events_of(
+        message.agent, message.time_ns, agent_state_of(state, message.agent), tick, tick_scores, state.settings
+    )
 
 
 def evolve(state: State, message: Message) -> State:
     """Fold a message into the state; total."""
     state = _aged(state, message.time_ns)
     event = message.event
-    agent_state = mind_of(state, message.agent)
+    agent_state = agent_state_of(state, message.agent)
     match event:
         case InputReceived():
             return _begin(state, message, event)
@@ -115,7 +117,7 @@ def evolve(state: State, message: Message) -> State:
     return state
 
 
-def mind_of(state: State, agent: str) -> AgentState:
+def agent_state_of(state: State, agent: str) -> AgentState:
     """Return what is kept of an agent; an empty state for one without a tick."""
     return state.minds.get(agent) or AgentState()
 
@@ -144,17 +146,21 @@ def _scored_tick(inputs: _Inputs) -> tuple[Tick, TickScores] | None:
     """Return the tick of a message, if it is one, with its scores. It is computed once for deciding and folding."""
     state, message = inputs.state, inputs.message
     tick = _tick(state, message)
-    return None if tick is None else (tick, score_tick(mind_of(state, message.agent), tick, state.sci, state.settings))
+    return (
+        None
+        if tick is None
+        else (tick, score_tick(agent_state_of(state, message.agent), tick, state.sci, state.settings))
+    )
 
 
 def _tick(state: State, message: Message) -> Tick | None:
     match message.event:
         case TickObserved() as event:
-            return tick_of_engine(event, mean_fatigue(mind_of(state, message.agent)))
+            return tick_of_engine(event, mean_fatigue(agent_state_of(state, message.agent)))
         case ResponseEmitted() as response:
             pending = state.pending.get(message.exchange)
             if pending is not None and pending.remembered is not None:
-                agent_state = mind_of(state, message.agent)
+                agent_state = agent_state_of(state, message.agent)
                 return tick_of_exchange(pending, response, agent_state.found, mean_fatigue(agent_state), state.settings)
     return None
 
@@ -164,7 +170,9 @@ def _with_tick(state: State, message: Message) -> State:
     if scored is None:
         return state
     tick, tick_scores = scored
-    return _with_agent(state, message, with_tick(mind_of(state, message.agent), tick, tick_scores, state.settings))
+    return _with_agent(
+        state, message, with_tick(agent_state_of(state, message.agent), tick, tick_scores, state.settings)
+    )
 
 
 def _with_gate(agent_state: AgentState, *, armed: bool) -> AgentState:
@@ -217,8 +225,8 @@ def _forget(state: State, message: Message, ordered: ForgetOrdered) -> State:
     if message.agent not in state.minds:
         return state
     if not whole_session:
-        return _with_agent(state, message, without_words(mind_of(state, message.agent)))
-    agent_state = without_session(mind_of(state, message.agent), message.session, state.settings)
+        return _with_agent(state, message, without_words(agent_state_of(state, message.agent)))
+    agent_state = without_session(agent_state_of(state, message.agent), message.session, state.settings)
     return _with_agent(state, message, agent_state)
 
 

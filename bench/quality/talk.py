@@ -18,7 +18,7 @@ from typing import NamedTuple
 from actors.monitor.settings import HEALTHY
 from actors.registry import ACTORS
 from actors.self_review.agent_state import SIGNALS
-from actors.self_review.decider import State, mind_of
+from actors.self_review.decider import State, agent_state_of
 from actors.self_review.rolling_median import deviation, median
 from deploy.simulating.world import Address, World
 from schemas.actor import Message
@@ -139,7 +139,7 @@ def live(talks: Sequence[Talk], agents: int) -> tuple[Counts, int]:
 def _note_signals(world: World, agent: str, counts: Counts) -> None:
     state = world.states["self_review"]
     assert isinstance(state, State)
-    agent_state = mind_of(state, agent)
+    agent_state = agent_state_of(state, agent)
     if agent_state.ticks == counts.ticks_of.get(agent, 0):
         return
     counts.ticks_of[agent] = agent_state.ticks

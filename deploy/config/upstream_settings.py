@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from actors.contract.privacy.recognising import lacking
+from actors.contract.privacy.recognising import missing_packages
 from actors.llm.endpoint import BadEndpoint, Endpoint, api_key, base_url
 from deploy.config.loading import UPSTREAM_VARIABLE
 from deploy.config.settings import UpstreamSettings
@@ -16,7 +16,7 @@ def upstream_of(settings: UpstreamSettings, environment: Mapping[str, str]) -> E
     """
     if not settings.url:
         return None
-    if settings.privacy.is_on and (missing := lacking()):
+    if settings.privacy.is_on and (missing := missing_packages()):
         raise BadEndpoint(f"gateway.upstream.privacy is on, and {missing}")
     key = api_key(environment, settings.key_file, UPSTREAM_VARIABLE)
     return Endpoint(base_url(settings.url, UPSTREAM_VARIABLE), key)

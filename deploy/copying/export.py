@@ -80,7 +80,7 @@ async def export_lines(
             write(to_line(stored) + b"\n")
         count += len(chosen)
     # The lines have no hashes, so that their reader could not notice damage.
-    if damage := source.damage.told(source.name):
+    if damage := source.damage.warning_text(source.name):
         raise LedgerDamaged(f"not exported: {damage}")
     if not count:
         end, whose = (await span_of(source)).end, f" of {selection.whose}" if selection.whose else ""

@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Collection
 
-from actors.gateway import Answered, Client, InvalidInput
+from actors.gateway import Client, ExchangeEnd, InvalidInput
 from actors.gateway.agents import SHARED_AGENT, AgentPer, agent_for, why_user_is_ignored
 from deploy.feeding.line_reader import MAX_LINE_BYTES, Line
 from deploy.feeding.lines import BadLine, LineFormat, LineInputs, format_of, parse
@@ -153,7 +153,7 @@ class Feeder:
         return self._session or self._run
 
 
-def outcome_of(answered: Answered, seconds: float, *, id: str | int | float | None, turn: int = 0) -> Outcome:
+def outcome_of(answered: ExchangeEnd, seconds: float, *, id: str | int | float | None, turn: int = 0) -> Outcome:
     """Return the row of an exchange that ended ``seconds`` after it was sent."""
     end = answered.event
     return Outcome(

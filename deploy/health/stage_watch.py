@@ -62,9 +62,9 @@ class StageWatch:
         try:
             members = await self._membership.members()
         except LogError:
-            self._watch.lose_sight()
+            self._watch.note_blind()
             raise
-        self._watch.look(members, asyncio.get_running_loop().time())
+        self._watch.check(members, asyncio.get_running_loop().time())
 
     def unserved(self, *, patient: bool = False) -> Unserved:
         """Return the stages that nobody serves: why, and which partitions.

@@ -5,7 +5,7 @@ from typing import Literal
 
 import msgspec
 
-from actors.contract.text.allowances import MOST, MOST_CHARACTERS
+from actors.contract.text.allowances import MOST_ALLOWANCES, MOST_CHARACTERS
 from actors.gateway.external_events import InvalidInput
 from actors.gateway.orders import Order
 from deploy.operating.named_items import items_in_force, withdrawals
@@ -106,8 +106,8 @@ async def allowance_orders(source: Source, agent: str, allowance: AllowanceRecor
         InvalidInput: the agent has the largest number of allowances.
     """
     others = [each for each in await allowances_in_force(source, agent) if each.allowance != allowance.allowance]
-    if len(others) >= MOST:
-        raise InvalidInput(f"agent {agent} has {MOST} allowances, and no more are held: withdraw some first")
+    if len(others) >= MOST_ALLOWANCES:
+        raise InvalidInput(f"agent {agent} has {MOST_ALLOWANCES} allowances, and no more are held: withdraw some first")
     return [Order(event=allowance, agent=agent)]
 
 

@@ -40,7 +40,7 @@ class Deadline:
         return max(0.0, self._seconds - self.waited)
 
     @property
-    def inner_s(self) -> float:
+    def left_for_step(self) -> float:
         """Seconds for a step whose own error says more than this deadline's: a moment less, so that it ends first."""
         return max(0.0, self.left - _MARGIN_S)
 

@@ -19,7 +19,7 @@ from events.replay.replay import Replay
 from events.replay.run_replay import run_replay
 from events.replay.sources import StreamSource
 from events.routes import partition_filters, partitions_of
-from events.sealing.bodies import HEADER, holds_words, part_to_seal
+from events.sealing.bodies import HEADER, holds_words, location_to_seal
 from events.sealing.keys import Keyring, key_name
 from events.sealing.sealing import Sealing
 from events.snapshot import snapshot_key
@@ -182,7 +182,7 @@ async def forget_fact(log: JetStreamLog, agent: str, key: str, *, by: str, why: 
 async def _wait_for_ends(log: JetStreamLog, agent: str, session: str, deadline: Deadline) -> Survey:
     """Wait until the session's open exchanges have ended: until then, the states of actors hold their words."""
     while (found := await survey(log, agent, session)).open:
-        if deadline.inner_s < _POLL_INTERVAL_S:
+        if deadline.left_for_step < _POLL_INTERVAL_S:
             raise NotForgotten(
                 f"{found.open} exchange(s) of session {session} are still open after {deadline.waited:.1f} s: nothing "
                 "was done; wait for their end, and order it again"
@@ -198,7 +198,7 @@ async def _give_order(
     deadline.note_sending("the order to forget", "order it again, once the broker answers")
     async with Client.open(log) as client:
         orders = [Order(event=order, agent=agent, session=session)]
-        seq = (await client.order(orders, deadline.inner_s)).seq
+        seq = (await client.order(orders, deadline.left_for_step)).seq
         deadline.note_stored(
             seq, "it is not carried out to its end: order it again, once `neuraxis doctor` finds all well"
         )
@@ -227,7 +227,7 @@ async def _memory_answer(client: Client, order: int, deadline: Deadline) -> Reco
             order,
             lambda recorded: recorded.envelope.cause_seq == order,
             what=f"the order (sequence {order})",
-            within=deadline.inner_s,
+            within=deadline.left_for_step,
         )
     except NoEnd:
         raise NotForgotten(
@@ -281,6 +281,6 @@ def _kind_of(stored: Stored, key_id: str) -> str:
     sealed_with = stored.headers.get(HEADER)
     if sealed_with is not None:
         return "sealed" if sealed_with == key_id else "gone"
-    part = part_to_seal(stored.headers)
+    part = location_to_seal(stored.headers)
     record = Record(stored.subject, stored.headers, stored.data)
     return "readable" if part is not None and holds_words(record, part) else ""

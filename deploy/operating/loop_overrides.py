@@ -47,7 +47,7 @@ async def give_override(log: Log, agent: str, order: LoopOverridden, *, deadline
     async with Client.open(log) as client:
         find = f"`neuraxis guardrails show {order.loop_id} --agent {agent}` tells, once the broker answers"
         deadline.note_sending(f"the override of loop {order.loop_id!r}", find)
-        reported = await client.report(order, agent=agent, within=deadline.inner_s)
+        reported = await client.report(order, agent=agent, within=deadline.left_for_step)
         deadline.note_stored(
             reported.seq, "guardrails have not answered: they will when their worker runs; `neuraxis doctor` tells"
         )

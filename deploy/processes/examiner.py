@@ -42,9 +42,9 @@ class Examiner:
         self._turns = asyncio.Semaphore(AT_ONCE)
         self._open_questions = 0
 
-    def hurry(self, seconds: float) -> None:
+    def shorten_waits(self, seconds: float) -> None:
         """Bring the deadlines of all open questions to ``seconds`` from now at most: this process is about to stop."""
-        self._deadlines.hurry(seconds)
+        self._deadlines.shorten(seconds)
 
     async def ask(self, question: bytes) -> bytes:
         """Return the answer to a question (``deploy.replaying.questions.Asked``, as JSON), as JSON.

@@ -223,7 +223,7 @@ def _example_text(example: Example, count: int, settings: Path, among: str) -> s
 
 
 def _what_if_summary(report: WhatIfReport) -> str:
-    unverified = _reasons([report.taken])
+    unverified = _reasons([report.held_by_reason])
     exchanges = f"{counted(report.exchanges, 'exchange')}, {report.changed} changed"
     return f"{exchanges}; {counted(report.decided, 'message')} decided anew{unverified}"
 

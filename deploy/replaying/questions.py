@@ -205,7 +205,7 @@ def _notes(report: Report) -> Iterator[str]:
     if nothing := why_nothing_compared(report):
         yield nothing
     yield from measured_texts(report)
-    for reason, count in report.taken.items():
+    for reason, count in report.held_by_reason.items():
         yield f"{count:,} decisions were taken from the record: {reason_text(reason)}"
 
 

@@ -23,8 +23,8 @@ def complaint(report: Report, percent: float) -> str:
         return f"{headline(report)}: more than {percent:g}%"
     if reason := why_nothing_compared(report):
         return f"nothing can be said of these settings: {reason}"
-    if report.most * 100 > percent:
-        text = f"{headline(report)}, so that it may be {report.most:.1%} in all, more than {percent:g}%"
+    if report.max_share * 100 > percent:
+        text = f"{headline(report)}, so that it may be {report.max_share:.1%} in all, more than {percent:g}%"
         return f"{text}: {redecided(report)}"
     return ""
 
@@ -43,7 +43,7 @@ def why_nothing_compared(report: Report) -> str:
 
 def redecided(report: Report) -> str:
     """Return how many decisions were made again, and why the others were taken from the record."""
-    taken = report.taken
+    taken = report.held_by_reason
     text = f"{report.decided:,} of {report.decided + sum(taken.values()):,} decisions made anew"
     reasons = (f"{count:,} not re-decided: {reason_text(reason)}" for reason, count in taken.items())
     return ", ".join((text, *reasons))

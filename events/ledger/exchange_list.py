@@ -31,7 +31,7 @@ _COLUMNS = (
 )
 
 
-Place = Annotated[int, msgspec.Meta(ge=0, le=END)]
+LogPosition = Annotated[int, msgspec.Meta(ge=0, le=END)]
 """A sequence of the log in a request."""
 
 
@@ -50,8 +50,8 @@ class ExchangeFilter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     reason: str = ""
     mode: str = ""
     words: Annotated[str, msgspec.Meta(max_length=LONGEST_WORDS)] = ""
-    before: Place = 0
-    at: Place = 0
+    before: LogPosition = 0
+    at: LogPosition = 0
     limit: Annotated[int, msgspec.Meta(ge=1, le=MOST)] = 50
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from events.ledger.exchange_list import Place, check_written
+from events.ledger.exchange_list import LogPosition, check_written
 from events.ledger.failures import translated_errors
 from events.ledger.reader import END
 from events.ledger.rows import Text, from_text, timestamp
@@ -39,7 +39,7 @@ CHANGES = 10
 class Point(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A request for a point of the log: ``at`` is a sequence, 0 the end."""
 
-    at: Place = 0
+    at: LogPosition = 0
 
 
 class EndCount(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,7 +16,7 @@ class Damage:
         """Note a damaged row by its sequence."""
         self._rows.add(seq)
 
-    def told(self, name: str) -> str:
+    def warning_text(self, name: str) -> str:
         """Return the warning about the ledger of this name; empty if no damage was noted."""
         faults = []
         if len(self._rows) == 1:

@@ -32,7 +32,7 @@ _PREFIXES_IN_JSON = (b"nx1:", b"nx0:", b"\\u")
 _TEXTLESS = frozenset({int, float, bool, type(None)})
 
 
-def part_to_seal(headers: Mapping[str, str]) -> Location | None:
+def location_to_seal(headers: Mapping[str, str]) -> Location | None:
     """Return where a record may hold texts to be sealed; None without a session, or if its event type has none."""
     if not headers.get("ce-session"):
         return None

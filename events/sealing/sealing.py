@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from events.errors import LogError
 from events.log import Append, Record, Seal, Stored, Tail
 from events.loggers import get_logger
-from events.sealing.bodies import GONE, HEADER, holds_words, open_texts, part_to_seal, sealed_record
+from events.sealing.bodies import GONE, HEADER, holds_words, location_to_seal, open_texts, sealed_record
 from events.sealing.keys import Keyring, NoKeys, key_name_in_headers
 from schemas.event import topic_of
 from schemas.vocabulary.gateway import InputReceived
@@ -39,7 +39,7 @@ class Sealing:
 
     async def _sealed(self, record: Record) -> Record:
         headers = record.headers
-        location = part_to_seal(headers)
+        location = location_to_seal(headers)
         if location is None:
             return record
         name = key_name_in_headers(headers.get("ce-agent", ""), headers["ce-session"])

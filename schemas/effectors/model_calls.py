@@ -37,7 +37,7 @@ _FENCE = re.compile(r"^```\w*\s*|\s*```$")  # Markdown: ```json at the beginning
 _NO_BRACKETS = re.compile(r"[^\[\]{}]+")
 
 
-class Said(msgspec.Struct, frozen=True, kw_only=True):
+class ChatMessage(msgspec.Struct, frozen=True, kw_only=True):
     """One message of a prompt."""
 
     role: Literal["system", "user", "assistant"]
@@ -86,7 +86,7 @@ class ModelCall(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     purpose: Purpose
-    messages: tuple[Said, ...]
+    messages: tuple[ChatMessage, ...]
     most_tokens: Annotated[int, msgspec.Meta(ge=1)] = 512
     answer_schema: dict[str, Any] | None = None
     timeout_ms: Milliseconds = 30_000

@@ -36,7 +36,7 @@ class Events:
         self._name = b""
         self._data: list[bytes] = []
 
-    def take(self, piece: bytes) -> Iterator[Event]:
+    def feed(self, piece: bytes) -> Iterator[Event]:
         """Yield each event that ends within ``piece``; other fields and comments are skipped."""
         text = self._line + piece
         # A carriage return at the end may be the first half of a line end (CR LF): wait for the next piece.

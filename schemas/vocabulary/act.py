@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from schemas.actor import Scope
-from schemas.effectors.model_calls import ModelCall, Said
+from schemas.effectors.model_calls import ChatMessage, ModelCall
 from schemas.entry import Entry, own_entries, own_events
 from schemas.event import Event, Milliseconds, Personal, Wake
 from schemas.vocabulary.memory import SAMPLE_RECOLLECTION, Count, Recollection, Skill
@@ -101,7 +101,10 @@ ActConfigured, ActFailed = own_events("act")
 
 SAMPLE_CALL = ModelCall(
     purpose="act",
-    messages=(Said(role="system", content="Plan what to look up."), Said(role="user", content="Who am I?")),
+    messages=(
+        ChatMessage(role="system", content="Plan what to look up."),
+        ChatMessage(role="user", content="Who am I?"),
+    ),
 )
 _RECALL = Action(index=0, skill="recall", query="Who am I?")
 

@@ -15,9 +15,9 @@ from schemas.event import ROOT, Event, Wake
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Status = Literal["firing", "resolved"]
-Loudness = Literal["critical", "warning", "info"]
+SeverityName = Literal["critical", "warning", "info"]
 
-LOUDNESS: Mapping[Severity, Loudness] = {
+SEVERITY_NAMES: Mapping[Severity, SeverityName] = {
     Severity.CRITICAL: "critical",
     Severity.WARNING: "warning",
     Severity.INFO: "info",
@@ -59,7 +59,7 @@ class Alert(Event, frozen=True, kw_only=True):
 
     alert: str
     status: Status
-    severity: Loudness
+    severity: SeverityName
     source: str
     event: str
     figures: dict[str, str] = msgspec.field(default_factory=dict)
@@ -114,7 +114,7 @@ def _sample(severity: Severity, source: str) -> Alert:
     return alert_type(severity, source)(
         alert="0f" * 8,
         status="firing",
-        severity=LOUDNESS[severity],
+        severity=SEVERITY_NAMES[severity],
         source=source,
         event=f"{ROOT}.{source}.failed",
         figures={"reason": "decider_raised", "error": "ValueError"},

@@ -52,7 +52,7 @@ ENTRIES = (
         verdict="decides",
         sample=ArbiterDenied(reason="harmful_precedent", precedent="p-1", similarity=0.8),
         severity=Severity.WARNING,
-        grouping=Grouping(tells=("reason", "similarity")),
+        grouping=Grouping(copied_fields=("reason", "similarity")),
     ),
     Entry(
         owner="arbiter",

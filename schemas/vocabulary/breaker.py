@@ -186,7 +186,7 @@ ENTRIES = (
         meaning="A violation that nothing compensates: the session's processing is off.",
         sample=BreakerTripped(violation="role_confusion", layer="text", standing=_TRIPPED, wake_after_ms=900_000),
         severity=Severity.CRITICAL,
-        grouping=Grouping(by_session=True, tells=("violation", "layer", "standing.trust")),
+        grouping=Grouping(by_session=True, copied_fields=("violation", "layer", "standing.trust")),
         ended_by=(BreakerRecovered, BreakerReset, BreakerTerminated),
         verdict="decides",
     ),
@@ -213,7 +213,7 @@ ENTRIES = (
             reason="breakers_in_session", violation="role_confusion", layer="text", standing=_TERMINATED
         ),
         severity=Severity.CRITICAL,
-        grouping=Grouping(by_session=True, tells=("reason", "violation", "standing.violations")),
+        grouping=Grouping(by_session=True, copied_fields=("reason", "violation", "standing.violations")),
         ended_by=(BreakerReset,),
         verdict="decides",
     ),
@@ -221,7 +221,7 @@ ENTRIES = (
         meaning="A session is in danger of being ended or tripped; answers are guarded.",
         sample=BreakerWarned(danger="trust", standing=_WARNED),
         severity=Severity.WARNING,
-        grouping=Grouping(by_session=True, tells=("danger", "standing.trust")),
+        grouping=Grouping(by_session=True, copied_fields=("danger", "standing.trust")),
         ended_by=(BreakerCalmed, BreakerTripped, BreakerTerminated, BreakerReset),
     ),
     _entry(
@@ -232,7 +232,7 @@ ENTRIES = (
         meaning="The record of terminated sessions is full: inputs of new sessions are withheld.",
         sample=BreakerFilled(terminated=20_000),
         severity=Severity.CRITICAL,
-        grouping=Grouping(by_agent=False, tells=("terminated",)),
+        grouping=Grouping(by_agent=False, copied_fields=("terminated",)),
     ),
     _entry(
         meaning="An operator reset a session.",

@@ -73,7 +73,7 @@ ENTRIES = (
             similar=0,
         ),
         severity=Severity.WARNING,
-        grouping=Grouping(tells=("entropy", "threshold")),
+        grouping=Grouping(copied_fields=("entropy", "threshold")),
     ),
     Entry(
         owner="coherence",

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from schemas.actor import Scope
-from schemas.effectors.model_calls import ModelCall, Said
+from schemas.effectors.model_calls import ChatMessage, ModelCall
 from schemas.entry import Entry, Severity, own_entries, own_events
 from schemas.event import Event, Personal, Unit, Wake
 
@@ -136,7 +136,7 @@ ENTRIES = (
         asks="llm",
         sample=DriftSynthesisRequested(
             request="0" * 32,
-            call=ModelCall(purpose="reflect", messages=(Said(role="user", content="What comes to mind?"),)),
+            call=ModelCall(purpose="reflect", messages=(ChatMessage(role="user", content="What comes to mind?"),)),
         ),
     ),
     _entry(

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from schemas.actor import Scope
-from schemas.effectors.model_calls import ModelCall, Said
+from schemas.effectors.model_calls import ChatMessage, ModelCall
 from schemas.entry import Entry, Grouping, Severity, own_entries, own_events
 from schemas.event import Event, Milliseconds, Personal, Unit
 from schemas.vocabulary.loops import LoopName, Who
@@ -215,7 +215,7 @@ ENTRIES = (
             best="loop_001_r1",
         ),
         severity=Severity.INFO,
-        grouping=Grouping(tells=("trace.rerun_reason", "trace.rerun_count")),
+        grouping=Grouping(copied_fields=("trace.rerun_reason", "trace.rerun_count")),
     ),
     _entry(
         meaning="A loop is to run again, for a reason.",
@@ -244,7 +244,7 @@ ENTRIES = (
             lasts_ms=3_600_000,
         ),
         severity=Severity.WARNING,
-        grouping=Grouping(tells=("override_fatigue", "override_max_reruns", "lasts_ms")),
+        grouping=Grouping(copied_fields=("override_fatigue", "override_max_reruns", "lasts_ms")),
     ),
     _entry(
         meaning="The senses are asked for numbers of an answer that a loop outside came to.",
@@ -258,7 +258,9 @@ ENTRIES = (
         asks="llm",
         sample=CritiqueRequested(
             loop_id="0" * 32,
-            call=ModelCall(purpose="reflect", messages=(Said(role="user", content="What is the capital of Peru?"),)),
+            call=ModelCall(
+                purpose="reflect", messages=(ChatMessage(role="user", content="What is the capital of Peru?"),)
+            ),
         ),
     ),
     *own_entries(

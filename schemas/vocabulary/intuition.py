@@ -135,7 +135,7 @@ ENTRIES = (
             precedents=(_SIMILAR,),
         ),
         severity=Severity.WARNING,
-        grouping=Grouping(tells=("detector", "score", "score_threshold")),
+        grouping=Grouping(copied_fields=("detector", "score", "score_threshold")),
     ),
     _entry(
         meaning="No learned danger was recognised; lists the most similar precedents.",
@@ -159,7 +159,7 @@ ENTRIES = (
             model="none",
         ),
         severity=Severity.WARNING,
-        grouping=Grouping(tells=("detector", "score", "score_threshold")),
+        grouping=Grouping(copied_fields=("detector", "score", "score_threshold")),
     ),
     _entry(
         scope=Scope.AGENT,

@@ -57,7 +57,9 @@ ENTRIES = (
             kept_as="ledger-before-loss-9001.db",
         ),
         severity=Severity.CRITICAL,
-        grouping=Grouping(by_agent=False, tells=("first_seq", "through_seq", "known_by", "given_again", "kept_as")),
+        grouping=Grouping(
+            by_agent=False, copied_fields=("first_seq", "through_seq", "known_by", "given_again", "kept_as")
+        ),
         spontaneous=True,
     ),
 )

@@ -145,7 +145,7 @@ ENTRIES = (
             override_reason="close to an answer",
         ),
         severity=Severity.INFO,
-        grouping=Grouping(tells=("override_fatigue", "override_max_reruns")),
+        grouping=Grouping(copied_fields=("override_fatigue", "override_max_reruns")),
     ),
     _entry(
         meaning="The state of an agent's mind at one tick, seen by an engine outside.",

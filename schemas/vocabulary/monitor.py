@@ -79,14 +79,14 @@ ENTRIES = (
         meaning="A mode's share of an agent's decisions left its healthy range.",
         sample=ModeOutOfRange(mode="CLARIFY", share=0.25, side="above", low=0.08, high=0.2, decisions=200),
         severity=Severity.WARNING,
-        grouping=Grouping(fields=("mode",), tells=("mode", "share", "side", "low", "high")),
+        grouping=Grouping(fields=("mode",), copied_fields=("mode", "share", "side", "low", "high")),
         ended_by=(ModeInRange, ModeRedFlag),
     ),
     _entry(
         meaning="A mode's share of an agent's decisions is far out of its healthy range.",
         sample=ModeRedFlag(mode="RESPOND", share=0.9, side="above", limit=0.85, sign="overconfident", decisions=200),
         severity=Severity.CRITICAL,
-        grouping=Grouping(fields=("mode",), tells=("mode", "share", "side", "limit")),
+        grouping=Grouping(fields=("mode",), copied_fields=("mode", "share", "side", "limit")),
         ended_by=(ModeInRange, ModeOutOfRange),
     ),
     _entry(
@@ -97,7 +97,7 @@ ENTRIES = (
         meaning="A rate of an agent's routing passed its threshold.",
         sample=RateExceeded(rate="misroute", value=0.15, side="above", threshold=0.1, decisions=200),
         severity=Severity.WARNING,
-        grouping=Grouping(fields=("rate",), tells=("rate", "value", "side", "threshold")),
+        grouping=Grouping(fields=("rate",), copied_fields=("rate", "value", "side", "threshold")),
         ended_by=(RateRecovered,),
     ),
     _entry(

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, get_args
 import msgspec
 
 from schemas.actor import Scope
-from schemas.effectors.model_calls import ModelCall, Said
+from schemas.effectors.model_calls import ChatMessage, ModelCall
 from schemas.entry import Entry, Severity, own_entries, own_events
 from schemas.event import Event, Personal, Unit, Wake
 from schemas.vocabulary.router import Mode
@@ -131,7 +131,7 @@ ENTRIES = (
         asks="llm",
         sample=ReflectionRequested(
             batch=(Sampled(exchange="0" * 32, stratum="tie_break", selected_mode="RESPOND"),),
-            call=ModelCall(purpose="reflect", messages=(Said(role="user", content="RESPOND or CLARIFY?"),)),
+            call=ModelCall(purpose="reflect", messages=(ChatMessage(role="user", content="RESPOND or CLARIFY?"),)),
             wake_after_ms=240_000,
         ),
     ),

@@ -154,7 +154,7 @@ ENTRIES = (
             pattern="jailbreak", signature="dan mode", confidence=0.98, view="plain", span=(7, 15), matches=(_MATCH,)
         ),
         severity=Severity.WARNING,
-        grouping=Grouping(tells=("pattern", "confidence", "view")),
+        grouping=Grouping(copied_fields=("pattern", "confidence", "view")),
     ),
     _entry(
         meaning="No blocking signature was found in the input.",
@@ -176,7 +176,7 @@ ENTRIES = (
         meaning="What a model or a tool wrote is withheld, for what it would give away or order.",
         sample=ReflexAnswerBlocked(faults=("prompt_leak", "carrying_link"), leaked=0.9, hosts=("example.org",)),
         severity=Severity.WARNING,
-        grouping=Grouping(tells=("faults", "leaked")),
+        grouping=Grouping(copied_fields=("faults", "leaked")),
         verdict="decides",
     ),
     _entry(

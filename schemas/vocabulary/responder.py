@@ -5,7 +5,7 @@ from typing import Literal
 import msgspec
 
 from schemas.actor import Scope
-from schemas.effectors.model_calls import Cut, Ended, ModelCall, Said, Tokens
+from schemas.effectors.model_calls import ChatMessage, Cut, Ended, ModelCall, Tokens
 from schemas.entry import Entry, own_entries, own_events
 from schemas.event import Event, Personal, Unit
 from schemas.vocabulary.memory import Layer
@@ -105,7 +105,9 @@ ENTRIES = (
         asks="llm",
         sample=ResponseRequested(
             mode="RESPOND",
-            call=ModelCall(purpose="respond", messages=(Said(role="user", content="What is the capital of Peru?"),)),
+            call=ModelCall(
+                purpose="respond", messages=(ChatMessage(role="user", content="What is the capital of Peru?"),)
+            ),
             entities=(Entity(id="fact:3", layer="fact", energy=0.8, tokens=4, share=1.0),),
             prompts={"respond": "0" * 12},
         ),

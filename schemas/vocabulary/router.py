@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from schemas.actor import Scope
-from schemas.effectors.model_calls import ModelCall, Said
+from schemas.effectors.model_calls import ChatMessage, ModelCall
 from schemas.entry import Entry, own_entries, own_events
 from schemas.event import Event, Personal, Unit
 
@@ -162,7 +162,7 @@ ENTRIES = (
             scores={"RESPOND": 0.5, "CLARIFY": 0.48},
             margin=0.04,
             effective_margin=0.164,
-            call=ModelCall(purpose="tiebreak", messages=(Said(role="user", content="RESPOND or CLARIFY?"),)),
+            call=ModelCall(purpose="tiebreak", messages=(ChatMessage(role="user", content="RESPOND or CLARIFY?"),)),
         ),
     ),
     _entry(

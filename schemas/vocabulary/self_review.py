@@ -176,7 +176,7 @@ ENTRIES = (
             timestamp="2025-10-26T12:34:56Z",
         ),
         severity=Severity.INFO,
-        grouping=Grouping(tells=("tick", "reasons")),
+        grouping=Grouping(copied_fields=("tick", "reasons")),
         ended_by=(Resolved, SelfReviewDisarmed),
     ),
     _entry(

@@ -104,7 +104,7 @@ ENTRIES = (
         ),
         severity=Severity.CRITICAL,
         grouping=Grouping(
-            by_agent=False, fields=("actor",), tells=("actor", "reason", "partitions", "of", "absent_ms")
+            by_agent=False, fields=("actor",), copied_fields=("actor", "reason", "partitions", "of", "absent_ms")
         ),
         ended_by=(StageFound,),
         spontaneous=True,
@@ -119,7 +119,7 @@ ENTRIES = (
         sample=OverBudget(actor="reflex", budget_ms=10.0, count=3, worst_ms=14.2, window_s=10.0),
         severity=Severity.WARNING,
         grouping=Grouping(
-            by_agent=False, fields=("actor",), tells=("actor", "budget_ms", "count", "worst_ms", "window_s")
+            by_agent=False, fields=("actor",), copied_fields=("actor", "budget_ms", "count", "worst_ms", "window_s")
         ),
         ended_by=(WithinBudget,),
         spontaneous=True,

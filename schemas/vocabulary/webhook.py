@@ -101,7 +101,9 @@ ENTRIES = (
             attempts=40,
         ),
         severity=Severity.WARNING,
-        grouping=Grouping(by_agent=False, fields=("receiver",), tells=("receiver", "reason", "error", "attempts")),
+        grouping=Grouping(
+            by_agent=False, fields=("receiver",), copied_fields=("receiver", "reason", "error", "attempts")
+        ),
         ended_by=(WebhookDelivered,),
     ),
 )

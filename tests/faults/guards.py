@@ -13,7 +13,7 @@ from typing import Any
 
 import httpx
 
-from actors.gateway import Answered, Client, new_input
+from actors.gateway import Client, ExchangeEnd, new_input
 from events.codec import Recorded, decode
 from events.jetstream import JetStreamLog
 from schemas.event import Event
@@ -109,10 +109,10 @@ def guards(broker: Broker, folder: Path, *, quick: bool = True) -> Iterator[Guar
         running.stop()
 
 
-def asked(broker: Broker, *texts: str, first: int = 0) -> list[tuple[Answered, float]]:
+def asked(broker: Broker, *texts: str, first: int = 0) -> list[tuple[ExchangeEnd, float]]:
     """Send inputs, each in a session of its own; return their ends, each with the seconds that it took."""
 
-    async def ask() -> list[tuple[Answered, float]]:
+    async def ask() -> list[tuple[ExchangeEnd, float]]:
         log = await JetStreamLog.connect(broker.url, partitions=PARTITIONS)
         try:
             async with Client.open(log) as edge:
@@ -120,7 +120,7 @@ def asked(broker: Broker, *texts: str, first: int = 0) -> list[tuple[Answered, f
         finally:
             await log.close()
 
-    async def one(edge: Client, number: int, text: str) -> tuple[Answered, float]:
+    async def one(edge: Client, number: int, text: str) -> tuple[ExchangeEnd, float]:
         began = time.monotonic()
         addressed = new_input(
             text, agent="agent", session=f"session-{number}", partitions=PARTITIONS, now_ns=time.time_ns()

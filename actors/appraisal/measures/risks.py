@@ -119,7 +119,7 @@ def whole_intent_of(text: str) -> Intent:
     """Return what a text asks the system to do, with its decoded texts."""
     intent = intent_of(text)
     for decoded in decoded_texts(excerpt_of(text, DECODED).text):
-        if decoded.worded:
+        if decoded.has_words:
             decoded_intent = intent_of(decoded.text[:DECODED_CHARACTERS])
             risks = Risks(
                 harm=intent.risks.harm or decoded_intent.risks.harm,

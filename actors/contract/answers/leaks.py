@@ -62,7 +62,7 @@ def leaked(prompt: Prompt, views: Iterable[str]) -> float:
     return highest
 
 
-def turned(text: str) -> Iterator[str]:
+def reversed_and_rot13(text: str) -> Iterator[str]:
     """Yield a text reversed, and in rot13."""
     yield text[::-1]
     yield codecs.encode(text, "rot13")

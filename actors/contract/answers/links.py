@@ -83,7 +83,7 @@ class Links:
         return _carries(address, self._sequences)
 
 
-def hosts_written_to(prompt: Prompt, texts: Iterable[str]) -> tuple[str, ...]:
+def hosts_with_prompt_words(prompt: Prompt, texts: Iterable[str]) -> tuple[str, ...]:
     """Return the hosts of pictures in texts that carry words of the prompt, in order, each once."""
     links = Links(prompt)
     for text in texts:

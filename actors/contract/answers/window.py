@@ -14,8 +14,8 @@ then.
 import re
 from collections.abc import Collection
 
-from actors.contract.answers.credentials import LONGEST_VALUE, Kept
-from actors.contract.answers.leaks import Leaks, turned
+from actors.contract.answers.credentials import LONGEST_VALUE, PromptSecrets
+from actors.contract.answers.leaks import Leaks, reversed_and_rot13
 from actors.contract.answers.links import Links
 from actors.contract.answers.prompt import Prompt
 from actors.contract.text.views import read_views
@@ -52,7 +52,7 @@ _INCOMPLETE_AT_END = re.compile(
 )
 
 
-class Window:
+class AnswerWindow:
     """Reads one text of an answer as it comes.
 
     Args:
@@ -61,20 +61,20 @@ class Window:
         leak_share: Share of a system layer from which it counts as revealed.
 
     Attributes:
-        taken: Number of characters received so far.
+        received: Number of characters received so far.
         released: How many of them, from the beginning, may be sent on.
         found: Reasons to withhold the rest; once there are any, nothing more is released.
     """
 
     def __init__(self, prompt: Prompt, faults: Collection[AnswerFault] = STREAMED, leak_share: float = 0.6) -> None:
-        self.taken = 0
+        self.received = 0
         self.released = 0
         self.found: tuple[AnswerFault, ...] = ()
         self._faults = faults
         self._leak_share = leak_share
         self._leaks = Leaks(prompt)
         self._links = Links(prompt)
-        self._kept = Kept(prompt)
+        self._kept = PromptSecrets(prompt)
         self._compares_layers = bool(self._leaks or self._kept.values)
         self._tail = ""
         self._unread = 0
@@ -83,7 +83,7 @@ class Window:
 
     def take(self, text: str) -> None:
         """Add the next piece."""
-        self.taken += len(text)
+        self.received += len(text)
         if self.found or not text:
             return
         self._tail += text
@@ -94,12 +94,16 @@ class Window:
     def end(self) -> None:
         """Note that the answer is complete."""
         self._check(complete_answer=True)
-        self.released = self.released if self.found else self.taken
+        self.released = self.released if self.found else self.received
 
     def _check(self, *, complete_answer: bool = False) -> None:
         tail, self._unread = self._tail, 0
         decoded_views = read_views(tail).found if _MAY_BE_ENCODED.search(tail) else ()
-        views = (tail, *(view.text for view in decoded_views), *(turned(tail) if self._compares_layers else ()))
+        views = (
+            tail,
+            *(view.text for view in decoded_views),
+            *(reversed_and_rot13(tail) if self._compares_layers else ()),
+        )
         incomplete = None if complete_answer or len(tail) > LONGEST_HELD else _INCOMPLETE_AT_END.search(tail)
         complete = len(tail) if incomplete is None else incomplete.start()
         for view in views:
@@ -118,7 +122,7 @@ class Window:
         self._held_until_end = self._held_until_end or (
             "prompt_leak" in self._faults and self._leaks.share >= min(CAUTION, self._leak_share)
         )
-        tail_start = self.taken - len(tail)
+        tail_start = self.received - len(tail)
         if not self._held_until_end:
             self.released = max(self.released, tail_start + safe_length)
         self._tail = tail[max(0, min(safe_length, len(tail) - _REREAD)) :]

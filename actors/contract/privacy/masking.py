@@ -78,7 +78,7 @@ class Masks:
         return name
 
 
-class Restoring:
+class StreamRestorer:
     """Puts values back into a text that arrives piece by piece: a placeholder may extend across pieces."""
 
     def __init__(self, masks: Masks) -> None:

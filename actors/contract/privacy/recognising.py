@@ -41,7 +41,7 @@ class Found(NamedTuple):
     end: int
 
 
-def lacking() -> str:
+def missing_packages() -> str:
     """Return why nothing can be recognised here, and what to do; empty where recognition works."""
     missing = [name for name, module in zip(PACKAGES, ("phonenumbers", "stdnum"), strict=True) if not find_spec(module)]
     return f"{' and '.join(missing)} not installed, which masking takes: {REMEDY}" if missing else ""

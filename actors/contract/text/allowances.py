@@ -17,7 +17,7 @@ from schemas.intake.blank import is_blank, says_nothing
 from schemas.vocabulary.allowances import AllowanceRecorded, AllowanceWithdrawn
 from schemas.vocabulary.gateway import InputReceived
 
-MOST = 90
+MOST_ALLOWANCES = 90
 """Most allowances of an agent; further ones are ignored."""
 
 MOST_CHARACTERS = 16_000
@@ -46,7 +46,7 @@ class Allowances(msgspec.Struct, frozen=True):
         kept = tuple(each for each in known if each.name != event.allowance)
         if isinstance(event, AllowanceRecorded):
             phrase = " ".join(event.phrase.split())
-            if not (event.text.strip() or phrase) or len(kept) >= MOST:
+            if not (event.text.strip() or phrase) or len(kept) >= MOST_ALLOWANCES:
                 return self
             text = text_key(event.text) if event.text.strip() else ""
             kept = (*kept, Allowance(event.allowance, text, phrase))
@@ -70,7 +70,7 @@ class Allowances(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(received, text=text, layers=layers), tuple(names)
 
 
-def wrong_with_allowance(text: str, phrase: str) -> tuple[str, str] | None:
+def why_refused(text: str, phrase: str) -> tuple[str, str] | None:
     """Return which of the two an operator has to change, and why; None if it can be allowed."""
     if bool(text) == bool(phrase):
         return "phrase", "give either a phrase or a whole text"

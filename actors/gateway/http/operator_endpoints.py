@@ -14,7 +14,7 @@ from litestar.datastructures import State
 from litestar.openapi import ResponseSpec
 from litestar.params import FromPath, JSONBody, QueryParameter
 
-from actors.contract.text.allowances import MOST_CHARACTERS, wrong_with_allowance
+from actors.contract.text.allowances import MOST_CHARACTERS, why_refused
 from actors.gateway.external_events import InvalidField, check_name
 from actors.gateway.http.bodies import Failure, Name, Reason
 from actors.gateway.http.scopes import OF_AGENT, OPERATE, READ, agent_of_key
@@ -197,7 +197,7 @@ async def add_allowance(
         raise InvalidField(
             "allowance", "allowance: the name has a slash, and a path that withdraws it could not hold it"
         )
-    if bad := wrong_with_allowance(data.text, data.phrase):
+    if bad := why_refused(data.text, data.phrase):
         field, why = bad
         raise InvalidField(field, f"{field}: {why}")
     event = AllowanceRecorded(allowance=data.allowance, text=data.text, phrase=data.phrase, by=data.by, why=data.why)

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from actors.llm.wire.dialect import PLAIN, Dialect
-from schemas.effectors.model_calls import ModelCall, Said
+from schemas.effectors.model_calls import ChatMessage, ModelCall
 
 
 def request_body(call: ModelCall, model: str, dialect: Dialect = PLAIN) -> bytes:
@@ -31,20 +31,20 @@ def request_body(call: ModelCall, model: str, dialect: Dialect = PLAIN) -> bytes
     return msgspec.json.encode(body | {"messages": messages if dialect.system else _without_system(messages)})
 
 
-def _with_schema(messages: Sequence[Said], schema: dict[str, Any]) -> list[Said]:
+def _with_schema(messages: Sequence[ChatMessage], schema: dict[str, Any]) -> list[ChatMessage]:
     """Return messages whose instructions describe the schema of the answer, for an endpoint that enforces no schema."""
     instructions = f"Answer with JSON alone, which satisfies this JSON Schema: {json.dumps(schema, ensure_ascii=False)}"
     index = next((index for index, said in enumerate(messages) if said.role == "system"), None)
     if index is None:
-        return [Said(role="system", content=instructions), *messages]
-    joined = Said(role="system", content=f"{messages[index].content}\n\n{instructions}")
+        return [ChatMessage(role="system", content=instructions), *messages]
+    joined = ChatMessage(role="system", content=f"{messages[index].content}\n\n{instructions}")
     return [*messages[:index], joined, *messages[index + 1 :]]
 
 
-def _without_system(messages: Sequence[Said]) -> list[Said]:
+def _without_system(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
     """Return messages with the instructions put before the person's first text; the roles then alternate."""
     instructions = "\n\n".join(said.content for said in messages if said.role == "system")
-    kept: list[Said] = []
+    kept: list[ChatMessage] = []
     for said in messages:
         if said.role == "system":
             continue
@@ -52,5 +52,5 @@ def _without_system(messages: Sequence[Said]) -> list[Said]:
         instructions = "" if said.role == "user" else instructions
         if kept and kept[-1].role == said.role:
             content = f"{kept.pop().content}\n\n{content}"
-        kept.append(Said(role=said.role, content=content))
-    return [*kept, Said(role="user", content=instructions)] if instructions else kept
+        kept.append(ChatMessage(role=said.role, content=content))
+    return [*kept, ChatMessage(role="user", content=instructions)] if instructions else kept

@@ -165,10 +165,10 @@ def _wait_until(piece: Piece, until: float | None) -> float:
 
 async def _events(beginning: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[Event]:
     events = Events()
-    for event in events.take(beginning):
+    for event in events.feed(beginning):
         yield event
     async for piece in rest:
-        for event in events.take(piece):
+        for event in events.feed(piece):
             yield event
     for event in events.end():
         yield event

@@ -23,7 +23,7 @@ from actors.responder.composing.fitting import (
 )
 from actors.responder.composing.memories import FENCE_TOKENS, entities_of, memories_of, not_in_turns
 from actors.responder.pending import Case, Turn
-from schemas.effectors.model_calls import ModelCall, Purpose, Said, Shortened, cuts_of
+from schemas.effectors.model_calls import ChatMessage, ModelCall, Purpose, Shortened, cuts_of
 from schemas.vocabulary.guardrails import GuardrailsRerunOrdered, Trigger
 from schemas.vocabulary.responder import ResponseRequested
 from schemas.vocabulary.router import Mode
@@ -109,9 +109,11 @@ def _request(case: Case, mode: Mode, loop: Pass) -> ResponseRequested:
     left = budget.left - sum(map(estimate, others)) - FENCE_TOKENS * (len(remembered) + len(draft))
     text, layers = text_and_layers(pending.text, pending.layers, left, settings)
     messages = (
-        Said(role="system", content=system),
+        ChatMessage(role="system", content=system),
         *conversation,
-        Said(role="user", content=with_data(text.text, [*remembered, *_kept_blocks(layers), *_kept_blocks(draft)])),
+        ChatMessage(
+            role="user", content=with_data(text.text, [*remembered, *_kept_blocks(layers), *_kept_blocks(draft)])
+        ),
     )
     cuts = (
         *cuts_of(
@@ -158,6 +160,9 @@ def _kept_blocks(parts: Mapping[str, Shortened]) -> list[Block]:
     return [(name, each.text) for name, each in parts.items() if each.kept]
 
 
-def _conversation(turns: Sequence[Turn]) -> list[Said]:
-    roles = [(Said(role="user", content=turn.said), Said(role="assistant", content=turn.answered)) for turn in turns]
+def _conversation(turns: Sequence[Turn]) -> list[ChatMessage]:
+    roles = [
+        (ChatMessage(role="user", content=turn.said), ChatMessage(role="assistant", content=turn.answered))
+        for turn in turns
+    ]
     return [said for pair in roles for said in pair]

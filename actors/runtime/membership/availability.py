@@ -75,14 +75,14 @@ class AvailabilityWatch:
         """The partitions that nobody served at the last check, with the reason."""
         return self._lacks
 
-    def lose_sight(self) -> None:
+    def note_blind(self) -> None:
         """Note that no heartbeats could be read: every absence is counted from the next check on."""
         self._began = None
 
-    def look(self, members: Mapping[str, bytes], now: float) -> None:
+    def check(self, members: Mapping[str, bytes], now: float) -> None:
         """Examine the heartbeats of living members at a time ``now``."""
         if self._began is not None and now - self._checked_at > BLIND_AFTER_S:
-            self.lose_sight()
+            self.note_blind()
         new = self._began is None
         if new:
             self._began = self._window_began = self._checked_at = now

@@ -47,7 +47,7 @@ async def fold_history(actor: Actor[Any], partition: str, context: Context, upto
                 receive(decode(stored), stored.subject.split(".", 3)[3].split(".", 1)[0] in own_prefixes)
 
     reached = after
-    for begin, end in context.losses.stretches_with_gaps(after, upto, MOST_SEQUENCES):
+    for begin, end in context.losses.ranges_with_gaps(after, upto, MOST_SEQUENCES):
         await through_filters(reached, begin)
         if not context.losses.has_gap(begin + 1, end):
             await context.shared_reader.read(actor, partition, begin, end, receive)

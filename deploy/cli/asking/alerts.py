@@ -17,7 +17,7 @@ from deploy.cli.replaying.source import log_option, open_source, say_note, strea
 if TYPE_CHECKING:
     from deploy.cli.rendering.alerts import AlertShown
     from events.replay.sources import Source
-    from schemas.vocabulary.alerts import Loudness
+    from schemas.vocabulary.alerts import SeverityName
 
 _DEFAULT_COUNT = 10
 """How many of the latest alerts are printed without ``--since``."""
@@ -98,7 +98,7 @@ class Since(click.ParamType[int]):
 def alerts(
     target: Target,
     log_file: Path | None,
-    least: "Loudness",
+    least: "SeverityName",
     since: int | None,
     only_open: bool,
     count: int | None,
@@ -114,7 +114,7 @@ def alerts(
 
 
 async def _print_firing(
-    target: Target, log_file: Path | None, least: "Loudness", since: int | None, as_json: bool
+    target: Target, log_file: Path | None, least: "SeverityName", since: int | None, as_json: bool
 ) -> None:
     from deploy.cli.failures import CheckFailed
     from deploy.cli.rendering.alerts import is_severe_enough, still_firing
@@ -135,7 +135,7 @@ async def _print_firing(
 async def _print_alerts(
     target: Target,
     log_file: Path | None,
-    least: "Loudness",
+    least: "SeverityName",
     since: int | None,
     count: int | None,
     follow: bool,
@@ -183,7 +183,7 @@ async def _recorded(source: "Source", since: int | None, upto: int) -> AsyncIter
 
 
 async def _latest(
-    target: Target, log_file: Path | None, least: "Loudness", since: int | None, count: int | None
+    target: Target, log_file: Path | None, least: "SeverityName", since: int | None, count: int | None
 ) -> AsyncGenerator["AlertShown"]:
     from deploy.cli.output import latest
     from deploy.cli.rendering.alerts import is_severe_enough
@@ -199,7 +199,7 @@ async def _latest(
         yield each
 
 
-def _say_there_is_none(source: "Source", what: str, least: "Loudness", since: int | None) -> None:
+def _say_there_is_none(source: "Source", what: str, least: "SeverityName", since: int | None) -> None:
     """Say on stderr that there is none: without any output it would be unclear whether the command has looked."""
     from deploy.cli.rendering.layout.counted_nouns import duration_text
 
@@ -211,7 +211,7 @@ def _say_there_is_none(source: "Source", what: str, least: "Loudness", since: in
 
 
 async def _followed(
-    target: Target, least: "Loudness", since: int | None, count: int | None
+    target: Target, least: "SeverityName", since: int | None, count: int | None
 ) -> AsyncGenerator["AlertShown"]:
     """Yield the recorded alerts, then new ones. Both are read from the log, so that none between the two is missed.
 

@@ -51,12 +51,12 @@ async def run_exchange(
     async with AsyncExitStack() as stack:
         log = await stack.enter_async_context(open_log(target, deadline=deadline))
         client = await stack.enter_async_context(client_on(log, target.config().gateway.limits))
-        inbox = await stack.enter_async_context(client.hearing(streamed.take)) if streamed is not None else ""
+        inbox = await stack.enter_async_context(client.receiving_pieces(streamed.take)) if streamed is not None else ""
         addressed = client.input(text, inbox=inbox, **given)
         exchange = addressed.exchange
         deadline.note_sending(f"exchange {exchange}", f"`neuraxis why {exchange}` tells, once the broker answers")
         begun = time.perf_counter()
-        started = await client.submit(addressed, deadline.inner_s)
+        started = await client.submit(addressed, deadline.left_for_step)
         deadline.note_stored(started, f"it has no end: are the workers running? {_WHERE_TO_LOOK.format(exchange)}")
         answered = await client.await_end(
             exchange, deadline.left + 1

@@ -68,7 +68,7 @@ def add(
     """
     import msgspec
 
-    from actors.contract.text.allowances import wrong_with_allowance
+    from actors.contract.text.allowances import why_refused
     from actors.gateway import check_name
     from deploy.cli.connect import run_within
     from deploy.cli.failures import WrongUse
@@ -84,7 +84,7 @@ def add(
     text = "" if file is None else text_of(file)
     if file is not None and not text:
         raise WrongUse(f"{file}: there is no text in it")
-    if bad := wrong_with_allowance(text, phrase):
+    if bad := why_refused(text, phrase):
         raise WrongUse(f"{file or '--phrase'}: {bad[1]}")
     event = AllowanceRecorded(allowance=name, text=text, phrase=phrase, by=by or current_user_name(), why=why)
     last = run_within(target, timeout, lambda within: _add(target, event, agent, within))
@@ -145,4 +145,4 @@ async def _add(target: Target, event: "AllowanceRecorded", agent: str, deadline:
     async with open_log(target, deadline=deadline) as log:
         orders = await allowance_orders(StreamSource(log), agent, event)
         deadline.note_sending("the allowance", _HOW_TO_CHECK)
-        return (await give(log, orders, deadline.inner_s)).seq
+        return (await give(log, orders, deadline.left_for_step)).seq

@@ -90,7 +90,7 @@ def withdraw(
                 f"the withdrawal of {counted(len(orders), noun)}",
                 f"`neuraxis {noun}s list` tells, once the broker answers",
             )
-            return len(orders), (await give(log, orders, deadline.inner_s)).seq
+            return len(orders), (await give(log, orders, deadline.left_for_step)).seq
 
     withdrawn, last = run_within(target, timeout, work)
     if as_json:

@@ -242,7 +242,7 @@ async def _import(target: Target, event: Any, deadline: "Deadline") -> int | Non
         except InvalidLibrary as wrong:
             raise WrongUse(f"{event.name}: {wrong}") from wrong
         deadline.note_sending(f"the import of {event.name!r}", _HOW_TO_CHECK)
-        return (await give(log, [Order(event=event)], deadline.inner_s)).seq
+        return (await give(log, [Order(event=event)], deadline.left_for_step)).seq
 
 
 async def _withdraw(target: Target, name: str, by: str, why: str, deadline: "Deadline") -> int:
@@ -260,4 +260,4 @@ async def _withdraw(target: Target, name: str, by: str, why: str, deadline: "Dea
             raise NothingFound(f"nothing is imported as {name!r}: there are {', '.join(names) or 'no imports'}")
         order = Order(event=PatternsWithdrawn(name=name, by=by or current_user_name(), why=why))
         deadline.note_sending(f"the withdrawal of {name!r}", _HOW_TO_CHECK)
-        return (await give(log, [order], deadline.inner_s)).seq
+        return (await give(log, [order], deadline.left_for_step)).seq

@@ -191,7 +191,7 @@ async def _import(
         deadline.note_sending(
             f"{counted(len(new), 'precedent')}", f"import them again: none is recorded twice; {_HOW_TO_CHECK}"
         )
-        return new, (await give(log, orders, deadline.inner_s)).seq
+        return new, (await give(log, orders, deadline.left_for_step)).seq
 
 
 async def _judge(
@@ -208,5 +208,5 @@ async def _judge(
         judged = await judged_input(source, await resolve(source, wanted))
         orders = await verdict_orders(source, judged, verdict, harm_level, by or current_user_name(), why)
         deadline.note_sending("the verdict", _HOW_TO_CHECK)
-        last = (await give(log, orders, deadline.inner_s)).seq
+        last = (await give(log, orders, deadline.left_for_step)).seq
         return {"agent": judged.agent, "precedent": precedent_name(judged.exchange), "verdict": verdict, "seq": last}

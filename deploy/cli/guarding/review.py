@@ -110,7 +110,7 @@ def _head(found: Shown) -> Iterator[str]:
 
 
 async def _show(target: Target, log_file: Path | None, agent: str, last: int) -> Shown:
-    from actors.self_review.decider import mind_of
+    from actors.self_review.decider import agent_state_of
     from events.replay.presence_checks import NothingFound
 
     async with open_source(target, log_file) as source:
@@ -123,7 +123,7 @@ async def _show(target: Target, log_file: Path | None, agent: str, last: int) ->
                 "that agent which reached deliberation, or a tick.observed of it"
             )
     memory = views["memory"].state if "memory" in views else None
-    return _shown(agent, mind_of(state, agent), memory, state.settings, last)
+    return _shown(agent, agent_state_of(state, agent), memory, state.settings, last)
 
 
 def _shown(agent: str, reviewed: "AgentState", memory: Any, settings: "SelfReviewSettings", last: int) -> Shown:

@@ -10,11 +10,11 @@ from deploy.cli.rendering.layout.printable import printable_struct
 from events.codec import Recorded, decode
 from events.log import Stored
 from schemas.event import ROOT, topic_of
-from schemas.vocabulary.alerts import Alert, Loudness, Status
+from schemas.vocabulary.alerts import Alert, SeverityName, Status
 from schemas.wording.alert_summary import alert_summary
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_STYLES: Mapping[Loudness, str] = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
+_STYLES: Mapping[SeverityName, str] = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
 _FROM_MOST_SEVERE = tuple(_STYLES)
 """The severities, the most severe first."""
 
@@ -29,7 +29,7 @@ class AlertShown(msgspec.Struct, frozen=True, kw_only=True):
     topic: str
     alert: str
     status: Status
-    severity: Loudness
+    severity: SeverityName
     source: str
     event: str
     summary: str
@@ -58,7 +58,7 @@ def alert_of(stored: Stored) -> AlertShown | None:
     return AlertShown(seq=stored.seq, time=time, topic=topic_of(alert), summary=alert_summary(alert), **fields)
 
 
-def is_severe_enough(alert: AlertShown, least: Loudness) -> bool:
+def is_severe_enough(alert: AlertShown, least: SeverityName) -> bool:
     """Whether an alert's severity is ``least`` or higher."""
     return _FROM_MOST_SEVERE.index(alert.severity) <= _FROM_MOST_SEVERE.index(least)
 

@@ -25,7 +25,7 @@ _MAX_QUESTION_CHARACTERS = 72
 def render_report(report: Report, examples: int) -> Iterator[RenderableType]:
     """Yield how many exchanges end differently and how, each actor's decisions by result, and examples."""
     yield Text(headline(report), "bold yellow" if report.changed or why_nothing_compared(report) else "bold green")
-    yield Text(redecided(report), "yellow" if report.taken else "")
+    yield Text(redecided(report), "yellow" if report.held_by_reason else "")
     yield Text(_BEHAVIOUR_TEXTS[report.behaviour])
     for text in measured_texts(report):
         yield Text(text, "yellow")

@@ -158,7 +158,7 @@ async def _replay(
             else:
                 replaying = Replay(actors, source.partitions, verify=verify, only=only)
                 report = await run_replay(source, replaying, upto, progress=advance)
-        return source.name, report, effects, end_ns, source.damage.told(source.name)
+        return source.name, report, effects, end_ns, source.damage.warning_text(source.name)
 
 
 def _show(name: str, report: "Report", effects: "EffectReport", verify: bool, end_ns: int) -> None:

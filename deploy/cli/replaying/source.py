@@ -190,7 +190,7 @@ async def close_at_exit(open_things: AsyncExitStack, ledger: "LedgerSource") -> 
 
 def tell_damage(ledger: "LedgerSource") -> None:
     """Say on stderr which of the rows that were read are damaged, if any."""
-    say_note(ledger.damage.told(ledger.name))
+    say_note(ledger.damage.warning_text(ledger.name))
 
 
 async def tell_gaps(source: "Source") -> None:

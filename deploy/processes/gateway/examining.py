@@ -26,9 +26,9 @@ class BrokerExaminations:
         self._examiner = Examiner(within_s)
         self._known_settings = b""
 
-    def hurry(self, seconds: float) -> None:
+    def shorten_waits(self, seconds: float) -> None:
         """Bring the deadlines of all open questions to ``seconds`` from now at most: this process is about to stop."""
-        self._examiner.hurry(seconds)
+        self._examiner.shorten_waits(seconds)
 
     async def what_if(self, exchange: str, settings: dict[str, Value]) -> bytes:
         """Return how an exchange would have ended under other settings."""

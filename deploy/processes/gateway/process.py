@@ -148,7 +148,7 @@ async def _serve(
         return f"not served: {lacking}" if lacking else ""
 
     opening = Client.open(
-        log, unended=stages.unended, hearing=partial(listening_inbox, connection), limits=settings.limits
+        log, unended=stages.unended, open_inbox=partial(listening_inbox, connection), limits=settings.limits
     )
     async with opening as client, asyncio.TaskGroup() as tasks, AsyncExitStack() as stack:
         following = tasks.create_task(judgements.follow(log), name="judgements")
@@ -256,14 +256,14 @@ async def _announce_readiness(
 
 
 class _WithDeadlines(Protocol):
-    def hurry(self, seconds: float) -> None: ...
+    def shorten_waits(self, seconds: float) -> None: ...
 
 
 async def _shorten_waits(services: Sequence[_WithDeadlines], stop: asyncio.Event) -> None:
     """Wait for the signal to stop; then let no request wait longer than :data:`GRACE_S`."""
     await stop.wait()
     for service in services:
-        service.hurry(GRACE_S)
+        service.shorten_waits(GRACE_S)
 
 
 def _may_reject_answers(config: Config) -> bool:

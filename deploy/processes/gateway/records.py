@@ -12,7 +12,7 @@ from typing import TypeVar
 import msgspec
 
 from actors.gateway.external_events import InvalidField
-from actors.gateway.http.feedback.service import Rated
+from actors.gateway.http.feedback.service import RatedExchange
 from actors.gateway.http.records.endpoints import StreamedEvent
 from actors.gateway.http.records.set_overview import LiveHealth, SetOverview
 from actors.gateway.http.scopes import NotFound
@@ -103,7 +103,7 @@ class BrokerRecords:
         """Return how an exchange ended."""
         return await self._query(EXCHANGE_QUERY, msgspec.json.encode({"exchange": exchange}), ExchangeResult)
 
-    async def find_exchange(self, exchange: str) -> Rated:
+    async def find_exchange(self, exchange: str) -> RatedExchange:
         """Return an exchange's agent, session, mode and end, even if the ledger does not have it yet.
 
         A caller may give feedback as soon as it has an answer, and the ledger is behind the log. Only that part of the
@@ -112,7 +112,7 @@ class BrokerRecords:
         head = await self._ledger_head()
         try:
             result = await self.exchange(exchange)
-            found = Rated(exchange=exchange, agent=result.agent, session=result.session)
+            found = RatedExchange(exchange=exchange, agent=result.agent, session=result.session)
             if result.ended is not None:
                 return msgspec.structs.replace(found, mode=result.ended.mode, ended_seq=result.ended_seq)
         except NotFound:
@@ -123,7 +123,7 @@ class BrokerRecords:
                 if not isinstance(recorded, Recorded):
                     continue
                 message = recorded.message
-                found = found or Rated(exchange=exchange, agent=message.agent, session=message.session)
+                found = found or RatedExchange(exchange=exchange, agent=message.agent, session=message.session)
                 if isinstance(message.event, ResponseEmitted):
                     found = msgspec.structs.replace(found, mode=message.event.mode, ended_seq=message.seq)
         if found is None:

@@ -42,7 +42,7 @@ async def forwarding_to(
             endpoint.base_url,
             endpoint.key_headers,
             connect_s=settings.connect_s,
-            near=endpoint.is_near,
+            near=endpoint.is_loopback,
             lends=lends,
         ) as upstream,
         UpstreamForwarder.open(

@@ -196,7 +196,7 @@ class Report(msgspec.Struct, frozen=True):
         return self.changed / self.compared if self.compared else 0.0
 
     @property
-    def most(self) -> float:
+    def max_share(self) -> float:
         """The largest share of exchanges that may have changed, in [0, 1]: all held ones are counted as changed."""
         ended = self.compared + self.held
         return (self.changed + self.held) / ended if ended else 0.0
@@ -212,7 +212,7 @@ class Report(msgspec.Struct, frozen=True):
         return sum(tally.decided for tally in self.tallies.values())
 
     @property
-    def taken(self) -> dict[str, int]:
+    def held_by_reason(self) -> dict[str, int]:
         """How many decisions were taken from the record, by reason."""
         found: Counter[str] = Counter()
         for tally in self.tallies.values():

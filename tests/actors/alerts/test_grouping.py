@@ -50,7 +50,7 @@ def test_an_alert_holds_what_the_grouping_tells_by_the_names_of_the_fields(topic
         # One that says that nobody can read a message is told of otherwise, whoever says it.
         event = msgspec.structs.replace(event, reason="decider_raised")
     held = figures(event)
-    assert held.keys() <= {name.rpartition(".")[2] for name in GROUPINGS[topic].tells}
+    assert held.keys() <= {name.rpartition(".")[2] for name in GROUPINGS[topic].copied_fields}
     assert "" not in held.values()
 
 
@@ -73,7 +73,7 @@ def _readable(alerts: list[Alert]) -> list[Alert]:
 @every_topic
 def test_no_alert_tells_or_is_grouped_by_people_s_words(topic: str) -> None:
     hints = CATALOGUE[topic].event.__annotations__
-    shown = {*GROUPINGS[topic].tells, *GROUPINGS[topic].fields}
+    shown = {*GROUPINGS[topic].copied_fields, *GROUPINGS[topic].fields}
     assert [name for name in shown if hints.get(name) is Personal] == []
     assert shown.isdisjoint({"why", "by", "override_reason", "overridden_by", "override_by"})
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from actors.gateway import Answered, Client
+from actors.gateway import Client, ExchangeEnd
 from actors.gateway.event_sender import BATCH_FROM, SINGLES
 from actors.gateway.external_events import WrappedEvent
 from events.errors import Refused, Unavailable
@@ -24,7 +24,7 @@ def test_an_exchange_is_answered_by_its_end_in_the_log() -> None:
             answered = await edge.await_end(addressed.exchange, 10)
             end = stored(stream, "response.emitted")[0]
             assert stream.store.messages[seq - 1].data == addressed.record.data
-            assert answered == Answered(addressed.exchange, answered.event, end.seq, end.time_ns, seq)
+            assert answered == ExchangeEnd(addressed.exchange, answered.event, end.seq, end.time_ns, seq)
             assert isinstance(answered.event, ResponseEmitted)
             assert (answered.event.stage, answered.event.action) == ("REFLEX", "BLOCKED")
 
@@ -36,7 +36,7 @@ def test_many_exchanges_at_once_each_get_their_own_end() -> None:
         inputs = several(60)
         async with working(stream), Client.open(log_of(stream)) as edge:
 
-            async def exchange(addressed: WrappedEvent) -> Answered:
+            async def exchange(addressed: WrappedEvent) -> ExchangeEnd:
                 await edge.submit(addressed)
                 return await edge.await_end(addressed.exchange, 30)
 

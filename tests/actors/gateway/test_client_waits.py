@@ -8,7 +8,7 @@ from functools import partial
 import msgspec
 import pytest
 
-from actors.gateway import Answered, AnswerPiece, Client, NoEnd, Order, PassedInput, Receipt, answer_of, is_answer_to
+from actors.gateway import AnswerPiece, Client, ExchangeEnd, NoEnd, Order, PassedInput, Receipt, answer_of, is_answer_to
 from schemas.subjects import topic_filter
 from schemas.vocabulary.breaker import BreakerReset
 from schemas.vocabulary.gateway import AnswerChoice
@@ -148,7 +148,7 @@ def test_every_wait_ends_soon_when_the_process_is_to_stop_and_says_so() -> None:
                 asyncio.create_task(client.ask("Where?", agent="ann", session="s", within=600)),
             ]
             await asyncio.sleep(1)
-            client.hurry(3)
+            client.shorten_waits(3)
             begun = clock()
             waits.append(asyncio.create_task(client.ask("When?", agent="ann", session="s", within=600)))
             said = await asyncio.gather(*waits, return_exceptions=True)
@@ -175,7 +175,7 @@ def test_whoever_asks_is_given_what_a_model_says_and_the_inbox_is_closed_when_th
         takers: list[Callable[[bytes], None]] = []
 
         @contextlib.asynccontextmanager
-        async def hearing(take: Callable[[bytes], None]) -> AsyncIterator[str]:
+        async def open_inbox(take: Callable[[bytes], None]) -> AsyncIterator[str]:
             takers.append(take)
             try:
                 yield "_INBOX.test"
@@ -184,14 +184,14 @@ def test_whoever_asks_is_given_what_a_model_says_and_the_inbox_is_closed_when_th
 
         said: list[AnswerPiece] = []
         piece = AnswerPiece(request="r", attempt=1, index=0, text="Lima", done=False)
-        async with Client.open(log_of(stream), hearing=hearing) as client:
+        async with Client.open(log_of(stream), open_inbox=open_inbox) as client:
             asked = asyncio.create_task(client.ask("Where?", agent="ann", session="s", take=said.append))
             await asyncio.sleep(1)
             assert b"_INBOX.test" in stored(stream)[0].data
             takers[0](msgspec.json.encode(piece))
             takers[0](b"no piece")
             async with working(stream):
-                assert isinstance(answered := await asked, Answered)
+                assert isinstance(answered := await asked, ExchangeEnd)
                 assert answered.exchange == exchange_of(stored(stream)[0])
             assert (said, takers) == ([piece], [])
             leaving = asyncio.create_task(client.ask("When?", agent="ann", session="s", take=said.append))

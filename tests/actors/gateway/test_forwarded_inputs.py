@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from actors.gateway import Answered, Client, PassedInput, answer_of
+from actors.gateway import Client, ExchangeEnd, PassedInput, answer_of
 from actors.gateway.forwarded_inputs import MOST_ANSWER_BYTES
 from events.errors import Unavailable
 from schemas.event import encode_event
@@ -47,7 +47,7 @@ def test_an_input_that_a_guard_refuses_has_its_end_instead_and_nothing_is_kept_o
         async with working(stream), Client.open(log_of(stream)) as edge:
             await edge.submit(asking(ATTACK, exchange="e1", purpose="forward"))
             ended = await edge.await_passed("e1", 10)
-            assert isinstance(ended, Answered)
+            assert isinstance(ended, ExchangeEnd)
             assert (ended.event.stage, ended.event.action) == ("REFLEX", "BLOCKED")
             assert edge.under_way == 0
 

@@ -14,7 +14,7 @@ from actors.llm.endpoint import Endpoint
 from actors.llm.settings import LlmSettings
 from actors.runtime.clock import SystemClock
 from schemas.actor import Message
-from schemas.effectors.model_calls import ModelCall, Said
+from schemas.effectors.model_calls import ChatMessage, ModelCall
 from schemas.event import Event
 from schemas.vocabulary.act import ActPlanRequested
 from schemas.vocabulary.llm import LlmCompleted, LlmFailed
@@ -31,7 +31,7 @@ PLAN: Mapping[str, Any] = {
 
 
 def call_of(**changes: Any) -> ModelCall:
-    call = ModelCall(purpose="act", messages=(Said(role="user", content=QUESTION),))
+    call = ModelCall(purpose="act", messages=(ChatMessage(role="user", content=QUESTION),))
     return msgspec.structs.replace(call, **changes)
 
 

@@ -22,7 +22,7 @@ from events.decision import Cause, address_events
 from events.jetstream import JetStreamLog
 from events.log import Append, Record
 from events.sealing.keys import key_name
-from schemas.effectors.model_calls import ModelCall, Said
+from schemas.effectors.model_calls import ChatMessage, ModelCall
 from schemas.event import Event, topic_of
 from schemas.subjects import Partitions
 from schemas.vocabulary.act import ActPlanRequested
@@ -46,7 +46,7 @@ def at(endpoint: Endpoint) -> LlmSettings:
 
 
 def call_of(purpose: str = "respond", **changes: Any) -> ModelCall:
-    messages = (Said(role="user", content=WORDS),)
+    messages = (ChatMessage(role="user", content=WORDS),)
     return msgspec.convert({"purpose": purpose, "messages": msgspec.to_builtins(messages), **changes}, ModelCall)
 
 

@@ -125,17 +125,17 @@ def test_a_stream_of_events_is_read_alike_however_it_is_cut(datas: list[bytes], 
     stream = b": a comment" + line + b"".join(b"event: x" + line + b"data: " + data + line + line for data in datas)
     bounds = [0, *sorted(min(cut, len(stream)) for cut in cuts), len(stream)]
     reading = Events()
-    found = [event for start, end in pairwise(bounds) for event in reading.take(stream[start:end])]
+    found = [event for start, end in pairwise(bounds) for event in reading.feed(stream[start:end])]
     assert [event.data for event in (*found, *reading.end())] == [data for data in datas if data.strip()]
 
 
 def test_the_lines_of_one_event_are_one_text() -> None:
-    assert [event.data for event in Events().take(b"data: a\ndata:b\n\n")] == [b"a\nb"]
+    assert [event.data for event in Events().feed(b"data: a\ndata:b\n\n")] == [b"a\nb"]
 
 
 def test_the_last_event_needs_no_closing_line() -> None:
     reading = Events()
-    assert list(reading.take(b"data: [DONE]")) == []
+    assert list(reading.feed(b"data: [DONE]")) == []
     assert [event.data for event in reading.end()] == [b"[DONE]"]
 
 

@@ -15,7 +15,7 @@ from actors.llm.context_fitting import fit_to_context
 from actors.llm.endpoint import Endpoint
 from actors.llm.wire.dialect import PLAIN, learn_from_refusal
 from actors.llm.wire.refusals import overflow_in
-from schemas.effectors.model_calls import Cut, Said
+from schemas.effectors.model_calls import ChatMessage, Cut
 from tests.actors.llm import scripted
 from tests.actors.llm.asking import KEY, PLAN, QUESTION, QUICK, Asking, call_of
 from tests.actors.llm.scripted import ANSWER, Asked, Reply, fails, says, serving, streams
@@ -23,7 +23,9 @@ from tests.each import each
 
 STREAMED = call_of(stream_to="_INBOX.operator.1")
 ONCE = msgspec.structs.replace(QUICK, attempts=1)
-INSTRUCTED = call_of(messages=(Said(role="system", content="Be brief."), Said(role="user", content=QUESTION)))
+INSTRUCTED = call_of(
+    messages=(ChatMessage(role="system", content="Be brief."), ChatMessage(role="user", content=QUESTION))
+)
 LOG = "".join(f"{number:04}: the pump was idle, and nothing else happened.\n" for number in range(400))
 
 Judge = Callable[[Mapping[str, Any]], Reply | None]
@@ -211,7 +213,10 @@ def test_what_holds_for_an_endpoint_is_not_learned_anew_for_another_of_its_model
 
 def test_instructions_without_a_role_of_their_own_stand_before_the_first_words_of_the_person() -> None:
     turns = ("user", "assistant", "user")
-    messages = (Said(role="system", content="Be brief."), *(Said(role=role, content=role) for role in turns))  # type: ignore[arg-type]
+    messages = (
+        ChatMessage(role="system", content="Be brief."),
+        *(ChatMessage(role=role, content=role) for role in turns),
+    )  # type: ignore[arg-type]
 
     @strictly(REFUSED["a system role, of Gemma's template"][1])
     async def _(asking: Asking, endpoint: scripted.Endpoint) -> None:
@@ -314,10 +319,10 @@ OVERFLOWS = {
 @each("name", sorted(OVERFLOWS))
 def test_a_prompt_too_long_for_the_model_is_cut_to_fit_and_the_cut_is_told(name: str) -> None:
     messages = (
-        Said(role="system", content="Be brief."),
-        Said(role="user", content=LOG[:3000]),
-        Said(role="assistant", content="Well."),
-        Said(role="user", content=LOG + QUESTION),
+        ChatMessage(role="system", content="Be brief."),
+        ChatMessage(role="user", content=LOG[:3000]),
+        ChatMessage(role="assistant", content="Well."),
+        ChatMessage(role="user", content=LOG + QUESTION),
     )
     call = call_of(messages=messages)
 
@@ -345,7 +350,7 @@ def test_a_context_that_an_error_object_names_is_taken() -> None:
 
     @strictly(lambda body: overflow if tokens_of(body) > 1600 else None)
     async def _(asking: Asking, endpoint: scripted.Endpoint) -> None:
-        found = await asking.completed(call_of(messages=(Said(role="user", content=LOG + QUESTION),)))
+        found = await asking.completed(call_of(messages=(ChatMessage(role="user", content=LOG + QUESTION),)))
         assert found.attempts == 2
         assert endpoint.asked[-1].document["messages"][0]["content"].endswith(QUESTION)
 
@@ -353,7 +358,7 @@ def test_a_context_that_an_error_object_names_is_taken() -> None:
 def test_a_context_that_is_set_is_kept_to_from_the_first_call_on() -> None:
     @strictly(lambda body: None, context=1024)
     async def _(asking: Asking, endpoint: scripted.Endpoint) -> None:
-        found = await asking.completed(call_of(messages=(Said(role="user", content=LOG),)))
+        found = await asking.completed(call_of(messages=(ChatMessage(role="user", content=LOG),)))
         assert found.attempts == 1
         assert [cut.part for cut in found.cuts] == ["text"]
         sent = endpoint.asked[0].document
@@ -362,7 +367,9 @@ def test_a_context_that_is_set_is_kept_to_from_the_first_call_on() -> None:
 
 def test_no_data_gets_out_of_its_block_when_a_prompt_is_cut() -> None:
     block = f"[data 0a1b: document, part 1 of 1]\n{LOG}\n[end of data 0a1b]"
-    call, cuts = fit_to_context(call_of(messages=(Said(role="user", content=f"{block}\n\n{LOG}{QUESTION}"),)), 4096)
+    call, cuts = fit_to_context(
+        call_of(messages=(ChatMessage(role="user", content=f"{block}\n\n{LOG}{QUESTION}"),)), 4096
+    )
     content = call.messages[0].content
     assert content.startswith("[data 0a1b: document, part 1 of 1]\n0000:")
     assert content.count("[end of data 0a1b]") == 1
@@ -372,7 +379,7 @@ def test_no_data_gets_out_of_its_block_when_a_prompt_is_cut() -> None:
 
 
 def test_what_fits_is_sent_as_it_is() -> None:
-    call = call_of(messages=(Said(role="user", content=LOG),))
+    call = call_of(messages=(ChatMessage(role="user", content=LOG),))
     assert fit_to_context(call, 0) == (call, ())
     assert fit_to_context(call, 100_000) == (call, ())
     assert fit_to_context(call, 700)[1][0] == Cut(

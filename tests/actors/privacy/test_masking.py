@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from actors.contract.privacy import recognising
-from actors.contract.privacy.masking import Masks, Restoring
-from actors.contract.privacy.recognising import found_in, lacking, recogniser
+from actors.contract.privacy.masking import Masks, StreamRestorer
+from actors.contract.privacy.recognising import found_in, missing_packages, recogniser
 from actors.contract.privacy.settings import PrivacySettings
 from actors.gateway.http.openai.passthrough.guarding import split
 from actors.gateway.http.openai.passthrough.masking import MaskedRequest
@@ -86,7 +86,7 @@ def test_values_are_put_back_into_text_that_comes_in_any_pieces() -> None:
     said = "Write to [EMAIL_1] [not to [EMAIL_9]], or ring [PHONE_1]. [EMAIL_"
     chance = random.Random(7)
     for _ in range(50):
-        restoring, out, at = Restoring(of), "", 0
+        restoring, out, at = StreamRestorer(of), "", 0
         while at < len(said):
             step = chance.randint(1, 9)
             out += restoring.take(said[at : at + step])
@@ -171,7 +171,7 @@ def test_a_setting_is_by_agent() -> None:
 
 
 def test_what_is_not_installed_is_named_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert lacking() == ""
+    assert missing_packages() == ""
     assert "phonenumberslite-" in recogniser()
     monkeypatch.setattr(recognising, "find_spec", lambda name: None)
-    assert "pip install 'neuraxis[privacy]'" in lacking()
+    assert "pip install 'neuraxis[privacy]'" in missing_packages()

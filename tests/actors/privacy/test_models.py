@@ -5,13 +5,15 @@ import json
 import msgspec
 
 from actors.contract.privacy.settings import PrivacySettings
-from schemas.effectors.model_calls import Said
+from schemas.effectors.model_calls import ChatMessage
 from schemas.event import encode_event
 from tests.actors.llm import scripted
 from tests.actors.llm.asking import PLAN, QUICK, Asking, call_of, over
 from tests.actors.llm.scripted import fails, says, streams
 
-ASKED = call_of(messages=(Said(role="system", content="Be kind."), Said(role="user", content="I am ada@example.org.")))
+ASKED = call_of(
+    messages=(ChatMessage(role="system", content="Be kind."), ChatMessage(role="user", content="I am ada@example.org."))
+)
 MASKING = msgspec.structs.replace(QUICK, privacy=PrivacySettings(mask=True))
 
 

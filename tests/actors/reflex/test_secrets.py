@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from actors.contract.answers.credentials import FORMS, Kept, keys_in, masked
+from actors.contract.answers.credentials import FORMS, PromptSecrets, keys_in, masked
 from actors.contract.answers.prompt import Prompt
 from actors.reflex import ACTOR
 from actors.reflex.settings import ReflexSettings
-from schemas.effectors.model_calls import ModelCall, Said
+from schemas.effectors.model_calls import ChatMessage, ModelCall
 from schemas.event import Event, encode_event
 from schemas.vocabulary.gateway import InputReceived, Layer
 from schemas.vocabulary.llm import LlmCompleted
@@ -57,7 +57,7 @@ def read(answer: str, *, secrets: str = "withhold", text: str = "Hello?", system
 
 
 def call() -> ModelCall:
-    return ModelCall(purpose="respond", messages=(Said(role="system", content="Be kind."),))
+    return ModelCall(purpose="respond", messages=(ChatMessage(role="system", content="Be kind."),))
 
 
 def said(text: str) -> LlmCompleted:
@@ -130,7 +130,7 @@ def test_benign_turns_of_assistants_have_no_secrets() -> None:
             for before, turn in pairwise(said):
                 if turn["role"] == "assistant":
                     turns += 1
-                    kept = Kept(Prompt(before["text"], (Layer(role="system", content=before["text"]),)))
+                    kept = PromptSecrets(Prompt(before["text"], (Layer(role="system", content=before["text"]),)))
                     alarms += bool(kept.found_in(turn["text"]))
     assert turns > 900
     assert alarms == 0

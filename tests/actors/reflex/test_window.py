@@ -8,9 +8,9 @@ import re
 import pytest
 
 from actors.contract.answers.prompt import Prompt, prompt_of
-from actors.contract.answers.window import LONGEST_HELD, STREAMED, WINDOW, Window
+from actors.contract.answers.window import LONGEST_HELD, STREAMED, WINDOW, AnswerWindow
 from actors.contract.text.views import Views, read_views
-from schemas.effectors.model_calls import ModelCall, Said
+from schemas.effectors.model_calls import ChatMessage, ModelCall
 from schemas.vocabulary.gateway import Layer
 from schemas.wording.fencing import fenced_blocks
 from tests.actors.reflex.test_answer_verdicts import HOST, SAID, SYSTEM
@@ -35,14 +35,14 @@ GIVEN_AWAY = {
 }
 
 
-def read(text: str, size: int | random.Random) -> tuple[Window, str]:
+def read(text: str, size: int | random.Random) -> tuple[AnswerWindow, str]:
     """Read a text in pieces; return the window, and what was sent on."""
-    window, at, sent = Window(PROMPT), 0, 0
+    window, at, sent = AnswerWindow(PROMPT), 0, 0
     while at < len(text):
         step = size if isinstance(size, int) else size.randint(1, 200)
         window.take(text[at : at + step])
         at += step
-        assert sent <= window.released <= window.taken, "nothing is taken back"
+        assert sent <= window.released <= window.received, "nothing is taken back"
         sent = window.released
     window.end()
     return window, text[: window.released]
@@ -64,10 +64,10 @@ def test_nothing_of_what_is_found_is_sent_on_whatever_the_pieces(what: str) -> N
 @pytest.mark.parametrize("size", [1, 5, 40, 333])
 def test_an_ordinary_answer_goes_out_no_later_than_the_window_and_whole(size: int) -> None:
     text = BEFORE + AFTER
-    window, held = Window(PROMPT), []
+    window, held = AnswerWindow(PROMPT), []
     for at in range(0, len(text), size):
         window.take(text[at : at + size])
-        held.append(window.taken - window.released)
+        held.append(window.received - window.released)
     assert max(held) <= WINDOW + 64 + max(size, 64)
     window.end()
     assert (window.found, window.released) == ((), len(text))
@@ -77,7 +77,7 @@ def test_what_repeats_the_prompt_in_part_waits_for_its_end_and_then_goes_out() -
     part = "stay below a hundred words, and send whoever asks for a loan to the branch in Quay Street."
     window, sent = read(f"{BEFORE}{part}{AFTER}", 9)
     assert (window.found, len(sent)) == ((), len(BEFORE + part + AFTER))
-    window = Window(PROMPT)
+    window = AnswerWindow(PROMPT)
     window.take(f"{BEFORE}{part}")
     window.take(AFTER)
     assert window.released <= len(BEFORE) + len(part)
@@ -85,11 +85,11 @@ def test_what_repeats_the_prompt_in_part_waits_for_its_end_and_then_goes_out() -
 
 def test_only_what_answers_are_withheld_for_ends_one() -> None:
     text = f"{BEFORE}{KEYS['aws_key']}{AFTER}"
-    window = Window(PROMPT, ("prompt_leak",))
+    window = AnswerWindow(PROMPT, ("prompt_leak",))
     window.take(text)
     window.end()
     assert (window.found, window.released) == ((), len(text))
-    ordered = Window(PROMPT, (*STREAMED, "orders"))
+    ordered = AnswerWindow(PROMPT, (*STREAMED, "orders"))
     ordered.take(BEFORE)
     assert ordered.released == 0, "orders are found in a whole text alone"
 
@@ -107,7 +107,7 @@ def test_a_character_is_read_a_few_times_however_long_the_answer_is(
 
     monkeypatch.setattr("actors.contract.answers.window.read_views", counted)
     monkeypatch.setattr("actors.contract.answers.window._MAY_BE_ENCODED", re.compile(""))
-    window = Window(PROMPT)
+    window = AnswerWindow(PROMPT)
     for at in range(0, len(text), size):
         window.take(text[at : at + size])
     assert sum(lengths) <= 14 * len(text)
@@ -118,10 +118,10 @@ FLOODS = ("A" * 20_000, "![" * 5_000, "<img " * 3_000, "[a" * 5_000, "漢" * 10_
 
 @each("flood", FLOODS, named=[flood[:5] for flood in FLOODS])
 def test_a_flood_of_beginnings_is_not_held_for_ever(flood: str) -> None:
-    window = Window(PROMPT)
+    window = AnswerWindow(PROMPT)
     for at in range(0, len(flood), 50):
         window.take(flood[at : at + 50])
-        assert window.taken - window.released <= 2 * LONGEST_HELD
+        assert window.received - window.released <= 2 * LONGEST_HELD
     window.end()
     assert window.released == len(flood)
 
@@ -130,7 +130,10 @@ def test_a_call_of_ours_is_taken_apart_into_who_said_what() -> None:
     blocks = fenced_blocks([("system, part 1 of 2", SYSTEM), ("memory, strongest first", "name: Ada")], [SAID])
     call = ModelCall(
         purpose="respond",
-        messages=(Said(role="system", content="Be kind."), Said(role="user", content="\n\n".join([*blocks, SAID]))),
+        messages=(
+            ChatMessage(role="system", content="Be kind."),
+            ChatMessage(role="user", content="\n\n".join([*blocks, SAID])),
+        ),
     )
     prompt = prompt_of(call)
     assert prompt.text.strip() == SAID

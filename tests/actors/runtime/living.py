@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 from actors.act.settings import ActSettings
-from actors.gateway import Answered, Client, new_input
+from actors.gateway import Client, ExchangeEnd, new_input
 from actors.registry import ACTORS
 from actors.runtime.clock import Clock
 from actors.runtime.context import Role
@@ -151,10 +151,10 @@ def exchange_of(session: int, turn: int) -> str:
     return event_id(f"session-{session}", "test", turn)
 
 
-async def converse(log: JetStreamLog, sessions: int, turns: int, first: int = 0) -> list[Answered]:
+async def converse(log: JetStreamLog, sessions: int, turns: int, first: int = 0) -> list[ExchangeEnd]:
     """Have conversations, side by side; a turn begins when the one before it has its end."""
 
-    async def session(edge: Client, number: int) -> list[Answered]:
+    async def session(edge: Client, number: int) -> list[ExchangeEnd]:
         ends = []
         for turn in range(first, first + turns):
             addressed = new_input(
@@ -184,7 +184,7 @@ async def at_rest(log: JetStreamLog) -> None:
             await asyncio.sleep(0.05)
 
 
-async def broken(log: JetStreamLog, ends: Sequence[Answered]) -> list[str]:
+async def broken(log: JetStreamLog, ends: Sequence[ExchangeEnd]) -> list[str]:
     """Return the promises that the log does not keep, once it is at rest."""
     await at_rest(log)
     return broken_promises(tuple(ACTORS.values()), await collect(log), [end.exchange for end in ends], PARTITIONS)

@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any
 
-from actors.gateway import Answered, Client, new_input
+from actors.gateway import Client, ExchangeEnd, new_input
 from actors.registry import ACTORS
 from actors.runtime.worker import Worker
 from events.codec import Recorded, decode
@@ -77,7 +77,7 @@ class Set:
             stands_in=[ACTORS[witness] for witness in WITNESSES if witness not in actors],
         )
 
-    async def ask(self, session: str = "s", text: str = "What is the capital of Peru?") -> tuple[Answered, float]:
+    async def ask(self, session: str = "s", text: str = "What is the capital of Peru?") -> tuple[ExchangeEnd, float]:
         """Send an input; return its end, and the virtual seconds that it took."""
         loop = asyncio.get_running_loop()
         async with Client.open(self.log) as edge:

@@ -7,7 +7,7 @@ import msgspec
 
 from actors.self_review import ACTOR
 from actors.self_review.agent_state import AgentState
-from actors.self_review.decider import mind_of
+from actors.self_review.decider import agent_state_of
 from actors.self_review.settings import SelfReviewSettings
 from schemas.event import Event
 from schemas.vocabulary.loops import Part, TickObserved
@@ -47,7 +47,7 @@ def citizen(settings: SelfReviewSettings | None = None, *, ticks: int = WARM_UP)
 
 def mind(partition: Partition) -> AgentState:
     """Return what is kept of the citizen."""
-    return mind_of(partition.state, FELIX.agent)
+    return agent_state_of(partition.state, FELIX.agent)
 
 
 def see(partition: Partition, **changes: Any) -> list[Event]:

@@ -7,7 +7,7 @@ import pytest
 
 from actors.self_review import ACTOR
 from actors.self_review.agent_state import AgentState
-from actors.self_review.decider import mind_of
+from actors.self_review.decider import agent_state_of
 from actors.self_review.settings import SelfReviewSettings
 from actors.self_review.tick import hash_names
 from schemas.event import Event
@@ -79,7 +79,7 @@ def talked(*events: Event, text: str = FERRY, address: Address = HERE) -> Partit
 
 
 def seen(partition: Partition) -> AgentState:
-    return mind_of(partition.state, HERE.agent)
+    return agent_state_of(partition.state, HERE.agent)
 
 
 def held(partition: Partition) -> set[int]:
@@ -224,7 +224,7 @@ def test_the_agent_s_sessions_share_one_mind_and_another_agent_has_its_own():
     for address in (Address(session="evening", exchange="2"), Address(agent="bob", exchange="3")):
         for event in (InputReceived(text=FERRY), recalled(BOAT), answer(BOAT)):
             partition.hear(event, address)
-    assert (seen(partition).ticks, mind_of(partition.state, "bob").ticks) == (2, 1)
+    assert (seen(partition).ticks, agent_state_of(partition.state, "bob").ticks) == (2, 1)
     assert 0.3 < signals(partition)["wm_churn"] < 1.0
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from actors.contract.text.allowances import MOST, Allowances
+from actors.contract.text.allowances import MOST_ALLOWANCES, Allowances
 from actors.gateway import Client
 from actors.gateway.external_events import InvalidInput
 from actors.gateway.inputs import new_input
@@ -173,13 +173,13 @@ def test_a_harm_becomes_a_motif_of_danger_and_allows_nothing() -> None:
 
 def test_no_more_allowances_are_held_than_a_state_can_carry() -> None:
     held = Allowances()
-    for number in range(MOST + 5):
+    for number in range(MOST_ALLOWANCES + 5):
         event = AllowanceRecorded(allowance=f"a-{number}", phrase=f"phrase {number}", by="ann", why="x")
         held = held.after("ann", event)
-    assert len(held.agents["ann"]) == MOST
+    assert len(held.agents["ann"]) == MOST_ALLOWANCES
 
     replaced = held.after("ann", AllowanceRecorded(allowance="a-0", phrase="other", by="ann", why="x"))
-    assert len(replaced.agents["ann"]) == MOST
-    for number in range(MOST):
+    assert len(replaced.agents["ann"]) == MOST_ALLOWANCES
+    for number in range(MOST_ALLOWANCES):
         replaced = replaced.after("ann", AllowanceWithdrawn(allowance=f"a-{number}", by="ann", why="x"))
     assert replaced == Allowances()

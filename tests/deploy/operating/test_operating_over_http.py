@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from actors.contract.text.allowances import MOST, MOST_CHARACTERS
+from actors.contract.text.allowances import MOST_ALLOWANCES, MOST_CHARACTERS
 from actors.gateway.http.access import Limits
 from actors.gateway.http.app import Services, application
 from actors.gateway.http.keys import ALL_SCOPES, Keyring
@@ -116,14 +116,17 @@ def test_a_false_alarm_that_could_not_be_allowed_is_refused(with_input: Broker) 
     async def fill() -> None:
         log = await JetStreamLog.connect(with_input.url)
         try:
-            held = [AllowanceRecorded(allowance=f"a-{n}", phrase=f"p {n}", by="ann", why="x") for n in range(MOST)]
+            held = [
+                AllowanceRecorded(allowance=f"a-{n}", phrase=f"p {n}", by="ann", why="x")
+                for n in range(MOST_ALLOWANCES)
+            ]
             await give(log, [Order(event=each, agent="ann") for each in held], 20.0)
         finally:
             await log.close()
 
     asyncio.run(fill())
     refused = ask(with_input.url, "POST", "/v1/verdicts", {**JUDGED, "exchange": exchange})
-    assert (refused.status_code, f"has {MOST} allowances" in refused.json()["message"]) == (400, True)
+    assert (refused.status_code, f"has {MOST_ALLOWANCES} allowances" in refused.json()["message"]) == (400, True)
 
 
 @pytest.mark.parametrize("field", ["by", "why"])

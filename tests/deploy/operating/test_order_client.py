@@ -61,7 +61,7 @@ async def ordered_within(seconds: float, client: Client) -> None:
     """Give the order as a command does."""
     async with Deadline(seconds).enforced() as deadline:
         deadline.note_sending("the order", "look")
-        await client.order([ORDER], deadline.inner_s)
+        await client.order([ORDER], deadline.left_for_step)
 
 
 async def gone(broker: Broker, log: JetStreamLog) -> None:

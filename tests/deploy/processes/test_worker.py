@@ -27,7 +27,7 @@ from events.jetstream import Access, Connection, JetStreamLog
 from events.log import Append, Record
 from schemas.actor import Message
 from schemas.catalogue import CATALOGUE
-from schemas.effectors.model_calls import ModelCall, Said
+from schemas.effectors.model_calls import ChatMessage, ModelCall
 from schemas.event import encode_event
 from schemas.subjects import Partitions
 from schemas.vocabulary.llm import LlmCompleted
@@ -158,7 +158,7 @@ def test_a_worker_of_effectors_answers_requests_and_logs_neither_key_nor_words(
     monkeypatch.setenv("NEURAXIS_LLM_API_KEY", secret)
     asked = ResponseRequested(
         mode="RESPOND",
-        call=ModelCall(purpose="respond", messages=(Said(role="user", content=words),)),
+        call=ModelCall(purpose="respond", messages=(ChatMessage(role="user", content=words),)),
         entities=(),
         prompts={},
     )

@@ -33,4 +33,4 @@ def losses(*lost: tuple[int, int]) -> Losses:
 def test_a_long_log_is_read_whole_from_gap_to_gap_alone(
     lost: list[tuple[int, int]], after: int, upto: int, whole: tuple[tuple[int, int], ...]
 ) -> None:
-    assert losses(*lost).stretches_with_gaps(after, upto, 100) == whole
+    assert losses(*lost).ranges_with_gaps(after, upto, 100) == whole

@@ -147,7 +147,7 @@ def test_a_what_if_decides_under_the_recorded_behaviour_and_nothing_changes(late
     log = live(TALK).log
     later.actor(blocking(ACTORS["reflex"]))
     report = whatif(log)
-    assert (report.behaviour, report.changed, report.held, report.taken) == ("recorded", 0, 0, {})
+    assert (report.behaviour, report.changed, report.held, report.held_by_reason) == ("recorded", 0, 0, {})
     assert set(report.tallies["reflex"].behaviours) == {1}
 
 

@@ -7,7 +7,7 @@ from functools import cache
 import msgspec
 import pytest
 
-from deploy.replaying.effects import SERVED
+from deploy.replaying.effects import REQUESTS_TO
 from events.bundles import read_events
 from events.log import Stored
 from events.replay.verifying.effects import EffectCheck, EffectReport, RequestIdReader
@@ -22,7 +22,7 @@ from schemas.vocabulary.webhook import WebhookDelivered, WebhookFailed, WebhookQ
 from tests.each import each
 from tests.fixtures import FOLDER
 
-TOPICS = {effector: frozenset(map(topic_of, events)) for effector, events in SERVED.items()}
+TOPICS = {effector: frozenset(map(topic_of, events)) for effector, events in REQUESTS_TO.items()}
 
 
 @cache

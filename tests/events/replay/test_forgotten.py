@@ -7,7 +7,7 @@ import msgspec
 
 from events.log import Record, Stored
 from events.replay.replay import Report
-from events.sealing.bodies import open_texts, part_to_seal, sealed_record
+from events.sealing.bodies import location_to_seal, open_texts, sealed_record
 from schemas.actor import Actor, Message, Scope
 from schemas.event import Event
 from schemas.vocabulary.gateway import InputReceived
@@ -89,7 +89,7 @@ def without_key(log: Sequence[Stored], session: str = "forgotten", upto: int = 1
 
 
 def closed(stored: Stored) -> Stored:
-    part = part_to_seal(stored.headers)
+    part = location_to_seal(stored.headers)
     if part is None:
         return stored
     sealed = sealed_record(Record(stored.subject, stored.headers, stored.data), part, None)

@@ -98,7 +98,7 @@ def test_a_what_if_that_gives_such_a_setting_another_value_decides_anew(log: Seq
     other = recorded_with(log, "router", lambda settings: settings.update(profile="zen"))
     report = whatif(other, {"router": {"profile": "seed"}})
     assert report.tallies["router"].decided > 0
-    assert report.taken == {}
+    assert report.held_by_reason == {}
 
 
 def test_a_what_if_that_changes_another_setting_says_that_nothing_was_decided_anew(log: Sequence[Stored]) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from events.codec import Recorded, Unreadable, decode
 from events.errors import Refused
 from events.log import Record, Seal
-from events.sealing.bodies import CLOSED_TEXT, GONE, HEADER, open_texts, part_to_seal, sealed_record
+from events.sealing.bodies import CLOSED_TEXT, GONE, HEADER, location_to_seal, open_texts, sealed_record
 from events.sealing.cipher import SealBroken, SessionKey
 from schemas.catalogue import CATALOGUE
 from schemas.event import Event, encode_event
@@ -24,7 +24,7 @@ awkward = st.sampled_from(["nx1:", "nx0:", "nx0:nx1:x", "nx1:AAAA", '"nx1:', "\\
 
 
 def sealed(record: Record, key: SessionKey | None = KEY) -> Record:
-    part = part_to_seal(record.headers)
+    part = location_to_seal(record.headers)
     return record if part is None else sealed_record(record, part, key)
 
 
@@ -91,7 +91,7 @@ def test_empty_texts_stay_empty_and_an_event_without_words_is_stored_as_it_is() 
 
 def test_events_of_no_session_are_not_sealed() -> None:
     event = CATALOGUE["forged_id.precedent.recorded"].sample
-    assert part_to_seal(recorded(event, session="").headers) is None
+    assert location_to_seal(recorded(event, session="").headers) is None
 
 
 @given(st.data())

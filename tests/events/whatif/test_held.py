@@ -27,7 +27,7 @@ def test_one_input_without_words_does_not_vouch_for_those_whose_words_are_redact
     report = whatif(without_words(log), MORE_CLARIFY)
     assert whatif(log, MORE_CLARIFY).changed > 0
     assert (report.changed, report.compared, report.held) == (0, 1, len(ASKED))
-    assert report.most == len(ASKED) / (len(ASKED) + 1)
+    assert report.max_share == len(ASKED) / (len(ASKED) + 1)
 
 
 def test_an_answer_from_the_record_to_what_was_decided_otherwise_tells_nothing():

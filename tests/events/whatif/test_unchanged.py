@@ -71,7 +71,7 @@ def test_a_log_of_all_kinds_of_exchanges_that_is_cut_anywhere_changes_nothing(cu
 def test_what_is_redacted_is_told_as_taken_from_the_record():
     report = decided_anew(released_redacted())
     assert_nothing_changes(report)
-    assert set(report.taken) == {"sealed"}
+    assert set(report.held_by_reason) == {"sealed"}
     assert report.effects == decided_anew(released()).effects
 
 

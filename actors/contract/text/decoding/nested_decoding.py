@@ -77,7 +77,7 @@ class Decoded(msgspec.Struct, frozen=True):
     text: str
 
     @property
-    def worded(self) -> bool:
+    def has_words(self) -> bool:
         """Whether it consists mostly of letters, so that its words are worth reading."""
         return is_mostly_letters(self.text)
 
@@ -175,7 +175,7 @@ def texts_for_judges(text: str) -> JudgedTexts:
     missed = undone.unread
     plain = text.lower()
     for decoded in undone.found:
-        if not decoded.worded:
+        if not decoded.has_words:
             continue
         lowered = decoded.text.lower()
         if not _REWRITTEN.issuperset(decoded.path) or any(

@@ -15,7 +15,7 @@ from schemas.vocabulary.feedback import FeedbackGiven, HarmReported
 from schemas.vocabulary.router import Mode
 
 
-class Rated(msgspec.Struct, frozen=True, kw_only=True):
+class RatedExchange(msgspec.Struct, frozen=True, kw_only=True):
     """An exchange that feedback is about: its agent and session, and the mode that it was answered in, if any.
 
     ``ended_seq`` is the sequence of its end, 0 while it is open.
@@ -28,7 +28,7 @@ class Rated(msgspec.Struct, frozen=True, kw_only=True):
     ended_seq: int = 0
 
 
-Lookup = Callable[[str], Awaitable[Rated]]
+Lookup = Callable[[str], Awaitable[RatedExchange]]
 """Finds an exchange by its whole id; raises NotFound, or a LogError."""
 
 
@@ -46,7 +46,7 @@ class FeedbackService:
         self._lookup = lookup
         self._wait_s = wait_s
 
-    async def rated(self, exchange: str) -> Rated:
+    async def rated(self, exchange: str) -> RatedExchange:
         """Return the exchange that feedback is about; raises NotFound, NotAccepted or a LogError."""
         deadline = self._client.begin(self._wait_s)
         try:
@@ -57,7 +57,7 @@ class FeedbackService:
                 f"the exchange could not be looked up within {deadline.waited:.1f} s: send it again"
             ) from None
 
-    async def give(self, rated: Rated, given: FeedbackGiven | HarmReported, key: str) -> str:
+    async def give(self, rated: RatedExchange, given: FeedbackGiven | HarmReported, key: str) -> str:
         """Append feedback and return its event's id; repeats with the same ``key`` are one event.
 
         Without a key, repeats of the same content are.
@@ -79,7 +79,7 @@ class FeedbackService:
 
 
 def new_feedback(
-    rated: Rated, given: FeedbackGiven | HarmReported, key: str, partitions: Partitions, now_ns: int
+    rated: RatedExchange, given: FeedbackGiven | HarmReported, key: str, partitions: Partitions, now_ns: int
 ) -> WrappedEvent:
     """Wrap feedback. Its id is derived from the exchange and ``key``, or, without a key, from its content."""
     same = f"key\n{key}" if key else f"content\n{content_hash(encode_event(given))}"

@@ -8,7 +8,7 @@ import msgspec
 
 from actors.gateway.answer_wait import NoEnd
 from actors.gateway.client import Client
-from actors.gateway.exchanges import Answered
+from actors.gateway.exchanges import ExchangeEnd
 from actors.gateway.external_events import WrappedEvent
 from actors.gateway.http.loops.service import NoJudge, NotAccepted, Unanswered
 from actors.gateway.wait_deadlines import WaitDeadline
@@ -136,7 +136,7 @@ class GuardService:
         events = await self._verdicts_between([check.agent for check, _ in inputs], found, deadline)
         return tuple(Checked(answer.exchange, answer.event, tuple(events.get(answer.exchange, ()))) for answer in found)
 
-    async def _ended(self, wrapped: WrappedEvent, deadline: WaitDeadline) -> Answered:
+    async def _ended(self, wrapped: WrappedEvent, deadline: WaitDeadline) -> ExchangeEnd:
         try:
             return await self._client.exchange(wrapped, deadline)
         except NoEnd as late:
@@ -152,7 +152,7 @@ class GuardService:
             ) from None
 
     async def _verdicts_between(
-        self, agents: Iterable[str], found: Sequence[Answered], deadline: WaitDeadline
+        self, agents: Iterable[str], found: Sequence[ExchangeEnd], deadline: WaitDeadline
     ) -> Mapping[str, list[Event]]:
         """Return the guards' events of exchanges between their inputs and their ends."""
         ends = {answer.exchange: answer.seq for answer in found}

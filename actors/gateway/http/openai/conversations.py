@@ -8,7 +8,7 @@ import msgspec
 
 from actors.gateway.answer_pieces import AnswerPiece
 from actors.gateway.client import Client
-from actors.gateway.exchanges import Answered
+from actors.gateway.exchanges import ExchangeEnd
 from actors.gateway.external_events import WrappedEvent
 from actors.gateway.forwarded_inputs import PassedInput
 from actors.gateway.http.openai.answers import Decision, Usage, decision_of, sum_of
@@ -98,7 +98,7 @@ class Conversations:
             yield await self.ask(question)
             return
         streamed, pieces = StreamedText(), asyncio.Queue[AnswerPiece | None]()
-        async with self._client.hearing(pieces.put_nowait) as inbox:
+        async with self._client.receiving_pieces(pieces.put_nowait) as inbox:
             wrapped, created = self._input(question, inbox), self._client.now_ns() // _NS_PER_S
             asking = asyncio.create_task(self._ended(question, wrapped, self._begin()), name="asking")
             asking.add_done_callback(lambda _: pieces.put_nowait(None))
@@ -169,7 +169,7 @@ class Conversations:
         return sum_of(usages)
 
 
-def end_of(answered: Answered, *, agent: str, session: str) -> AnswerEnd:
+def end_of(answered: ExchangeEnd, *, agent: str, session: str) -> AnswerEnd:
     """Return the end of an exchange of which no text was sent before; raises ExchangeFailed for one that failed."""
     decision = decision_of(answered.event, exchange=answered.exchange, agent=agent, session=session)
     if answered.event.action == "FAILED":

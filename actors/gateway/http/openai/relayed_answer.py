@@ -55,7 +55,7 @@ def read_whole_answer(body: bytes) -> RelayedAnswer:
 def read_streamed_answer(body: bytes) -> RelayedAnswer:
     """Return the answer in a stream of events that was forwarded."""
     events = Events()
-    chunks = [_object(event.data) for event in (*events.take(body), *events.end()) if event.data.strip() != DONE]
+    chunks = [_object(event.data) for event in (*events.feed(body), *events.end()) if event.data.strip() != DONE]
     parts: dict[int, _StreamedChoice] = {}
     stated: dict[str, Any] = {}
     for chunk in chunks:

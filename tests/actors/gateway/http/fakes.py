@@ -4,7 +4,7 @@ import json
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
-from actors.gateway.http.feedback.service import Rated
+from actors.gateway.http.feedback.service import RatedExchange
 from actors.gateway.http.operator_endpoints import BreakerWasReset, Verdict, VerdictRecorded
 from actors.gateway.http.records.endpoints import StreamedEvent
 from actors.gateway.http.records.set_overview import SetOverview
@@ -82,9 +82,9 @@ class Examinations:
         return b"{}"
 
 
-async def rated_by_name(exchange: str) -> Rated:
+async def rated_by_name(exchange: str) -> RatedExchange:
     """Find an exchange of the agent that has its name."""
-    return Rated(exchange=exchange, agent=exchange, session="s")
+    return RatedExchange(exchange=exchange, agent=exchange, session="s")
 
 
 class Measuring:

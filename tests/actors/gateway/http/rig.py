@@ -10,11 +10,11 @@ import httpx
 
 from actors.gateway import Client
 from actors.gateway.agents import AgentPer
-from actors.gateway.client import Hearing
+from actors.gateway.client import OpenInbox
 from actors.gateway.http.access import Limits
 from actors.gateway.http.app import Services, application
 from actors.gateway.http.audit import Auditing
-from actors.gateway.http.feedback.service import FeedbackService, Lookup, Rated
+from actors.gateway.http.feedback.service import FeedbackService, Lookup, RatedExchange
 from actors.gateway.http.guard.service import GuardService
 from actors.gateway.http.keys import ALL_SCOPES, Key, Keyring, Scope
 from actors.gateway.http.keys.key import hash_of
@@ -69,7 +69,7 @@ def key_of(told: str, *scopes: Scope, agent: str = "", per_minute: int = 0) -> K
     return Key(id=id, hash=hash_of(told), scopes=scopes, agent=agent, per_minute=per_minute)
 
 
-async def nothing_rated(exchange: str) -> Rated:
+async def nothing_rated(exchange: str) -> RatedExchange:
     """Find no exchange."""
     raise NotFound(f"the log holds no exchange {exchange!r}")
 
@@ -83,7 +83,7 @@ async def gateway(
     limits: Limits = LIMITS,
     wait_s: float = 10.0,
     answer_s: float = 60.0,
-    hearing: Hearing | None = None,
+    open_inbox: OpenInbox | None = None,
     most: int = 64,
     agent_per: AgentPer = "shared",
     looks: Mapping[str, Callable[[], Awaitable[str]]] | None = None,
@@ -102,7 +102,7 @@ async def gateway(
         return hosted_actors(tuple((await membership.members()).values()))
 
     stages = StageWatch(membership, log.partitions)
-    opening = Client.open(log, unended=stages.unended, hearing=hearing, now_ns=VirtualClock().now_ns)
+    opening = Client.open(log, unended=stages.unended, open_inbox=open_inbox, now_ns=VirtualClock().now_ns)
     async with opening as edge, asyncio.TaskGroup() as tasks:
         judgements = Judgements(most)
         following = tasks.create_task(judgements.follow(log))
@@ -116,7 +116,7 @@ async def gateway(
             unserved=partial(stages.lacking, "guardrails"),
         )
         guard = GuardService(edge, wait_s=wait_s, sentence=sentence_on)
-        conversations = Conversations(edge, wait_s=answer_s, early=hearing is not None)
+        conversations = Conversations(edge, wait_s=answer_s, early=open_inbox is not None)
         feedback = FeedbackService(edge, rated or nothing_rated, wait_s=wait_s)
         app = application(ring or ring_of(keys, operator_keys), local=local, limits=limits, agent_per=agent_per)
         app.open(

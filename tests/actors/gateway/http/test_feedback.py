@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from actors.gateway.http.feedback.service import Rated, new_feedback
+from actors.gateway.http.feedback.service import RatedExchange, new_feedback
 from actors.gateway.http.scopes import NotFound
 from schemas.subjects import Partitions
 from schemas.vocabulary.feedback import FeedbackGiven, HarmReported
@@ -15,7 +15,7 @@ from tests.events.simulated_world import in_world, log_of
 from tests.simulated import SimulatedStream
 
 KEY, OPERATOR = "k" * 24, "o" * 24
-RATED = Rated(exchange="e-1", agent="felix", session="lunch", mode="RESPOND")
+RATED = RatedExchange(exchange="e-1", agent="felix", session="lunch", mode="RESPOND")
 
 
 class Learned:
@@ -29,7 +29,7 @@ class Learned:
         return f"verdict-{exchange}"
 
 
-async def rated(exchange: str) -> Rated:
+async def rated(exchange: str) -> RatedExchange:
     if exchange != RATED.exchange:
         raise NotFound(f"the log holds no exchange {exchange!r}")
     return RATED
@@ -114,7 +114,7 @@ def test_feedback_on_a_users_exchange_is_taken_from_that_user():
 
 def test_ids_tell_exchanges_and_kinds_of_word_apart():
     def id_of(given: FeedbackGiven | HarmReported, exchange: str = "e-1", key: str = "") -> str:
-        other = Rated(exchange=exchange, agent="felix", session="lunch")
+        other = RatedExchange(exchange=exchange, agent="felix", session="lunch")
         return new_feedback(other, given, key, Partitions(), 0).record.headers["ce-id"]
 
     words = (FeedbackGiven(reward=1.0), FeedbackGiven(comment="x"), HarmReported())

@@ -14,7 +14,7 @@ from actors.responder.composing.memories import FENCE_TOKENS, Memory, entities_o
 from actors.responder.composing.prompting import request_for, with_data
 from actors.responder.pending import Case, Pending, Turn
 from actors.responder.settings import Prompts, ResponderSettings
-from schemas.effectors.model_calls import Said
+from schemas.effectors.model_calls import ChatMessage
 from schemas.vocabulary.gateway import Layer
 from schemas.vocabulary.memory import Recollection
 from schemas.vocabulary.responder import ResponseRequested
@@ -128,9 +128,9 @@ def test_earlier_turns_are_said_by_those_who_said_them() -> None:
     responder.hear(asked("What is my name?"), Address(exchange="two"))
     request = Requested(responder, "RESPOND", Address(exchange="two")).event
     assert request.call.messages[1:] == (
-        Said(role="user", content="My name is Ada.\nI like tea."),
-        Said(role="assistant", content="Good to know, Ada."),
-        Said(role="user", content="What is my name?"),
+        ChatMessage(role="user", content="My name is Ada.\nI like tea."),
+        ChatMessage(role="assistant", content="Good to know, Ada."),
+        ChatMessage(role="user", content="What is my name?"),
     )
 
 

@@ -51,39 +51,39 @@ def test_a_stalled_partition_is_not_served_though_it_has_an_owner() -> None:
 
 def test_absence_counts_from_when_a_stage_was_last_seen_served() -> None:
     watch, place = AvailabilityWatch(PARTITIONS), ("arbiter", "01")
-    watch.look({"w": serving()}, 10.0)
-    watch.look({"w": serving(place)}, 11.0)
+    watch.check({"w": serving()}, 10.0)
+    watch.check({"w": serving(place)}, 11.0)
     assert absent(watch, 11.0)[place].for_ms == 1_000
-    watch.look({"w": serving(place)}, 13.0)
+    watch.check({"w": serving(place)}, 13.0)
     assert absent(watch, 13.0) == {
         place: UnservedPartition(stage="arbiter", partition="01", lack="no_owner", for_ms=3_000, seen=True)
     }
-    watch.look({"w": serving()}, 13.5)
+    watch.check({"w": serving()}, 13.5)
     assert absent(watch, 13.5) == {}
 
 
 def test_a_stage_that_was_never_served_is_away_since_somebody_looks() -> None:
     watch, place = AvailabilityWatch(PARTITIONS), ("arbiter", "01")
-    watch.look({"w": serving(place)}, 10.0)
-    watch.look({"w": serving(place)}, 12.0)
+    watch.check({"w": serving(place)}, 10.0)
+    watch.check({"w": serving(place)}, 12.0)
     assert (absent(watch, 12.0)[place].for_ms, absent(watch, 12.0)[place].seen) == (2_000, False)
 
 
 @pytest.mark.parametrize("why", ["the list was away", "whoever looks was held up"])
 def test_time_in_which_nobody_looked_makes_nobody_absent(why: str) -> None:
     watch, place = AvailabilityWatch(PARTITIONS), ("arbiter", "01")
-    watch.look({"w": serving()}, 10.0)
+    watch.check({"w": serving()}, 10.0)
     if why == "the list was away":
-        watch.lose_sight()
+        watch.note_blind()
         assert watch.availability(10.5) is None, "no verdict without sight"
-    watch.look({"w": serving(place)}, 10.0 + BLIND_AFTER_S + 30)
+    watch.check({"w": serving(place)}, 10.0 + BLIND_AFTER_S + 30)
     assert absent(watch, 10.0 + BLIND_AFTER_S + 30)[place].for_ms == 0
 
 
 def test_a_heartbeat_of_another_release_counts_for_nothing_and_breaks_nothing() -> None:
     assert heartbeat_of(b"\xff") is None
     watch = AvailabilityWatch(PARTITIONS)
-    watch.look({"w": b'{"actors": 7}', "v": serving()}, 1.0)
+    watch.check({"w": b'{"actors": 7}', "v": serving()}, 1.0)
     assert absent(watch, 1.0) == {}
 
 
@@ -93,19 +93,19 @@ def overran(count: int, worst_ms: float = 12.0) -> dict[str, object]:
 
 def test_decisions_over_budget_are_added_up_over_workers_and_handed_out_once_a_window() -> None:
     watch = AvailabilityWatch(PARTITIONS)
-    watch.look({"a": serving(**overran(5))}, 0.0)  # counted before anybody looked: told by somebody else
-    watch.look({"a": serving(**overran(7)), "b": serving(**overran(1, 30.0))}, 1.0)
+    watch.check({"a": serving(**overran(5))}, 0.0)  # counted before anybody looked: told by somebody else
+    watch.check({"a": serving(**overran(7)), "b": serving(**overran(1, 30.0))}, 1.0)
     early = watch.availability(1.0)
     assert early is not None
     assert early.overran is None
     for now in range(2, int(WINDOW_S)):
-        watch.look({"a": serving(**overran(7)), "b": serving(**overran(1, 30.0))}, float(now))
-    watch.look({"a": serving(**overran(8)), "b": serving(**overran(1, 30.0))}, WINDOW_S)
+        watch.check({"a": serving(**overran(7)), "b": serving(**overran(1, 30.0))}, float(now))
+    watch.check({"a": serving(**overran(8)), "b": serving(**overran(1, 30.0))}, WINDOW_S)
     closed = watch.availability(WINDOW_S)
     assert closed is not None
     assert closed.overran == {"reflex": Overrun(budget_ms=10.0, count=4, worst_ms=30.0)}
     watch.note_recorded(closed, WINDOW_S)
-    watch.look({"a": serving(**overran(8)), "b": serving(**overran(1, 30.0))}, WINDOW_S + 1)
+    watch.check({"a": serving(**overran(8)), "b": serving(**overran(1, 30.0))}, WINDOW_S + 1)
     after = watch.availability(WINDOW_S + 1)
     assert after is not None
     assert (after.overran, after.quiet_ms) == (None, {"reflex": 1_000})

@@ -79,7 +79,7 @@ def test_an_ordinary_text_has_no_disguise(text: str) -> None:
 def test_random_bytes_in_base64_say_nothing() -> None:
     draw = random.Random(7)
     text = "\n".join(base64.b64encode(draw.randbytes(48)).decode() for _ in range(200))
-    assert not any(decoded.worded for decoded in decoded_texts(text))
+    assert not any(decoded.has_words for decoded in decoded_texts(text))
 
 
 def test_what_is_run_together_is_taken_apart_into_words() -> None:

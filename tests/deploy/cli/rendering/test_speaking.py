@@ -93,7 +93,10 @@ def test_pieces_come_to_the_inbox_of_the_caller_and_all_else_is_passed_over(brok
         written: asyncio.Queue[str] = asyncio.Queue()
         others = (encode_event(END), b"{", b"\xff", b"[]", b'{"text": "Lima."}')
         try:
-            async with client_on(log) as client, client.hearing(StreamedAnswer(written.put_nowait, 80).take) as inbox:
+            async with (
+                client_on(log) as client,
+                client.receiving_pieces(StreamedAnswer(written.put_nowait, 80).take) as inbox,
+            ):
                 await taken_up(log.connection.nc)
                 for data in (*others, *(encoded(place, text) for place, text in enumerate(("Lima", " is", " it.")))):
                     await theirs.publish(inbox, data)

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from actors.gateway.client import Answered
+from actors.gateway.client import ExchangeEnd
 from deploy.cli.rendering import reason_texts
 from deploy.cli.rendering.decision import decision_line, exchange_of
 from deploy.cli.rendering.model_calls import cuts_text
@@ -164,7 +164,7 @@ def test_what_was_cut_of_a_prompt_is_told_where_it_is_asked_answered_and_in_the_
         assert TOLD_CUTS in told(event)
     assert f"The prompt was too long and was {TOLD_CUTS}." in sentence_on(end)
     assert TOLD_CUTS in decision_line(exchange_of("e", "ann", "s", end, [], 1.0))
-    row = msgspec.json.decode(msgspec.json.encode(outcome_of(Answered("e", end, 1, 1), 0.1, id=1)))
+    row = msgspec.json.decode(msgspec.json.encode(outcome_of(ExchangeEnd("e", end, 1, 1), 0.1, id=1)))
     assert row["cuts"][0] == {"part": "text", "characters": 26_800, "kept": 9_100}
 
 
@@ -186,13 +186,15 @@ def test_an_answer_that_may_not_be_whole_is_told_to_be_so(how: str, says: str) -
     assert f"The answer may not be whole: {reason_texts.ENDINGS[how]}." in sentence_on(end)
     assert f"ended by {how}" in decision_line(exchange_of("e", "ann", "s", end, [], 1.0))
     assert exchange_of("e", "ann", "s", end, [], 1.0).finish_reason == how
-    assert msgspec.to_builtins(outcome_of(Answered("e", end, 1, 1), 0.1, id=1))["finish_reason"] == how
+    assert msgspec.to_builtins(outcome_of(ExchangeEnd("e", end, 1, 1), 0.1, id=1))["finish_reason"] == how
 
 
 def test_of_a_whole_answer_to_a_whole_prompt_nothing_more_is_told() -> None:
     end = msgspec.structs.replace(entry_of(ResponseEmitted).sample, backend="llm", finish_reason="stop")
     assert sentence_on(end).count(".") == 1
-    assert not {"finish_reason", "cuts"} & msgspec.to_builtins(outcome_of(Answered("e", end, 1, 1), 0.1, id=1)).keys()
+    assert (
+        not {"finish_reason", "cuts"} & msgspec.to_builtins(outcome_of(ExchangeEnd("e", end, 1, 1), 0.1, id=1)).keys()
+    )
 
 
 def test_what_an_endpoint_does_not_take_is_told_with_the_answer() -> None:

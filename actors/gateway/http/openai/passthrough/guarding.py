@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from actors.contract.answers.prompt import Prompt
-from actors.contract.answers.window import STREAMED, Window
+from actors.contract.answers.window import STREAMED, AnswerWindow
 from actors.gateway.http.openai.answers import Decision
 from schemas.intake.sse import DONE, Events, is_stream
 from schemas.vocabulary.reflex import AnswerFault
@@ -53,7 +53,7 @@ class _Held(msgspec.Struct, frozen=True):
     """An event that is held back, and how far each window must have released its text before it may be sent."""
 
     raw: bytes
-    needs: tuple[tuple[Window, int], ...]
+    needs: tuple[tuple[AnswerWindow, int], ...]
     characters: int
 
 
@@ -70,7 +70,7 @@ class GuardedStream:
         self.sent = 0
         self._prompt = prompt
         self._watch = watch
-        self._windows: dict[TextPath, Window] = {}
+        self._windows: dict[TextPath, AnswerWindow] = {}
         self._buffer = b""
         self._held: deque[_Held] = deque()
         self._first: dict[str, Any] = {}
@@ -129,15 +129,15 @@ class GuardedStream:
     def read(self, raw: bytes) -> None:
         """Read an event, and hold it."""
         events = Events()
-        needs: dict[Window, int] = {}
+        needs: dict[AnswerWindow, int] = {}
         characters = 0
-        for event in (*events.take(raw), *events.end()):
+        for event in (*events.feed(raw), *events.end()):
             if event.data.strip() == DONE:
                 continue
             for path, text in self.texts_of(event.data):
                 window = self.window(path)
                 window.take(text)
-                needs[window] = window.taken
+                needs[window] = window.received
                 characters += len(text)
                 self.found = self.found or window.found
         self._held.append(_Held(raw, tuple(needs.items()), characters))
@@ -154,11 +154,11 @@ class GuardedStream:
             out.append(held.raw)
         return b"".join(out)
 
-    def window(self, path: TextPath) -> Window:
+    def window(self, path: TextPath) -> AnswerWindow:
         """Return the window that reads the text at a path."""
         known = path if path in self._windows or len(self._windows) < MOST_TEXTS else ()
         if known not in self._windows:
-            self._windows[known] = Window(self._prompt, self._watch.faults, self._watch.leak_share)
+            self._windows[known] = AnswerWindow(self._prompt, self._watch.faults, self._watch.leak_share)
         return self._windows[known]
 
     def texts_of(self, data: bytes) -> Iterator[tuple[TextPath, str]]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from actors.contract.privacy.masking import Masks, Restoring
+from actors.contract.privacy.masking import Masks, StreamRestorer
 from actors.contract.privacy.recognising import found_in, recogniser
 from actors.contract.privacy.settings import PrivacySettings
 from actors.gateway.http.openai.chunks import event_of
@@ -32,7 +32,7 @@ class MaskedRequest:
 
     def __init__(self, body: bytes, settings: PrivacySettings) -> None:
         self.body = body
-        self._restoring: dict[TextPath, Restoring] = {}
+        self._restoring: dict[TextPath, StreamRestorer] = {}
         self._buffer = b""
         self._first: dict[str, Any] = {}
         parsed: Any = msgspec.json.decode(body)
@@ -70,7 +70,7 @@ class MaskedRequest:
         if b"[" not in raw.replace(b"[{", b"").replace(b"[]", b"") and not self._holds:
             return raw
         events = Events()
-        [data] = [event.data for event in (*events.take(raw), *events.end())] or [b""]
+        [data] = [event.data for event in (*events.feed(raw), *events.end())] or [b""]
         if data.strip() == DONE:
             return self._flushed() + raw
         try:
@@ -95,7 +95,7 @@ class MaskedRequest:
             if is_not_text(str(path[-1]) if path else "", value):
                 return value
             if path not in self._restoring:
-                self._restoring[path] = Restoring(self._masks)
+                self._restoring[path] = StreamRestorer(self._masks)
             return self._restoring[path].take(value)
         if isinstance(value, Mapping):
             return {name: self._restored((*path, name), inner) for name, inner in value.items()}

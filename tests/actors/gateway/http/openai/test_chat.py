@@ -265,7 +265,7 @@ class Inbox:
         self.take: Callable[[bytes], None] | None = None
 
     @contextlib.asynccontextmanager
-    async def hearing(self, take: Callable[[bytes], None]) -> AsyncIterator[str]:
+    async def open_inbox(self, take: Callable[[bytes], None]) -> AsyncIterator[str]:
         self.take = take
         try:
             yield "_INBOX.test"
@@ -311,7 +311,7 @@ def test_what_a_model_says_is_told_as_it_comes_and_the_stream_ends_as_the_exchan
         assert ("error" in told[-1]) is (finish is None)
         assert inbox.take is None
 
-    without_workers(use, hearing=inbox.hearing)
+    without_workers(use, open_inbox=inbox.open_inbox)
 
 
 def test_a_client_that_goes_leaves_nothing_behind() -> None:
@@ -359,4 +359,4 @@ def test_a_client_that_goes_leaves_nothing_behind() -> None:
             # Nor does it count as being served.
             assert (await client.get("/v1/models")).status_code == 200
 
-    without_workers(use, hearing=inbox.hearing, limits=Limits(concurrent=1, body_s=5))
+    without_workers(use, open_inbox=inbox.open_inbox, limits=Limits(concurrent=1, body_s=5))
