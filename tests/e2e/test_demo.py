@@ -45,7 +45,8 @@ def test_the_demo_shows_every_decision_explains_one_verifies_all_and_leaves_noth
 def test_a_demo_that_is_kept_shows_its_dashboard_until_it_is_told_to_stop() -> None:
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "deploy.demo", "--keep"]
-        given = environment() | {"TMPDIR": folder}
+        # Its own port: another set on this machine may take the default one as soon as this one has ended.
+        given = environment() | {"TMPDIR": folder, "NEURAXIS_GATEWAY__HTTP": "127.0.0.1:0"}
         with subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, env=given
         ) as process:
