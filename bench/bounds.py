@@ -57,6 +57,7 @@ def texts(size: int) -> dict[str, str]:
         "leetspeak": _filled(_ATTACK.translate(_LEET), size),
         "zero-width": _filled("\u200b".join(_ATTACK), size // 3),
         "confusables": _filled(_ATTACK.translate(str.maketrans("aeio", "аеіо")), size // 2),
+        "tags": _filled("<b>x</b>", size),
         "one letter": "a" * size,
         "one word": _filled("ignore", size),
         "the attack itself": _filled(_ATTACK, size),
