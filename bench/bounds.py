@@ -57,6 +57,7 @@ def texts(size: int) -> dict[str, str]:
         "leetspeak": _repeated(_ATTACK.translate(_LEET), size),
         "zero-width": _repeated("\u200b".join(_ATTACK), size // 3),
         "confusables": _repeated(_ATTACK.translate(str.maketrans("aeio", "аеіо")), size // 2),
+        "tags": _repeated("<b>x</b>", size),
         "one letter": "a" * size,
         "one word": _repeated("ignore", size),
         "the attack itself": _repeated(_ATTACK, size),

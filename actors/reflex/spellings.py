@@ -101,6 +101,8 @@ def _without_signs(letters: str, gaps: bytes) -> tuple[str, bytes]:
 
     Without a sign at its end a signature is another phrase: ``new instructions`` is no ``new instructions:``.
     """
+    if letters.isalnum():
+        return "", b""
     places = [place for place, letter in enumerate(letters) if is_bare().take(ord(letter), mode="clip")]
     if len(places) == len(letters) or not places or places[0] or places[-1] != len(letters) - 1:
         return "", b""

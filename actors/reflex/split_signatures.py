@@ -7,8 +7,9 @@ plain reading finds them. A disguise
 - splits words: in a long signature any gap within a word is enough, since no text has a dozen right letters by
   chance; in a short one every letter must be separate;
 - runs three words or more together, or joins them by symbols without white space, or by the same symbol each time;
-- puts signs between words: quotation marks, brackets, emphasis; in a long signature beside white space any others, such
-  as comment marks at line starts, but for what ends a clause, since another one may begin with the words after it.
+- puts signs between words: quotation marks, brackets, emphasis; in a long signature any others, such as marks at line
+  starts, where white space is beside them or it has three words or more (names in programs have two). What ends a
+  clause is none of these, since another clause may begin with the words after it.
 
 In a text that is also turned (rot13, reversed), a long signature does not occur by chance either, however it is split.
 """
@@ -33,7 +34,9 @@ _BOTH = _SPACE | _SIGN
 _ENDS_CLAUSE = re.compile(r"[.!?:;](?!\.)")
 """A full stop and the like right behind a word; dots that go on end no clause."""
 
-_AROUND_WORDS = re.compile(r"[\s\"'`\u00ab\u00b4\u00bb\u2018-\u201f\u2039\u203a\u3008-\u3011()\[\]{}<>*_~=|]+")
+_AROUND_WORDS = re.compile(
+    r"(?![_=|~]+\Z)[\s\"'`\u00ab\u00b4\u00bb\u2018-\u201f\u2039\u203a\u3008-\u3011()\[\]{}<>*_~=|]+"
+)
 _NOT_BARE = bytes(code for code in range(128) if not chr(code).isalnum())
 
 
@@ -103,7 +106,8 @@ def is_disguised(text: str, spelling: Spelling, gaps: LetterGaps, start: int, en
     if not whole or not (long or (exact and len(places) + 1 >= FEWEST_JOINED)):
         return False
     parted = [place for place in places if gaps.kinds[place] != _SPACE]
-    return bool(parted) and all(_is_put_aside(text, gaps, place, long) for place in parted)
+    any_sign = _SIGN if long and len(places) + 1 >= FEWEST_JOINED else _BOTH if long else None
+    return bool(parted) and all(_is_put_aside(text, gaps, place, any_sign) for place in parted)
 
 
 def _are_joined(text: str, gaps: LetterGaps, places: Sequence[int]) -> bool:
@@ -114,10 +118,13 @@ def _are_joined(text: str, gaps: LetterGaps, places: Sequence[int]) -> bool:
     return len({text[slice(*_gap(gaps, place))] for place in places}) == 1
 
 
-def _is_put_aside(text: str, gaps: LetterGaps, place: int, long: bool) -> bool:
-    """Return whether the signs before a word are no part of the sentence that it stands in."""
+def _is_put_aside(text: str, gaps: LetterGaps, place: int, any_sign: int | None) -> bool:
+    """Return whether the signs before a word are no part of the sentence that it stands in.
+
+    ``any_sign`` is the least kind of gap in which it may be any signs but such as end a clause.
+    """
     begin, end = _gap(gaps, place)
-    if long and gaps.kinds[place] == _BOTH:
+    if any_sign is not None and gaps.kinds[place] >= any_sign:
         return _ENDS_CLAUSE.match(text, begin) is None
     if place not in gaps.around:
         gaps.around[place] = _AROUND_WORDS.fullmatch(text, begin, end) is not None

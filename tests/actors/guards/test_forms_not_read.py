@@ -86,6 +86,7 @@ NOT_READ = {
     ),
     "`REM`": "\n".join(f"REM {' '.join(WORDS[at : at + 2])}" for at in range(0, len(WORDS), 2)),
     "subtitles": "\n\n".join(f"{at}\n00:00:0{at},000 --> 00:00:0{at},900\n{word}" for at, word in enumerate(WORDS)),
+    "written as one": PHRASE.replace("all prior", "allprior"),
     "right behind a word": PHRASE.replace(" prior ", ". Prior ").replace(" system ", "; system "),
     "`0b01100100`": " ".join(f"0b{code:08b}" for code in DATA),
     "`[char]100`": "+".join(f"[char]{code}" for code in DATA),
