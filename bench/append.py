@@ -20,9 +20,9 @@ from nats.js import JetStreamContext
 from actors.runtime.committer import Committer, Group
 from bench.harness.server import SYNCS, nats_server
 from bench.harness.table import Measure, Row, measure_in_turns, rows_of, show
-from events.decision import NewEvent
 from events.jetstream import JetStreamLog
 from events.log import Append, Fence, Record
+from events.make_decision import NewEvent
 from schemas.actor import Message
 from schemas.envelope import Envelope, encode_headers
 from schemas.event import encode_event

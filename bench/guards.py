@@ -25,8 +25,8 @@ from bench.harness.hops_faststream import SUBJECTS
 from bench.harness.side import FASTSTREAM, Side, measure_and_show, number_in, open_faststream
 from bench.harness.table import Row, percentile_rows, rows_of
 from events.jetstream import Access, Connection
+from events.jetstream.reading.stream_reader import StreamReader
 from events.jetstream.stream import DEFAULT_STREAM
-from events.jetstream.stream_reader import StreamReader
 from events.log import Stored
 from schemas.envelope import LATENCY
 from schemas.event import topic_of

@@ -17,8 +17,8 @@ import msgspec
 
 from schemas.availability import Availability
 from schemas.event import Configured, Event, Failed
-from schemas.settings.fault import settings_fault
 from schemas.settings.known_settings import known_part
+from schemas.settings.settings_fault import settings_fault
 
 NEWEST_BEHAVIOUR = 2**31 - 1
 """The behaviour number of a message before which no ``configured`` was recorded: the newest code decides it."""

@@ -6,12 +6,12 @@ From then on it gets exactly one ``response.emitted``.
 
 from actors.gateway.answer_pieces import AnswerPiece
 from actors.gateway.answer_wait import NoEnd, is_answer_to
-from actors.gateway.client import Client, Receipt
 from actors.gateway.exchanges import ExchangeEnd
 from actors.gateway.external_events import InvalidInput
 from actors.gateway.forwarded_inputs import PassedInput, answer_of
+from actors.gateway.input_client import Client, Receipt
 from actors.gateway.inputs import check_name, new_input
-from actors.gateway.orders import Order
+from actors.gateway.operator_orders import Order
 
 __all__ = [
     "AnswerPiece",

@@ -19,8 +19,8 @@ import msgspec
 from actors.guardrails.bias import Biases, with_loop
 from actors.guardrails.critic import Critique, critique_call, critique_of
 from actors.guardrails.external_loops import ExternalLoop, awaiting_critic, wants_critic, with_critique
-from actors.guardrails.judging import Reading, judge
 from actors.guardrails.loop_family import Family, FamilyBefore, Limit, Loop, split_loop_id, with_judgement
+from actors.guardrails.loop_judging import Reading, judge
 from actors.guardrails.open_exchange import ANSWERING, OpenExchange, new_exchange, with_answer
 from actors.guardrails.settings import GuardrailsSettings
 from actors.guardrails.state import (

@@ -8,7 +8,7 @@ judged; if that never happens, for ``ended_lifetime_ms``.
 import msgspec
 
 from actors.guardrails.critic import Critique
-from actors.guardrails.judging import Reading
+from actors.guardrails.loop_judging import Reading
 from actors.guardrails.settings import GuardrailsSettings
 from schemas.vocabulary.appraisal import AnswerAppraised
 from schemas.vocabulary.loops import LoopCompleted

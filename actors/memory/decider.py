@@ -30,9 +30,9 @@ from actors.memory.agent_memory import (
     with_thought,
 )
 from actors.memory.extraction.corrections import KnownValues
+from actors.memory.extraction.fact_extraction import ExtractedFacts, extract_facts
 from actors.memory.extraction.keys import key_of
 from actors.memory.extraction.private import keeps, without_private
-from actors.memory.extraction.reading import ExtractedFacts, extract_facts
 from actors.memory.familiarity import familiarity_of
 from actors.memory.forgetting import (
     Remaining,

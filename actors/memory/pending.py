@@ -6,7 +6,7 @@ import msgspec
 
 from actors.contract.text.terms import READ
 from actors.memory.extraction.corrections import EndedValue
-from actors.memory.extraction.reading import ExtractedFacts
+from actors.memory.extraction.fact_extraction import ExtractedFacts
 from actors.memory.layers.vectors import from_text
 from schemas.actor import Message
 from schemas.vocabulary.appraisal import AppraisalCompleted

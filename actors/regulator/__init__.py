@@ -11,8 +11,8 @@ The regulator only emits events. Routers apply them live, in the log's order (``
 record in every decision the weights that it was made with. From there the regulator knows them.
 
 ``decision_window`` counts decisions, ``pressures`` names what is wrong and which weights answer it, ``judging`` judges
-trials, ``weight_changes`` chooses the one change of a cycle, ``control_loop`` puts a cycle together, ``record`` holds
-what is kept of an agent, ``decider`` the state.
+trials, ``weight_changes`` chooses the one change of a cycle, ``control_loop`` puts a cycle together, ``agent_record``
+holds what is kept of an agent, ``decider`` the state.
 """
 
 from actors.regulator.decider import State, decide, evolve, initial

@@ -15,6 +15,7 @@ any decision in its window schedules none; the agent's next decision does.
 
 import msgspec
 
+from actors.regulator.agent_record import Loop
 from actors.regulator.control_loop import (
     cycle_events,
     slice_width_ns,
@@ -25,7 +26,6 @@ from actors.regulator.control_loop import (
 )
 from actors.regulator.decision_window import MISROUTES, Slices, mode_of, with_decision, with_misroute, within
 from actors.regulator.pressures import Opinion
-from actors.regulator.record import Loop
 from actors.regulator.settings import RegulatorSettings
 from schemas.actor import Emission, Message
 from schemas.event import Event, topic_of

@@ -8,10 +8,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from actors.regulator.decision_window import Counts
-from actors.regulator.judging import Judged
-from actors.regulator.pressures import answers_to, metric_of
-from actors.regulator.record import (
+from actors.regulator.agent_record import (
     Loop,
     direction,
     is_cooling,
@@ -21,6 +18,9 @@ from actors.regulator.record import (
     spent_today,
     trial_of,
 )
+from actors.regulator.decision_window import Counts
+from actors.regulator.judging import Judged
+from actors.regulator.pressures import answers_to, metric_of
 from actors.regulator.settings import RegulatorSettings
 from schemas.persistent import Map
 from schemas.vocabulary.regulator import Adjusted, Held, Pressure, Reverted, Verdict

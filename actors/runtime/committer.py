@@ -14,10 +14,10 @@ from typing import Protocol
 import msgspec
 
 from actors.runtime.measurements import Histogram
-from events.decision import NewEvent
 from events.errors import Conflict, Misconfigured, Refused, Unavailable, UnknownOutcome
 from events.log import MAX_BATCH, Append, Fence, Log, Record
 from events.loggers import get_logger
+from events.make_decision import NewEvent
 from schemas.event import Configured, Failed
 
 BATCH_FROM = 48

@@ -17,8 +17,8 @@ from actors.runtime.partition.shard import Shard
 from events.codec import decode
 from events.log import Log, Stored
 from events.losses import LOSS_FILTER, Losses
+from events.partition_view import Delivery
 from events.routes import consumed_filters, own_filters, partitions_of, routes, without_overlap
-from events.view import Delivery
 from schemas.actor import Actor
 from schemas.event import topic_of
 from schemas.subjects import topic_filter

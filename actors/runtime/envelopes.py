@@ -1,8 +1,8 @@
 """Turns decided events into records: adds the envelope to a body."""
 
 from events.codec import Recorded, Unreadable
-from events.decision import NewEvent
 from events.log import Record
+from events.make_decision import NewEvent
 from schemas.catalogue import CATALOGUE
 from schemas.envelope import BUDGET, LATENCY, MESSAGE_ID, Envelope, encode_headers
 from schemas.intake.timestamps import rfc3339

@@ -2,9 +2,9 @@
 
 Normally each partition reads its past through filters of its own, which skip messages of others. With gaps in the log
 that is expensive: a consumer with several filters must be created again after each gap (see
-``events.jetstream.stream_reader``), so every partition would create as many consumers as there are gaps. A read of all
-subjects has a single filter and does not have this problem. So the part of the log from the first gap on is read once
-and its messages are dispatched to all.
+``events.jetstream.reading.stream_reader``), so every partition would create as many consumers as there are gaps. A read
+of all subjects has a single filter and does not have this problem. So the part of the log from the first gap on is read
+once and its messages are dispatched to all.
 """
 
 import asyncio
@@ -14,8 +14,8 @@ from typing import Any
 from events.codec import decode
 from events.errors import LogError
 from events.log import Log, Stored
+from events.partition_view import Delivery
 from events.routes import routes
-from events.view import Delivery
 from schemas.actor import Actor
 from schemas.subjects import EVERYTHING
 

@@ -31,11 +31,11 @@ SYNC = {
     "actors.gateway.exchanges:decode": "decoding",
     "actors.runtime.partition.decision_loop:DecisionLoop.work": "partition",
     "actors.runtime.partition.event_author:EventAuthor.group": "encoding",
-    "events.decision:address_events": "encoding",
+    "events.make_decision:address_events": "encoding",
     "actors.runtime.committer:Committer._start_appends": "committing",
-    "events.jetstream.client:HeaderClient._write_now": "socket out",
+    "events.jetstream.header_client:HeaderClient._write_now": "socket out",
     "events.jetstream.connection:Connection._answered": "acknowledging",
-    "events.jetstream.stream_reader:StreamReader._take": "reading",
+    "events.jetstream.reading.stream_reader:StreamReader._take": "reading",
 }
 """Function -> the part of the work that its time counts for, without the time of counted functions that it calls."""
 
@@ -43,8 +43,8 @@ ASYNC = {
     "nats.protocol.parser:Parser.parse": "socket in",
     "nats.aio.client:Client._flush_pending": "socket out",
     "nats.aio.client:Client._flusher": "socket out",
-    "events.jetstream.client:HeaderClient._process_headers": "decoding",
-    "events.jetstream.client:HeaderClient._send_publish": "encoding",
+    "events.jetstream.header_client:HeaderClient._process_headers": "decoding",
+    "events.jetstream.header_client:HeaderClient._send_publish": "encoding",
     "events.jetstream.connection:Connection.publish": "committing",
     "events.jetstream.log:JetStreamLog.append": "committing",
     "actors.runtime.committer:Committer._commit": "committing",
@@ -53,7 +53,11 @@ ASYNC = {
 }
 """The same for coroutines."""
 
-BY_ACTOR = {"events.decision:decide_only": "deciding", "events.decision:fold": "fold", "events.view:fold": "fold"}
+BY_ACTOR = {
+    "events.make_decision:decide_only": "deciding",
+    "events.make_decision:fold": "fold",
+    "events.partition_view:fold": "fold",
+}
 """The same for functions whose first argument is an actor; its name is added to the part."""
 
 _here = threading.local()
@@ -143,10 +147,10 @@ def install() -> None:
         _wrap(path, lambda function, part=part: counted_coroutine(function, part))
     for path, part in BY_ACTOR.items():
         _wrap(path, lambda function, part=part: counted(function, lambda actor, *_: f"{part} {actor.name}"))
-    _wrap("events.jetstream.client:HeaderClient._send_publish", _marking_sent)
+    _wrap("events.jetstream.header_client:HeaderClient._send_publish", _marking_sent)
     _wrap("events.jetstream.log:JetStreamLog.append", _marking_acknowledged)
-    _wrap("events.jetstream.stream_reader:StreamReader._take", _marking_delivered)
-    _wrap("events.view:View.decide_next", _marking_decided)
+    _wrap("events.jetstream.reading.stream_reader:StreamReader._take", _marking_delivered)
+    _wrap("events.partition_view:View.decide_next", _marking_decided)
     _wrap("actors.gateway.http.openai.upstream:Upstream.send", _marking_asked)
 
 

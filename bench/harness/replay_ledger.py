@@ -9,11 +9,11 @@ import msgspec
 from actors.registry import ACTORS
 from actors.runtime.envelopes import to_record
 from events.codec import decode
-from events.decision import Cause, NewEvent
 from events.ledger import LedgerWriter
 from events.log import Record, Stored
+from events.make_decision import Cause, NewEvent
+from events.partition_view import View
 from events.routes import partition_names, routes
-from events.view import View
 from schemas.actor import Emission, Scope
 from schemas.envelope import Envelope, encode_headers
 from schemas.event import encode_event, topic_of

@@ -329,10 +329,11 @@ def text_of(file: str) -> str:
 def content_of(file: str) -> bytes:
     """Return the bytes of a file that was named on the command line, ``-`` being stdin; raises WrongUse.
 
-    One byte more than the limit is read, so that ``deploy.operating.item_files`` sees and refuses a larger file.
+    One byte more than the limit is read, so that ``deploy.operating.guarding.item_files`` sees and refuses a larger
+    file.
     """
     from deploy.cli.failures import WrongUse
-    from deploy.operating.item_files import MAX_FILE_BYTES
+    from deploy.operating.guarding.item_files import MAX_FILE_BYTES
 
     try:
         with nullcontext(sys.stdin.buffer) if file == "-" else Path(file).open("rb") as stream:

@@ -7,8 +7,8 @@ import click
 import msgspec
 
 if TYPE_CHECKING:
+    from events.partition_view import View
     from events.replay.sources import Source
-    from events.view import View
 
 S = TypeVar("S", bound=msgspec.Struct)
 

@@ -139,7 +139,7 @@ def all_sections() -> Sections:
     """Return every section there is: those about the set, one an actor, one an effector. Loads all of them."""
     from actors.ledger import LedgerSettings
     from actors.registry import ACTORS
-    from deploy.processes.effectors import EFFECTORS
+    from deploy.processes.effector_registry import EFFECTORS
 
     of_actors = {name: actor.settings_type for name, actor in ACTORS.items()}
     of_effectors = {name: effector.settings_type for name, effector in EFFECTORS.items()}

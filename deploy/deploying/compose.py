@@ -5,8 +5,8 @@ from typing import Any
 
 import yaml
 
-from deploy.deploying.files import HEADER, Files
 from deploy.deploying.plan import GRACE_S, IN_CONTAINER, START_S, Deployment, Process
+from deploy.deploying.writing_files import HEADER, Files
 from neuraxis_server.probe import HEALTH_FILE_VARIABLE
 
 USER = "10001:10001"

@@ -7,7 +7,7 @@ import msgspec
 from actors.registry import ACTORS
 from deploy.config.loading import Config
 from deploy.processes.broker.users import ADMIN, OBSERVER, OPERATOR, READER, SPECIALIST, SYSTEM
-from deploy.processes.effectors import EFFECTORS, configured_effectors
+from deploy.processes.effector_registry import EFFECTORS, configured_effectors
 from deploy.processes.worker import LEDGER, UnknownWork, check_work
 
 GATEWAY = "gateway"

@@ -7,8 +7,8 @@ from typing import Any
 
 import yaml
 
-from deploy.deploying.files import HEADER, Files
 from deploy.deploying.plan import GRACE_S, IN_CONTAINER, Deployment, Process
+from deploy.deploying.writing_files import HEADER, Files
 
 DRAIN_S = 5
 """Seconds that a gateway still serves after the signal to stop, until no Kubernetes node routes to it any more."""

@@ -14,7 +14,7 @@ from deploy.config.loading import ENVIRONMENT_PREFIX, BadConfiguration, Config
 from deploy.config.models import ModelChoice, actor_flags
 from deploy.deploying.groups import GATEWAY, Group
 from deploy.processes.broker.users import OPERATOR
-from deploy.processes.effectors import EFFECTORS
+from deploy.processes.effector_registry import EFFECTORS
 from deploy.processes.listen_address import address_of
 from deploy.processes.running_set import ModelInUse
 from deploy.processes.supervising.stopping import STOP_DEADLINE

@@ -1,7 +1,7 @@
 """A deployment as systemd units: hardened, supervised by a watchdog, secrets as credentials."""
 
-from deploy.deploying.files import HEADER, Files
 from deploy.deploying.plan import GRACE_S, START_S, WATCHDOG_S, Deployment, Places, Process
+from deploy.deploying.writing_files import HEADER, Files
 
 ETC = "/etc/neuraxis"
 """Where the configuration and the secrets are on the machine."""

@@ -18,7 +18,6 @@ from actors.webhook.settings import Receiver
 from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.health.findings import Finding, Verdict
 from deploy.health.gateway_check import examine_gateway
-from deploy.health.lost_keys import examine_keys
 from deploy.health.model_check import examine_effectors, examine_model
 from deploy.health.readiness import NO_LEDGER, query_ledger_fault
 from deploy.health.rights_check import examine_rights
@@ -31,6 +30,7 @@ from deploy.health.servers_check import (
     members_of,
     worst_storage,
 )
+from deploy.health.session_keys_check import examine_keys
 from deploy.health.stage_check import judge_budgets, judge_snapshots, judge_stages
 from deploy.health.webhook_check import examine_receivers
 from deploy.processes.broker.storing import storing_failure

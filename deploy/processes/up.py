@@ -25,20 +25,20 @@ from deploy.config.loading import BadConfiguration, Config
 from deploy.config.models import ModelChoice, actor_flags, check_answerable, choose_model, worker_flags
 from deploy.config.upstream_settings import upstream_of
 from deploy.health.loss_from_snapshots import record_loss_from_snapshots
-from deploy.health.lost_keys import log_lost_keys
+from deploy.health.session_keys_check import log_lost_keys
 from deploy.health.stage_watch import log_unserved_stages, needed_by
-from deploy.operating.keys import keys_file
+from deploy.operating.api_key_file import keys_file
 from deploy.processes.broker import ADMIN, DECIDERS, EFFECTORS, GATEWAY, LEDGER, OPERATOR, EmbeddedBroker
 from deploy.processes.broker.users import context_file, write_context
 from deploy.processes.broker_access import BrokerChoice, access_of, context_of
-from deploy.processes.effectors import needed_effectors
+from deploy.processes.effector_registry import needed_effectors
 from deploy.processes.listen_address import address_of, listen, url_of
 from deploy.processes.running_set import DataFolder, RunFile, RunSettings
 from deploy.processes.supervising.lifeline import notify_systemd
 from deploy.processes.supervising.pulse import STARTING, Pulse
 from deploy.processes.supervising.supervisor import Program, ProgramFailed, Supervisor
 from deploy.processes.worker_program import WorkerProgram
-from deploy.telemetry.configured import check_telemetry
+from deploy.telemetry.telemetry_settings import check_telemetry
 from events.errors import Misconfigured
 from events.jetstream import Access, Connection, KeyValueMembership, KeyValueSnapshots
 from events.jetstream.connection import ApiError

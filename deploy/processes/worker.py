@@ -20,23 +20,23 @@ from actors.reflex.settings import ReflexSettings
 from actors.registry import ACTORS
 from actors.runtime.clock import SystemClock
 from actors.runtime.committer import BATCH_FROM, BATCH_FROM_UNFLUSHED, Group
-from actors.runtime.effectors.shell import EffectorWorker
+from actors.runtime.effectors.effector_worker import EffectorWorker
 from actors.runtime.effectors.spec import EffectorContext
 from actors.runtime.membership.heartbeat import MetricsAddress
 from actors.runtime.membership.heartbeat_reporting import report
 from actors.runtime.worker import Worker
 from deploy.config.configured_log import configured_log
 from deploy.config.loading import Config
-from deploy.processes.effectors import EFFECTORS, configured_effectors
+from deploy.processes.effector_registry import EFFECTORS, configured_effectors
 from deploy.processes.inbox import is_inbox
 from deploy.processes.query_services import serving_queries
 from deploy.processes.supervising.lifeline import Lifeline
 from deploy.processes.supervising.pulse import STARTING, Pulse
 from deploy.processes.supervising.stopping import first_error, stop_signal
 from deploy.telemetry.collector import Collector
-from deploy.telemetry.configured import metrics_address
 from deploy.telemetry.metrics_server import serving_metrics
 from deploy.telemetry.process_metrics import ProcessMetrics, TraceCounts
+from deploy.telemetry.telemetry_settings import metrics_address
 from deploy.telemetry.tracing import Tracing
 from events.errors import LogCut, LogError
 from events.jetstream import Access, Connection, JetStreamLog, KeyValueMembership, KeyValueSnapshots

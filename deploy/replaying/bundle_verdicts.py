@@ -15,21 +15,21 @@ from actors.registry import ACTORS
 from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.cli.rendering.replay import effect_text, pending_text
 from deploy.config.loading import file_layer
-from deploy.replaying.effects import check_effects
+from deploy.replaying.effect_checks import check_effects
 from deploy.replaying.what_if import changes_of, settings_of
 from deploy.replaying.what_if import run as run_what_if
 from deploy.replaying.what_if_verdicts import complaint, why_nothing_compared
 from events.bundles import read_manifest
 from events.codec import Recorded
+from events.partition_view import Delivery
 from events.replay.replay import Difference, Replay
 from events.replay.replay import Report as ReplayReport
 from events.replay.run_replay import run_replay
 from events.replay.sources import LedgerSource, time_of_end
-from events.replay.verifying.effects import EffectReport
+from events.replay.verifying.effect_check import EffectReport
 from events.replay.verifying.pending import Pending
 from events.replay.whatif import Example, Fate
 from events.replay.whatif import Report as WhatIfReport
-from events.view import Delivery
 from schemas.event import topic_of
 from schemas.vocabulary.responder import ResponseEmitted
 

@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 
 from actors.contract.text.judge.weights import added_weights
-from actors.gateway.orders import Order, records_of
+from actors.gateway.operator_orders import Order, records_of
 from actors.registry import ACTORS
 from deploy.config.loading import BadConfiguration, Layer, all_sections, flag_layer, overrides
-from deploy.replaying.effects import REQUESTS_TO
+from deploy.replaying.effect_checks import REQUESTS_TO
 from events.codec import Recorded, decode
 from events.errors import Misconfigured
 from events.log import Stored

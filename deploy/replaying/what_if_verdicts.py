@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from events.replay.whatif import Report
-from schemas.settings.fault import UNREADABLE_SETTINGS
+from schemas.settings.settings_fault import UNREADABLE_SETTINGS
 
 _REASON_TEXTS = {"sealed": "words sealed, forgotten or redacted"}
 

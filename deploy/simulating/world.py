@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from events.decision import Cause, NewEvent, address_events
+from events.make_decision import Cause, NewEvent, address_events
 from schemas.actor import Actor, Emission, Message
 from schemas.event import Event
 from schemas.identity import event_id

@@ -2,7 +2,7 @@
 
 ``process_metrics``  the metrics of one worker process
 ``metrics_server``   serves them over HTTP
-``configured``       checks the settings
+``telemetry_settings``       checks the settings
 ``tracing``          follows the log and sends its spans to a collector
 ``spans``            spans of an exchange, computed from its events
 ``collector``        sends spans to a collector

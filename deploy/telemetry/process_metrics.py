@@ -14,7 +14,7 @@ from prometheus_client.registry import Collector
 
 from actors.runtime.committer import Committer
 from actors.runtime.context import Role
-from actors.runtime.effectors.shell import EffectorWorker
+from actors.runtime.effectors.effector_worker import EffectorWorker
 from actors.runtime.measurements import NS_PER_S, Histogram
 from actors.runtime.worker import Worker
 from schemas.catalogue import CATALOGUE

@@ -15,7 +15,7 @@ from typing import Annotated
 import msgspec
 
 from events.bundles.cloudevents import BadLine, from_line, to_line
-from events.bundles.placement import Placement
+from events.bundles.partition_check import Placement
 from events.errors import LedgerDamaged, Misconfigured
 from events.ledger.checking.chain import GENESIS
 from events.ledger.rows import link_row, to_row

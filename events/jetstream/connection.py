@@ -21,7 +21,7 @@ from nats.errors import StaleConnectionError, UnexpectedEOF
 
 from events.errors import Misconfigured, NotPermitted, Refused, Unavailable, UnknownOutcome
 from events.jetstream.broker_outage import LOGIN, BrokerOutage, is_refused
-from events.jetstream.client import HeaderClient
+from events.jetstream.header_client import HeaderClient
 from events.loggers import get_logger
 
 OLDEST_SERVER = (2, 12, 0)

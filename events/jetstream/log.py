@@ -7,11 +7,11 @@ import msgspec
 
 from events.errors import Conflict, LogError, Refused, Unavailable, UnknownOutcome
 from events.jetstream.connection import Access, ApiError, Connection, Reply
-from events.jetstream.get_message import NO_MESSAGE, get_message
 from events.jetstream.imported import as_recorded
+from events.jetstream.reading.get_message import NO_MESSAGE, get_message
+from events.jetstream.reading.stream_reader import PULL, StreamReader
 from events.jetstream.session_keys import KeyValueKeys, watch
 from events.jetstream.stream import DEFAULT_STREAM, ensure_stream
-from events.jetstream.stream_reader import PULL, StreamReader
 from events.log import MAX_BATCH, MAX_RECORD_BYTES, Append, Fence, LogInfo, Record, Stored, Tail
 from events.losses import LOSS_FILTER, Losses
 from events.sealing.keys import Keyring

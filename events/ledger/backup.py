@@ -10,8 +10,8 @@ from events.errors import LedgerDamaged, Misconfigured, Unavailable
 from events.ledger.checking.report import Verification
 from events.ledger.checking.verify import verify
 from events.ledger.checking.wal_damage import journal_damage
-from events.ledger.failures import translated_errors
 from events.ledger.schema import AT_REST, connect_read_only, lacks_journal, read_meta
+from events.ledger.sqlite_errors import translated_errors
 
 _PAGES = 2048
 """Pages (32 MB) that are copied in one step; in between, SQLite can make a checkpoint of a writer's write-ahead log."""

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 
 import msgspec
 
-from events.ledger.failures import translated_errors
 from events.ledger.reader import END
 from events.ledger.rows import Text, from_text, to_text
 from events.ledger.schema import connect_read_only
+from events.ledger.sqlite_errors import translated_errors
 from schemas.intake.strict import BadInput
 from schemas.intake.timestamps import to_milliseconds
 

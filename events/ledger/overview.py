@@ -11,10 +11,10 @@ from typing import Any
 import msgspec
 
 from events.ledger.exchange_list import LogPosition, check_written
-from events.ledger.failures import translated_errors
 from events.ledger.reader import END
 from events.ledger.rows import Text, from_text, timestamp
 from events.ledger.schema import connect_read_only
+from events.ledger.sqlite_errors import translated_errors
 from schemas.intake.timestamps import to_milliseconds
 
 LATEST = 1_000

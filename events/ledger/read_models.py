@@ -12,7 +12,6 @@ from typing import Any
 
 from events.ledger.bulk_insert import Fold, Insert, Parameters, sql
 from events.ledger.changes import CHANGES
-from events.ledger.failures import DamagedRow
 from events.ledger.rows import (
     EXCHANGE,
     MESSAGE_COLUMNS,
@@ -28,6 +27,7 @@ from events.ledger.rows import (
     timestamp,
     to_row,
 )
+from events.ledger.sqlite_errors import DamagedRow
 from events.ledger.tables import INDEXES, TABLES, VIEWS, make
 from schemas.catalogue import ALERTS
 from schemas.envelope import LATENCY

@@ -12,7 +12,6 @@ import msgspec
 
 from events.ledger.checking.chain import GENESIS, Head
 from events.ledger.checking.recorded_losses import losses_in
-from events.ledger.failures import DamagedRow, translated_errors
 from events.ledger.rows import (
     EXCHANGE,
     MESSAGE_COLUMNS,
@@ -27,6 +26,7 @@ from events.ledger.rows import (
     to_text,
 )
 from events.ledger.schema import connect_read_only, lacks_journal, read_meta
+from events.ledger.sqlite_errors import DamagedRow, translated_errors
 from events.log import Stored
 from events.losses import Losses
 from schemas.catalogue import CATALOGUE, decode_event

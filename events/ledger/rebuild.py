@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from events.errors import Misconfigured
-from events.ledger.failures import translated_errors
 from events.ledger.read_models import rebuild_within
 from events.ledger.schema import AT_REST, connect_for_writing, read_meta
+from events.ledger.sqlite_errors import translated_errors
 
 
 def rebuild(path: Path) -> None:
@@ -14,7 +14,7 @@ def rebuild(path: Path) -> None:
     Readers see the old ones until it is done; a live projector waits.
 
     Raises:
-        Misconfigured, LedgerDamaged, Unavailable: see ``events.ledger.failures``; the file is unchanged.
+        Misconfigured, LedgerDamaged, Unavailable: see ``events.ledger.sqlite_errors``; the file is unchanged.
     """
     if not path.is_file():
         raise Misconfigured(f"{path}: no ledger is here")

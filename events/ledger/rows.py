@@ -16,7 +16,7 @@ import orjson
 
 from events.codec import DEFAULT_BEHAVIOUR
 from events.ledger.checking.chain import link
-from events.ledger.failures import DamagedRow
+from events.ledger.sqlite_errors import DamagedRow
 from events.log import Stored
 from schemas.actor import Message
 from schemas.catalogue import decode_event

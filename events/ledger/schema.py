@@ -11,7 +11,7 @@ import msgspec
 
 from events.errors import LedgerDamaged, Misconfigured, Unavailable
 from events.ledger import read_models
-from events.ledger.failures import RECOVERY, translated_errors
+from events.ledger.sqlite_errors import RECOVERY, translated_errors
 from schemas.identity import content_hash
 from schemas.intake.error_messages import error_line
 from schemas.subjects import Partitions
@@ -135,7 +135,7 @@ def connect_read_only(path: Path) -> sqlite3.Connection:
 
     Raises:
         Misconfigured: there is no such file.
-        LedgerDamaged, Unavailable: see ``events.ledger.failures``.
+        LedgerDamaged, Unavailable: see ``events.ledger.sqlite_errors``.
     """
     if not path.is_file():
         raise Misconfigured(f"{path}: no ledger is here; the ledger projector writes it while the set runs")
@@ -167,7 +167,7 @@ def connect_for_writing(path: Path) -> sqlite3.Connection:
     """Open an existing ledger file for writing, durable at every commit.
 
     Raises:
-        LedgerDamaged, Misconfigured, Unavailable: see ``events.ledger.failures``.
+        LedgerDamaged, Misconfigured, Unavailable: see ``events.ledger.sqlite_errors``.
     """
     with translated_errors(path, "open the ledger"):
         connection = sqlite3.connect(
@@ -193,7 +193,7 @@ def prepare(path: Path, stream: str, partitions: Partitions) -> None:
 
     Raises:
         Misconfigured: the file follows another stream, other partitions, or has another format.
-        LedgerDamaged, Unavailable: see ``events.ledger.failures``.
+        LedgerDamaged, Unavailable: see ``events.ledger.sqlite_errors``.
     """
     if not path.exists():
         _make(path, stream, partitions)

@@ -12,10 +12,10 @@ import msgspec
 
 from events.ledger.bulk_insert import MAX_ROWS, Insert, split, sql
 from events.ledger.checking.chain import GENESIS, Head
-from events.ledger.failures import translated_errors
 from events.ledger.read_models import FOLDS, change
 from events.ledger.rows import COLUMNS, MESSAGE_COLUMNS, TOPIC, link_row, to_row, to_stored
 from events.ledger.schema import ANCHOR_TOPICS, AT_REST, AT_WORK, BUSY_TIMEOUT_MS, PRAGMAS, prepare
+from events.ledger.sqlite_errors import translated_errors
 from events.log import Stored
 from schemas.subjects import Partitions
 
@@ -100,7 +100,7 @@ class LedgerWriter:
 
         Raises:
             Unavailable: nothing was stored (disk full, file locked); the same batch may be tried again.
-            LedgerDamaged, Misconfigured: see ``events.ledger.failures``; nothing was stored.
+            LedgerDamaged, Misconfigured: see ``events.ledger.sqlite_errors``; nothing was stored.
         """
         with translated_errors(self._path, f"append {len(batch)} rows"):
             try:

@@ -21,11 +21,11 @@ import msgspec
 from events.codec import Recorded, Unreadable, decode, is_spontaneous
 from events.log import Stored
 from events.losses import LOSS_FILTER, is_loss
+from events.partition_view import Processed, View
 from events.replay.verifying.pending import Activity, Pending, first_undecided, oldest_of, overdue_timer
 from events.replay.verifying.report import Coverage, Difference, Report, in_order
 from events.replay.verifying.verification import BEYOND_BACKLOG, Unit, Verification
 from events.routes import consumed_filters, own_filters, routes, without_overlap
-from events.view import Processed, View
 from schemas.actor import Actor
 from schemas.catalogue import CATALOGUE
 from schemas.envelope import CAUSE_SEQ

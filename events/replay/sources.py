@@ -218,8 +218,8 @@ class StreamSource:
         """Read a range as it is stored, words sealed where they are; otherwise as ``history``.
 
         With several filters, the broker may skip readable messages before a gap that was not recorded (see
-        ``events.jetstream.stream_reader``), and no filtered reading shows a gap. So everything is read and filtered
-        here. Only of a long stream a few filters are read separately; there, only recorded gaps are known.
+        ``events.jetstream.reading.stream_reader``), and no filtered reading shows a gap. So everything is read and
+        filtered here. Only of a long stream a few filters are read separately; there, only recorded gaps are known.
         """
         end = min(upto, (await self.info()).last_seq)
         whole = EVERYTHING in filters or len(filters) > _MOST_FILTERED_READS or end - after <= MOST_READ_WHOLE

@@ -22,7 +22,7 @@ from schemas.catalogue import CATALOGUE
 from schemas.event import encode_event
 from schemas.export.headers import sample_headers
 from tests.broker import Broker
-from tests.deploy.processes.test_broker import as_user, embedded, run
+from tests.deploy.processes.broker.test_broker import as_user, embedded, run
 
 ALERT, BLOCKED = "forged_id.alert.critical.breaker", "forged_id.reflex.blocked"
 STORED = {ALERT: "log.00.03.alert.critical.breaker", BLOCKED: "log.00.03.reflex.blocked"}

@@ -11,10 +11,10 @@ import msgspec
 
 from actors.runtime.envelopes import to_record
 from events.codec import decode
-from events.decision import Cause, NewEvent
 from events.log import Record, Stored
+from events.make_decision import Cause, NewEvent
+from events.partition_view import Checkpoint, View
 from events.routes import partition_names, partitions_of
-from events.view import Checkpoint, View
 from schemas.actor import Actor, Emission, Scope
 from schemas.catalogue import prefixes_of
 from schemas.envelope import Envelope, encode_headers

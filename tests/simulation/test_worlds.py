@@ -13,7 +13,7 @@ import pytest
 import structlog
 
 from actors.runtime.partition.shard import Shard
-from events.view import Checkpoint, Delivery, View
+from events.partition_view import Checkpoint, Delivery, View
 from tests.simulation.world import Outcome, run_world
 
 WORLDS = int(os.environ.get("NEURAXIS_WORLDS", "600"))

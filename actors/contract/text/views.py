@@ -19,7 +19,7 @@ import msgspec
 
 from actors.contract.text.joined_parts import shares
 from actors.contract.text.judge.instruction_words import LEET_MARKS, PLAIN_INSTRUCTION_WORDS, may_instruct
-from actors.contract.text.prefilter import kinds_in
+from actors.contract.text.possible_views import kinds_in
 from actors.contract.text.rewriting import REWRITE, Rewriting, common_word_share
 
 SEARCHED = 16_384

@@ -36,7 +36,7 @@ WITH_SOUL: frozenset[Purpose] = frozenset({"respond", "clarify"})
 """The purposes whose prompts include the agent's soul (the text that says who the agent is)."""
 
 IMPROVEMENTS: Mapping[Trigger, str] = msgspec.json.decode(
-    files(__package__).joinpath("mending.json").read_bytes(), type=dict[Trigger, str]
+    files(__package__).joinpath("rerun_improvements.json").read_bytes(), type=dict[Trigger, str]
 )
 """Trigger of a rerun -> what the model is told to improve."""
 

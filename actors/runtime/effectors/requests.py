@@ -5,8 +5,8 @@ from itertools import chain
 import msgspec
 
 from events.codec import Recorded, Unreadable
-from events.decision import Cause, NewEvent, address_events
-from events.jetstream.delivery import Delivery
+from events.jetstream.reading.delivery import Delivery
+from events.make_decision import Cause, NewEvent, address_events
 from schemas.actor import Scope
 from schemas.catalogue import CATALOGUE, entry_of
 from schemas.effectors.contract import Effector, OrderedQueue

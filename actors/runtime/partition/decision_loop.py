@@ -20,12 +20,12 @@ from actors.runtime.partition.event_author import EventAuthor
 from actors.runtime.partition.snapshot_saver import SnapshotSaver
 from actors.runtime.partition.timer_loop import TimerLoop
 from events.codec import Unreadable
-from events.decision import NewEvent
 from events.errors import LogError
 from events.log import Fence
 from events.loggers import get_logger
+from events.make_decision import NewEvent
+from events.partition_view import Delivery, View
 from events.routes import fence_filter
-from events.view import Delivery, View
 from schemas.actor import Actor, Emission, Timer
 from schemas.availability import Availability
 

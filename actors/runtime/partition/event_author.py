@@ -7,9 +7,9 @@ import msgspec
 from actors.runtime.committer import Group
 from actors.runtime.context import Context
 from actors.runtime.envelopes import to_record, trace_of
-from events.decision import Cause, NewEvent
 from events.loggers import get_logger
-from events.view import Delivery, View
+from events.make_decision import Cause, NewEvent
+from events.partition_view import Delivery, View
 from schemas.actor import Actor, Scope
 from schemas.envelope import LATENCY
 from schemas.event import Configured

@@ -8,9 +8,9 @@ from actors.runtime.context import Context
 from actors.runtime.gap_reader import MOST_SEQUENCES
 from events.codec import decode
 from events.loggers import get_logger
+from events.partition_view import Checkpoint, Delivery, View
 from events.routes import partition_filters
 from events.snapshot import last_known_loss, matches_log, snapshot_key, unpack
-from events.view import Checkpoint, Delivery, View
 from schemas.actor import Actor
 from schemas.catalogue import prefixes_of
 

@@ -11,13 +11,13 @@ import msgspec
 
 from actors.runtime.context import Context, Role
 from actors.runtime.measurements import LEASE_LEFT, LEASE_TAKEN
-from actors.runtime.partition.damage import has_folded, is_own_gone, lost_fence
 from actors.runtime.partition.decision_loop import DecisionLoop
+from actors.runtime.partition.log_damage import has_folded, is_own_gone, lost_fence
 from actors.runtime.partition.recovery import fold_history
 from events.codec import Unreadable
 from events.errors import LogError, Misconfigured
 from events.loggers import get_logger
-from events.view import Delivery
+from events.partition_view import Delivery
 from schemas.actor import Actor, Message
 
 _RETRY_FIRST, _RETRY_MOST = 0.02, 1.0

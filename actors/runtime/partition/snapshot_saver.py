@@ -7,8 +7,8 @@ from typing import Any
 from actors.runtime.context import Context
 from events.errors import LogError
 from events.loggers import get_logger
+from events.partition_view import View
 from events.snapshot import pack, snapshot_key
-from events.view import View
 from schemas.actor import Actor
 
 _logger = get_logger("neuraxis.shard")

@@ -10,8 +10,8 @@ from deploy.cli.command_types import command
 from deploy.cli.options import examples
 
 if TYPE_CHECKING:
-    from deploy.deploying.files import Files
     from deploy.deploying.plan import Deployment
+    from deploy.deploying.writing_files import Files
 
 
 def _files_options(write: Callable[..., Any]) -> Callable[..., Any]:
@@ -135,7 +135,7 @@ def _deployment(out: Path, config_file: Path | None, words: Sequence[str]) -> "D
 
 def _write(out: Path, files: "Files", deployment: "Deployment", force: bool) -> None:
     from deploy.cli.failures import WrongUse
-    from deploy.deploying.files import FilesExist, write_files
+    from deploy.deploying.writing_files import FilesExist, write_files
 
     try:
         written = write_files(out, files, force=force)

@@ -20,7 +20,7 @@ from deploy.cli.options import (
     timeout_option,
     why_option,
 )
-from deploy.cli.replaying.source import log_option
+from deploy.cli.replaying.open_source import log_option
 
 if TYPE_CHECKING:
     from deploy.operating.deadline import Deadline
@@ -102,7 +102,7 @@ def add(
 def list_(target: Target, log_file: Path | None, agent: str, as_json: bool) -> None:
     """Print the allowances in force, in the order of recording. They hold people's words."""
     from deploy.cli.output import emit
-    from deploy.operating.allowances import allowances_in_force
+    from deploy.operating.guarding.allowances import allowances_in_force
 
     columns = ("allowance", "phrase", "text", "by", "why")
     found = asyncio.run(named_items.list_in_force(target, log_file, "allowance", allowances_in_force, agent))
@@ -121,7 +121,7 @@ def withdraw(
     target: Target, names: tuple[str, ...], agent: str, by: str, why: str, timeout: float, as_json: bool
 ) -> None:
     """Withdraw allowances: from then on, what they allowed is judged again."""
-    from deploy.operating.allowances import withdrawal_orders
+    from deploy.operating.guarding.allowances import withdrawal_orders
 
     named_items.withdraw(
         target,
@@ -138,7 +138,7 @@ def withdraw(
 
 async def _add(target: Target, event: "AllowanceRecorded", agent: str, deadline: "Deadline") -> int:
     from deploy.cli.connect import open_log
-    from deploy.operating.allowances import allowance_orders
+    from deploy.operating.guarding.allowances import allowance_orders
     from deploy.operating.order_client import give
     from events.replay.sources import StreamSource
 

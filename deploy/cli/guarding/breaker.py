@@ -22,11 +22,11 @@ from deploy.cli.options import (
     why_option,
 )
 from deploy.cli.rendering.layout.counted_nouns import number_list
-from deploy.cli.replaying.source import log_option, open_source
+from deploy.cli.replaying.open_source import log_option, open_source
 
 if TYPE_CHECKING:
-    from deploy.operating.breaker_orders import OrderDone
     from deploy.operating.deadline import Deadline
+    from deploy.operating.guarding.breaker_orders import OrderDone
     from events.codec import Recorded
     from events.replay.sources import Source
     from schemas.vocabulary.breaker import BreakerRecoveryStarted, BreakerReset, Standing
@@ -138,7 +138,7 @@ def _head(found: Shown) -> Iterator[str]:
 def reset(target: Target, session: str, agent: str, by: str, why: str, timeout: float, as_json: bool) -> None:
     """Reset a session's breaker to the state of a new session, whatever it was; the log keeps who did it and why."""
     from deploy.cli.connect import open_log, run_within
-    from deploy.operating.breaker_orders import reset_breaker
+    from deploy.operating.guarding.breaker_orders import reset_breaker
     from schemas.vocabulary.operator import BreakerResetOrdered
 
     async def work(within: "Deadline") -> "OrderDone":
@@ -161,7 +161,7 @@ def recover(target: Target, session: str, agent: str, by: str, why: str, timeout
     Trust stays where it is, and has to be rebuilt by good inputs. A session in another state is left alone.
     """
     from deploy.cli.connect import open_log, run_within
-    from deploy.operating.breaker_orders import NotCarriedOut
+    from deploy.operating.guarding.breaker_orders import NotCarriedOut
     from events.replay.sources import StreamSource
     from schemas.vocabulary.breaker import BreakerRecoveryStarted
     from schemas.vocabulary.operator import BreakerRecoveryOrdered
@@ -201,7 +201,7 @@ async def _breaker_state(source: "Source", agent: str, session: str, last: int) 
     from actors.breaker.decider import machine_of
     from actors.breaker.machine import stance_of
     from deploy.cli.output import latest
-    from deploy.operating.breaker_orders import latest_breaker_events, no_judged_input
+    from deploy.operating.guarding.breaker_orders import latest_breaker_events, no_judged_input
 
     upto = (await source.info()).last_seq
     views = await state_output.fold_partition(source, upto, source.partitions.session_token(session), "breaker")
@@ -254,7 +254,7 @@ async def _give_recovery_order(
     seen: int | None = None,
 ) -> "OrderDone":
     from deploy.cli.connect import open_log
-    from deploy.operating.breaker_orders import give_breaker_order
+    from deploy.operating.guarding.breaker_orders import give_breaker_order
 
     async with open_log(target, deadline=deadline) as log:
         return await give_breaker_order(log, agent, session, order, answer, deadline=deadline, violated_at=seen)

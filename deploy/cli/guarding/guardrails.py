@@ -19,14 +19,14 @@ from deploy.cli.options import (
     timeout_option,
     why_option,
 )
-from deploy.cli.replaying.source import log_option, open_source
+from deploy.cli.replaying.open_source import log_option, open_source
 from schemas.vocabulary.guardrails import LoopTrace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from deploy.operating.deadline import Deadline
-    from deploy.operating.loop_overrides import OverrideDone
+    from deploy.operating.guarding.loop_overrides import OverrideDone
     from events.codec import Recorded
     from schemas.event import Event
     from schemas.vocabulary.loops import LoopOverridden
@@ -251,7 +251,7 @@ def _override_rows(family: "Sequence[Recorded]") -> tuple[OverrideShown, ...]:
 
 async def _override(target: Target, agent: str, order: "LoopOverridden", deadline: "Deadline") -> "OverrideDone":
     from deploy.cli.connect import open_log
-    from deploy.operating.loop_overrides import give_override
+    from deploy.operating.guarding.loop_overrides import give_override
 
     async with open_log(target, deadline=deadline) as log:
         return await give_override(log, agent, order, deadline=deadline)

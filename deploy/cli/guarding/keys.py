@@ -32,7 +32,7 @@ def _file_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(command)
     def with_file(data: Path, config_file: Path | None, sets: Sequence[str], **others: Any) -> Any:
-        from deploy.operating.keys import keys_file
+        from deploy.operating.api_key_file import keys_file
 
         target = Target(data, "", "", "", "", config_file, sets)
         return command(keys_file(target.config().gateway, target.data), **others)
@@ -74,7 +74,7 @@ def add(file: Path, scopes: tuple[Any, ...], agent: str, per_minute: int | None,
 
     from actors.gateway import check_name
     from deploy.cli.failures import WrongUse
-    from deploy.operating.keys import add_key
+    from deploy.operating.api_key_file import add_key
     from schemas.names import wrong_with_name
 
     if agent:
@@ -96,7 +96,7 @@ def add(file: Path, scopes: tuple[Any, ...], agent: str, per_minute: int | None,
 def list_(file: Path, as_json: bool) -> None:
     """Print the keys by their ids, oldest first, with those that were revoked."""
     from deploy.cli.output import emit
-    from deploy.operating.keys import held_keys
+    from deploy.operating.api_key_file import held_keys
 
     held = held_keys(file)
     if not held:
@@ -126,7 +126,7 @@ def revoke(file: Path, id: str, as_json: bool) -> None:
     """Revoke a key: gateways refuse it within a second. Its id stays listed."""
     import msgspec
 
-    from deploy.operating.keys import revoke_key
+    from deploy.operating.api_key_file import revoke_key
 
     key = revoke_key(file, id)
     if as_json:

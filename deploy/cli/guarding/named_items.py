@@ -9,12 +9,12 @@ from click.core import ParameterSource
 from deploy.cli import wrapped_lines
 from deploy.cli.options import Target
 from deploy.cli.rendering.layout.counted_nouns import counted
-from deploy.cli.replaying.source import open_source, say_note
+from deploy.cli.replaying.open_source import open_source, say_note
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from actors.gateway.orders import Order
+    from actors.gateway.operator_orders import Order
     from deploy.operating.deadline import Deadline
     from events.replay.sources import Source
 

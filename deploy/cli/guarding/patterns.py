@@ -21,7 +21,7 @@ from deploy.cli.options import (
     why_option,
 )
 from deploy.cli.rendering.layout.counted_nouns import counted
-from deploy.cli.replaying.source import log_option, open_source
+from deploy.cli.replaying.open_source import log_option, open_source
 
 if TYPE_CHECKING:
     from actors.reflex.imports import Imports
@@ -65,8 +65,8 @@ def import_(target: Target, file: str, name: str, by: str, timeout: float, as_js
 
     from deploy.cli.connect import run_within
     from deploy.cli.failures import WrongUse
+    from deploy.operating.guarding.patterns import sets_in
     from deploy.operating.order_client import current_user_name
-    from deploy.operating.patterns import sets_in
     from schemas.names import wrong_with_name
     from schemas.vocabulary.patterns import PatternsImported
 
@@ -131,7 +131,7 @@ def test(target: Target, text: str, log_file: Path | None, file: str, shipped: b
     from actors.reflex.matcher import compile_library
     from deploy.cli.failures import CheckFailed, WrongUse
     from deploy.cli.output import table
-    from deploy.operating.patterns import sets_in
+    from deploy.operating.guarding.patterns import sets_in
     from schemas.intake.blank import says_nothing
     from schemas.vocabulary.gateway import InputReceived
     from schemas.vocabulary.reflex import ReflexBlocked
@@ -216,7 +216,7 @@ def _signature_rows(library: "Library") -> Iterator[dict[str, Any]]:
 
 
 async def _imports(target: Target, log_file: Path | None) -> "Imports":
-    from deploy.operating.patterns import imports_in
+    from deploy.operating.guarding.patterns import imports_in
 
     async with open_source(target, log_file) as source:
         return await imports_in(source)
@@ -224,13 +224,13 @@ async def _imports(target: Target, log_file: Path | None) -> "Imports":
 
 async def _import(target: Target, event: Any, deadline: "Deadline") -> int | None:
     """Return the sequence of the import, None if the same sets are already in force."""
-    from actors.gateway.orders import Order
+    from actors.gateway.operator_orders import Order
     from actors.reflex.imports import checked_import
     from actors.reflex.library import InvalidLibrary
     from deploy.cli.connect import open_log
     from deploy.cli.failures import WrongUse
+    from deploy.operating.guarding.patterns import imports_in, in_force
     from deploy.operating.order_client import give
-    from deploy.operating.patterns import imports_in, in_force
     from events.replay.sources import StreamSource
 
     async with open_log(target, deadline=deadline) as log:
@@ -246,10 +246,10 @@ async def _import(target: Target, event: Any, deadline: "Deadline") -> int | Non
 
 
 async def _withdraw(target: Target, name: str, by: str, why: str, deadline: "Deadline") -> int:
-    from actors.gateway.orders import Order
+    from actors.gateway.operator_orders import Order
     from deploy.cli.connect import open_log
+    from deploy.operating.guarding.patterns import imports_in
     from deploy.operating.order_client import current_user_name, give
-    from deploy.operating.patterns import imports_in
     from events.replay.presence_checks import NothingFound
     from events.replay.sources import StreamSource
     from schemas.vocabulary.patterns import PatternsWithdrawn

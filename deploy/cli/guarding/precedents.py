@@ -23,11 +23,11 @@ from deploy.cli.options import (
     why_option,
 )
 from deploy.cli.rendering.layout.counted_nouns import counted
-from deploy.cli.replaying.source import log_option
+from deploy.cli.replaying.open_source import log_option
 
 if TYPE_CHECKING:
-    from deploy.operating.allowances import Verdict
     from deploy.operating.deadline import Deadline
+    from deploy.operating.guarding.allowances import Verdict
     from schemas.vocabulary.precedents import PrecedentRecorded
 
 _TIMEOUT_S = 60.0
@@ -65,8 +65,8 @@ def import_(target: Target, file: str, agent: str, by: str, timeout: float, as_j
 
     from actors.gateway import check_name
     from deploy.cli.connect import run_within
+    from deploy.operating.guarding.precedents import precedents_in
     from deploy.operating.order_client import current_user_name
-    from deploy.operating.precedents import precedents_in
 
     check_name("agent", agent)
     events = precedents_in(file, content_of(file), by or current_user_name())
@@ -94,7 +94,7 @@ def import_(target: Target, file: str, agent: str, by: str, timeout: float, as_j
 def list_(target: Target, log_file: Path | None, agent: str, as_json: bool) -> None:
     """Print the precedents in force, in the order of recording. They hold people's words."""
     from deploy.cli.output import emit
-    from deploy.operating.precedents import precedents_in_force
+    from deploy.operating.guarding.precedents import precedents_in_force
 
     columns = ("precedent", "situation", "action", "outcome", "harm_level", "description", "by")
     found = asyncio.run(named_items.list_in_force(target, log_file, "precedent", precedents_in_force, agent))
@@ -113,7 +113,7 @@ def withdraw(
     target: Target, names: tuple[str, ...], agent: str, by: str, why: str, timeout: float, as_json: bool
 ) -> None:
     """Withdraw precedents: from then on, harmful ones among them reject no inputs."""
-    from deploy.operating.precedents import withdrawal_orders
+    from deploy.operating.guarding.precedents import withdrawal_orders
 
     named_items.withdraw(
         target,
@@ -177,10 +177,10 @@ async def _import(
     target: Target, events: "list[PrecedentRecorded]", agent: str, deadline: "Deadline"
 ) -> "tuple[list[PrecedentRecorded], int | None]":
     """Record the precedents that are not yet in force; return them and the last one's sequence, if any."""
-    from actors.gateway.orders import Order
+    from actors.gateway.operator_orders import Order
     from deploy.cli.connect import open_log
+    from deploy.operating.guarding.precedents import differing, precedents_in_force
     from deploy.operating.order_client import give
-    from deploy.operating.precedents import differing, precedents_in_force
     from events.replay.sources import StreamSource
 
     async with open_log(target, deadline=deadline) as log:
@@ -199,7 +199,7 @@ async def _judge(
 ) -> dict[str, str | int]:
     from deploy.cli.connect import open_log
     from deploy.cli.replaying.named_exchange import resolve
-    from deploy.operating.allowances import judged_input, precedent_name, verdict_orders
+    from deploy.operating.guarding.allowances import judged_input, precedent_name, verdict_orders
     from deploy.operating.order_client import current_user_name, give
     from events.replay.sources import StreamSource
 

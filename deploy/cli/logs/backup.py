@@ -10,7 +10,7 @@ from deploy.cli import wrapped_lines
 from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.rendering.layout.counted_nouns import counted
-from deploy.cli.replaying.source import say_note
+from deploy.cli.replaying.open_source import say_note
 
 _CATCH_UP_S = 2.0
 """Seconds to wait until the ledger of a running set has reached the stream's end; it is usually milliseconds behind."""
@@ -46,7 +46,7 @@ def backup(target: Target, to: Path, ledger: Path | None, bundle: bool, keys: bo
     from deploy.cli.failures import WrongUse
     from deploy.cli.output import emit
     from deploy.cli.rendering.layout.terminal import progress
-    from deploy.copying.backup import KEYS, back_up_set, check_is_free
+    from deploy.copying.ledger_backup import KEYS, back_up_set, check_is_free
 
     if keys and to.suffix == ".db" and not to.is_dir():
         raise WrongUse(f"--keys writes a file beside the copy: name a folder instead of {to}")

@@ -15,7 +15,13 @@ from deploy.cli.logs.log_tail import tail
 from deploy.cli.logs.log_test import test
 from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.rendering.layout.counted_nouns import counted
-from deploy.cli.replaying.source import close_at_exit, log_option, stream_or_ledger, stream_source, warn_of_shortfall
+from deploy.cli.replaying.open_source import (
+    close_at_exit,
+    log_option,
+    stream_or_ledger,
+    stream_source,
+    warn_of_shortfall,
+)
 
 if TYPE_CHECKING:
     from events.ledger import Comparison

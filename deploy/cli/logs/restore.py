@@ -27,7 +27,7 @@ def restore(target: Target, backup: Path) -> None:
     """
     from deploy.cli.failures import WrongUse
     from deploy.cli.logs.log_import import import_copy, report
-    from deploy.copying.backup import BUNDLE, KEYS, LEDGER
+    from deploy.copying.ledger_backup import BUNDLE, KEYS, LEDGER
     from deploy.operating.session_keys import read_keys
 
     if not backup.exists():

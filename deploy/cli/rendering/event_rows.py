@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from rich.text import Text
 
-from deploy.cli.rendering.hiding_words import without_words
+from deploy.cli.rendering.hidden_texts import without_words
 from deploy.cli.rendering.layout.printable import printable_struct
 from deploy.cli.rendering.layout.quoting import quoted_line
 from events.codec import Recorded, decode

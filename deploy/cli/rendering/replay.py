@@ -12,7 +12,7 @@ from deploy.cli.rendering.layout.counts_table import CountsTable
 from deploy.cli.rendering.layout.quoting import quoted_line
 from deploy.replaying.what_if_verdicts import reason_text
 from events.replay.replay import Coverage, Difference, Report
-from events.replay.verifying.effects import EffectFinding, EffectReport
+from events.replay.verifying.effect_check import EffectFinding, EffectReport
 from events.replay.verifying.pending import Pending
 
 _MAX_VALUE_CHARACTERS = 2_000

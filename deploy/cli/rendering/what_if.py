@@ -8,7 +8,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from deploy.cli.rendering.hiding_words import without_words
+from deploy.cli.rendering.hidden_texts import without_words
 from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.cli.rendering.layout.counts_table import CountsTable
 from deploy.cli.rendering.layout.quoting import quoted_line

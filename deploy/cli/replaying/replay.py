@@ -12,12 +12,12 @@ from deploy.cli import wrapped_lines
 from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, json_option, models_option, target_options
 from deploy.cli.rendering.layout.counted_nouns import counted
-from deploy.cli.replaying.source import log_option, open_source, say_note
+from deploy.cli.replaying.open_source import log_option, open_source, say_note
 
 if TYPE_CHECKING:
     from events.replay.replay import Report
     from events.replay.run_replay import Point
-    from events.replay.verifying.effects import EffectReport
+    from events.replay.verifying.effect_check import EffectReport
 
 
 @command(
@@ -128,14 +128,14 @@ async def _replay(
 ) -> "tuple[str, Report, EffectReport, int, str]":
     from actors.registry import ACTORS
     from deploy.cli.rendering.layout.terminal import progress
-    from deploy.replaying.effects import check_effects
+    from deploy.replaying.effect_checks import check_effects
     from deploy.replaying.jobs import ReplayWork, jobs_for, replay_in_jobs
     from events.replay.presence_checks import check_holds_key, check_reaches
     from events.replay.replay import Replay
     from events.replay.run_replay import run_replay
     from events.replay.sources import LedgerSource, time_of_end
     from events.replay.states.partition_state import partition_named
-    from events.replay.verifying.effects import EffectReport
+    from events.replay.verifying.effect_check import EffectReport
 
     async with open_source(target, log_file) as source:
         say_note(await check_reaches(source, upto))

@@ -20,7 +20,7 @@ from deploy.cli.options import (
     target_options,
     weights_option,
 )
-from deploy.cli.replaying.source import log_option, open_source, say_note
+from deploy.cli.replaying.open_source import log_option, open_source, say_note
 
 if TYPE_CHECKING:
     from deploy.config.loading import Layer
@@ -104,9 +104,9 @@ def what_if(
     """
     from deploy.cli.failures import WrongUse
     from deploy.config.loading import file_layer
+    from deploy.operating.guarding.patterns import sets_in
+    from deploy.operating.guarding.precedents import precedents_in
     from deploy.operating.order_client import current_user_name
-    from deploy.operating.patterns import sets_in
-    from deploy.operating.precedents import precedents_in
     from deploy.replaying.what_if import sweep_of
     from events.replay.run_replay import END, point_of
 

@@ -47,7 +47,7 @@ def _set_to_examine(target: Target) -> "SetToExamine":
     from deploy.health.stage_watch import needed_by
     from deploy.processes.broker import ADMIN, SYSTEM
     from deploy.processes.broker_access import BrokerChoice, access_of, effective_choice
-    from deploy.processes.effectors import needed_effectors
+    from deploy.processes.effector_registry import needed_effectors
     from deploy.processes.running_set import ModelInUse
     from schemas.subjects import Partitions
 

@@ -43,7 +43,7 @@ def gateway(
     from deploy.cli.failures import WrongUse
     from deploy.config.loading import flag_layer
     from deploy.config.upstream_settings import upstream_of
-    from deploy.operating.keys import keys_file
+    from deploy.operating.api_key_file import keys_file
     from deploy.processes.broker import GATEWAY, OPERATOR
     from deploy.processes.broker_access import BrokerChoice, access_of, effective_choice
     from deploy.processes.gateway import process as gateway

@@ -54,9 +54,9 @@ def worker(
     from deploy.processes import worker
     from deploy.processes.broker import DECIDERS, EFFECTORS, LEDGER
     from deploy.processes.broker_access import access_of, effective_choice
-    from deploy.processes.effectors import EFFECTORS as HOSTED
+    from deploy.processes.effector_registry import EFFECTORS as HOSTED
     from deploy.processes.supervising.lifeline import Lifeline
-    from deploy.telemetry.configured import check_telemetry
+    from deploy.telemetry.telemetry_settings import check_telemetry
 
     worker.check_work(actors)
     flags = [flag_layer("--metrics", "telemetry.metrics", metrics)] if metrics is not None else []

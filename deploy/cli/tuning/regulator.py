@@ -12,7 +12,7 @@ from deploy.cli import state_output
 from deploy.cli.command_types import Commands
 from deploy.cli.options import Target, examples, json_option, target_options, whole_number
 from deploy.cli.rendering.layout.counted_nouns import counted
-from deploy.cli.replaying.source import log_option, open_source
+from deploy.cli.replaying.open_source import log_option, open_source
 
 if TYPE_CHECKING:
     from actors.regulator.decider import State
@@ -148,8 +148,8 @@ def _shown(agent: str, state: "State", now_ns: int, events: list["Recorded"]) ->
 
 
 def _weights(state: "State", agent: str) -> Iterator[WeightShown]:
+    from actors.regulator.agent_record import limits
     from actors.regulator.decider import loop_of
-    from actors.regulator.record import limits
     from schemas.intake.timestamps import rfc3339
 
     loop = loop_of(state, agent)

@@ -33,8 +33,8 @@ from deploy.config.configured_log import configured_log
 from deploy.config.loading import Config
 from deploy.health.readiness import LedgerProbe, ok_if_empty
 from deploy.health.stage_watch import StageWatch, needed_by, unserved_text
-from deploy.processes.gateway.examining import BrokerExaminations
-from deploy.processes.gateway.operating import BrokerOperations
+from deploy.processes.gateway.examinations import BrokerExaminations
+from deploy.processes.gateway.operations import BrokerOperations
 from deploy.processes.gateway.records import BrokerRecords
 from deploy.processes.gateway.upstream import forwarding_to
 from deploy.processes.inbox import listening_inbox
@@ -57,7 +57,7 @@ _logger = get_logger("neuraxis.gateway")
 class Job(msgspec.Struct, frozen=True, kw_only=True):
     """What a gateway's process runs with.
 
-    ``access`` and ``operating`` say how it connects to the broker: as the gateway, and for operators' requests.
+    ``access`` and ``operations`` say how it connects to the broker: as the gateway, and for operators' requests.
     ``listener`` is the socket that it serves on. ``upstream`` is the endpoint to which requests for other models go.
     """
 

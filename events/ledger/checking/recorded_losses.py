@@ -2,9 +2,9 @@
 
 import sqlite3
 
-from events.ledger.failures import DamagedRow
 from events.ledger.rows import MESSAGE_COLUMNS, to_stored
 from events.ledger.schema import ANCHOR_TOPICS
+from events.ledger.sqlite_errors import DamagedRow
 from events.losses import LOSS_TOPIC, Losses
 
 

@@ -9,8 +9,8 @@ import sqlite3
 from pathlib import Path
 
 from events.errors import Unavailable
-from events.ledger.failures import translated_errors
 from events.ledger.schema import PAGE_SIZE
+from events.ledger.sqlite_errors import translated_errors
 
 _SIDE_FILES = ("-wal", "-shm")
 _SQLITE_MAGIC = b"SQLite format 3\0"
@@ -38,7 +38,7 @@ def put_aside(path: Path, kept: Path, *, damaged: bool = False) -> None:
 
     Raises:
         Unavailable: the folder cannot be written now.
-        LedgerDamaged, Misconfigured: see ``events.ledger.failures``.
+        LedgerDamaged, Misconfigured: see ``events.ledger.sqlite_errors``.
     """
     if not damaged:
         with translated_errors(path, "fold the ledger's journal in"):

@@ -16,7 +16,6 @@ from events.ledger.checking.read_model_check import ReadModelCheck
 from events.ledger.checking.recorded_losses import losses_in
 from events.ledger.checking.report import Check, Findings, Verification
 from events.ledger.checking.wal_damage import journal_damage
-from events.ledger.failures import DamagedRow, translated_errors
 from events.ledger.read_models import FINGERPRINT
 from events.ledger.rows import (
     COLUMNS,
@@ -32,6 +31,7 @@ from events.ledger.rows import (
     topic_of_subject,
 )
 from events.ledger.schema import Meta, connect_read_only, read_meta, seal_of, statements
+from events.ledger.sqlite_errors import DamagedRow, translated_errors
 from events.ledger.tables import make
 from schemas.event import topic_of
 from schemas.vocabulary.ledger import LedgerAnchored
@@ -47,7 +47,7 @@ def verify(path: Path) -> Verification:
 
     Raises:
         LedgerDamaged: the file is no ledger, or SQLite cannot read all of it (cut, overwritten).
-        Misconfigured, Unavailable: see ``events.ledger.failures``.
+        Misconfigured, Unavailable: see ``events.ledger.sqlite_errors``.
     """
     connection = connect_read_only(path)
     connection.text_factory = _text

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from events.codec import Recorded, Unreadable
+from events.partition_view import Processed
 from events.replay.replay import Replay
 from events.replay.run_replay import Point, run_replay
 from events.replay.sources import Source
@@ -13,7 +14,6 @@ from events.replay.states.conditions import MISSING, Condition, kind_of
 from events.replay.states.diffing import path_text
 from events.replay.states.partition_state import entries_under, no_such_path, value_at
 from events.routes import partition_filters
-from events.view import Processed
 from schemas.actor import Actor
 from schemas.subjects import split_stored
 

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from events.codec import Recorded
+from events.partition_view import View
 from events.routes import WHOLE
-from events.view import View
 from schemas.event import topic_of
 from schemas.subjects import split_stored
 

@@ -15,8 +15,8 @@ import msgspec
 
 from events.codec import Recorded
 from events.log import Seal
+from events.partition_view import Delivery, Processed
 from events.sealing.bodies import CLOSED_TEXT
-from events.view import Delivery, Processed
 from schemas.actor import Actor, Emission, Message, Scope
 from schemas.event import encode_event
 from schemas.vocabulary.gateway import InputReceived

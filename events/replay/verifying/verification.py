@@ -12,7 +12,9 @@ from typing import Any
 
 from events.body_comparison import BodyComparer
 from events.codec import Recorded, Unreadable
-from events.decision import (
+from events.log import Seal
+from events.losses import Losses
+from events.make_decision import (
     APPEND_REFUSED,
     Cause,
     NewEvent,
@@ -22,15 +24,13 @@ from events.decision import (
     fold_decided,
     with_models,
 )
-from events.log import Seal
-from events.losses import Losses
+from events.partition_view import Delivery, Processed, View
 from events.replay.verifying.report import Compared, Coverage, Difference, Differences, body_text, compare, topics_text
 from events.replay.verifying.sealed_words import SEALED, SealedWordsTracker
-from events.view import Delivery, Processed, View
 from schemas.actor import Actor
 from schemas.event import Configured, Failed, topic_of
 from schemas.identity import content_hash
-from schemas.settings.fault import UNREADABLE_SETTINGS
+from schemas.settings.settings_fault import UNREADABLE_SETTINGS
 from schemas.subjects import Partitions, split_stored
 
 BEYOND_BACKLOG = "beyond_backlog"

@@ -10,7 +10,7 @@ from itertools import count, takewhile
 
 import msgspec
 
-from events.decision import NewEvent
+from events.make_decision import NewEvent
 from events.replay.whatif.record_index import RecordIndex
 from schemas.identity import event_id
 

@@ -10,9 +10,9 @@ from events.errors import Misconfigured
 from schemas.actor import Actor, readable_settings
 from schemas.event import Configured
 from schemas.intake.error_messages import error_line
-from schemas.settings.fault import settings_fault
 from schemas.settings.known_settings import known_part
 from schemas.settings.measured_settings import ReadBy, leaf_paths, measured_settings
+from schemas.settings.settings_fault import settings_fault
 
 
 class Changes(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,13 +7,13 @@ from typing import Any
 import msgspec
 
 from events.codec import Recorded
-from events.decision import NewEvent, at_behaviour, fold
 from events.log import Stored
+from events.make_decision import NewEvent, at_behaviour, fold
+from events.partition_view import Delivery, Processed
 from events.replay.verifying.sealed_words import SealedWordsTracker
 from events.replay.whatif.changes import Changes
 from events.replay.whatif.record_index import Key, RecordIndex
 from events.routes import routes
-from events.view import Delivery, Processed
 from schemas.actor import Actor, Timer
 from schemas.envelope import Envelope
 from schemas.event import Configured

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from events.codec import Recorded, decode, is_spontaneous
-from events.decision import APPEND_REFUSED
 from events.log import Seal, Stored
+from events.make_decision import APPEND_REFUSED
 from events.replay.verifying.sealed_words import SEALED
 from events.routes import routes
 from schemas.actor import Actor

@@ -8,9 +8,10 @@ import msgspec
 
 from events.body_comparison import BodyComparison
 from events.codec import Recorded, Unreadable, decode, is_spontaneous
-from events.decision import Cause, NewEvent, address_events, at_behaviour, decide, fold_decided, with_models
 from events.errors import Misconfigured
 from events.log import Stored
+from events.make_decision import Cause, NewEvent, address_events, at_behaviour, decide, fold_decided, with_models
+from events.partition_view import Delivery
 from events.replay.verifying.sealed_words import SEALED
 from events.replay.whatif.alignment import with_recorded_ids
 from events.replay.whatif.changes import Changes, changed_settings
@@ -19,7 +20,6 @@ from events.replay.whatif.decision_comparer import DecisionComparer, asks_alike
 from events.replay.whatif.partition import Partition, TimelinePartitions, moved_to, recorded_of
 from events.replay.whatif.record_index import RecordIndex
 from events.replay.whatif.report import LATEST, MOST_EXAMPLES, RECORDED, Change, Report, Tally, undecided_actors
-from events.view import Delivery
 from schemas.actor import Actor, Timer
 from schemas.catalogue import CATALOGUE
 from schemas.event import Configured, Event, topic_of

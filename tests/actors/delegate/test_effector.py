@@ -15,14 +15,14 @@ from actors.delegate import EFFECTOR, DelegateSettings
 from actors.delegate.discovery import find_specialist, subject_of
 from actors.delegate.specialist_call import NoAnswer, checked_answer
 from actors.runtime.clock import Clock, SystemClock
-from actors.runtime.effectors.shell import EffectorWorker
+from actors.runtime.effectors.effector_worker import EffectorWorker
 from actors.runtime.effectors.spec import EffectorContext
 from actors.runtime.envelopes import to_record
 from events.codec import Recorded, decode
-from events.decision import Cause, address_events
 from events.jetstream import JetStreamLog
 from events.jetstream.connection import Reply
 from events.log import Append, Record
+from events.make_decision import Cause, address_events
 from schemas.actor import Message
 from schemas.event import Event
 from schemas.subjects import Partitions

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from actors.gateway import Client
-from actors.gateway.client import ACCEPT_S
 from actors.gateway.event_sender import BATCH_FROM
+from actors.gateway.input_client import ACCEPT_S
 from events.errors import LogError, Unavailable, UnknownOutcome
 from events.log import Stored
 from tests.actors.gateway.asking import asking, clock, exchange_of, one_exchange, several, stored, submit_all, working

@@ -14,13 +14,13 @@ from actors.llm import EFFECTOR, LlmSettings
 from actors.llm.endpoint import BadEndpoint
 from actors.llm.local import missing_parts
 from actors.runtime.clock import SystemClock
-from actors.runtime.effectors.shell import EffectorWorker
+from actors.runtime.effectors.effector_worker import EffectorWorker
 from actors.runtime.effectors.spec import EffectorContext
 from actors.runtime.envelopes import to_record
 from events.codec import Recorded, decode
-from events.decision import Cause, address_events
 from events.jetstream import JetStreamLog
 from events.log import Append, Record
+from events.make_decision import Cause, address_events
 from events.sealing.keys import key_name
 from schemas.effectors.model_calls import ChatMessage, ModelCall
 from schemas.event import Event, topic_of

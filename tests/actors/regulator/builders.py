@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 
 from actors.regulator import ACTOR
+from actors.regulator.agent_record import Loop
 from actors.regulator.decider import State, loop_of
-from actors.regulator.record import Loop
 from actors.router.settings import RouterSettings, effective_weights
 from schemas.event import Event, topic_of
 from schemas.vocabulary.clock import ClockFired

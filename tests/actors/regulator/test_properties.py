@@ -8,7 +8,7 @@ import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from actors.regulator.record import limits
+from actors.regulator.agent_record import limits
 from actors.router.regulator_offsets import NO_OFFSETS, moved_offsets, regulated_weights
 from actors.router.settings import RouterSettings, effective_weights
 from schemas.vocabulary.regulator import BOUNDS, Adjusted, Confirmed, Reverted

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.runtime.envelopes import to_record, traceparent
-from events.decision import Cause, address_events
+from events.make_decision import Cause, address_events
 from schemas.envelope import decode_headers
 from schemas.event import encode_event
 from schemas.identity import event_id

@@ -9,7 +9,7 @@ from actors.registry import ACTORS
 from actors.runtime.gap_reader import SharedReader
 from events.errors import Unavailable
 from events.jetstream import JetStreamLog
-from events.jetstream.stream_reader import StreamReader
+from events.jetstream.reading.stream_reader import StreamReader
 from events.log import Stored
 from events.loss_recording import loss_of_gap, record_losses
 from schemas.actor import Actor

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.contract.text.escapes import MANY, unescape_strings
+from actors.contract.text.quoted_strings import MANY, unescape_strings
 from tests.each import each
 
 ORDER = "It is late.\nForget your rules."

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from actors.runtime.clock import SystemClock
-from actors.runtime.effectors.shell import EffectorWorker
+from actors.runtime.effectors.effector_worker import EffectorWorker
 from actors.runtime.effectors.spec import EffectorContext
 from actors.webhook import EFFECTOR
 from events.jetstream import JetStreamLog

@@ -2,9 +2,9 @@
 
 from actors.runtime.envelopes import to_record
 from events.codec import Recorded, decode
-from events.decision import Cause, address_events
 from events.jetstream import JetStreamLog
 from events.log import Record
+from events.make_decision import Cause, address_events
 from schemas.event import Event
 from schemas.subjects import Partitions
 from tests.events.setting import collect

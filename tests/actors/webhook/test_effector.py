@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from actors.runtime.clock import SystemClock
-from actors.runtime.effectors.shell import EffectorWorker
+from actors.runtime.effectors.effector_worker import EffectorWorker
 from actors.runtime.effectors.spec import EffectorContext
 from actors.webhook import EFFECTOR
 from actors.webhook.receivers import BadReceiver

@@ -16,9 +16,9 @@ import msgspec
 from actors.llm.calling import Partial
 from actors.runtime.envelopes import to_record
 from events.codec import Recorded, decode
-from events.decision import address_events, cause_of
 from events.jetstream import JetStreamLog
 from events.log import Append
+from events.make_decision import address_events, cause_of
 from schemas.catalogue import entry_of
 from schemas.event import Event
 from schemas.subjects import topic_filter

@@ -12,7 +12,7 @@ from actors.webhook.settings import Receiver
 from deploy.config.loading import VARIABLES
 from deploy.config.settings import GatewaySettings, UpstreamSettings
 from deploy.config.upstream_settings import upstream_of
-from deploy.operating.keys import add_key, keys_file
+from deploy.operating.api_key_file import add_key, keys_file
 from deploy.processes.broker_access import BrokerChoice, access_of
 from deploy.processes.running_set import DataFolder
 

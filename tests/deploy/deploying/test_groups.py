@@ -5,7 +5,7 @@ import pytest
 from actors.registry import ACTORS
 from deploy.config.loading import Config, all_sections, assignment_layer, load
 from deploy.deploying.groups import BadGroup, Group, chosen_groups, default_groups
-from deploy.processes.effectors import EFFECTORS
+from deploy.processes.effector_registry import EFFECTORS
 
 MODEL = "llm.base_url=http://llm.example/v1"
 RECEIVER = 'webhook.receivers={ops = {style = "slack", url_file = "x"}}'

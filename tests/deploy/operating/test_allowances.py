@@ -13,7 +13,7 @@ from actors.gateway import Client
 from actors.gateway.external_events import InvalidInput
 from actors.gateway.inputs import new_input
 from deploy.cli import main
-from deploy.operating.allowances import judged_input, verdict_events
+from deploy.operating.guarding.allowances import judged_input, verdict_events
 from deploy.operating.recorded_inputs import RecordedInput
 from events.jetstream import JetStreamLog
 from events.replay.sources import StreamSource

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deploy.operating import item_files
-from deploy.operating.item_files import BadFile, Item, items_of
+from deploy.operating.guarding import item_files
+from deploy.operating.guarding.item_files import BadFile, Item, items_of
 from tests.each import each
 
 TWO = [Item(1, {"a": 1}), Item(2, {"a": 2})]

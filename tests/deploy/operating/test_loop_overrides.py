@@ -3,7 +3,7 @@
 import pytest
 
 from deploy.operating.deadline import Deadline
-from deploy.operating.loop_overrides import NotOverridden, give_override
+from deploy.operating.guarding.loop_overrides import NotOverridden, give_override
 from events.errors import Unavailable
 from schemas.vocabulary.loops import LoopOverridden
 from tests.actors.gateway.asking import clock, stored

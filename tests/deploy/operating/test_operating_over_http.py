@@ -12,9 +12,9 @@ from actors.contract.text.allowances import MOST_ALLOWANCES, MOST_CHARACTERS
 from actors.gateway.http.access import Limits
 from actors.gateway.http.app import Services, application
 from actors.gateway.http.keys import ALL_SCOPES, Keyring
-from actors.gateway.orders import Order
+from actors.gateway.operator_orders import Order
 from deploy.operating.order_client import give
-from deploy.processes.gateway.operating import BrokerOperations
+from deploy.processes.gateway.operations import BrokerOperations
 from events.jetstream import Access, JetStreamLog
 from schemas.vocabulary.access import Operated
 from schemas.vocabulary.allowances import AllowanceRecorded

@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from deploy.cli import main
-from deploy.operating.item_files import BadFile
-from deploy.operating.patterns import line_of, sets_in
+from deploy.operating.guarding.item_files import BadFile
+from deploy.operating.guarding.patterns import line_of, sets_in
 from events.jetstream import JetStreamLog
 from schemas.vocabulary.patterns import PatternSet, Signature
 from tests.broker import Broker

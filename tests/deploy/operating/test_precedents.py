@@ -9,10 +9,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from actors.gateway.external_events import InvalidInput
-from actors.gateway.orders import Order, records_of
+from actors.gateway.operator_orders import Order, records_of
 from deploy.cli import main
-from deploy.operating.item_files import BadFile
-from deploy.operating.precedents import precedents_in
+from deploy.operating.guarding.item_files import BadFile
+from deploy.operating.guarding.precedents import precedents_in
 from events.codec import Recorded, decode
 from events.jetstream import JetStreamLog
 from events.log import MAX_BATCH, Stored

@@ -6,9 +6,9 @@ import msgspec
 
 from actors.runtime.envelopes import to_record
 from deploy.operating.session_copies import sessions_with_copies
-from events.decision import Cause, address_events
 from events.jetstream import JetStreamLog
 from events.log import Append, Record
+from events.make_decision import Cause, address_events
 from schemas.catalogue import CATALOGUE, entry_of
 from schemas.event import Event
 from schemas.subjects import Partitions

@@ -19,7 +19,7 @@ from events.log import Append, Record
 from schemas.catalogue import CATALOGUE
 from schemas.event import encode_event
 from schemas.export.headers import sample_headers
-from tests.deploy.processes.test_broker import as_user, embedded, run
+from tests.deploy.processes.broker.test_broker import as_user, embedded, run
 from tests.deploy.waiting import until
 from tests.deploy.wire import Denied, Wire
 

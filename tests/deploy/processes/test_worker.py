@@ -19,12 +19,12 @@ from actors.registry import ACTORS
 from actors.runtime.committer import Group
 from actors.runtime.envelopes import to_record
 from deploy.config.loading import all_sections, assignment_layer, resolve
-from deploy.processes.effectors import EFFECTORS
+from deploy.processes.effector_registry import EFFECTORS
 from deploy.processes.supervising.lifeline import READY
 from deploy.processes.worker import UnknownWork, check_work, known_work, reply_sender, work_with_settings
-from events.decision import Cause, NewEvent, address_events
 from events.jetstream import Access, Connection, JetStreamLog
 from events.log import Append, Record
+from events.make_decision import Cause, NewEvent, address_events
 from schemas.actor import Message
 from schemas.catalogue import CATALOGUE
 from schemas.effectors.model_calls import ChatMessage, ModelCall

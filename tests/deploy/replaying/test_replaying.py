@@ -11,6 +11,7 @@ import pytest
 
 from actors.registry import ACTORS
 from events.log import Stored
+from events.partition_view import View
 from events.replay.replay import Replay, Report
 from events.replay.run_replay import END, Point, run_replay
 from events.replay.sources import LedgerSource
@@ -18,7 +19,6 @@ from events.replay.states.bisecting import first_holding
 from events.replay.states.conditions import condition_of
 from events.replay.states.diffing import changed_between
 from events.replay.states.partition_state import state_at
-from events.view import View
 from schemas.actor import Actor, Emission, Message
 from schemas.event import Event
 from schemas.persistent import state_hash

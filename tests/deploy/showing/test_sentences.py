@@ -8,12 +8,12 @@ from typing import Any, get_args
 import msgspec
 
 import actors.llm
-from actors.guardrails.judging import _LIMITS, REASONS
+from actors.guardrails.loop_judging import _LIMITS, REASONS
 from actors.responder.forwarding import SILENT
 from actors.runtime.effectors import requests
 from deploy.cli.rendering import reason_texts
 from deploy.cli.rendering.sentences import DETAIL_EVENTS, is_known, sentence_on
-from events.decision import APPEND_REFUSED
+from events.make_decision import APPEND_REFUSED
 from schemas.availability import Lack
 from schemas.catalogue import entry_of
 from schemas.errors import VocabularyError

@@ -9,8 +9,8 @@ import pytest
 from events.errors import Misconfigured, Unavailable
 from events.jetstream import Connection, JetStreamLog, KeyValueSnapshots
 from events.jetstream.connection import Access
-from events.jetstream.durable_pull import DurablePull
 from events.jetstream.importing import ImportProgress, Recording, append, begin, check, finish, import_progress
+from events.jetstream.reading.durable_pull import DurablePull
 from events.ledger.checking.chain import GENESIS
 from events.ledger.rows import link_row, to_row
 from events.log import Append, Fence, Record, Stored

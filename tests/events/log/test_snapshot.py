@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.registry import ACTORS
+from events.partition_view import Checkpoint
 from events.snapshot import pack, snapshot_key, unpack
-from events.view import Checkpoint
 from schemas.actor import Actor
 from schemas.event import encode_event
 from schemas.persistent import Map, state_hash

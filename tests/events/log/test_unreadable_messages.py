@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from events.jetstream.durable_pull import DurablePull
 from events.jetstream.log import JetStreamLog
+from events.jetstream.reading.durable_pull import DurablePull
 from events.loss_recording import record_loss
 from schemas.vocabulary.ledger import LossRecorded
 from tests.actors.runtime.waiting import until

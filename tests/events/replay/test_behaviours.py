@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 from actors.registry import ACTORS
+from events.partition_view import Checkpoint, View
 from events.snapshot import pack, unpack
-from events.view import Checkpoint, View
 from schemas.actor import NEWEST_BEHAVIOUR, Actor, Emission, Message
 from schemas.event import Event
 from schemas.vocabulary.gateway import InputReceived

@@ -7,10 +7,10 @@ from functools import cache
 import msgspec
 import pytest
 
-from deploy.replaying.effects import REQUESTS_TO
+from deploy.replaying.effect_checks import REQUESTS_TO
 from events.bundles import read_events
 from events.log import Stored
-from events.replay.verifying.effects import EffectCheck, EffectReport, RequestIdReader
+from events.replay.verifying.effect_check import EffectCheck, EffectReport, RequestIdReader
 from schemas.catalogue import ALERTS, CATALOGUE
 from schemas.envelope import Envelope, encode_headers
 from schemas.event import Event, encode_event, topic_of

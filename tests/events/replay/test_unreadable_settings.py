@@ -11,7 +11,7 @@ from deploy.replaying.what_if_verdicts import redecided
 from events.errors import Misconfigured
 from events.log import Stored
 from schemas.identity import content_hash
-from schemas.settings.fault import settings_fault
+from schemas.settings.settings_fault import settings_fault
 from schemas.vocabulary.gateway import InputReceived
 from tests.actors.scenario import Address
 from tests.each import each

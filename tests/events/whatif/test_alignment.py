@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from actors.registry import ACTORS
 from actors.runtime.envelopes import to_record
 from deploy.replaying.what_if import changes_of
-from events.decision import Cause, NewEvent, address_events
 from events.log import Stored
+from events.make_decision import Cause, NewEvent, address_events
 from events.replay.whatif import RecordIndex, RecordIndexer, Report
 from events.replay.whatif.alignment import with_recorded_ids
 from schemas.event import Event, topic_of

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from actors.contract.text.decoding.disguised_stretches import stretches_of
 from actors.contract.text.decoding.encoded_words import parts_of
-from actors.contract.text.decoding.parts_with_form import stretches_of
 from actors.contract.text.rewriting import COMMON
 
 _WORD = re.compile(r"\S+")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from html.entities import html5
 from itertools import chain, islice
 
-from actors.contract.text.decoding.parts_with_form import stretches_of
+from actors.contract.text.decoding.disguised_stretches import stretches_of
 
 FEWEST = 4
 """Fewest escapes of a text that all guards read without them. Fewer are undone for the search for phrases alone."""

@@ -15,8 +15,8 @@ import numpy as np
 from ahocorasick_rs import BytesAhoCorasick, Implementation
 
 from actors.contract.text.decoding.candidate_forms import has_letters_apart
+from actors.contract.text.decoding.disguised_stretches import stretches_of
 from actors.contract.text.decoding.encoded_words import parts_of
-from actors.contract.text.decoding.parts_with_form import stretches_of
 from actors.contract.text.decoding.undecoded import Undecoded
 from actors.contract.text.folding import fold
 from actors.contract.text.judge.lexicon import lexicon

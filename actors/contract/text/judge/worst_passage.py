@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from actors.contract.text.decoding import texts_for_judges
-from actors.contract.text.escapes import unescape_strings
 from actors.contract.text.excerpt import DECODED, excerpt_of
 from actors.contract.text.hashing import Keys
 from actors.contract.text.judge.features import Reading, read
 from actors.contract.text.judge.passages import Occurrences, Passage, worst_passage
+from actors.contract.text.quoted_strings import unescape_strings
 from actors.contract.text.views import View, read_views
 from schemas.unread import DECIMALS
 

@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 
 from actors.gateway.answer_wait import NoEnd
-from actors.gateway.client import Client
 from actors.gateway.exchanges import ExchangeEnd
 from actors.gateway.external_events import WrappedEvent
 from actors.gateway.http.loops.service import NoJudge, NotAccepted, Unanswered
+from actors.gateway.input_client import Client
 from actors.gateway.wait_deadlines import WaitDeadline
 from events.codec import Recorded, decode
 from events.errors import Unavailable, UnknownOutcome

@@ -19,7 +19,7 @@ from actors.gateway.http.bodies import (
     completion_event,
     override_event,
 )
-from actors.gateway.http.loops.answers import decision_of, status_of
+from actors.gateway.http.loops.responses import decision_of, status_of
 from actors.gateway.http.loops.service import LoopService
 from actors.gateway.http.scopes import ASK, OF_AGENT, OPERATE, operate
 from actors.gateway.http.strict_requests import QUERY, User, agent_of, key_of, refuse_unless

@@ -7,11 +7,11 @@ from functools import partial
 import msgspec
 
 from actors.gateway.answer_wait import NoEnd
-from actors.gateway.client import Client
 from actors.gateway.external_events import WrappedEvent, agent_event
 from actors.gateway.http.bodies import Accepted
 from actors.gateway.http.loops.judgements import Answer, FamilyStanding, Judged, Judgement, Judgements
 from actors.gateway.http.readiness_checks import OK, passes, without_places
+from actors.gateway.input_client import Client
 from actors.gateway.wait_deadlines import WaitDeadline
 from events.codec import Recorded, decode
 from events.errors import LogError, Unavailable, UnknownOutcome

@@ -7,7 +7,6 @@ from collections.abc import AsyncGenerator
 import msgspec
 
 from actors.gateway.answer_pieces import AnswerPiece
-from actors.gateway.client import Client
 from actors.gateway.exchanges import ExchangeEnd
 from actors.gateway.external_events import WrappedEvent
 from actors.gateway.forwarded_inputs import PassedInput
@@ -16,6 +15,7 @@ from actors.gateway.http.openai.conversation_histories import Histories
 from actors.gateway.http.openai.messages import ReadMessage, merge_layers
 from actors.gateway.http.openai.questions import Question
 from actors.gateway.http.openai.streamed_text import StreamedText
+from actors.gateway.input_client import Client
 from actors.gateway.wait_deadlines import WaitDeadline
 from events.codec import Recorded, decode
 from events.errors import LogError

@@ -15,7 +15,6 @@ import msgspec
 
 from actors.contract.answers.prompt import Prompt
 from actors.contract.privacy.settings import PrivacySettings
-from actors.gateway.client import Client
 from actors.gateway.forwarded_inputs import PassedInput
 from actors.gateway.http.openai.answers import REFUSALS
 from actors.gateway.http.openai.conversations import AnswerEnd, Conversations, ExchangeFailed, end_of
@@ -25,6 +24,7 @@ from actors.gateway.http.openai.questions import Question
 from actors.gateway.http.openai.relayed_answer import RelayedAnswer, read_streamed_answer, read_whole_answer
 from actors.gateway.http.openai.streaming_response import SourceBroken
 from actors.gateway.http.openai.upstream import Headers, Upstream, UpstreamFailed, headers_to_return, unfit
+from actors.gateway.input_client import Client
 from actors.gateway.wait_deadlines import WaitDeadline
 from events.errors import LogError
 from events.http_client import httpx

@@ -10,7 +10,6 @@ import httpx
 
 from actors.gateway import Client
 from actors.gateway.agents import AgentPer
-from actors.gateway.client import OpenInbox
 from actors.gateway.http.access import Limits
 from actors.gateway.http.app import Services, application
 from actors.gateway.http.audit import Auditing
@@ -22,6 +21,7 @@ from actors.gateway.http.loops.judgements import Judgements
 from actors.gateway.http.loops.service import LoopService
 from actors.gateway.http.openai.conversations import Conversations
 from actors.gateway.http.scopes import NotFound
+from actors.gateway.input_client import OpenInbox
 from actors.registry import ACTORS
 from actors.runtime.worker import Worker
 from deploy.cli.rendering.sentences import sentence_on

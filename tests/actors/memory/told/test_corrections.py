@@ -1,7 +1,7 @@
 """What a person corrects or takes back is known no more, and the log says why."""
 
 from actors.memory.extraction.corrections import KnownValues
-from actors.memory.extraction.reading import extract_facts
+from actors.memory.extraction.fact_extraction import extract_facts
 from schemas.vocabulary.act import Action
 from schemas.vocabulary.memory import FactsRetired, Retired
 from tests.actors.memory.builders import act, ask, begin, forget, known, partition, response, retired_by, talk, texts

@@ -1,7 +1,7 @@
 """Kinds of telling that were missed, and of words that were taken for tellings: each with siblings of its kind."""
 
 from actors.memory.extraction.corrections import KnownValues
-from actors.memory.extraction.reading import extract_facts, facts_in
+from actors.memory.extraction.fact_extraction import extract_facts, facts_in
 from tests.actors.memory.builders import known, partition, talk
 from tests.each import each
 

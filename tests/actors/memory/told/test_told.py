@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.contract.text.terms import READ
+from actors.memory.extraction.fact_extraction import MOST, fact_of, facts_in
 from actors.memory.extraction.keys import KEY_CHARACTERS, key_of
 from actors.memory.extraction.phrases import VALUE_CHARACTERS
-from actors.memory.extraction.reading import MOST, fact_of, facts_in
 from tests.actors.strategies import texts
 from tests.each import each
 

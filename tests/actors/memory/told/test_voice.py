@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from actors.memory.extraction.reading import facts_in
+from actors.memory.extraction.fact_extraction import facts_in
 from tests.e2e.models.test_corpora import corpus
 from tests.each import each
 

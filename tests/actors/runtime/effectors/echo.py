@@ -3,8 +3,8 @@
 from collections.abc import Awaitable, Callable, Sequence
 
 from actors.runtime.envelopes import to_record
-from events.decision import Cause, address_events
 from events.log import Append, Log, Record
+from events.make_decision import Cause, address_events
 from schemas.actor import Emission, Message, Scope
 from schemas.catalogue import CATALOGUE
 from schemas.effectors.contract import Effector

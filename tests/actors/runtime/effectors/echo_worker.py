@@ -12,9 +12,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from actors.runtime.effectors.shell import EffectorWorker
+from actors.runtime.effectors.effector_worker import EffectorWorker
 from events.jetstream import JetStreamLog
-from events.jetstream.durable_pull import Delivery
+from events.jetstream.reading.durable_pull import Delivery
 from schemas.actor import Emission, Message
 from schemas.event import Event
 from tests.actors.runtime.effectors.echo import echo, effector, enter_vocabulary

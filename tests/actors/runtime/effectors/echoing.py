@@ -5,7 +5,7 @@ import contextlib
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 
-from actors.runtime.effectors.shell import EffectorWorker
+from actors.runtime.effectors.effector_worker import EffectorWorker
 from events.codec import Recorded, decode
 from events.errors import LogError
 from events.jetstream import JetStreamLog

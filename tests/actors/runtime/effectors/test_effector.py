@@ -12,10 +12,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from actors.runtime.effectors import shell
+from actors.runtime.effectors import effector_worker
 from events.jetstream import JetStreamLog
-from events.jetstream import durable_pull as durable
-from events.jetstream import pull_protocol as pulling
+from events.jetstream.reading import durable_pull as durable
+from events.jetstream.reading import pull_protocol as pulling
 from events.log import Append, Record
 from schemas.actor import Emission, Message, Scope
 from schemas.catalogue import CATALOGUE
@@ -334,7 +334,7 @@ def test_a_redelivery_to_the_worker_that_is_at_it_is_not_performed_again(
     async def silent(delivery: object) -> None:
         """Send no sign of life."""
 
-    monkeypatch.setattr(shell.Delivery, "in_progress", silent)
+    monkeypatch.setattr(effector_worker.Delivery, "in_progress", silent)
 
     async def body(log: JetStreamLog) -> None:
         again = asyncio.Event()
@@ -383,7 +383,7 @@ def test_a_worker_goes_on_when_its_pull_requests_have_expired(broker: Broker, mo
     monkeypatch.setattr(pulling, "_EXPIRES", 0.25)
     monkeypatch.setattr(pulling, "HEARTBEAT", 0.1)
     monkeypatch.setattr(durable, "HEARTBEAT", 0.1)
-    monkeypatch.setattr(shell, "DurablePull", Counting)
+    monkeypatch.setattr(effector_worker, "DurablePull", Counting)
 
     async def body(log: JetStreamLog) -> None:
         async with running(broker, effector()):
@@ -645,11 +645,11 @@ def test_what_a_stopping_worker_cannot_finish_goes_to_another_at_once(broker: Br
 )
 def test_an_effector_that_contradicts_the_catalogue_is_refused(change: dict[str, object], complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
-        shell.check(replace(effector(), **change))  # type: ignore[arg-type]  # one field at a time
+        effector_worker.check(replace(effector(), **change))  # type: ignore[arg-type]  # one field at a time
 
 
 def test_a_failure_without_an_agent_cannot_answer_a_session(monkeypatch: pytest.MonkeyPatch) -> None:
     entry = CATALOGUE["forged_id.echo.failed"]
     monkeypatch.setitem(CATALOGUE, entry.topic, msgspec.structs.replace(entry, scope=Scope.GLOBAL))
     with pytest.raises(ValueError, match="must carry its request's agent"):
-        shell.check(effector())
+        effector_worker.check(effector())

@@ -11,8 +11,8 @@ from rich.console import Console
 from actors.registry import ACTORS
 from actors.runtime.partition.shard import Shard
 from deploy.cli.rendering.why.tree import render
+from events.partition_view import Delivery
 from events.replay.explain import explain
-from events.view import Delivery
 from schemas.stages import WITNESSES
 from schemas.vocabulary.alerts import Alert
 from schemas.vocabulary.swarm import OverBudget, StageFound, SwarmMeasured, WithinBudget

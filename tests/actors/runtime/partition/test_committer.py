@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable, Sequence
 import pytest
 
 from actors.runtime.committer import BATCH_FROM, SINGLES, Committer, Group
-from events.decision import NewEvent
 from events.errors import Misconfigured
 from events.log import MAX_BATCH, MAX_RECORD_BYTES, Append, Fence, Record
+from events.make_decision import NewEvent
 from schemas.actor import Message
 from schemas.event import Event
 from schemas.vocabulary.reflex import ReflexFailed, ReflexPassed

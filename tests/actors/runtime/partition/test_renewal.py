@@ -2,7 +2,7 @@
 
 import asyncio
 
-from actors.gateway.orders import Order
+from actors.gateway.operator_orders import Order
 from actors.registry import ACTORS
 from deploy.operating.order_client import give
 from events.jetstream import JetStreamLog, KeyValueSnapshots

@@ -10,7 +10,7 @@ from unittest import mock
 import pytest
 
 from actors.gateway import new_input
-from actors.gateway.orders import Order
+from actors.gateway.operator_orders import Order
 from actors.intuition.index import store as intuition_store
 from actors.reflex import ACTOR as REFLEX
 from actors.reflex import matcher

@@ -12,8 +12,8 @@ import pytest
 
 from actors import breaker, clock
 from actors.runtime.worker import Worker
-from deploy.operating.breaker_orders import NotCarriedOut, OrderDone, give_breaker_order
 from deploy.operating.deadline import Deadline
+from deploy.operating.guarding.breaker_orders import NotCarriedOut, OrderDone, give_breaker_order
 from events.jetstream import JetStreamLog
 from events.jetstream.key_value import KeyValueMembership, KeyValueSnapshots
 from events.log import Append, Record, Stored

@@ -12,7 +12,7 @@ from rich.console import Console, RenderableType
 from actors.router.selection import Context, select_mode
 from actors.router.settings import RouterSettings, Thresholds
 from deploy.cli.rendering.event_rows import entry_of, line_of
-from deploy.cli.rendering.hiding_words import HIDDEN, without_words
+from deploy.cli.rendering.hidden_texts import HIDDEN, without_words
 from deploy.cli.rendering.replay import changed_fields
 from deploy.cli.rendering.why.details import Case, details, quoted_line
 from deploy.cli.rendering.why.routing import adds_up, score_table

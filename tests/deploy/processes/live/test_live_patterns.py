@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from actors.gateway import new_input
-from actors.gateway.orders import Order
+from actors.gateway.operator_orders import Order
 from actors.reflex import ACTOR
 from deploy.operating.order_client import give
 from deploy.processes.supervising.lifeline import READY

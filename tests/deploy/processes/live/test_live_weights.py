@@ -10,9 +10,9 @@ from actors.registry import actor_named
 from actors.runtime.envelopes import to_record
 from deploy.processes.supervising.lifeline import READY
 from events.codec import Recorded, decode
-from events.decision import Cause, address_events
 from events.jetstream import JetStreamLog
 from events.log import Append, Stored
+from events.make_decision import Cause, address_events
 from events.replay.replay import Replay
 from schemas.event import Event
 from schemas.subjects import Partitions

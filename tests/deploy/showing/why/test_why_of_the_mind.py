@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from actors.gateway.client import ExchangeEnd
+from actors.gateway.input_client import ExchangeEnd
 from deploy.cli.rendering import reason_texts
 from deploy.cli.rendering.decision import decision_line, exchange_of
 from deploy.cli.rendering.model_calls import cuts_text

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from events.jetstream.client import HeaderClient
 from events.jetstream.connection import Access, Connection
+from events.jetstream.header_client import HeaderClient
 from tests.broker import Broker
 
 

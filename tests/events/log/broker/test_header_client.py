@@ -9,8 +9,8 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 
 from events.errors import Unavailable
-from events.jetstream.client import HeaderClient, read_headers, write_headers
 from events.jetstream.connection import Access, Connection
+from events.jetstream.header_client import HeaderClient, read_headers, write_headers
 from tests.broker import Broker
 from tests.each import each
 

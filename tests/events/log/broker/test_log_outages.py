@@ -6,7 +6,7 @@ import pytest
 
 from events.errors import Conflict, Misconfigured, Unavailable, UnknownOutcome
 from events.jetstream.log import JetStreamLog
-from events.jetstream.stream_reader import BACKLOG, StreamReader
+from events.jetstream.reading.stream_reader import BACKLOG, StreamReader
 from events.log import MAX_RECORD_BYTES, Record
 from schemas.subjects import Partitions
 from tests.broker import Broker

@@ -1,6 +1,6 @@
 """What a server's statuses say of a pull request."""
 
-from events.jetstream.pull_protocol import undelivered_count
+from events.jetstream.reading.pull_protocol import undelivered_count
 from tests.each import each
 
 

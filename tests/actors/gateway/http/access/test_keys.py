@@ -11,9 +11,9 @@ import structlog
 
 from actors.gateway.http.keys import ALL_SCOPES, ANYBODY, BadKeys, Keyring, keyring_for
 from actors.gateway.http.keys.file import BadKeyFile, read_keys
+from actors.gateway.http.keys.keyring import CHECK_INTERVAL_S, FEWEST_CHARACTERS
 from actors.gateway.http.keys.rate import Rates
-from actors.gateway.http.keys.ring import CHECK_INTERVAL_S, FEWEST_CHARACTERS
-from deploy.operating.keys import NoSuchKey, add_key, held_keys, revoke_key
+from deploy.operating.api_key_file import NoSuchKey, add_key, held_keys, revoke_key
 from tests.actors.gateway.http.rig import key_of
 
 ASKING, OPERATING = "a" * FEWEST_CHARACTERS, "o" * FEWEST_CHARACTERS

@@ -13,10 +13,10 @@ from litestar import Litestar, get
 from actors.gateway.http.app import ENDPOINTS
 from actors.gateway.http.failures import HANDLERS
 from actors.gateway.http.keys import ALL_SCOPES, ANYBODY, Keyring
-from actors.gateway.http.keys.ring import CHECK_INTERVAL_S
+from actors.gateway.http.keys.keyring import CHECK_INTERVAL_S
 from actors.gateway.http.records.endpoints import StreamedEvent
 from actors.gateway.http.scopes import OF_AGENT, PUBLIC, SCHEME, keep_to_scope
-from deploy.operating.keys import add_key, revoke_key
+from deploy.operating.api_key_file import add_key, revoke_key
 from tests.actors.gateway.asking import stored
 from tests.actors.gateway.http.fakes import Operations, Records, rated_by_name
 from tests.actors.gateway.http.rig import SCORED, SEED_OVERRIDE, gateway, key_of

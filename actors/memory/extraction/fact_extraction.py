@@ -1,7 +1,7 @@
 """Extracts the facts that a person states about themselves or takes back, by rules: no model, English only.
 
-First the person's own clauses are found (``own_words``), then what each clause states (``statements``) or takes back
-(``corrections``). What a person asks to be remembered is kept as they said it.
+First the person's own clauses are found (``own_statements``), then what each clause states (``statements``) or takes
+back (``corrections``). What a person asks to be remembered is kept as they said it.
 """
 
 import re
@@ -25,7 +25,7 @@ from actors.memory.extraction.corrections import (
     with_value,
 )
 from actors.memory.extraction.keys import KEY_CHARACTERS, NOTE, key_of
-from actors.memory.extraction.own_words import Sentence, own_sentences, without_opening
+from actors.memory.extraction.own_statements import Sentence, own_sentences, without_opening
 from actors.memory.extraction.phrases import value_of
 from actors.memory.extraction.statements import facts_of
 from schemas.vocabulary.memory import Fact

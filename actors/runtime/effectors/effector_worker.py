@@ -33,14 +33,14 @@ from actors.runtime.envelopes import to_record, trace_of
 from actors.runtime.known_losses import KnownLosses
 from actors.runtime.partition.gap_check import GapCheck
 from events.codec import Recorded, Unreadable, decode
-from events.decision import APPEND_REFUSED, NewEvent, address_events, cause_of
 from events.errors import Conflict, LogError, Refused, Unavailable, UnknownOutcome
 from events.jetstream import JetStreamLog
-from events.jetstream.delivery import Delivery
-from events.jetstream.durable_pull import ACK_WAIT, DurablePull
+from events.jetstream.reading.delivery import Delivery
+from events.jetstream.reading.durable_pull import ACK_WAIT, DurablePull
 from events.log import Seal
 from events.loggers import get_logger
 from events.losses import LOSS_FILTER, Losses
+from events.make_decision import APPEND_REFUSED, NewEvent, address_events, cause_of
 from schemas.actor import Emission, Message
 from schemas.catalogue import entry_of
 from schemas.effectors.contract import Effector, OrderedQueue, QueueTurn, TryLater

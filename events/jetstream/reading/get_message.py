@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from events.jetstream.client import read_headers
 from events.jetstream.connection import ApiError, Connection
+from events.jetstream.header_client import read_headers
 
 NO_MESSAGE = 10037
 """JetStream's error code for a message that is not there, or cannot be read."""

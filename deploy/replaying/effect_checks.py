@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from events.log import Stored
 from events.replay.run_replay import END, Point
 from events.replay.sources import Source
-from events.replay.verifying.effects import EffectCheck, EffectReport, RequestIdReader
+from events.replay.verifying.effect_check import EffectCheck, EffectReport, RequestIdReader
 from schemas.catalogue import CATALOGUE, requests_to
 from schemas.event import Event, topic_of
 from schemas.subjects import topic_filter

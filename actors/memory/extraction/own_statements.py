@@ -10,7 +10,7 @@ import re
 from typing import NamedTuple
 
 from actors.contract.text.terms import READ
-from actors.memory.extraction.others_words import is_borrowed
+from actors.memory.extraction.borrowed_text import is_borrowed
 
 MOST_CHARACTERS = 800
 """A longer text is not read: it is rarely a person talking about themselves, but pasted, or a task."""

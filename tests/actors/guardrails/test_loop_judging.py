@@ -3,8 +3,8 @@
 import pytest
 
 from actors.guardrails.bias import Biases
-from actors.guardrails.judging import Reading, judge
 from actors.guardrails.loop_family import Family, Loop
+from actors.guardrails.loop_judging import Reading, judge
 from actors.guardrails.settings import GuardrailsSettings
 from schemas.vocabulary.guardrails import LoopTrace
 from tests.actors.guardrails.builders import GOOD, POOR, Decision, completed, decided, guardrails, kind, rerun, trace_of

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 import msgspec
 
-from actors.gateway.orders import Order
+from actors.gateway.operator_orders import Order
 from deploy.operating.agent_events import events_of_agent
 from events.replay.presence_checks import NothingFound
 from events.replay.sources import Source

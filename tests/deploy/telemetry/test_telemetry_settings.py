@@ -4,7 +4,7 @@ import pytest
 
 from deploy.config.loading import RUNNING_SECTIONS, BadConfiguration, Config, assignment_layer, load
 from deploy.processes.listen_address import Address
-from deploy.telemetry.configured import check_telemetry, metrics_address
+from deploy.telemetry.telemetry_settings import check_telemetry, metrics_address
 from tests.each import each
 
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from actors.registry import ACTORS
 from events.codec import Unreadable, decode
-from events.decision import Cause, NewEvent, address_events, cause_of, decide, fail_append, fold
 from events.log import Stored
+from events.make_decision import Cause, NewEvent, address_events, cause_of, decide, fail_append, fold
 from events.routes import fence_filter
 from schemas.actor import Actor, Emission, Message, Scope
 from schemas.catalogue import CATALOGUE, decode_event

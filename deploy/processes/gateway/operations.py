@@ -19,9 +19,10 @@ from actors.gateway.http.operator_endpoints import (
 )
 from actors.gateway.http.readiness_checks import without_places
 from actors.gateway.http.scopes import NotFound, check_exchange
-from actors.gateway.orders import Order
-from deploy.operating import breaker_orders
-from deploy.operating.allowances import (
+from actors.gateway.operator_orders import Order
+from deploy.operating.deadline import Deadline
+from deploy.operating.guarding import breaker_orders
+from deploy.operating.guarding.allowances import (
     allowance_orders,
     allowances_in_force,
     judged_input,
@@ -29,9 +30,8 @@ from deploy.operating.allowances import (
     verdict_orders,
     withdrawal_orders,
 )
-from deploy.operating.deadline import Deadline
+from deploy.operating.guarding.precedents import precedents_in_force
 from deploy.operating.order_client import give
-from deploy.operating.precedents import precedents_in_force
 from events.errors import UnknownOutcome
 from events.jetstream import Access, JetStreamLog
 from events.replay.presence_checks import NothingFound

@@ -22,9 +22,9 @@ from nats.errors import Error as NatsError
 
 from events.errors import LogError
 from events.jetstream.connection import ApiError, Connection
-from events.jetstream.delivery import Delivery
 from events.jetstream.imported import as_recorded
-from events.jetstream.pull_protocol import HEARTBEAT, SILENCE, delivery, pull_request, undelivered_count
+from events.jetstream.reading.delivery import Delivery
+from events.jetstream.reading.pull_protocol import HEARTBEAT, SILENCE, delivery, pull_request, undelivered_count
 from events.loggers import get_logger
 
 ACK_WAIT = 10.0

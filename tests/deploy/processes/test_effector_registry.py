@@ -12,7 +12,7 @@ from deploy.config.loading import all_sections, assignment_layer, resolve
 from deploy.processes.broker import DECIDERS
 from deploy.processes.broker import EFFECTORS as USER
 from deploy.processes.broker.users import broker_users
-from deploy.processes.effectors import EFFECTORS, InvalidEffector, load, needed_effectors
+from deploy.processes.effector_registry import EFFECTORS, InvalidEffector, load, needed_effectors
 
 
 def test_the_effectors_are_found_by_name() -> None:

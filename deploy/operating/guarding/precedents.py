@@ -5,9 +5,9 @@ from typing import Annotated
 
 import msgspec
 
-from actors.gateway.orders import Order
-from deploy.operating.item_files import BadFile, Item, items_of
-from deploy.operating.named_items import items_in_force, withdrawals
+from actors.gateway.operator_orders import Order
+from deploy.operating.guarding.item_files import BadFile, Item, items_of
+from deploy.operating.guarding.named_items import items_in_force, withdrawals
 from events.replay.sources import Source
 from schemas.intake.blank import says_nothing
 from schemas.intake.strict import BadInput, convert

@@ -6,7 +6,7 @@ from functools import partial
 import msgspec
 
 from actors.gateway import Client, Order, Receipt, is_answer_to
-from actors.gateway.orders import records_of
+from actors.gateway.operator_orders import records_of
 from deploy.operating.agent_events import latest_events_of_agent
 from deploy.operating.deadline import Deadline
 from events.codec import Recorded

@@ -9,7 +9,7 @@ import yaml
 from actors.reflex.imports import Imports, with_event
 from actors.reflex.library import InvalidLibrary, Path, make_library
 from deploy.operating.agent_events import events_of_agent
-from deploy.operating.item_files import BadFile, Item, YamlLoader, items_of
+from deploy.operating.guarding.item_files import BadFile, Item, YamlLoader, items_of
 from events.replay.sources import Source
 from schemas.event import topic_of
 from schemas.intake.strict import did_you_mean, quoted_name, validation_error

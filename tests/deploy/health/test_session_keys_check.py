@@ -10,7 +10,7 @@ import pytest
 import structlog
 
 from deploy.health.findings import Verdict
-from deploy.health.lost_keys import examine_keys, log_lost_keys
+from deploy.health.session_keys_check import examine_keys, log_lost_keys
 from events.jetstream import JetStreamLog
 from events.jetstream.session_keys import KeyValueKeys
 from events.log import Append

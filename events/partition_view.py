@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 
 from events.codec import Recorded, Unreadable, is_spontaneous
-from events.decision import Cause, NewEvent, address_events, at_behaviour, decide, fail_append, fold
 from events.errors import Misconfigured
+from events.make_decision import Cause, NewEvent, address_events, at_behaviour, decide, fail_append, fold
 from events.routes import main_prefix
 from schemas.actor import Actor, Message
 from schemas.errors import UndecodableEvent

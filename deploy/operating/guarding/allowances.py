@@ -7,8 +7,8 @@ import msgspec
 
 from actors.contract.text.allowances import MOST_ALLOWANCES, MOST_CHARACTERS
 from actors.gateway.external_events import InvalidInput
-from actors.gateway.orders import Order
-from deploy.operating.named_items import items_in_force, withdrawals
+from actors.gateway.operator_orders import Order
+from deploy.operating.guarding.named_items import items_in_force, withdrawals
 from deploy.operating.recorded_inputs import RecordedInput, recorded_input
 from events.replay.sources import Source
 from schemas.intake.blank import says_nothing

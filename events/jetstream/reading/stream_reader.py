@@ -26,9 +26,16 @@ from nats.errors import Error as NatsError
 
 from events.errors import LogCut, LogError, Unavailable
 from events.jetstream.connection import Connection
-from events.jetstream.get_message import get_message
 from events.jetstream.imported import as_recorded
-from events.jetstream.pull_protocol import HEARTBEAT, MOST_BYTES, SILENCE, delivery, pull_request, undelivered_count
+from events.jetstream.reading.get_message import get_message
+from events.jetstream.reading.pull_protocol import (
+    HEARTBEAT,
+    MOST_BYTES,
+    SILENCE,
+    delivery,
+    pull_request,
+    undelivered_count,
+)
 from events.log import Stored
 from events.loggers import get_logger
 

@@ -1,0 +1,1 @@
+"""What operators tell the guards: patterns, precedents, allowances, and orders to breakers and loops."""
