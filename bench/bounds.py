@@ -123,7 +123,8 @@ def main() -> None:
     options.add_argument("--bytes", type=int, default=LIMITS.input_bytes)
     options.add_argument("--layers", type=int, default=LIMITS.layers)
     chosen = options.parse_args()
-    for actor in (REFLEX, INTUITION, APPRAISAL):
+    guards: tuple[Actor[Any], ...] = (REFLEX, INTUITION, APPRAISAL)
+    for actor in guards:
         assert actor.warm is not None, "these three build something"
         actor.warm(actor.initial())
     print(f"inputs of {chosen.bytes:,} bytes; ms of core time, least of {ROUNDS} (and what was left unread, by weight)")

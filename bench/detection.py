@@ -10,6 +10,7 @@ with ``python -m bench.detection PROMPTS...``.
 
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -165,7 +166,7 @@ def costs() -> tuple[Cost, ...]:
     """Measure what judging a text costs, by size."""
     judges: dict[str, Callable[[str], Any]] = {"scorer": score, "trust": lambda text: trust_of("text", text)}
     return tuple(
-        Cost(name, size, *percentiles(lambda judge=judge, text=text: judge(text), _SECONDS_PER_CASE))
+        Cost(name, size, *percentiles(partial(judge, text), _SECONDS_PER_CASE))
         for name, judge in judges.items()
         for size, text in (
             (size, (_PLAIN * (length // len(_PLAIN) + 1))[:length]) for size, length in COST_SIZES.items()

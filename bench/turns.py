@@ -12,6 +12,7 @@ Run it with ``python -m bench.turns LABELLED PROMPTS...``; without files only wh
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 
@@ -118,7 +119,7 @@ def held_out(paths: Sequence[Path], folds: int = FOLDS, most: int = 300) -> dict
 def cost(model: TurnModel) -> tuple[tuple[float, float], ...]:
     """Return the median and the 99th percentile of reading a short, a middling and a long text, in microseconds."""
     texts = ("fix it", "What is the capital of Peru, and how many people live there?", "A long letter. " * 400)
-    return tuple(percentiles(lambda text=text: turn_reading_of(text, model), _COST_S) for text in texts)
+    return tuple(percentiles(partial(turn_reading_of, text, model), _COST_S) for text in texts)
 
 
 def main(paths: Sequence[Path]) -> None:

@@ -23,7 +23,7 @@ AT_ONCE = 100
 
 
 def _hop(broker: NatsBroker, stream: JStream, consumed: str, published: str, how: str) -> None:
-    @broker.publisher(published, stream=stream.name)
+    @broker.publisher(published, stream=stream.name)  # type: ignore[untyped-decorator, unused-ignore]
     async def handle(event: dict[str, Any]) -> dict[str, Any]:
         return {"topic": published, "number": event["number"], "text": event["text"]}
 

@@ -14,6 +14,7 @@ import time
 import types
 from collections import defaultdict
 from collections.abc import Callable, Coroutine, Generator, Mapping
+from functools import partial
 from importlib import import_module
 from inspect import iscoroutinefunction
 from pathlib import Path
@@ -104,8 +105,16 @@ def counted(function: Callable[..., Any], part_of: Callable[..., str]) -> Callab
     return run
 
 
-def counted_coroutine(function: Callable[..., Coroutine[Any, Any, Any]], part: str) -> Callable[..., Any]:
-    """Return the same for a coroutine function; the time in which it waits is not counted."""
+def _counted_as(part: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    return counted(function, lambda *_: part)
+
+
+def _counted_by_actor(part: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    return counted(function, lambda actor, *_: f"{part} {actor.name}")
+
+
+def counted_coroutine(part: str, function: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Any]:
+    """Return a coroutine function whose processor time is counted; the time in which it waits is not."""
 
     async def run(*arguments: Any, **options: Any) -> Any:
         _calls[part] += _counting
@@ -120,7 +129,7 @@ def _steps(coroutine: Coroutine[Any, Any, Any], part: str) -> Generator[Any, Any
     while True:
         _enter(part)
         try:
-            waits_for = step(sent_value)  # type: ignore[arg-type]
+            waits_for = step(sent_value)
         except StopIteration as done:
             return done.value
         finally:
@@ -128,7 +137,7 @@ def _steps(coroutine: Coroutine[Any, Any, Any], part: str) -> Generator[Any, Any
         try:
             step, sent_value = coroutine.send, (yield waits_for)
         except BaseException as raised:
-            step, sent_value = coroutine.throw, raised  # type: ignore[assignment]
+            step, sent_value = coroutine.throw, raised
 
 
 def install() -> None:
@@ -142,11 +151,11 @@ def install() -> None:
         if iscoroutinefunction(_function_of(path)) is not (path in ASYNC):
             raise TypeError(f"{path} stands in the wrong one of SYNC and ASYNC")
     for path, part in SYNC.items():
-        _wrap(path, lambda function, part=part: counted(function, lambda *_: part))
+        _wrap(path, partial(_counted_as, part))
     for path, part in ASYNC.items():
-        _wrap(path, lambda function, part=part: counted_coroutine(function, part))
+        _wrap(path, partial(counted_coroutine, part))
     for path, part in BY_ACTOR.items():
-        _wrap(path, lambda function, part=part: counted(function, lambda actor, *_: f"{part} {actor.name}"))
+        _wrap(path, partial(_counted_by_actor, part))
     _wrap("events.jetstream.header_client:HeaderClient._send_publish", _marking_sent)
     _wrap("events.jetstream.log:JetStreamLog.append", _marking_acknowledged)
     _wrap("events.jetstream.reading.stream_reader:StreamReader._take", _marking_delivered)
@@ -247,12 +256,13 @@ def main() -> None:
     if sys.argv[1] == "up":
         from deploy.processes import worker_program
 
-        spawn = worker_program.spawn
+        names = vars(worker_program)
+        spawn = names["spawn"]
 
         def probed(argv: tuple[str, ...], **options: Any) -> Any:
             return spawn(tuple(__spec__.name if each == "neuraxis_server" else each for each in argv), **options)
 
-        worker_program.spawn = probed
+        names["spawn"] = probed
     else:
         install()
         atexit.register(_write, folder)
