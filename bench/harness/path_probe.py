@@ -36,7 +36,7 @@ SYNC = {
     "actors.runtime.committer:Committer._start_appends": "committing",
     "events.jetstream.header_client:HeaderClient._write_now": "socket out",
     "events.jetstream.connection:Connection._answered": "acknowledging",
-    "events.jetstream.reading.stream_reader:StreamReader._take": "reading",
+    "events.jetstream.reading.stream_reader:StreamReader._on_message": "reading",
 }
 """Function -> the part of the work that its time counts for, without the time of counted functions that it calls."""
 
@@ -158,7 +158,7 @@ def install() -> None:
         _wrap(path, partial(_counted_by_actor, part))
     _wrap("events.jetstream.header_client:HeaderClient._send_publish", _marking_sent)
     _wrap("events.jetstream.log:JetStreamLog.append", _marking_acknowledged)
-    _wrap("events.jetstream.reading.stream_reader:StreamReader._take", _marking_delivered)
+    _wrap("events.jetstream.reading.stream_reader:StreamReader._on_message", _marking_delivered)
     _wrap("events.partition_view:View.decide_next", _marking_decided)
     _wrap("actors.gateway.http.openai.upstream:Upstream.send", _marking_asked)
 
