@@ -90,12 +90,12 @@ def own_cases() -> list[Case]:
     return [Case("underspecified", text, frozenset({"CLARIFY"})) for text in underspecified()]
 
 
-def group_of(source: str, category: str, reads: Iterable[str]) -> str:
-    """Return the group in which a row of a corpus is counted; empty: in none."""
+def group_of(source: str, category: str, kinds: Iterable[str]) -> str:
+    """Return the group in which a row of a corpus is counted; empty: in none. ``kinds`` are its labels."""
     if source.startswith("SGD"):
-        return "SGD, lacking" if "underspecified" in reads else "SGD, complete"
+        return "SGD, lacking" if "underspecified" in kinds else "SGD, complete"
     if source.startswith("CLINC "):
-        return "CLINC, social" if {*reads} == {"social"} else "CLINC, requests"
+        return "CLINC, social" if {*kinds} == {"social"} else "CLINC, requests"
     return "instructions" if category in INSTRUCTIONS else category
 
 
