@@ -132,16 +132,16 @@ def steps_of(sent: Sequence[tuple[int, int]], marks: Sequence[tuple[int, str, st
     return sorted(steps, key=lambda step: step.ms)
 
 
-def show(found: Measured) -> None:
+def show(measured: Measured) -> None:
     """Print what was measured."""
     print(f"{'ms':>8}  event and what happened to it")
-    for step in found.steps:
+    for step in measured.steps:
         print(f"{step.ms:>8.2f}  {step.event}: {step.what}")
-    print(f"{found.took_ms:>8.2f}  the answer: received")
+    print(f"{measured.took_ms:>8.2f}  the answer: received")
     print(f"\n{'CPU µs':>8} {'wake-ups':>8}  process, an exchange")
-    for process, used in found.used.items():
+    for process, used in measured.used.items():
         print(f"{used.cpu_us:>8,.0f} {used.woken:>8,.0f}  {process}")
-    for process, parts in found.parts.items():
+    for process, parts in measured.parts.items():
         print(f"\n{'CPU µs':>8} {'calls':>8}  part of {process}, an exchange")
         for part, (us, calls) in sorted(parts.items(), key=lambda each: -each[1][0]):
             if us >= 1:

@@ -36,8 +36,8 @@ INSTRUCTIONS = frozenset({"instruction", "coding", "short_prompt", "roleplay_act
 _COST_S = 0.5
 
 
-def ground(turns: int, gists: int, facts: int) -> Familiarity:
-    """Return what memory reports about a session of so many turns, gists and facts."""
+def familiarity_of(turns: int, gists: int, facts: int) -> Familiarity:
+    """Return what memory reports about a session of so many turns, gists (summaries of turns) and facts."""
     return msgspec.structs.replace(
         COLD,
         context_warmth=warmth(gists, facts, turns),
@@ -49,7 +49,12 @@ def ground(turns: int, gists: int, facts: int) -> Familiarity:
     )
 
 
-GROUNDS = {"cold": COLD, "young": ground(1, 1, 0), "moderate": ground(3, 2, 2), "warm": ground(4, 5, 5)}
+BY_WARMTH = {
+    "cold": COLD,
+    "young": familiarity_of(1, 1, 0),
+    "moderate": familiarity_of(3, 2, 2),
+    "warm": familiarity_of(4, 5, 5),
+}
 
 
 class Case(msgspec.Struct, frozen=True):
@@ -75,10 +80,10 @@ def shares(cases: Sequence[Case], readings: Sequence[TurnReading]) -> dict[str, 
     settings = RouterSettings()
     right: Counter[tuple[str, str]] = Counter()
     for case, reading in zip(cases, readings, strict=True):
-        for name, familiarity in GROUNDS.items():
+        for name, familiarity in BY_WARMTH.items():
             right[case.group, name] += routed(case.text, reading, familiarity, settings) in case.right
     sizes = Counter(case.group for case in cases)
-    return {group: {name: right[group, name] / size for name in GROUNDS} for group, size in sorted(sizes.items())}
+    return {group: {name: right[group, name] / size for name in BY_WARMTH} for group, size in sorted(sizes.items())}
 
 
 def own_cases() -> list[Case]:
@@ -86,12 +91,12 @@ def own_cases() -> list[Case]:
     return [Case("underspecified", text, frozenset({"CLARIFY"})) for text in underspecified()]
 
 
-def group_of(source: str, category: str, reads: Iterable[str]) -> str:
-    """Return the group in which a row of a corpus is counted; empty: in none."""
+def group_of(source: str, category: str, kinds: Iterable[str]) -> str:
+    """Return the group in which a row of a corpus is counted; empty: in none. ``kinds`` are its labels."""
     if source.startswith("SGD"):
-        return "SGD, lacking" if "underspecified" in reads else "SGD, complete"
+        return "SGD, lacking" if "underspecified" in kinds else "SGD, complete"
     if source.startswith("CLINC "):
-        return "CLINC, social" if {*reads} == {"social"} else "CLINC, requests"
+        return "CLINC, social" if {*kinds} == {"social"} else "CLINC, requests"
     return "instructions" if category in INSTRUCTIONS else category
 
 
@@ -128,9 +133,9 @@ def main(paths: Sequence[Path]) -> None:
     found = shares(own, [turn_reading_of(case.text) for case in own])
     if paths:
         found |= held_out(paths)
-    print(f"{'routed right, of texts of unseen sources':42}{''.join(f'{name:>10}' for name in GROUNDS)}")
-    for group, by_ground in found.items():
-        print(f"{group:42}{''.join(f'{by_ground[name]:10.1%}' for name in GROUNDS)}")
+    print(f"{'routed right, of texts of unseen sources':42}{''.join(f'{name:>10}' for name in BY_WARMTH)}")
+    for group, by_warmth in found.items():
+        print(f"{group:42}{''.join(f'{by_warmth[name]:10.1%}' for name in BY_WARMTH)}")
     for size, (p50, p99) in zip(("short", "middling", "long"), cost(turn_model()), strict=True):
         print(f"reading a {size} text: p50 {p50:.0f} µs, p99 {p99:.0f} µs")
 

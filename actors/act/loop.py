@@ -270,9 +270,9 @@ def _answer_found(answer: DelegateAnswered) -> Recollection:
     return Recollection(id=f"delegate:{answer.request}", layer="gist", text=text, energy=1.0, tokens=tokens)
 
 
-def _strongest(found: tuple[Recollection, ...], most: int) -> tuple[Recollection, ...]:
+def _strongest(memories: tuple[Recollection, ...], most: int) -> tuple[Recollection, ...]:
     by_id: dict[str, Recollection] = {}
-    for each in found:
+    for each in memories:
         known = by_id.get(each.id)
         if known is None or each.energy > known.energy:
             by_id[each.id] = each

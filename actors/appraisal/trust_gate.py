@@ -53,21 +53,21 @@ def parts_of(judged: InputReceived, layers: Sequence[LayerTrust], roles: Sequenc
 
 
 def events_of_input(
-    found: AppraisalCompleted, parts: Sequence[Part], settings: TrustSettings, spent: CallBudget | None, now_ns: int
+    appraised: AppraisalCompleted, parts: Sequence[Part], settings: TrustSettings, spent: CallBudget | None, now_ns: int
 ) -> tuple[Event, ...]:
-    """Return the events of an input with the local appraisal ``found``; only that one if no model is to be asked."""
+    """Return the events of an input with its local appraisal; only that one if no model is to be asked."""
     # Layers that are not read cannot be shown to a model. They stop an input all the same.
-    stopped = any(layer.falsehood > settings.open_to for layer in found.layers)
+    stopped = any(layer.falsehood > settings.open_to for layer in appraised.layers)
     asked = () if stopped else parts_to_judge(parts, settings)
     if not asked:
-        return (found,)
+        return (appraised,)
     if calls_within_hour(spent, now_ns) >= settings.calls_an_hour:
-        return (msgspec.structs.replace(found, judgement="over_budget"),)
+        return (msgspec.structs.replace(appraised, judgement="over_budget"),)
     question = judgement_request(asked, settings)
     # The request is the first event either way. So its id is the same, and what-if finds its answer in both cases.
     if settings.waits:
-        return (msgspec.structs.replace(question, local=found),)
-    return question, msgspec.structs.replace(found, judgement="awaited")
+        return (msgspec.structs.replace(question, local=appraised),)
+    return question, msgspec.structs.replace(appraised, judgement="awaited")
 
 
 def waiting_on(id: str, request: JudgementRequested) -> Waiting:

@@ -98,12 +98,12 @@ class _Text:
         first: Flags = self._before < self.begins[since]
         return first
 
-    def edges(self, largest: int, runs: _Runs) -> Places:
+    def held_marks(self, largest: int, runs: _Runs) -> Places:
         """Count the shingles with marks that a precedent of at most ``largest`` shingles holds: 0 to 4 for each run."""
         openings = (self._openings[0] <= largest).astype(np.int64) + (self._openings[1] <= largest)
         closings = (self._closings[0] <= largest).astype(np.int64) + (self._closings[1] <= largest)
-        edges: Places = openings[runs.firsts] + closings[runs.lasts]
-        return edges
+        held: Places = openings[runs.firsts] + closings[runs.lasts]
+        return held
 
 
 Count = Callable[[_Text, _Runs, Flags], tuple[Places, Places]]
@@ -212,9 +212,9 @@ def _bounds(text: _Text, runs: _Runs, threshold: float, count: Count) -> Bounds:
         of_level = np.flatnonzero((levels == level) & countable)
         at_level = _Runs(*(each[of_level] for each in runs))
         size = min(2**level, NONE - 1)
-        edges = text.edges(size, at_level)
+        marks = text.held_marks(size, at_level)
         held, others = count(text, at_level, text.inner <= size)
-        bounds[of_level] = np.sqrt((held + edges + 1) / (held + others + 5))
+        bounds[of_level] = np.sqrt((held + marks + 1) / (held + others + 5))
     return bounds
 
 

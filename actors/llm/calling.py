@@ -359,8 +359,8 @@ def _failure(message: Message, call: ModelCall, reason: str, error: str, said: s
 
 
 def _masked(call: ModelCall, masks: Masks) -> ModelCall:
-    said = tuple(msgspec.structs.replace(each, content=masks.mask(each.content)) for each in call.messages)
-    return msgspec.structs.replace(call, messages=said)
+    masked = tuple(msgspec.structs.replace(each, content=masks.mask(each.content)) for each in call.messages)
+    return msgspec.structs.replace(call, messages=masked)
 
 
 def _restored(text: str, call: ModelCall, masks: Masks | None) -> str:

@@ -56,7 +56,7 @@ def _without_turns(messages: Sequence[ChatMessage], most: int) -> tuple[list[Cha
     turns, kept = list(messages[first:-1]), list(messages[first:-1])
     while kept and _size([*messages[:first], *kept, messages[-1]]) > most:
         kept = kept[2:]
-    before, after = (sum(len(said.content) for said in each) for each in (turns, kept))
+    before, after = (sum(len(message.content) for message in each) for each in (turns, kept))
     cuts = [Cut(part="turns", characters=before, kept=after)] if after < before else []
     return [*messages[:first], *kept, messages[-1]], cuts
 
@@ -96,4 +96,4 @@ def _cut(part: str, shown: Shortened) -> list[Cut]:
 
 
 def _size(messages: Sequence[ChatMessage]) -> int:
-    return sum(estimate(said.content) for said in messages)
+    return sum(estimate(message.content) for message in messages)

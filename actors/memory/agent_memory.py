@@ -87,9 +87,9 @@ def with_facts(memory: AgentMemory, facts: Sequence[Fact], origin: Origin, setti
     return msgspec.structs.replace(memory, told=memory.told + len(facts), facts=known)
 
 
-def with_recalls(memory: AgentMemory, found: Iterable[bool], settings: MemorySettings) -> AgentMemory:
-    """Return the memory after recalls, given for each whether it found anything."""
-    return msgspec.structs.replace(memory, recalls=(*memory.recalls, *found)[-settings.recalls_judged :])
+def with_recalls(memory: AgentMemory, hits: Iterable[bool], settings: MemorySettings) -> AgentMemory:
+    """Return the memory after recalls, ``hits``: for each, whether it found anything."""
+    return msgspec.structs.replace(memory, recalls=(*memory.recalls, *hits)[-settings.recalls_judged :])
 
 
 def with_skills_used(memory: AgentMemory, results: Iterable[ActionResult]) -> AgentMemory:

@@ -136,7 +136,7 @@ def recall(memory: AgentMemory, session: Session, cue: Cue, now_ns: int, setting
     return Found(strongest(found, memory, settings), best)
 
 
-def strongest(found: Iterable[Candidate], memory: AgentMemory, settings: MemorySettings) -> tuple[Recollection, ...]:
+def strongest(recalled: Iterable[Candidate], memory: AgentMemory, settings: MemorySettings) -> tuple[Recollection, ...]:
     """Return the recalled memories: those with at least the minimum energy, no two with the same content.
 
     Statements come before echoes, then the strongest by weight, among equals the latest.
@@ -145,7 +145,7 @@ def strongest(found: Iterable[Candidate], memory: AgentMemory, settings: MemoryS
         candidate._replace(
             energy=weighted_energy(candidate.energy, memory, candidate.id_prefix, candidate.number, settings)
         )
-        for candidate in found
+        for candidate in recalled
         if candidate.energy >= settings.floor and candidate.energy > 0.0
     ]
     candidates.sort(

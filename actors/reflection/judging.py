@@ -120,7 +120,7 @@ def spans_of(counted: Iterable[CountedInsight], settings: ReflectionSettings) ->
     return tuple(_span(start_ns, found) for start_ns, found in sorted(by_start.items()))
 
 
-def _span(start_ns: int, found: Sequence[CountedInsight]) -> Span:
-    differing = Counter(each.dimension for each in found if not each.agrees)
+def _span(start_ns: int, insights: Sequence[CountedInsight]) -> Span:
+    differing = Counter(each.dimension for each in insights if not each.agrees)
     in_order = {dimension: differing[dimension] for dimension in DIMENSIONS if dimension in differing}
-    return Span(start_ns=start_ns, counted=len(found), disagree=in_order)
+    return Span(start_ns=start_ns, counted=len(insights), disagree=in_order)

@@ -11,7 +11,7 @@ import msgspec
 
 from actors.contract.answers.credentials import PromptSecrets
 from actors.contract.answers.leaks import leaked
-from actors.contract.answers.links import hosts_with_prompt_words
+from actors.contract.answers.pictures import hosts_with_prompt_words
 from actors.contract.answers.prompt import Prompt
 from actors.reflex.settings import ReflexSettings
 from schemas.effectors.model_calls import Purpose

@@ -14,7 +14,7 @@ from actors.reflex.normalise import JOINED, SPACED, UNCERTAIN, blur, is_bare, la
 from schemas.vocabulary.patterns import PatternSet, Signature
 
 MIN_DISGUISED = 6
-"""Least letters of a signature that is searched for in rot13 and spaced: shorter ones would match by chance."""
+"""Fewest letters of a signature that is searched for in rot13 and spaced: shorter ones would match by chance."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ LONG = 12
 """From this many letters on a signature does not occur by chance."""
 
 FEWEST_JOINED = 3
-"""Least words that must be run together, or joined by symbols: names in programs often have two."""
+"""Fewest words that must be run together, or joined by symbols: names in programs often have two."""
 
 _SPACE, _SIGN = 1, 2
 _BOTH = _SPACE | _SIGN

@@ -60,7 +60,7 @@ class Streak(msgspec.Struct, frozen=True):
     confidences: tuple[float, ...]
 
 
-class Memory(msgspec.Struct, frozen=True, kw_only=True):
+class SessionMemory(msgspec.Struct, frozen=True, kw_only=True):
     """What the router remembers of a session.
 
     ``previous_mode`` is the mode of the last answer. ``act_unproductive`` says that an ACT loop found nothing; only the
@@ -100,7 +100,7 @@ class State(msgspec.Struct, frozen=True):
     """
 
     settings: RouterSettings = RouterSettings()
-    sessions: ExpiringMap[Memory] = ExpiringMap()
+    sessions: ExpiringMap[SessionMemory] = ExpiringMap()
     pending: Map[str, Pending] = Map()
     ended: ExpiringMap[bool] = ExpiringMap()
     overlays: Map[str, Overlay] = Map()
@@ -174,11 +174,11 @@ def evolve(state: State, message: Message) -> State:
     return state
 
 
-def session_memory(state: State, message: Message) -> Memory:
+def session_memory(state: State, message: Message) -> SessionMemory:
     """Return the memory of a message's session at that message; a blank one after a lifetime without events."""
     memory = state.sessions.get(message.session_key)
     if memory is None or message.time_ns - memory.seen_ns > _lifetime_ns(state):
-        return Memory()
+        return SessionMemory()
     return memory
 
 
@@ -267,18 +267,18 @@ def _keep(state: State, message: Message, pending: Pending) -> State:
     return msgspec.structs.replace(state, pending=state.pending.set(message.exchange, pending))
 
 
-def _remember(state: State, message: Message, memory: Memory, pending: Pending | None) -> State:
+def _remember(state: State, message: Message, memory: SessionMemory, pending: Pending | None) -> State:
     seen = msgspec.structs.replace(memory, seen_ns=message.time_ns)
     sessions = state.sessions.set(message.session_key, seen, message.time_ns, _lifetime_ns(state))
     remembered = msgspec.structs.replace(state, sessions=sessions)
     return remembered if pending is None else _keep(remembered, message, pending)
 
 
-def _streak(memory: Memory, topic: str) -> tuple[float, ...]:
+def _streak(memory: SessionMemory, topic: str) -> tuple[float, ...]:
     return next((streak.confidences for streak in memory.streaks if streak.topic == topic), ())
 
 
-def _with_decision(memory: Memory, selected: ModeSelected, settings: RouterSettings) -> Memory:
+def _with_decision(memory: SessionMemory, selected: ModeSelected, settings: RouterSettings) -> SessionMemory:
     # A blank input is not scored, and the first decision before a re-route was counted already.
     if selected.selected_mode == "IGNORE" or selected.rerouted:
         return memory
@@ -301,7 +301,7 @@ def _ended(state: State, message: Message, response: ResponseEmitted, pending: P
     )
 
 
-def _with_answer(memory: Memory, message: Message, response: ResponseEmitted, text: str) -> Memory:
+def _with_answer(memory: SessionMemory, message: Message, response: ResponseEmitted, text: str) -> SessionMemory:
     # Only an answer in a mode can be judged: a blocked or failed input was not routed.
     mode = response.mode
     if response.action != "EXECUTED" or mode is None:

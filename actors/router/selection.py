@@ -145,15 +145,15 @@ def with_tiebreak(selected: ModeSelected, outcome: str, settings: RouterSettings
 
 
 def reroute(
-    first: ModeSelected, settings: RouterSettings, offsets: Offsets = NO_OFFSETS, found: Sequence[Recollection] = ()
+    first: ModeSelected, settings: RouterSettings, offsets: Offsets = NO_OFFSETS, findings: Sequence[Recollection] = ()
 ) -> ModeSelected:
-    """Return the decision after an ACT loop: the signals and the number ``found``, scored again without ACT.
+    """Return the decision after an ACT loop: the signals and the ``findings``, scored again without ACT.
 
     No model is asked here.
     """
     weights = regulated_weights(effective_weights(settings), offsets)
-    best = max((each.energy for each in found), default=0.0)
-    signals = msgspec.structs.replace(first.signals, findings=len(found), bearing=max(first.signals.bearing, best))
+    best = max((each.energy for each in findings), default=0.0)
+    signals = msgspec.structs.replace(first.signals, findings=len(findings), bearing=max(first.signals.bearing, best))
     terms = contributions(signals, weights, settings.thresholds, settings.saturation)
     terms = with_oscillation_guards(terms, weights, first.previous_mode, act_unproductive=False)
     scores = scores_of({mode: terms[mode] for mode in MODES if mode != "ACT"})

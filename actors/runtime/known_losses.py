@@ -48,6 +48,6 @@ class KnownLosses:
         """
         await self._gap_check.settle(after, (await self._log.info()).last_seq, read_at)
 
-    def _note(self, found: Sequence[Stored]) -> None:
-        if [stored for stored in found if self._losses.note(stored)]:
+    def _note(self, messages: Sequence[Stored]) -> None:
+        if [stored for stored in messages if self._losses.note(stored)]:
             self._on_new_loss()

@@ -199,12 +199,12 @@ def mean_fatigue(state: AgentState) -> float:
     return sum(state.fatigue[family] for family in families) / len(families) if families else 0.0
 
 
-def with_judgement(state: AgentState, family: str, fatigue: float, found: bool) -> AgentState:
-    """Return the agent's state after guardrails judged a loop; ``found``: whether they rejected its answer."""
+def with_judgement(state: AgentState, family: str, fatigue: float, was_rejected: bool) -> AgentState:
+    """Return the agent's state after guardrails judged a loop; ``was_rejected``: whether they rejected its answer."""
     fatigue_by_family = state.fatigue
     if family in fatigue_by_family or len(fatigue_by_family) < _MOST_FAMILIES:
         fatigue_by_family = fatigue_by_family.set(family, fatigue)
-    return msgspec.structs.replace(state, fatigue=fatigue_by_family, found=state.found or found)
+    return msgspec.structs.replace(state, fatigue=fatigue_by_family, found=state.found or was_rejected)
 
 
 def with_seat(state: AgentState, seat: SeatAdded, session: str, settings: SelfReviewSettings) -> AgentState:

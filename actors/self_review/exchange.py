@@ -86,10 +86,10 @@ def with_appraisal(pending: Pending, event: AppraisalCompleted) -> Pending:
     )
 
 
-def with_recall(pending: Pending, found: Iterable[Recollection], settings: SelfReviewSettings) -> Pending:
+def with_recall(pending: Pending, memories: Iterable[Recollection], settings: SelfReviewSettings) -> Pending:
     """Return an exchange with further memories that were recalled or found; those already known are not replaced."""
     known = dict(pending.remembered or {})
-    for each in found:
+    for each in memories:
         if each.id not in known:
             terms = () if pending.forgotten else _terms(each.text)[: settings.terms_per_memory]
             known[each.id] = Remembered(each.energy, min(each.tokens, MOST_TOKENS), terms)
@@ -106,9 +106,9 @@ def without_text(pending: Pending) -> Pending:
 
 
 def tick_of(
-    pending: Pending, response: ResponseEmitted, found: bool, fatigue: float, settings: SelfReviewSettings
+    pending: Pending, response: ResponseEmitted, was_rejected: bool, fatigue: float, settings: SelfReviewSettings
 ) -> Tick:
-    """Return the tick of an exchange; ``found``: whether guardrails rejected an answer since the tick before."""
+    """Return the tick of an exchange; ``was_rejected``: whether guardrails rejected an answer since the tick before."""
     known = pending.remembered or {}
     stimulus, compared_terms = _compared(pending.stimulus, known, settings)
     ids = [each.id for each in response.entities]
@@ -120,7 +120,7 @@ def tick_of(
         valence=pending.valence,
         novelty=pending.novelty,
         uncertainty=pending.uncertainty,
-        modes=_modes(pending, response, found),
+        modes=_modes(pending, response, was_rejected),
         memory=None if pending.elsewhere else _memory_content(pending, known, ids),
         carry=settings.memory_carried,
         identity_drift=None,
@@ -151,12 +151,12 @@ def _memory_content(pending: Pending, known: Mapping[str, Remembered], ids: Iter
     return content
 
 
-def _modes(pending: Pending, response: ResponseEmitted, found: bool) -> dict[str, float]:
+def _modes(pending: Pending, response: ResponseEmitted, was_rejected: bool) -> dict[str, float]:
     return active_modes(
         {
             GUARDIAN: max(pending.danger, _STANCES[pending.stance]),
             EXPLORER: pending.novelty,
-            VALIDATOR: float(found),
+            VALIDATOR: float(was_rejected),
             TRANSLATOR: float(response.mode == "CLARIFY"),
             ARCHITECT: float(response.first_mode == "ACT"),
         }

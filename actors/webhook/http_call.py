@@ -17,7 +17,7 @@ _TEMPORARY = frozenset({408, 425, 429})
 """Statuses below 500 after which another call may succeed."""
 
 _LEAST_SECRET_LENGTH = 6
-"""Least characters of a part of an address that may be a secret."""
+"""Fewest characters of a part of an address that may be a secret."""
 
 _LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 

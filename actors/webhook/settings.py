@@ -51,8 +51,8 @@ class WebhookSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
             rolling restart with a new receiver takes.
         answer_ms: Total time for one call.
         lasts_ms: How long an Alertmanager keeps an alert that is never resolved: longer than ``alerts.lapse_ms``.
-        backlog: Deliveries, of all receivers, that may wait behind one that has waited for fifteen seconds itself:
-            where there are more, it becomes a dead letter.
+        backlog: If more deliveries than this (to all receivers) wait behind one that has been in the queue for fifteen
+            seconds, that one becomes a dead letter.
     """
 
     receivers: dict[Name, Receiver] = {}

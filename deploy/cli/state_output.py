@@ -36,18 +36,18 @@ async def fold_partition(source: "Source", upto: int, partition: str, *actors: s
     return {name: view for (name, token), view in replay.views.items() if token == partition}
 
 
-def print_state(found: S, head: Callable[[S], Iterable[str]], *, as_json: bool) -> None:
+def print_state(state: S, head: Callable[[S], Iterable[str]], *, as_json: bool) -> None:
     """Print an actor's state: as JSON, or for people: the head, and then a table for each field that holds rows."""
     if as_json:
-        click.echo(msgspec.json.encode(found).decode())
+        click.echo(msgspec.json.encode(state).decode())
         return
     from deploy.cli.output import emit
     from deploy.cli.rendering.layout.printable import printable_struct
     from deploy.cli.wrapped_lines import say
 
-    for line in head(printable_struct(found)):
+    for line in head(printable_struct(state)):
         say(line)
-    for rows in msgspec.structs.asdict(found).values():
+    for rows in msgspec.structs.asdict(state).values():
         if isinstance(rows, tuple) and rows and isinstance(rows[0], msgspec.Struct):
             click.echo()
             emit(rows, as_json=False)

@@ -104,13 +104,13 @@ async def choose_model(
 
 
 def _with_context(
-    found: ModelChoice, settings: LlmSettings, listed: Sequence[ListedModel], *, is_ollama: bool
+    choice: ModelChoice, settings: LlmSettings, listed: Sequence[ListedModel], *, is_ollama: bool
 ) -> ModelChoice:
     """Return the choice with its models' context: as set, as listed, or Ollama's default."""
-    contexts = [each.context for each in listed if each.context and is_listed_as(each.name, names_of(found.models))]
+    contexts = [each.context for each in listed if each.context and is_listed_as(each.name, names_of(choice.models))]
     known = settings.context_tokens or min(contexts, default=0)
     assumed = not known and is_ollama
-    return msgspec.structs.replace(found, context=OLLAMA_CONTEXT if assumed else known, assumed=assumed)
+    return msgspec.structs.replace(choice, context=OLLAMA_CONTEXT if assumed else known, assumed=assumed)
 
 
 async def listed_models(endpoint: Endpoint, within_s: float) -> tuple[ListedModel, ...] | str:

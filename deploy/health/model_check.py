@@ -83,13 +83,13 @@ async def examine_effectors(connection: Connection, stream: str, names: Sequence
     return judge_effectors(found)
 
 
-def judge_effectors(found: Mapping[str, ConsumerLoad | None]) -> Finding:
+def judge_effectors(loads: Mapping[str, ConsumerLoad | None]) -> Finding:
     """Judge whether somebody serves each effector; a load is None if its consumer cannot be read."""
-    if not found:
+    if not loads:
         return Finding("effectors", Verdict.SKIP, "none are needed without a language model")
-    idle = [name for name, seen in found.items() if seen is None or not (seen.waiting or seen.under_way)]
+    idle = [name for name, seen in loads.items() if seen is None or not (seen.waiting or seen.under_way)]
     if idle:
         remedy = f"run `neuraxis up`, or `neuraxis worker {' '.join(idle)}`"
         return Finding("effectors", Verdict.FAIL, f"nobody serves {', '.join(idle)}", remedy)
-    waiting = sum(seen.pending for seen in found.values() if seen is not None)
-    return Finding("effectors", Verdict.OK, f"{', '.join(found)} served, {waiting} requests waiting")
+    waiting = sum(seen.pending for seen in loads.values() if seen is not None)
+    return Finding("effectors", Verdict.OK, f"{', '.join(loads)} served, {waiting} requests waiting")

@@ -25,8 +25,8 @@ import msgspec
 from actors.contract.text.judge.weights import add_weights
 from actors.registry import ACTORS
 from events.ledger import Extent
-from events.replay.replay import Replay, Report, Unit
-from events.replay.run_replay import Point, last_of_whole, run_replay
+from events.replay.replay import ActorPartition, Replay, Report
+from events.replay.run_replay import Point, last_seq_of_complete_log, run_replay
 from events.replay.sources import LedgerSource, Source
 from events.replay.verifying.report import merged_reports
 from events.routes import partition_filters, routes, without_overlap
@@ -74,7 +74,7 @@ class _Share(msgspec.Struct, frozen=True):
     """A share of the work: its number, its partitions, and the extent of the log that is read."""
 
     work: ReplayWork
-    units: tuple[Unit, ...]
+    partitions: tuple[ActorPartition, ...]
     number: int
     extent: Extent
 
@@ -105,10 +105,10 @@ async def replay_in_jobs(
         JobEnded: the operating system ended a process.
     """
     actors = [ACTORS[name] for name in work.actors]
-    upto = min(work.upto.seq, await last_of_whole(source))
+    upto = min(work.upto.seq, await last_seq_of_complete_log(source))
     extent = source.extent(Replay(actors, source.partitions).filters, upto, work.upto.time_ns)
     shares = shares_of(costs_of(actors, extent.subjects, source.partitions, work.only), jobs * _SHARES_PER_PROCESS)
-    parts = [_Share(work, units, number, extent) for number, units in enumerate(shares)]
+    parts = [_Share(work, partitions, number, extent) for number, partitions in enumerate(shares)]
     # Each process is a new interpreter: a fork of this one would inherit its event loop, and locks of its threads.
     context = multiprocessing.get_context("spawn")
     reached, stop = context.Array("q", len(parts)), context.Event()
@@ -133,9 +133,9 @@ async def replay_in_jobs(
 
 def costs_of(
     actors: Sequence[Actor[Any]], subjects: Mapping[str, int], partitions: Partitions, only: Mapping[str, str] | None
-) -> dict[Unit, int]:
+) -> dict[ActorPartition, int]:
     """Return how many messages each partition has to fold, given the number of each stored subject."""
-    costs: dict[Unit, int] = {}
+    costs: dict[ActorPartition, int] = {}
     for subject, count in subjects.items():
         try:
             found = tuple(routes(actors, subject, partitions))
@@ -147,33 +147,32 @@ def costs_of(
     return costs
 
 
-def shares_of(costs: Mapping[Unit, int], most: int) -> tuple[tuple[Unit, ...], ...]:
+def shares_of(costs: Mapping[ActorPartition, int], most: int) -> tuple[tuple[ActorPartition, ...], ...]:
     """Divide partitions into up to ``most`` shares of about the same load, none of them empty (except an only one).
 
     The largest share comes first. Partitions with the same key stay together, since they read the same messages, which
     are then decoded once; but a group with more than an equal part of the load is divided by actor. The largest groups
     are placed first, each into the share that has the least so far.
     """
-    groups: dict[tuple[str, str], list[Unit]] = {}
-    for unit in sorted(costs):
-        name, partition = unit
+    groups: dict[tuple[str, str], list[ActorPartition]] = {}
+    for name, partition in sorted(costs):
         scope = ACTORS[name].scope
-        groups.setdefault((name if scope is Scope.GLOBAL else scope.value, partition), []).append(unit)
+        groups.setdefault((name if scope is Scope.GLOBAL else scope.value, partition), []).append((name, partition))
     equal_part = sum(costs.values()) / max(most, 1)
     pieces = [
         piece
         for group in groups.values()
-        for piece in ([group] if _cost(group, costs) <= equal_part else [[unit] for unit in group])
+        for piece in ([group] if _cost(group, costs) <= equal_part else [[each] for each in group])
     ]
-    shares: list[list[Unit]] = [[] for _ in range(most)]
+    shares: list[list[ActorPartition]] = [[] for _ in range(most)]
     for piece in sorted(pieces, key=lambda piece: -_cost(piece, costs)):
         min(shares, key=lambda share: _cost(share, costs)).extend(piece)
     shares.sort(key=lambda share: -_cost(share, costs))
     return tuple(tuple(sorted(share)) for share in shares if share) or ((),)
 
 
-def _cost(units: Sequence[Unit], costs: Mapping[Unit, int]) -> int:
-    return sum(costs[unit] for unit in units)
+def _cost(partitions: Sequence[ActorPartition], costs: Mapping[ActorPartition, int]) -> int:
+    return sum(costs[each] for each in partitions)
 
 
 # --- the rest runs in the processes that replay
@@ -204,12 +203,12 @@ async def _replay(opener: SourceOpener, share: _Share) -> Report:
             verify=share.work.verify,
             keep=_MOST_DIFFERENCES,
             only=share.work.only,
-            share=frozenset(share.units),
+            share=frozenset(share.partitions),
         )
         skipped = sum(count for subject, count in share.extent.subjects.items() if not replay.takes(subject))
         replay.skip(skipped, share.extent.first_seq, share.extent.last_seq)
         filters = without_overlap(
-            each for name, partition in share.units for each in partition_filters(ACTORS[name], partition)
+            each for name, partition in share.partitions for each in partition_filters(ACTORS[name], partition)
         )
         upto = Point(seq=share.extent.last_seq)
         report = await run_replay(

@@ -43,9 +43,9 @@ def why_nothing_compared(report: Report) -> str:
 
 def redecided(report: Report) -> str:
     """Return how many decisions were made again, and why the others were taken from the record."""
-    taken = report.held_by_reason
-    text = f"{report.decided:,} of {report.decided + sum(taken.values()):,} decisions made anew"
-    reasons = (f"{count:,} not re-decided: {reason_text(reason)}" for reason, count in taken.items())
+    held = report.held_by_reason
+    text = f"{report.decided:,} of {report.decided + sum(held.values()):,} decisions made anew"
+    reasons = (f"{count:,} not re-decided: {reason_text(reason)}" for reason, count in held.items())
     return ", ".join((text, *reasons))
 
 

@@ -1,4 +1,4 @@
-"""Training rows beside the corpus: phrases phrases for this project, encoded texts, documents with injections.
+"""Training rows beside the corpus: phrases written for this project, encoded texts, documents with injections.
 
 ``authored.json`` holds patterns, and the words that fill them. All draws come from one seeded generator, so the same
 corpus gives the same rows. A row that is made from a corpus row names it as its parent, and is held out together with
@@ -125,7 +125,7 @@ def _encoded(generator: random.Random, corpus: Sequence[Row], phrases: Sequence[
 
 
 def _documents(generator: random.Random, corpus: Sequence[Row], phrases: Sequence[Row]) -> list[Row]:
-    """Return pairs of documents, one with harmless remarks and one with an injection, so length says nothing."""
+    """Return pairs of documents: with harmless remarks, and with an injection. So length does not tell them apart."""
     whole = [index for index, row in enumerate(corpus) if not row.attack and row.category in _DOCUMENT_CATEGORIES]
     small: dict[str, list[int]] = {}
     for index, row in enumerate(corpus):

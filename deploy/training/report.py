@@ -74,10 +74,10 @@ def tally_caught(rows: Sequence[Row], fired_by_judge: dict[str, Flags]) -> Tally
     return Tally(tuple(shares[0] for shares in found), tuple(share for shares in by_weakness for share in shares))
 
 
-def write_report(found: Tally, path: Path) -> None:
+def write_report(tally: Tally, path: Path) -> None:
     """Write a report into a Markdown file, in place of the one it has between the marks."""
     before, after = around_report(path)
-    table = "\n".join((BEGIN, *_markdown(found), END))
+    table = "\n".join((BEGIN, *_markdown(tally), END))
     path.write_text(f"{before}{table}{after}")
 
 
@@ -99,12 +99,12 @@ def around_report(path: Path) -> tuple[str, str]:
     return before, after
 
 
-def _markdown(found: Tally) -> Iterator[str]:
-    guards = list(found.kinds[0].shares)
+def _markdown(tally: Tally) -> Iterator[str]:
+    guards = list(tally.kinds[0].shares)
     yield ""
     yield f"| what | source | rows | {' | '.join(guards)} |"
     yield "| --- | --- | --- |" + " --- |" * len(guards)
-    for share in (*found.kinds, *found.sources):
+    for share in (*tally.kinds, *tally.sources):
         shares = " | ".join(f"{100 * part:.1f}%" for part in share.shares.values())
         yield f"| {share.kind} | {share.source} | {share.rows} | {shares} |"
     yield ""

@@ -129,10 +129,10 @@ def _is_reencoded_alike(data: bytes) -> bool:
         return False
 
 
-def _body(found: dict[str, msgspec.Raw]) -> bytes:
-    if "data" in found:
-        return bytes(found["data"])
+def _body(fields: dict[str, msgspec.Raw]) -> bytes:
+    if "data" in fields:
+        return bytes(fields["data"])
     try:
-        return base64.b64decode(_text_decoder.decode(found["data_base64"]), validate=True)
+        return base64.b64decode(_text_decoder.decode(fields["data_base64"]), validate=True)
     except binascii.Error as wrong:
         raise BadLine(f"data_base64 is not base64: {wrong}") from wrong

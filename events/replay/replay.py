@@ -24,7 +24,7 @@ from events.losses import LOSS_FILTER, is_loss
 from events.partition_view import Processed, View
 from events.replay.verifying.pending import Activity, Pending, first_undecided, oldest_of, overdue_timer
 from events.replay.verifying.report import Coverage, Difference, Report, in_order
-from events.replay.verifying.verification import BEYOND_BACKLOG, Unit, Verification
+from events.replay.verifying.verification import BEYOND_BACKLOG, ActorPartition, Verification
 from events.routes import consumed_filters, own_filters, routes, without_overlap
 from schemas.actor import Actor
 from schemas.catalogue import CATALOGUE
@@ -40,7 +40,7 @@ It bounds the memory for waiting messages. Settings and timers that a leader rec
 this are folded at the replay's position instead of the leader's, and counted as unverified.
 """
 
-__all__ = ["BACKLOG", "BEYOND_BACKLOG", "Coverage", "Difference", "Replay", "Report", "Unit"]
+__all__ = ["BACKLOG", "BEYOND_BACKLOG", "ActorPartition", "Coverage", "Difference", "Replay", "Report"]
 
 
 class _Route(msgspec.Struct, frozen=True):
@@ -72,7 +72,7 @@ class Replay:
         keep: int = 20,
         backlog: int = BACKLOG,
         only: Mapping[str, str] | None = None,
-        share: AbstractSet[Unit] | None = None,
+        share: AbstractSet[ActorPartition] | None = None,
         of: AbstractSet[str] = frozenset(),
     ) -> None:
         """Begin before the first message.
@@ -99,8 +99,8 @@ class Replay:
         self._routes: dict[str, _Route | None] = {}
         self._unreadable: Counter[str] = Counter()
         self._activity = Activity()
-        self._last_own_ns: dict[Unit, int] = {}
-        self._next_cause_seqs: dict[Unit, int | None] = {}
+        self._last_own_ns: dict[ActorPartition, int] = {}
+        self._next_cause_seqs: dict[ActorPartition, int | None] = {}
         self._settled_upto = 0
         self._events = self._first = self._last = self._end = 0
 
@@ -148,40 +148,40 @@ class Replay:
         return self._route_of(subject) is not None or is_loss(subject)
 
     @property
-    def waiting_for_next_event(self) -> tuple[Unit, ...]:
+    def waiting_for_next_event(self) -> tuple[ActorPartition, ...]:
         """The partitions whose messages have waited so long that their next event should be looked up."""
         return self._waiting_since(self._settled_upto)
 
     @property
-    def undecided(self) -> tuple[Unit, ...]:
+    def undecided(self) -> tuple[ActorPartition, ...]:
         """The partitions with waiting messages whose next event was not looked up."""
         return self._waiting_since(self._last)
 
-    def _waiting_since(self, reached: int) -> tuple[Unit, ...]:
+    def _waiting_since(self, reached: int) -> tuple[ActorPartition, ...]:
         return tuple(
-            unit
-            for unit, view in self.views.items()
-            if unit not in self._next_cause_seqs and view.waiting and view.waiting[0].stored.seq <= reached
+            partition
+            for partition, view in self.views.items()
+            if partition not in self._next_cause_seqs and view.waiting and view.waiting[0].stored.seq <= reached
         )
 
     def note_next_event(self, ahead: Stored) -> None:
         """Note an event from further on in the log: it is the next event of its partition, if it is the first noted."""
         route = self._route_of(ahead.subject)
         for view in route.owning if route is not None else ():
-            unit = view.actor.name, view.partition
-            if unit not in self._next_cause_seqs:
-                self._next_cause_seqs[unit] = _decided_before(ahead)
+            partition = view.actor.name, view.partition
+            if partition not in self._next_cause_seqs:
+                self._next_cause_seqs[partition] = _decided_before(ahead)
 
-    def knows_next_events(self, units: Sequence[Unit]) -> bool:
+    def knows_next_events(self, partitions: Sequence[ActorPartition]) -> bool:
         """Whether the next event of each of some partitions is known."""
-        return all(unit in self._next_cause_seqs for unit in units)
+        return all(partition in self._next_cause_seqs for partition in partitions)
 
-    def note_no_next_event(self, units: Sequence[Unit]) -> None:
+    def note_no_next_event(self, partitions: Sequence[ActorPartition]) -> None:
         """Note that these partitions recorded no further event, unless one was noted, and fold accordingly."""
-        for unit in units:
-            next_cause_seq = self._next_cause_seqs.setdefault(unit, None)
+        for partition in partitions:
+            next_cause_seq = self._next_cause_seqs.setdefault(partition, None)
             if not self._verify:
-                self.views[unit].fold_before(next_cause_seq)
+                self.views[partition].fold_before(next_cause_seq)
 
     def skip(self, events: int, first_seq: int, last_seq: int) -> None:
         """Count messages that were not fed, since no partition here receives them."""
@@ -223,7 +223,7 @@ class Replay:
         """
         self._last = max(self._last, self._end)
         waiting: list[Pending] = []
-        states: dict[Unit, Any] = {}
+        states: dict[ActorPartition, Any] = {}
         for key, view in self.views.items():
             if 0 < view.open_decision < self._last:
                 # Nothing lies between the events of one decision, so the rest of this one will never come.
@@ -274,8 +274,8 @@ class Replay:
         self._next_settle = reached + self._settle_every
         if not self._verify:
             self._settled_upto = reached - self._settle_every
-            for unit, next_cause_seq in self._next_cause_seqs.items():
-                self.views[unit].fold_before(next_cause_seq)
+            for partition, next_cause_seq in self._next_cause_seqs.items():
+                self.views[partition].fold_before(next_cause_seq)
             return
         for view in self.views.values():
             if view.open_decision or view.undecidable:

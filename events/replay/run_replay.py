@@ -10,7 +10,7 @@ import msgspec
 from events.errors import Misconfigured
 from events.log import LogInfo
 from events.losses import LOSS_FILTER, Losses
-from events.replay.replay import Replay, Report, Unit
+from events.replay.replay import ActorPartition, Replay, Report
 from events.replay.sources import Source
 from events.routes import own_filters, partition_own_filters, without_overlap
 from schemas.identity import content_hash
@@ -81,7 +81,7 @@ async def run_replay(
         Misconfigured: the log does not begin at its first event, so that no state can be folded from it.
         LogError: the source cannot be read.
     """
-    last = await last_of_whole(source)
+    last = await last_seq_of_complete_log(source)
     with fewer_gc_runs():
         async for batch in source.history(filters or replay.filters, 0, min(upto.seq, last)):
             for stored in batch:
@@ -89,34 +89,36 @@ async def run_replay(
                     await _look_ahead(source, replay, replay.undecided, stored.seq - 1, last)
                     return replay.finish()
                 replay.feed(stored)
-            if not replay.verifies and (units := replay.waiting_for_next_event):
-                await _look_ahead(source, replay, units, batch[-1].seq, last)
+            if not replay.verifies and (partitions := replay.waiting_for_next_event):
+                await _look_ahead(source, replay, partitions, batch[-1].seq, last)
             progress(batch[-1].seq)
         if upto.seq < last:
             await _look_ahead(source, replay, replay.undecided, upto.seq, last)
         return replay.finish()
 
 
-async def _look_ahead(source: Source, replay: Replay, units: Sequence[Unit], after: int, last: int) -> None:
+async def _look_ahead(
+    source: Source, replay: Replay, partitions: Sequence[ActorPartition], after: int, last: int
+) -> None:
     """Look up partitions' next events behind a sequence: they show which earlier messages led to no event."""
-    if not units:
+    if not partitions:
         return
-    async for batch in source.as_stored(_written_by(replay, units), after, last):
+    async for batch in source.as_stored(_written_by(replay, partitions), after, last):
         for stored in batch:
             replay.note_next_event(stored)
-        if replay.knows_next_events(units):
+        if replay.knows_next_events(partitions):
             break
-    replay.note_no_next_event(units)
+    replay.note_no_next_event(partitions)
 
 
-def _written_by(replay: Replay, units: Sequence[Unit]) -> tuple[str, ...]:
-    views = [replay.views[unit] for unit in units]
+def _written_by(replay: Replay, partitions: Sequence[ActorPartition]) -> tuple[str, ...]:
+    views = [replay.views[partition] for partition in partitions]
     if len(views) == 1:
         return partition_own_filters(views[0].actor, views[0].partition)
     return without_overlap(each for view in views for each in own_filters(view.actor))
 
 
-async def last_of_whole(source: Source) -> int:
+async def last_seq_of_complete_log(source: Source) -> int:
     """Return a log's last sequence.
 
     Raises:

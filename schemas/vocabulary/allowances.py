@@ -1,4 +1,4 @@
-"""What people allow in spite of the guards. Owner: ``operator``, the edge of people's own actions."""
+"""What people allow in spite of the guards. Owner: ``operator``, under which people's orders are recorded."""
 
 from typing import Annotated
 

@@ -247,7 +247,7 @@ ENTRIES = (
         grouping=Grouping(copied_fields=("override_fatigue", "override_max_reruns", "lasts_ms")),
     ),
     _entry(
-        meaning="The senses are asked for numbers of an answer that a loop outside came to.",
+        meaning="Appraisal is asked to score an answer that an external loop came to.",
         asks="appraisal",
         sample=AppraisalRequested(
             loop_id="loop_001", completion="0" * 32, question="What is the capital of Peru?", answer="Lima is."

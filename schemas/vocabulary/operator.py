@@ -1,4 +1,4 @@
-"""What a person orders about a session or an agent. Owner: ``operator``, the edge of people's own actions."""
+"""What a person orders about a session or an agent. Owner: ``operator``, under which people's orders are recorded."""
 
 from functools import partial
 from typing import Literal

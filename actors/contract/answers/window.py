@@ -16,7 +16,7 @@ from collections.abc import Collection
 
 from actors.contract.answers.credentials import LONGEST_VALUE, PromptSecrets
 from actors.contract.answers.leaks import Leaks, reversed_and_rot13
-from actors.contract.answers.links import Links
+from actors.contract.answers.pictures import Pictures
 from actors.contract.answers.prompt import Prompt
 from actors.contract.text.views import read_views
 from schemas.vocabulary.reflex import AnswerFault
@@ -73,7 +73,7 @@ class AnswerWindow:
         self._faults = faults
         self._leak_share = leak_share
         self._leaks = Leaks(prompt)
-        self._links = Links(prompt)
+        self._links = Pictures(prompt)
         self._kept = PromptSecrets(prompt)
         self._compares_layers = bool(self._leaks or self._kept.values)
         self._tail = ""

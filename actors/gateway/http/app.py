@@ -18,7 +18,7 @@ from litestar.openapi.spec import Components
 from litestar.types import Message, Receive, Scope, Send
 
 from actors.gateway.agents import AgentPer
-from actors.gateway.http import document, failures, health, landing_page, metrics, operator_endpoints
+from actors.gateway.http import failures, health, landing_page, metrics, openapi_document, operator_endpoints
 from actors.gateway.http.access import AddressMiddleware, CapacityMiddleware, KeyMiddleware, Limits, guard_browsers
 from actors.gateway.http.dashboard import endpoints as dashboard
 from actors.gateway.http.feedback import endpoints as feedback_endpoints
@@ -40,7 +40,7 @@ from actors.gateway.http.records import examining
 from actors.gateway.http.records.endpoints import Records
 from actors.gateway.http.records.examining import Examinations
 from actors.gateway.http.scopes import PUBLIC, SCHEMES, Audit, keep_to_scope
-from actors.gateway.http.strict_requests import strict_address
+from actors.gateway.http.strict_requests import check_query_and_headers
 from actors.gateway.http.telemetry import scrape_targets
 from actors.gateway.http.telemetry.callers_trace import CallersTraceMiddleware
 
@@ -132,7 +132,7 @@ def application(keys: Keyring, *, local: bool, limits: Limits, agent_per: AgentP
         if request.url.path.rstrip("/") not in served:
             raise NotFoundException
         # Built when it is first asked for: that takes longer than all else that a gateway does at its start.
-        document.complete(request.app.openapi_schema)
+        openapi_document.complete(request.app.openapi_schema)
 
     openapi = OpenAPIConfig(
         title="Neuraxis",
@@ -146,7 +146,7 @@ def application(keys: Keyring, *, local: bool, limits: Limits, agent_per: AgentP
     )
     app = Litestar(
         # A router of its own, so that query parameters of the document's pages are not checked.
-        [Router("/", route_handlers=list(ENDPOINTS), guards=[wait_until_open, strict_address, keep_to_scope])],
+        [Router("/", route_handlers=list(ENDPOINTS), guards=[wait_until_open, check_query_and_headers, keep_to_scope])],
         state=State({"agent_per": agent_per, "keyring": keys, "opened": asyncio.Event()}),
         middleware=[
             AddressMiddleware(keys, local=local),

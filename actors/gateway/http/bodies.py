@@ -1,6 +1,7 @@
-"""The bodies of requests and responses for loops and ticks.
+"""The bodies of requests and responses for loops and ticks, and the types that all endpoints share.
 
-Names, types and nesting are those of the reflection-guardrails API that orchestrators call (docs/http.md, "Loops").
+Names, types and nesting of the former are those of the reflection-guardrails API that orchestrators call
+(docs/http.md, "Loops").
 """
 
 import re

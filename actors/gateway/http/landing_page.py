@@ -11,7 +11,7 @@ from litestar.datastructures import State
 from litestar.openapi.spec import OpenAPI
 
 from actors.gateway.http.dashboard import PAGE
-from actors.gateway.http.document import operations
+from actors.gateway.http.openapi_document import operations
 from actors.gateway.http.scopes import ANY_KEY, OF_AGENT
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"

@@ -94,7 +94,7 @@ def agent_of(
     return check_agent(request, agent)
 
 
-async def strict_address(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
+async def check_query_and_headers(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
     """Refuse unknown or repeated query parameters, misspelt headers of ours, and empty ones.
 
     A guard of Litestar's, so it runs before a body is read; it is async because a plain function would run in a thread.

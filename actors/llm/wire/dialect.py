@@ -58,7 +58,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
             "stream is left out": bool(call.stream_to) and not self.stream,
             "stream_options is left out": bool(call.stream_to) and self.stream and not self.stream_options,
             "the system role is sent as user": (
-                not self.system and any(said.role == "system" for said in call.messages)
+                not self.system and any(message.role == "system" for message in call.messages)
             ),
         }
         return tuple(name for name, differs in sent.items() if differs)

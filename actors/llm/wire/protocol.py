@@ -34,7 +34,7 @@ def request_body(call: ModelCall, model: str, dialect: Dialect = PLAIN) -> bytes
 def _with_schema(messages: Sequence[ChatMessage], schema: dict[str, Any]) -> list[ChatMessage]:
     """Return messages whose instructions describe the schema of the answer, for an endpoint that enforces no schema."""
     instructions = f"Answer with JSON alone, which satisfies this JSON Schema: {json.dumps(schema, ensure_ascii=False)}"
-    index = next((index for index, said in enumerate(messages) if said.role == "system"), None)
+    index = next((index for index, message in enumerate(messages) if message.role == "system"), None)
     if index is None:
         return [ChatMessage(role="system", content=instructions), *messages]
     joined = ChatMessage(role="system", content=f"{messages[index].content}\n\n{instructions}")
@@ -43,14 +43,14 @@ def _with_schema(messages: Sequence[ChatMessage], schema: dict[str, Any]) -> lis
 
 def _without_system(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
     """Return messages with the instructions put before the person's first text; the roles then alternate."""
-    instructions = "\n\n".join(said.content for said in messages if said.role == "system")
+    instructions = "\n\n".join(message.content for message in messages if message.role == "system")
     kept: list[ChatMessage] = []
-    for said in messages:
-        if said.role == "system":
+    for message in messages:
+        if message.role == "system":
             continue
-        content = f"{instructions}\n\n{said.content}" if instructions and said.role == "user" else said.content
-        instructions = "" if said.role == "user" else instructions
-        if kept and kept[-1].role == said.role:
+        content = f"{instructions}\n\n{message.content}" if instructions and message.role == "user" else message.content
+        instructions = "" if message.role == "user" else instructions
+        if kept and kept[-1].role == message.role:
             content = f"{kept.pop().content}\n\n{content}"
-        kept.append(ChatMessage(role=said.role, content=content))
+        kept.append(ChatMessage(role=message.role, content=content))
     return [*kept, ChatMessage(role="user", content=instructions)] if instructions else kept

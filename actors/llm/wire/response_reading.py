@@ -148,9 +148,9 @@ async def _streamed(beginning: bytes, rest: AsyncIterator[bytes], on_piece: OnPi
     return join_pieces(found)
 
 
-def _new_of(piece: Piece, found: list[Piece]) -> Piece:
+def _new_of(piece: Piece, earlier: list[Piece]) -> Piece:
     """Return what a piece adds: some streams end with a message of the whole text, or repeat it in every piece."""
-    so_far = "".join(each.text for each in found if not each.whole) if piece.whole else ""
+    so_far = "".join(each.text for each in earlier if not each.whole) if piece.whole else ""
     if so_far and piece.text.startswith(so_far):
         return msgspec.structs.replace(piece, text=piece.text.removeprefix(so_far))
     return piece

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 MIN_DIGITS = 11
-"""Least characters of a series: the encoded length of eight letters, the shortest signature of profile ``seed``."""
+"""Fewest characters of a series: the encoded length of eight letters, the shortest signature of profile ``seed``."""
 
 LONG_WORD = 16
 """A mixed word of this length starts a series alone; for shorter ones and those before, other starts are tried too."""

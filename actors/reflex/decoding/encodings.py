@@ -294,13 +294,13 @@ def percent_runs(text: str, ascii_text: bytes, budget: DecodingBudget) -> Encode
     return _within(found, budget.characters, unread, len(raw) + _ESCAPE_WORK * len(found))
 
 
-def _within(found: Sequence[EncodedRun], most_characters: int, unread: int, work: int) -> EncodedRuns:
+def _within(runs: Sequence[EncodedRun], most_characters: int, unread: int, work: int) -> EncodedRuns:
     """Return the decoded runs, each cut to its share of ``most_characters``, which includes the line breaks between."""
-    lengths = [len(run.text) + 1 for run in found]
+    lengths = [len(run.text) + 1 for run in runs]
     if sum(lengths) - 1 <= most_characters:
-        return EncodedRuns(tuple(found), unread, work)
+        return EncodedRuns(tuple(runs), unread, work)
     kept: list[EncodedRun] = []
-    for run, share in zip(found, shares(lengths, most_characters + 1), strict=True):
+    for run, share in zip(runs, shares(lengths, most_characters + 1), strict=True):
         kept_text = run.text[: max(0, share - 1)]
         # In encoded characters: a reader of the verdict has the received text, not the decoded one.
         unread += (run.end - run.start) * (len(run.text) - len(kept_text)) // len(run.text)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 MIN_CHARACTERS = 6
-"""Least characters of a stretch of text."""
+"""Fewest characters of a stretch of text."""
 
 _SEPARATOR = b"\xff"
 """A byte that occurs in no text; it separates parts that are decoded together."""

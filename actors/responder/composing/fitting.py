@@ -17,7 +17,7 @@ from schemas.effectors.model_calls import Cut, Shortened
 from schemas.vocabulary.gateway import Layer
 
 LEAST_BLOCK = 16
-"""Least tokens of a block of data; a shorter one is left out, since nothing can be read from it."""
+"""Fewest tokens of a block of data; a shorter one is left out, since nothing can be read from it."""
 
 _LEAST_LEFT = 64
 """Tokens that are always planned for everything besides the instructions."""

@@ -125,10 +125,10 @@ def _is_quotable(memory: Memory) -> bool:
     return not memory.echo or (has_answer and not memory.text.endswith(NO_LONGER_SO))
 
 
-def statements_first(found: Iterable[Recollection]) -> list[Recollection]:
+def statements_first(memories: Iterable[Recollection]) -> list[Recollection]:
     """Return recollections, statements before echoes, each by energy; of a memory recalled twice the stronger."""
     strongest: dict[str, Recollection] = {}
-    for each in found:
+    for each in memories:
         if each.id not in strongest or each.energy > strongest[each.id].energy:
             strongest[each.id] = each
     return sorted(strongest.values(), key=lambda each: (each.echo, -each.energy, each.id))

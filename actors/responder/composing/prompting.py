@@ -105,7 +105,10 @@ def _request(case: Case, mode: Mode, loop: Pass) -> ResponseRequested:
     conversation = _conversation(turns)
     remembered = _memory_block([each.line for each in not_in_turns(memories, turns)])
     draft = _draft_block(loop.earlier, budget.draft)
-    others = [*(said.content for said in conversation), *(body for _, body in (*remembered, *_kept_blocks(draft)))]
+    others = [
+        *(message.content for message in conversation),
+        *(body for _, body in (*remembered, *_kept_blocks(draft))),
+    ]
     left = budget.left - sum(map(estimate, others)) - FENCE_TOKENS * (len(remembered) + len(draft))
     text, layers = text_and_layers(pending.text, pending.layers, left, settings)
     messages = (
@@ -165,4 +168,4 @@ def _conversation(turns: Sequence[Turn]) -> list[ChatMessage]:
         (ChatMessage(role="user", content=turn.said), ChatMessage(role="assistant", content=turn.answered))
         for turn in turns
     ]
-    return [said for pair in roles for said in pair]
+    return [message for pair in roles for message in pair]

@@ -156,10 +156,10 @@ def with_overrun(known: Overrun | None, overrun: Overrun, count: int) -> Overrun
     return Overrun(budget_ms=overrun.budget_ms, count=known.count + count, worst_ms=worst_ms)
 
 
-def by_stage(found: Mapping[StagePartition, Lack], stages: Sequence[str]) -> dict[str, tuple[Lack, tuple[str, ...]]]:
+def by_stage(unserved: Mapping[StagePartition, Lack], stages: Sequence[str]) -> dict[str, tuple[Lack, tuple[str, ...]]]:
     """Return for each of these stages the worst reason and the partitions that nobody serves."""
     grouped: dict[str, list[tuple[Lack, str]]] = {}
-    for (stage, name), lack in found.items():
+    for (stage, name), lack in unserved.items():
         if stage in stages:
             grouped.setdefault(stage, []).append((lack, name))
     order: Sequence[Lack] = ("no_owner", "stalled", "recovering")

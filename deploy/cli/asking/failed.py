@@ -93,12 +93,14 @@ async def _failures(target: Target, log_file: Path | None) -> "list[FailedDecisi
         return await failed_decisions(source)
 
 
-def _show_plan(found: "Sequence[FailedDecision]", exchanges: Sequence[str], as_json: bool) -> None:
+def _show_plan(decisions: "Sequence[FailedDecision]", exchanges: Sequence[str], as_json: bool) -> None:
     import msgspec
 
     from deploy.cli.output import emit
 
-    rows = [{**msgspec.structs.asdict(each), "redrive": not each.why_not, "why_not": each.why_not} for each in found]
+    rows = [
+        {**msgspec.structs.asdict(each), "redrive": not each.why_not, "why_not": each.why_not} for each in decisions
+    ]
     emit(rows, as_json=as_json, columns=("seq", "actor", "reason", "exchange", "redrive", "why_not"))
     if not as_json:
         then = ": --yes sends them" if exchanges else ""

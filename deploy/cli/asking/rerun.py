@@ -29,7 +29,7 @@ def rerun(target: Target, exchange: str, log_file: Path | None, session: str, ti
     It is decided by today's settings and states, a model is asked anew, and agents learn from it. `what-if` decides
     recorded inputs anew without any of that, and `replay --verify` proves the recorded decisions.
 
-    The same agent gets the same words with all that stood beside them; an input that was forwarded is only checked.
+    The same agent gets the same text, layers and options; an input that was forwarded is only checked.
     EXCHANGE is an exchange's id, the beginning of one if no other begins so, or `last`; --log takes it from a file.
 
     Exit status 0 for every decision, a refusal included; 1 when the exchange FAILED.
@@ -51,6 +51,6 @@ def rerun(target: Target, exchange: str, log_file: Path | None, session: str, ti
         options = rerun_options(recorded, session or new_session("rerun"))
         return await run_exchange(target, recorded.received.text, within, streamed=streamed, **options)
 
-    found = run_within(target, timeout, run)
-    show(found, as_json=as_json, streamed=streamed)
-    check_it_ended_well(found)
+    ended = run_within(target, timeout, run)
+    show(ended, as_json=as_json, streamed=streamed)
+    check_it_ended_well(ended)

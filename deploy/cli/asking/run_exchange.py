@@ -86,21 +86,23 @@ async def _shown_events(
     ]
 
 
-def show(found: Exchange, *, as_json: bool, streamed: StreamedAnswer | None = None, answer_first: bool = False) -> None:
+def show(
+    exchange: Exchange, *, as_json: bool, streamed: StreamedAnswer | None = None, answer_first: bool = False
+) -> None:
     """Print an exchange: a plain sentence on it, the answer, and below it the decision.
 
     If ``streamed`` has already shown a part of the answer on the terminal, the sentence comes below it, as with
     ``answer_first``. On a terminal the answer is wrapped between words; elsewhere it is printed as it is.
     """
     if as_json:
-        click.echo(msgspec.json.encode(found).decode())
+        click.echo(msgspec.json.encode(exchange).decode())
         return
-    answer = printable(found.response, keep="\n\t")
+    answer = printable(exchange.response, keep="\n\t")
     spoken = streamed.spoken if streamed is not None else ""
     below = answer_first or bool(spoken)
     if not below:
-        print_hanging(console(), sentence_of(found), 2)
-    if found.action == "PASSED":
+        print_hanging(console(), sentence_of(exchange), 2)
+    if exchange.action == "PASSED":
         pass  # a check has no answer
     elif streamed is None or not spoken:
         click.echo(_fitted(answer) or click.style("(no words)", dim=True))
@@ -112,15 +114,15 @@ def show(found: Exchange, *, as_json: bool, streamed: StreamedAnswer | None = No
         click.echo()
         fitted = _fitted(f"{_FINAL_ANSWER_MARK} {answer}")
         click.echo(f"{click.style(_FINAL_ANSWER_MARK, dim=True)}{fitted.removeprefix(_FINAL_ANSWER_MARK)}")
-    for line in [sentence_of(found), *lines_of(found)] if below else lines_of(found):
+    for line in [sentence_of(exchange), *lines_of(exchange)] if below else lines_of(exchange):
         print_hanging(console(), line, 2)
 
 
-def check_it_ended_well(found: Exchange) -> None:
+def check_it_ended_well(exchange: Exchange) -> None:
     """Raise CheckFailed for an exchange that FAILED."""
-    if found.action == "FAILED":
+    if exchange.action == "FAILED":
         raise CheckFailed(
-            f"exchange {found.exchange} failed: {found.reason}; `neuraxis why {found.exchange}` tells more"
+            f"exchange {exchange.exchange} failed: {exchange.reason}; `neuraxis why {exchange.exchange}` tells more"
         )
 
 

@@ -42,7 +42,7 @@ def allowances() -> None:
     )
 )
 @click.argument("name")
-@click.option("--phrase", default="", help="A phrase of whole words that the senses pass over in any text.")
+@click.option("--phrase", default="", help="A phrase of whole words that reflex, intuition and appraisal skip.")
 @click.option("--file", metavar="FILE", help="A file (`-`: stdin) with a text that is allowed as a whole.")
 @target_options
 @agent_option("whose allowance it is")

@@ -113,16 +113,16 @@ def show(target: Target, session: str, log_file: Path | None, agent: str, last: 
     state_output.print_state(asyncio.run(_show(target, log_file, agent, session, last)), _head, as_json=as_json)
 
 
-def _head(found: Shown) -> Iterator[str]:
-    colour = "green" if found.state == "NORMAL" else "red"
-    state = f"{click.style(found.state, fg=colour, bold=True)} · trust {found.trust:g} · stance {found.stance}"
-    yield f"session {found.session} of agent {found.agent}: {state}"
-    kinds = ", ".join(f"{kind} {count}" for kind, count in found.violations.items())
+def _head(shown: Shown) -> Iterator[str]:
+    colour = "green" if shown.state == "NORMAL" else "red"
+    state = f"{click.style(shown.state, fg=colour, bold=True)} · trust {shown.trust:g} · stance {shown.stance}"
+    yield f"session {shown.session} of agent {shown.agent}: {state}"
+    kinds = ", ".join(f"{kind} {count}" for kind, count in shown.violations.items())
     # These counts are not kept for a terminated session.
-    refused = f" · refused {found.refusals} of {found.interactions}" if found.state != "TERMINATED" else ""
-    yield f"violations {sum(found.violations.values())} ({kinds}){refused}"
-    yield f"recovery attempts {found.attempts} · turns of the running one {found.attempt_turns}"
-    yield f"latest falsehoods {number_list(found.falsehoods)} · balances {number_list(found.balances)}"
+    refused = f" · refused {shown.refusals} of {shown.interactions}" if shown.state != "TERMINATED" else ""
+    yield f"violations {sum(shown.violations.values())} ({kinds}){refused}"
+    yield f"recovery attempts {shown.attempts} · turns of the running one {shown.attempt_turns}"
+    yield f"latest falsehoods {number_list(shown.falsehoods)} · balances {number_list(shown.balances)}"
 
 
 @breaker.command(

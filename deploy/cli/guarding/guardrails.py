@@ -161,12 +161,12 @@ def override(
     )
 
 
-def _head(found: Shown) -> Iterator[str]:
-    trace = found.trace
-    goes_on = f"runs again as {found.new_loop_id}" if found.new_loop_id else found.decision.replace("_", " ")
-    yield f"loop {found.loop_id} of agent {found.agent}: {click.style(goes_on, bold=True)} · {trace.rerun_reason}"
+def _head(shown: Shown) -> Iterator[str]:
+    trace = shown.trace
+    goes_on = f"runs again as {shown.new_loop_id}" if shown.new_loop_id else shown.decision.replace("_", " ")
+    yield f"loop {shown.loop_id} of agent {shown.agent}: {click.style(goes_on, bold=True)} · {trace.rerun_reason}"
     yield f"why: {trace.rerun_reason_detail} · scores by {trace.source}"
-    yield f"family {trace.family}: {trace.rerun_count} of {trace.max_reruns} reruns · best {found.best}"
+    yield f"family {trace.family}: {trace.rerun_count} of {trace.max_reruns} reruns · best {shown.best}"
 
 
 async def _show(target: Target, log_file: Path | None, agent: str, loop: str) -> Shown:

@@ -101,12 +101,12 @@ def show(target: Target, agent: str, log_file: Path | None, last: int, as_json: 
     state_output.print_state(asyncio.run(_show(target, log_file, agent, last)), _head, as_json=as_json)
 
 
-def _head(found: Shown) -> Iterator[str]:
-    colour = {"open": "green", "armed": "yellow"}.get(found.gate, "cyan")
-    gate = click.style(found.gate.replace("_", " "), fg=colour, bold=True)
-    yield f"agent {found.agent}: {gate} · {found.ticks} ticks · criticality {found.criticality:g}"
-    since = f" · since the review {number_list(found.scores_since_review)}" if found.gate == "armed" else ""
-    yield f"last scores {number_list(found.last_scores)}{since}"
+def _head(shown: Shown) -> Iterator[str]:
+    colour = {"open": "green", "armed": "yellow"}.get(shown.gate, "cyan")
+    gate = click.style(shown.gate.replace("_", " "), fg=colour, bold=True)
+    yield f"agent {shown.agent}: {gate} · {shown.ticks} ticks · criticality {shown.criticality:g}"
+    since = f" · since the review {number_list(shown.scores_since_review)}" if shown.gate == "armed" else ""
+    yield f"last scores {number_list(shown.last_scores)}{since}"
 
 
 async def _show(target: Target, log_file: Path | None, agent: str, last: int) -> Shown:

@@ -117,28 +117,28 @@ async def _forget(
         return await forget_fact(log, agent, fact or "", by=author, why=why, deadline=deadline)
 
 
-def _show_plan(memories: int, found: "Survey | None", agent: str, fact: str | None, as_json: bool) -> None:
+def _show_plan(memories: int, survey: "Survey | None", agent: str, fact: str | None, as_json: bool) -> None:
     import msgspec
 
     if as_json:
-        plan = {"agent": agent, "fact": fact} if found is None else msgspec.structs.asdict(found)
+        plan = {"agent": agent, "fact": fact} if survey is None else msgspec.structs.asdict(survey)
         click.echo(msgspec.json.encode({**plan, "memories": memories}).decode())
         return
-    if found is None:
+    if survey is None:
         say(f"memory of agent {agent} would drop {memories:,} with the fact {fact!r}")
     else:
         say(
-            f"session {found.session} of agent {found.agent}: {counted(found.exchanges, 'exchange')},"
-            f" {counted(found.events, 'event')}; memory would drop {memories:,}, and the words of"
-            f" {counted(found.sealed, 'event')} would become unreadable"
+            f"session {survey.session} of agent {survey.agent}: {counted(survey.exchanges, 'exchange')},"
+            f" {counted(survey.events, 'event')}; memory would drop {memories:,}, and the words of"
+            f" {counted(survey.sealed, 'event')} would become unreadable"
         )
-        if found.gone:
-            say(f"{found.gone:,} have words that are unreadable already")
-        if found.readable:
-            say(f"{found.readable:,} have words that lie open: this log is not sealed, they would stay")
-        _say_reminded(found.reminded)
-        if found.open:
-            say(f"{found.open:,} exchanges are open: they must end first")
+        if survey.gone:
+            say(f"{survey.gone:,} have words that are unreadable already")
+        if survey.readable:
+            say(f"{survey.readable:,} have words that lie open: this log is not sealed, they would stay")
+        _say_reminded(survey.reminded)
+        if survey.open:
+            say(f"{survey.open:,} exchanges are open: they must end first")
     say("Nothing was done. --yes does it; there is no way back.")
     say(NOT_REACHED)
 

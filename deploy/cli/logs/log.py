@@ -187,8 +187,8 @@ async def _compare(target: Target, file: Path) -> tuple["Comparison | None", str
         return None, str(why)
 
 
-def _proof(found: "Comparison | None") -> str:
-    if found is not None and found.anchors:
+def _proof(comparison: "Comparison | None") -> str:
+    if comparison is not None and comparison.anchors:
         return PROOF_TEXT.format(vouched=", and the anchors in the stream vouch for them", tail=", and a cut tail")
     return PROOF_TEXT.format(vouched="; no anchor in a stream vouches for them", tail="")
 
@@ -203,8 +203,9 @@ def _loss_text(loss: "Loss") -> str:
     )
 
 
-def _comparison_text(found: "Comparison | None", unreachable: str) -> str:
-    if found is None:
+def _comparison_text(comparison: "Comparison | None", unreachable: str) -> str:
+    if comparison is None:
         return f"stream: not compared: {unreachable}"
-    behind = f", which is {counted(found.behind, 'event')} ahead" if found.behind else ""
-    return f"stream: {counted(found.compared, 'event')} equal{behind}; {counted(found.anchors, 'anchor')} checked"
+    behind = f", which is {counted(comparison.behind, 'event')} ahead" if comparison.behind else ""
+    compared, anchors = counted(comparison.compared, "event"), counted(comparison.anchors, "anchor")
+    return f"stream: {compared} equal{behind}; {anchors} checked"

@@ -77,24 +77,24 @@ async def _import(target: Target, copy: Path, progress: "Progress", keys: "Sessi
     return await into_folder(target.data, copy, config, progress, keys)
 
 
-def report(target: Target, found: "ImportResult") -> None:
+def report(target: Target, result: "ImportResult") -> None:
     """Say on stderr what was imported, and what its workers need."""
     settings = target.config().log
-    what = f"stream {settings.stream}: {counted(found.events, 'event')}, head {found.head[:12]}"
-    if found.after == found.events:
+    what = f"stream {settings.stream}: {counted(result.events, 'event')}, head {result.head[:12]}"
+    if result.after == result.events:
         what += "; they were imported already"
-    elif found.after:
-        what += f"; went on behind sequence {found.after:,}"
+    elif result.after:
+        what += f"; went on behind sequence {result.after:,}"
     click.echo(what, err=True)
-    if found.sealed and found.keys:
-        click.echo(f"people's words in it are sealed; {counted(found.keys, 'key')} put back", err=True)
-    elif found.sealed and found.keys_given:
+    if result.sealed and result.keys:
+        click.echo(f"people's words in it are sealed; {counted(result.keys, 'key')} put back", err=True)
+    elif result.sealed and result.keys_given:
         click.echo("people's words in it are sealed; no key put back: each was there, or was destroyed since", err=True)
-    elif found.sealed:
+    elif result.sealed:
         click.echo(
             "people's words in it are sealed, and their keys are not in the copy: they count as forgotten", err=True
         )
-    agents, sessions = found.partitions.agents, found.partitions.sessions
+    agents, sessions = result.partitions.agents, result.partitions.sessions
     if (settings.agents, settings.sessions) != (agents, sessions):
         click.echo(
             f"its workers need log.agents = {agents} and log.sessions = {sessions} in their configuration", err=True

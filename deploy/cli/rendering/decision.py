@@ -128,38 +128,38 @@ def exchange_of(
     )
 
 
-def sentence_of(found: Exchange) -> Text:
+def sentence_of(exchange: Exchange) -> Text:
     """Return the plain sentence about an exchange."""
-    return Text(printable(found.sentence), "bold green" if found.action in LET_PASS else "bold red")
+    return Text(printable(exchange.sentence), "bold green" if exchange.action in LET_PASS else "bold red")
 
 
-def lines_of(found: Exchange) -> Iterator[Text]:
+def lines_of(exchange: Exchange) -> Iterator[Text]:
     """Yield the lines below an answer: the decision and, if there were any, the tie-break and the ACT loop."""
-    yield Text(printable(decision_line(found)), "green" if found.action in LET_PASS else "red")
-    if found.tiebreak is not None:
-        yield Text(printable(tiebreak_line(found.tiebreak)), "dim")
-    if found.act is not None:
-        yield from (Text(printable(line), "dim") for line in act_lines(found.act))
+    yield Text(printable(decision_line(exchange)), "green" if exchange.action in LET_PASS else "red")
+    if exchange.tiebreak is not None:
+        yield Text(printable(tiebreak_line(exchange.tiebreak)), "dim")
+    if exchange.act is not None:
+        yield from (Text(printable(line), "dim") for line in act_lines(exchange.act))
 
 
-def decision_line(found: Exchange) -> str:
+def decision_line(exchange: Exchange) -> str:
     """Return the decision in one line."""
-    parts = [f"{found.stage} {found.action}", f"reason {found.reason}"]
-    if found.mode is not None:
-        first = "" if found.first_mode in (None, found.mode) else f" (first {found.first_mode})"
-        parts.append(f"mode {found.mode}{first}")
-    if found.confidence is not None:
-        parts.append(f"confidence {found.confidence:.2f}")
-    if found.action != "PASSED":
-        parts.append(f"by {found.backend}{f' {found.model}' if found.model else ''}")
-    if found.memories:
-        parts.append("1 memory" if found.memories == 1 else f"{found.memories} memories")
-    if found.finish_reason not in ("", "stop"):
-        parts.append(f"ended by {found.finish_reason}")
-    if found.cuts:
-        parts.append(cuts_text(found.cuts))
-    again = [f"rerun of {found.rerun_of}"] if found.rerun_of else []
-    return " · ".join([*parts, f"{found.latency_ms:.1f} ms", found.exchange, *again])
+    parts = [f"{exchange.stage} {exchange.action}", f"reason {exchange.reason}"]
+    if exchange.mode is not None:
+        first = "" if exchange.first_mode in (None, exchange.mode) else f" (first {exchange.first_mode})"
+        parts.append(f"mode {exchange.mode}{first}")
+    if exchange.confidence is not None:
+        parts.append(f"confidence {exchange.confidence:.2f}")
+    if exchange.action != "PASSED":
+        parts.append(f"by {exchange.backend}{f' {exchange.model}' if exchange.model else ''}")
+    if exchange.memories:
+        parts.append("1 memory" if exchange.memories == 1 else f"{exchange.memories} memories")
+    if exchange.finish_reason not in ("", "stop"):
+        parts.append(f"ended by {exchange.finish_reason}")
+    if exchange.cuts:
+        parts.append(cuts_text(exchange.cuts))
+    again = [f"rerun of {exchange.rerun_of}"] if exchange.rerun_of else []
+    return " · ".join([*parts, f"{exchange.latency_ms:.1f} ms", exchange.exchange, *again])
 
 
 def tiebreak_line(tiebreak: Tiebreak) -> str:

@@ -204,10 +204,10 @@ def _show(name: str, report: "Report", effects: "EffectReport", verify: bool, en
 
 def _complaint(report: "Report", effects: "EffectReport") -> str:
     different = sum(counts.different for counts in report.coverage.values())
-    said = [f"{counted(different, 'decision')} came out otherwise than recorded"] if different else []
-    said += [f"{counted(report.fold_errors, 'recorded event')} could not be folded"] if report.fold_errors else []
-    said += [f"{counted(effects.wrong, 'recorded effect')} without a request of its own"] if effects.wrong else []
-    return "; ".join(said)
+    complaints = [f"{counted(different, 'decision')} came out otherwise than recorded"] if different else []
+    complaints += [f"{counted(report.fold_errors, 'recorded event')} could not be folded"] if report.fold_errors else []
+    complaints += [f"{counted(effects.wrong, 'recorded effect')} without a request of its own"] if effects.wrong else []
+    return "; ".join(complaints)
 
 
 def _unverified(report: "Report") -> str:

@@ -75,11 +75,11 @@ def bench(names: tuple[str, ...], **judged: str | int | None) -> None:
         # A process for each: one benchmark's memory and threads must not disturb the next one.
         if subprocess.run([sys.executable, "-m", f"bench.{name}"], check=False).returncode:
             failed.append(name)
-    said = [f"these benchmarks did not finish: {', '.join(failed)}"] if failed else []
+    complaints = [f"these benchmarks did not finish: {', '.join(failed)}"] if failed else []
     if lacking:
-        said.append(f"{', '.join(sorted(lacking))} not installed: pip install 'neuraxis[bench]'")
-    if said:
-        raise CheckFailed("; ".join(said))
+        complaints.append(f"{', '.join(sorted(lacking))} not installed: pip install 'neuraxis[bench]'")
+    if complaints:
+        raise CheckFailed("; ".join(complaints))
 
 
 def _judgement(names: tuple[str, ...], judged: Mapping[str, str | int | None]) -> None:

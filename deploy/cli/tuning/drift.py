@@ -85,11 +85,11 @@ def show(target: Target, agent: str, log_file: Path | None, last: int, as_json: 
     state_output.print_state(asyncio.run(_show(target, log_file, agent, last)), _head, as_json=as_json)
 
 
-def _head(found: Shown) -> Iterator[str]:
-    due = f"next {found.next}" if found.next else "next after an exchange"
-    yield f"agent {found.agent}: fatigue {found.fatigue:g} of {found.fatigue_budget:g} · {due}"
-    under_way = "a drift is under way" if found.drifting else "no drift is under way"
-    yield f"{counted(found.open_exchanges, 'exchange')} open · {under_way}"
+def _head(shown: Shown) -> Iterator[str]:
+    due = f"next {shown.next}" if shown.next else "next after an exchange"
+    yield f"agent {shown.agent}: fatigue {shown.fatigue:g} of {shown.fatigue_budget:g} · {due}"
+    under_way = "a drift is under way" if shown.drifting else "no drift is under way"
+    yield f"{counted(shown.open_exchanges, 'exchange')} open · {under_way}"
 
 
 async def _show(target: Target, log_file: Path | None, agent: str, last: int) -> Shown:

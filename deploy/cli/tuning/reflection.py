@@ -64,10 +64,10 @@ def show(target: Target, agent: str, log_file: Path | None, as_json: bool) -> No
     state_output.print_state(asyncio.run(_show(target, log_file, agent)), _head, as_json=as_json)
 
 
-def _head(found: Shown) -> Iterator[str]:
-    pressure = click.style("a pressure", fg="yellow", bold=True) if found.pressure else "no pressure"
-    yield f"agent {found.agent}: disagreement {found.disagreement:g} of {found.counted} opinions that count, {pressure}"
-    yield f"{counted(found.open_exchanges, 'exchange')} open · a model is at {counted(found.asked, 'decision')}"
+def _head(shown: Shown) -> Iterator[str]:
+    pressure = click.style("a pressure", fg="yellow", bold=True) if shown.pressure else "no pressure"
+    yield f"agent {shown.agent}: disagreement {shown.disagreement:g} of {shown.counted} opinions that count, {pressure}"
+    yield f"{counted(shown.open_exchanges, 'exchange')} open · a model is at {counted(shown.asked, 'decision')}"
 
 
 async def _show(target: Target, log_file: Path | None, agent: str) -> Shown:

@@ -91,10 +91,10 @@ def show(target: Target, agent: str, log_file: Path | None, last: int, as_json: 
     state_output.print_state(asyncio.run(_show(target, log_file, agent, last)), _head, as_json=as_json)
 
 
-def _head(found: Shown) -> Iterator[str]:
-    cycle = "a cycle is due" if found.cycle_due else "no cycle is due"
-    yield f"agent {found.agent}: {counted(found.decisions, 'decision')} in the window, {cycle}"
-    yield from (click.style(f"presses: {pressure}", fg="yellow") for pressure in found.pressures)
+def _head(shown: Shown) -> Iterator[str]:
+    cycle = "a cycle is due" if shown.cycle_due else "no cycle is due"
+    yield f"agent {shown.agent}: {counted(shown.decisions, 'decision')} in the window, {cycle}"
+    yield from (click.style(f"presses: {pressure}", fg="yellow") for pressure in shown.pressures)
 
 
 async def _show(target: Target, log_file: Path | None, agent: str, last: int) -> Shown:

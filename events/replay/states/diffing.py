@@ -69,14 +69,14 @@ def changes(before: Any, after: Any, path: tuple[Step, ...] = ()) -> Iterator[Ch
         yield Change(op="replace", path=path, before=before, after=after)
 
 
-def applied(value: Any, found: Sequence[Change]) -> Any:
+def applied(value: Any, changes: Sequence[Change]) -> Any:
     """Return ``value`` with the changes made, in order; ``value`` itself stays as it is.
 
     Raises:
         KeyError, IndexError: a path does not exist, so the changes belong to another value.
     """
     holder = {"": deepcopy(value)}
-    for change in found:
+    for change in changes:
         inner: Any = holder
         steps: tuple[Step, ...] = ("", *change.path)
         for step in steps[:-1]:

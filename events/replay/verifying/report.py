@@ -108,9 +108,9 @@ class Differences:
         self._keep = keep
         self._first: list[Difference] = []
 
-    def add(self, found: Difference) -> None:
+    def add(self, difference: Difference) -> None:
         """Add a difference; only the first ones are kept."""
-        insort(self._first, found, key=_rank)
+        insort(self._first, difference, key=_rank)
         del self._first[self._keep :]
 
     def drop_if(self, excused: Callable[[Difference], bool]) -> None:
@@ -123,8 +123,8 @@ class Differences:
         return tuple(self._first)
 
 
-def _rank(found: Difference) -> tuple[int, str, str]:
-    return found.shown_at, found.actor, found.partition
+def _rank(difference: Difference) -> tuple[int, str, str]:
+    return difference.shown_at, difference.actor, difference.partition
 
 
 def merged_reports(reports: Sequence[Report], keep: int) -> Report:

@@ -39,7 +39,7 @@ BEYOND_BACKLOG = "beyond_backlog"
 LOG_LOSS = "log_loss"
 """The reason for a decision that comes out different, and may depend on messages recorded as lost."""
 
-Unit = tuple[str, str]
+ActorPartition = tuple[str, str]
 """An actor's name, and one of its partitions."""
 
 
@@ -80,11 +80,11 @@ class Verification:
         self._partitions = partitions
         self._of = of
         self._reached = reached
-        self._silent: dict[Unit, int] = {}
-        self._bodies: dict[Unit, BodyComparer] = {}
+        self._silent: dict[ActorPartition, int] = {}
+        self._bodies: dict[ActorPartition, BodyComparer] = {}
         self._matched: tuple[tuple[NewEvent, ...], Compared] | None = None
-        self._sealed_words: dict[Unit, SealedWordsTracker] = {}
-        self._untrusted_states: dict[Unit, str] = {}
+        self._sealed_words: dict[ActorPartition, SealedWordsTracker] = {}
+        self._untrusted_states: dict[ActorPartition, str] = {}
 
     def watch(self, view: View) -> None:
         """Compare every decision that a view folds from here on and that its own recorded events show."""

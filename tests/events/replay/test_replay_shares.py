@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from events.log import Stored
-from events.replay.replay import Replay, Report, Unit
+from events.replay.replay import ActorPartition, Replay, Report
 from events.replay.verifying.report import Difference, Differences, merged_reports
 from events.routes import partition_names
 from schemas.actor import Actor
@@ -22,11 +22,11 @@ from tests.events.small_actors import DIARIST, deciding
 KEEP = 3
 
 
-def units_of(actors: Sequence[Actor[Any]]) -> list[Unit]:
+def units_of(actors: Sequence[Actor[Any]]) -> list[ActorPartition]:
     return [(actor.name, name) for actor in actors for name in partition_names(actor, PARTITIONS)]
 
 
-def share_of(actors: Sequence[Actor[Any]], log: Sequence[Stored], units: frozenset[Unit]) -> Report:
+def share_of(actors: Sequence[Actor[Any]], log: Sequence[Stored], units: frozenset[ActorPartition]) -> Report:
     """Replay a share of the partitions, fed with what it takes alone."""
     replay = Replay(actors, PARTITIONS, verify=True, keep=KEEP, share=units)
     skipped = [stored for stored in log if not replay.takes(stored.subject)]
@@ -38,7 +38,7 @@ def share_of(actors: Sequence[Actor[Any]], log: Sequence[Stored], units: frozens
     return replay.finish()
 
 
-def shared(actors: Sequence[Actor[Any]], log: Sequence[Stored], jobs: dict[Unit, int]) -> Report:
+def shared(actors: Sequence[Actor[Any]], log: Sequence[Stored], jobs: dict[ActorPartition, int]) -> Report:
     shares = {number: frozenset(unit for unit in jobs if jobs[unit] == number) for number in set(jobs.values())}
     return merged_reports([share_of(actors, log, units) for units in shares.values()], KEEP)
 

@@ -3,7 +3,7 @@
 from actors.contract.text.folding import INVISIBLE
 
 LEAST = 6
-"""Least characters of a decoded text."""
+"""Fewest characters of a decoded text."""
 
 PRINTED = bytes(code for code in range(128) if chr(code).isprintable() or chr(code) in "\n\t\r")
 """The ASCII characters that occur in texts."""

@@ -69,8 +69,8 @@ def turn_of(text: str) -> TurnFeatures:
 
 
 @lru_cache(maxsize=65536)
-def _folded(found: str) -> tuple[str, ...]:
-    return tuple(split_tokens(fold(found)))
+def _folded(text: str) -> tuple[str, ...]:
+    return tuple(split_tokens(fold(text)))
 
 
 def _marks(clean: str, shown: str, words: int, capitals: int, numbers: int) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ PAIR_SPAN = 10
 """Two classes form a pair if they are at most this many tokens apart, with at most five others between them."""
 
 SEGMENT_LEAST, SEGMENT_MOST = 2, 40
-"""Least words of a sentence to be a segment of its own, and the token count at which a segment is cut."""
+"""Fewest words of a sentence to be a segment of its own, and the token count at which a segment is cut."""
 
 Places = npt.NDArray[np.int64]
 

@@ -155,5 +155,5 @@ def _scores(event: Event) -> Iterator[tuple[str, float]]:
             yield "flooding", standing.falsehood
 
 
-def _score(found: Match) -> tuple[str, float]:
-    return category_of(found.pattern), found.confidence
+def _score(match: Match) -> tuple[str, float]:
+    return category_of(match.pattern), match.confidence

@@ -124,32 +124,32 @@ def _with_path(path: str) -> Iterator[None]:
         raise InvalidField(path, f"{path}: {wrong}" if path else str(wrong), wrong.code) from wrong
 
 
-def _verdict(service: GuardService, found: Checked) -> GuardVerdict:
+def _verdict(service: GuardService, checked: Checked) -> GuardVerdict:
     return GuardVerdict(
-        exchange=found.exchange,
-        allowed=found.allowed,
-        stage=found.end.stage,
-        action=found.end.action,
-        reason=found.end.reason,
-        sentence=service.sentence(found.end, found.events),
-        numbers=numbers_of(found.events),
+        exchange=checked.exchange,
+        allowed=checked.allowed,
+        stage=checked.end.stage,
+        action=checked.end.action,
+        reason=checked.end.reason,
+        sentence=service.sentence(checked.end, checked.events),
+        numbers=numbers_of(checked.events),
     )
 
 
-def _moderated(service: GuardService, found: Checked) -> ModerationResult:
-    categories = refused_for(found.end, found.events)
-    if not found.allowed and not any(categories.values()):
+def _moderated(service: GuardService, checked: Checked) -> ModerationResult:
+    categories = refused_for(checked.end, checked.events)
+    if not checked.allowed and not any(categories.values()):
         # A guard failed or did not answer: the input is neither flagged nor known to be harmless.
-        raise NoVerdict(f"exchange {found.exchange}: {service.sentence(found.end, found.events)} Send it again.")
+        raise NoVerdict(f"exchange {checked.exchange}: {service.sentence(checked.end, checked.events)} Send it again.")
     return ModerationResult(
-        flagged=not found.allowed,
+        flagged=not checked.allowed,
         categories=categories,
-        category_scores=scores_of(found.events),
+        category_scores=scores_of(checked.events),
         neuraxis=ModerationDecision(
-            exchange=found.exchange,
-            stage=found.end.stage,
-            action=found.end.action,
-            reason=found.end.reason,
-            sentence=service.sentence(found.end, found.events),
+            exchange=checked.exchange,
+            stage=checked.end.stage,
+            action=checked.end.action,
+            reason=checked.end.reason,
+            sentence=service.sentence(checked.end, checked.events),
         ),
     )

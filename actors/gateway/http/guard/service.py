@@ -152,14 +152,14 @@ class GuardService:
             ) from None
 
     async def _verdicts_between(
-        self, agents: Iterable[str], found: Sequence[ExchangeEnd], deadline: WaitDeadline
+        self, agents: Iterable[str], answers: Sequence[ExchangeEnd], deadline: WaitDeadline
     ) -> Mapping[str, list[Event]]:
         """Return the guards' events of exchanges between their inputs and their ends."""
-        ends = {answer.exchange: answer.seq for answer in found}
+        ends = {answer.exchange: answer.seq for answer in answers}
         tokens = sorted({self._client.log.partitions.agent_token(agent) for agent in agents})
         filters = [f"log.{token}.*{topic_of(kind).removeprefix(ROOT)}" for token in tokens for kind in VERDICTS]
         events: dict[str, list[Event]] = {}
-        after, upto = min(answer.input_seq for answer in found), max(ends.values())
+        after, upto = min(answer.input_seq for answer in answers), max(ends.values())
         try:
             async with self._client.deadline(deadline):
                 async for batch in self._client.log.history(filters, after, upto):

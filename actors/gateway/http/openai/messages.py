@@ -51,18 +51,18 @@ class ReadMessage(msgspec.Struct, frozen=True):
     """A message as the guards read it."""
 
     role: Role
-    words: str
+    text: str
 
     @property
     def digest(self) -> bytes:
         """A hash that distinguishes it from other messages."""
-        return sha256(f"{self.role}\n{self.words}".encode(errors="surrogatepass")).digest()
+        return sha256(f"{self.role}\n{self.text}".encode(errors="surrogatepass")).digest()
 
 
 def read_message(message: Mapping[str, Any]) -> ReadMessage:
     """Return a message as the guards read it: its text, and all other text in it."""
     shown = {name: value for name, value in message.items() if name != "name" or _is_words(value)}
-    return ReadMessage(ROLES[message["role"]], "\n".join(words_in(shown)))
+    return ReadMessage(ROLES[message["role"]], "\n".join(all_text_in(shown)))
 
 
 def text_of(message: Mapping[str, Any]) -> str:
@@ -80,21 +80,21 @@ def definitions_in(body: Mapping[str, Any]) -> tuple[ReadMessage, ...]:
         if name in _UNREAD or name in _NOT_SHOWN:
             continue
         for each in value if isinstance(value, list) else (value,):
-            words = "\n".join(words_in(each))
-            if words.strip():
-                found.append(ReadMessage("tool" if name in _DEFINITIONS else "document", words))
+            text = "\n".join(all_text_in(each))
+            if text.strip():
+                found.append(ReadMessage("tool" if name in _DEFINITIONS else "document", text))
     return tuple(found)
 
 
-def unshown_in(body: Mapping[str, Any]) -> tuple[ReadMessage, ...]:
-    """Return the parts of a request that are read every time, such as its metadata."""
-    texts = [value for name in sorted(_NOT_SHOWN & body.keys()) for value in words_in(body[name], "id")]
+def unshown_parameters_in(body: Mapping[str, Any]) -> tuple[ReadMessage, ...]:
+    """Return the parameters in ``_NOT_SHOWN`` as one part, if they hold text; each request's are read anew."""
+    texts = [value for name in sorted(_NOT_SHOWN & body.keys()) for value in all_text_in(body[name], "id")]
     return (ReadMessage("document", "\n".join(texts)),) if texts else ()
 
 
 def layers_of(parts: Iterable[ReadMessage]) -> tuple[Layer, ...]:
     """Return parts as layers; parts without text are left out."""
-    return tuple(Layer(role=part.role, content=part.words) for part in parts if part.words.strip())
+    return tuple(Layer(role=part.role, content=part.text) for part in parts if part.text.strip())
 
 
 def merge_layers(layers: Sequence[Layer], most: int) -> tuple[Layer, ...]:
@@ -118,7 +118,7 @@ def digest_of(parts: Sequence[ReadMessage]) -> bytes:
     return sha256(b"".join(part.digest for part in parts)).digest()
 
 
-def words_in(value: Any, key: str = "") -> Iterator[str]:
+def all_text_in(value: Any, key: str = "") -> Iterator[str]:
     """Yield the text in a JSON value: texts at any depth, a schema's property names, other names that are words.
 
     ``key`` is the name of the value. For an encoded file, the text in it is yielded, if there is any.
@@ -131,7 +131,7 @@ def words_in(value: Any, key: str = "") -> Iterator[str]:
         if isinstance(value, str):
             if key not in _NOT_TEXT or _is_words(value):
                 yield value
-            elif text := _file_in(value):
+            elif text := _text_of_file(value):
                 yield text
         elif isinstance(value, Mapping):
             names = sorted(value)  # clients write the same message in any order
@@ -150,7 +150,7 @@ def _is_words(value: Any) -> bool:
     return not isinstance(value, str) or any(map(str.isspace, value))
 
 
-def _file_in(value: str) -> str:
+def _text_of_file(value: str) -> str:
     """Return the text in a file that is given as a data URL or in base64; empty where there is none."""
     begin, comma, data = value.partition(",")
     if begin.startswith("data:") and comma and not begin.endswith(";base64"):

@@ -14,7 +14,7 @@ from actors.gateway.http.openai.messages import (
     layers_of,
     read_message,
     text_of,
-    unshown_in,
+    unshown_parameters_in,
 )
 from actors.gateway.http.openai.requests import ParsedRequest
 from actors.gateway.inputs import NothingSaid, check_says_something
@@ -87,7 +87,7 @@ def question_of(
     known = histories.read_of(conversation, messages)
     text = text_of(written[last])
     system = [each for each in messages[:known] if each.role == "system"]
-    new = [each for index, each in enumerate(messages) if index >= known and (index, each.words) != (last, text)]
+    new = [each for index, each in enumerate(messages) if index >= known and (index, each.text) != (last, text)]
     if not (known and histories.knows_definitions(conversation, definitions)):
         new += definitions
     continues = kind == FORWARD and last < known and bool(layers_of(new))
@@ -102,7 +102,7 @@ def question_of(
         agent=agent,
         session=session,
         text="" if continues else text,
-        layers=(*layers, *layers_of(unshown_in(given.body))),
+        layers=(*layers, *layers_of(unshown_parameters_in(given.body))),
         wordless=wordless,
         caller=caller,
         conversation=conversation,

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from actors.gateway.forwarded_inputs import answer_of
-from actors.gateway.http.openai.messages import ReadMessage, read_message, words_in
+from actors.gateway.http.openai.messages import ReadMessage, all_text_in, read_message
 from actors.gateway.http.openai.passthrough.guarding import TextPath, index_of, texts_in
 from schemas.intake.sse import DONE, Events, is_stream
 from schemas.vocabulary.gateway import AnswerChoice, InputAnswered, ToolCall
@@ -124,10 +124,10 @@ def _choice(message: Mapping[str, Any], finish: Any) -> AnswerChoice:
     # Other texts of an answer, such as its reasoning or the reason of a refusal, are the model's words, too.
     calls = _list(message.get("tool_calls"))
     others = {key: value for key, value in message.items() if key != "tool_calls"}
-    text = read_message({**others, "role": "assistant"}).words
+    text = read_message({**others, "role": "assistant"}).text
     unnamed = [{key: value for key, value in call.items() if key not in ("function", "custom")} for call in calls]
     return AnswerChoice(
-        text="\n".join(filter(None, (text, _words((others, *unnamed), set(words_in(others)))))),
+        text="\n".join(filter(None, (text, _words((others, *unnamed), set(all_text_in(others)))))),
         tool_calls=tuple(map(_tool_call, calls)),
         finish_reason=_text(finish),
     )

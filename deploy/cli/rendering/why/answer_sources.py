@@ -43,15 +43,15 @@ from schemas.vocabulary.router import FeedbackObserved, TiebreakRequested
 MAX_MEMORY_CHARACTERS = 120
 
 
-def entities(found: Sequence[Entity]) -> Lines:
+def entities(used: Sequence[Entity]) -> Lines:
     """Return the memories that were used for an answer, if any."""
-    if not found:
+    if not used:
         return []
     grid = Table(box=None, pad_edge=False, header_style="dim")
     grid.add_column("memory")
     for heading in ("energy", "tokens", "share"):
         grid.add_column(heading, justify="right")
-    for each in found:
+    for each in used:
         grid.add_row(printable(each.id), f"{each.energy:.3f}", str(each.tokens), f"{each.share:.3f}")
     return [grid]
 
@@ -70,13 +70,13 @@ def _familiarity(known: Familiarity) -> Text:
     return line.append(f"exchange {known.session_exchange_count + 1} of the session")
 
 
-def _recollections(found: Iterable[Recollection]) -> Lines:
+def _recollections(memories: Iterable[Recollection]) -> Lines:
     lines = [
         Text(
             f"{each.energy:.3f} {each.layer} {printable(each.id)}: {quoted_line(each.text, MAX_MEMORY_CHARACTERS)}",
             "dim",
         )
-        for each in found
+        for each in memories
     ]
     return lines or [Text("nothing came to mind", "dim")]
 

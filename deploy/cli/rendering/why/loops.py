@@ -90,7 +90,7 @@ def _overridden(event: GuardrailsOverridden) -> Lines:
 
 @lines_on.register
 def _appraisal(event: AppraisalRequested) -> Lines:
-    asked = Text(f"loop {printable(event.loop_id)}: the senses are asked for its scores")
+    asked = Text(f"loop {printable(event.loop_id)}: appraisal is asked for its scores")
     return [
         asked,
         Text(f"question: {quoted_line(event.question)}", "dim"),

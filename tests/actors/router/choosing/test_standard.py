@@ -7,7 +7,7 @@ from actors.act.loop import new_loop
 from actors.act.settings import ActSettings
 from actors.router.selection import Context, reroute, select_mode, signals_of
 from actors.router.settings import RouterSettings
-from bench.turns import GROUNDS
+from bench.turns import BY_WARMTH
 from schemas.catalogue import entry_of
 from schemas.vocabulary.act import ActFinished
 from schemas.vocabulary.appraisal import AppraisalCompleted, TurnReading
@@ -37,7 +37,7 @@ def memories(count: int, energy: float = 0.5) -> tuple[Recollection, ...]:
     )
 
 
-@each("warmth", sorted(GROUNDS))
+@each("warmth", sorted(BY_WARMTH))
 @each(
     ("turn", "mode"),
     [
@@ -50,12 +50,12 @@ def memories(count: int, energy: float = 0.5) -> tuple[Recollection, ...]:
     named=["answerable", "task", "underspecified", "social", "recall"],
 )
 def test_what_a_text_is_decides_however_warm_the_context(turn: TurnReading, mode: Mode, warmth: str):
-    assert routed(turn, GROUNDS[warmth]).selected_mode == mode
+    assert routed(turn, BY_WARMTH[warmth]).selected_mode == mode
 
 
 def test_warmth_tips_the_scales_where_a_text_may_be_either():
     either = reading(underspecified=0.36)
-    assert [routed(either, GROUNDS[name]).selected_mode for name in ("cold", "warm")] == ["CLARIFY", "RESPOND"]
+    assert [routed(either, BY_WARMTH[name]).selected_mode for name in ("cold", "warm")] == ["CLARIFY", "RESPOND"]
 
 
 @pytest.mark.parametrize(("underspecified", "mode"), [(0.5, "RESPOND"), (0.95, "CLARIFY")])
@@ -68,9 +68,9 @@ def test_what_a_fact_bears_on_lacks_less(underspecified: float, mode: Mode):
     assert routed(turn, msgspec.structs.replace(told, fact_count=0, fact_keys=())).selected_mode == "CLARIFY"
 
 
-@pytest.mark.parametrize("warmth", sorted(GROUNDS))
+@pytest.mark.parametrize("warmth", sorted(BY_WARMTH))
 def test_a_text_of_which_nothing_is_known_is_answered_and_not_asked_about(warmth: str):
-    assert routed(None, GROUNDS[warmth]).selected_mode == "RESPOND"
+    assert routed(None, BY_WARMTH[warmth]).selected_mode == "RESPOND"
 
 
 def test_the_reading_is_among_the_recorded_signals():
@@ -100,7 +100,7 @@ def test_an_answer_to_our_question_is_not_asked_about_again():
 @each("underspecified", [0.0, 0.3, 0.5])
 def test_a_loop_that_found_something_does_not_end_in_a_question(found: int, underspecified: float):
     first = routed(reading(recall=0.5, underspecified=underspecified, answerable=0.5 - underspecified))
-    again = reroute(first, STANDARD, found=memories(found))
+    again = reroute(first, STANDARD, findings=memories(found))
     assert again.selected_mode == "RESPOND"
     assert (again.signals.findings, again.signals.bearing) == (found, 0.5)
 

@@ -12,7 +12,7 @@ from actors.appraisal.measures.turn_reading import turn_model, turn_reading_of
 from actors.contract.text.folding import fold
 from actors.registry import ACTORS
 from actors.router.settings import RouterSettings
-from bench.turns import GROUNDS, Case, group_of, own_cases, routed, shares, underspecified
+from bench.turns import BY_WARMTH, Case, group_of, own_cases, routed, shares, underspecified
 from deploy.training.turn_rows import MODES_OF, TurnRow, load_turns, written_turns
 from schemas.vocabulary.memory import COLD
 from schemas.vocabulary.responder import ResponseEmitted
@@ -69,7 +69,7 @@ def test_a_stranger_s_first_words_are_met_as_people_would(text: str, modes: str)
     ],
 )
 def test_a_language_that_training_had_not_is_no_reason_to_ask_back(text: str):
-    for familiarity in GROUNDS.values():
+    for familiarity in BY_WARMTH.values():
         assert routed(text, turn_reading_of(text), familiarity, RouterSettings()) != "CLARIFY"
 
 

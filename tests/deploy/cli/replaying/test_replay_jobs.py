@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from actors.registry import ACTORS
 from deploy.cli import main
 from deploy.replaying.jobs import MOST_JOBS, costs_of, jobs_for, shares_of
-from events.replay.replay import Unit
+from events.replay.replay import ActorPartition
 from events.routes import partition_names
 from schemas.subjects import Partitions
 from tests.events.ledger.messages import exchanges, write
@@ -57,7 +57,9 @@ units = [(name, part) for name in ACTORS for part in partition_names(ACTORS[name
 
 
 @given(costs=st.dictionaries(st.sampled_from(units), st.integers(1, 1000)), most=st.integers(1, 5))
-def test_every_partition_is_in_one_share_and_no_share_is_for_nothing(costs: dict[Unit, int], most: int) -> None:
+def test_every_partition_is_in_one_share_and_no_share_is_for_nothing(
+    costs: dict[ActorPartition, int], most: int
+) -> None:
     shares = shares_of(costs, most)
     assert sorted(unit for share in shares for unit in share) == sorted(costs)
     assert len(shares) <= most
@@ -65,7 +67,7 @@ def test_every_partition_is_in_one_share_and_no_share_is_for_nothing(costs: dict
 
 
 @given(costs=st.dictionaries(st.sampled_from(units), st.integers(1, 1000)), most=st.integers(1, 5))
-def test_the_most_loaded_share_comes_first_for_it_takes_longest(costs: dict[Unit, int], most: int) -> None:
+def test_the_most_loaded_share_comes_first_for_it_takes_longest(costs: dict[ActorPartition, int], most: int) -> None:
     loads = [sum(costs[unit] for unit in share) for share in shares_of(costs, most)]
     assert loads == sorted(loads, reverse=True)
 

@@ -39,7 +39,7 @@ _BY_REFERENCE = re.compile(r"!\[[^\]\n]{0,500}\]\s?\[|!\[[^\]\n]{1,500}\](?![\(\
 _REFERENCE = re.compile(rf"^[ ]{{0,3}}\[[^\]\n]{{1,500}}\]:\s*<?{_ADDRESS}", re.IGNORECASE | re.MULTILINE)
 
 
-class Links:
+class Pictures:
     """The pictures found in an answer so far that carry words of its prompt.
 
     Text is read in overlapping parts. Addresses beyond the number that is examined count as carrying.
@@ -85,7 +85,7 @@ class Links:
 
 def hosts_with_prompt_words(prompt: Prompt, texts: Iterable[str]) -> tuple[str, ...]:
     """Return the hosts of pictures in texts that carry words of the prompt, in order, each once."""
-    links = Links(prompt)
+    links = Pictures(prompt)
     for text in texts:
         links.read(text)
     return links.hosts
