@@ -18,7 +18,7 @@ def event_id(cause: str, actor: str, index: int) -> str:
 def new_exchange_id(time_ns: int) -> str:
     """Return a fresh exchange id: 48 bits of Unix milliseconds, then 80 random bits, as 32 hex digits.
 
-    Time-ordered, so that an index over exchanges grows at its end. Only the edges (gateway, operator) call this:
+    Time-ordered, so that an index over exchanges grows at its end. Only the entry points (gateway, operator) call this:
     nothing random enters a decision.
     """
     return f"{time_ns // 1_000_000 & 0xFFFF_FFFF_FFFF:012x}{secrets.token_hex(10)}"

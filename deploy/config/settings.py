@@ -146,9 +146,9 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True):
         header_s: Seconds in which a request's headers must have come in; ``body_s`` likewise its body.
         loops: Loops whose latest judgement is kept in memory for questions about it.
         agent_per: Which agent an input is for where it names none: ``shared``, one for all, which remembers across all
-            sessions; or one of its own for each ``user`` or each ``session``, at every edge.
+            sessions; or one of its own for each ``user`` or each ``session``, at every entry point.
         upstream: Where requests for other models than ``neuraxis`` go.
-        limits: How large an input may be, at every edge: ``ask``, ``chat``, ``feed`` and HTTP alike.
+        limits: How large an input may be, at every entry point: ``ask``, ``chat``, ``feed`` and HTTP alike.
     """
 
     http: Annotated[str, msgspec.Meta(min_length=1)] = "127.0.0.1:8642"

@@ -13,7 +13,7 @@ TEXT_PATHS: tuple[Sequence[str], ...] = (
     ("responder", "soul"),
     ("responder", "souls", "*"),
 )
-"""The keys whose text may be in a file of its own; ``*`` is any key."""
+"""The keys whose text may be in a file of its own; ``*`` is any key. A soul tells a model who it is."""
 
 
 def with_text_files(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:

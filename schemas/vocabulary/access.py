@@ -1,4 +1,4 @@
-"""Operations over HTTP that need an operator's key. Owner: ``gateway``, the edge that checks keys."""
+"""Operations over HTTP that need an operator's key. Owner: ``gateway``, the entry point that checks keys."""
 
 from typing import Annotated
 

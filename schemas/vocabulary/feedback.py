@@ -1,4 +1,4 @@
-"""Feedback of applications on how an exchange turned out. Owner: ``gateway``, the edge that accepts it."""
+"""Feedback of applications on how an exchange turned out. Owner: ``gateway``, the entry point that accepts it."""
 
 from functools import partial
 from typing import Annotated

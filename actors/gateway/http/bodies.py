@@ -1,6 +1,7 @@
-"""The bodies of requests and responses for loops and ticks.
+"""The bodies of requests and responses for loops and ticks, and what other bodies share: names, reasons, failures.
 
-Names, types and nesting are those of the reflection-guardrails API that orchestrators call (docs/http.md, "Loops").
+Names, types and nesting of the former are those of the reflection-guardrails API that orchestrators call
+(docs/http.md, "Loops").
 """
 
 import re

@@ -196,13 +196,13 @@ def job_in(text: str, *, known: bool) -> tuple[str, str]:
 def _capitals(words: list[str], joining: frozenset[str], most: int) -> str:
     """Return the capitalised words that a text begins with, and the small words that join them; "" for none."""
     count = 0
-    for place, word in enumerate(words[: most + 2]):
+    for index, word in enumerate(words[: most + 2]):
         bare = word.lstrip("\"'")
         if bare[:1].isupper():
-            count = place + 1
+            count = index + 1
             if word.endswith((".", ";")) and len(bare) > 3:
                 break
-        elif bare.casefold() not in joining or place == 0:
+        elif bare.casefold() not in joining or index == 0:
             break
     return " ".join(words[:count]) if 0 < count <= most else ""
 
