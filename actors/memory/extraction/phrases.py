@@ -133,9 +133,9 @@ def place_in(text: str, clause: str, *, generic: bool = True) -> str:
         if named and fold(words[0]) not in ("a", "an"):
             return f"{words[0]} {named}".rstrip(",") if not _is_no_place(named) and _ends_well(words[1:], named) else ""
         phrase = re.split(r"\s+(?:with|where|which|that|and|but|for|since|because)\b|,", text)[0]
-        place = any(fold(word).strip(".") in _LISTS.place for word in phrase.split()[1:4])
+        is_settlement = any(fold(word).strip(".") in _LISTS.place for word in phrase.split()[1:4])
         is_somewhere = fold(words[0]) not in ("a", "an") or _LOCATED.search(phrase) is not None
-        return phrase if generic and place and is_somewhere and len(phrase.split()) <= 6 else ""
+        return phrase if generic and is_settlement and is_somewhere and len(phrase.split()) <= 6 else ""
     found = _capitals(words, _LISTS.joining, _MOST_PLACES)
     if found:
         return found.rstrip(",") if not _is_no_place(found) and _ends_well(words, found) else ""
