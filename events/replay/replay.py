@@ -73,7 +73,7 @@ class Replay:
         backlog: int = BACKLOG,
         only: Mapping[str, str] | None = None,
         share: AbstractSet[ActorPartition] | None = None,
-        of: AbstractSet[str] = frozenset(),
+        chosen: AbstractSet[str] = frozenset(),
     ) -> None:
         """Begin before the first message.
 
@@ -85,12 +85,12 @@ class Replay:
             backlog: See ``BACKLOG``.
             only: Actor name -> the one partition of it that is folded; an actor not named is folded whole.
             share: The partitions that are folded here, where other replays fold the rest; default: all.
-            of: The exchanges whose differences are kept; default: all.
+            chosen: The exchanges whose differences are kept; default: all.
         """
         self._only = only or {}
         self._share = share
         self.views: dict[tuple[str, str], View] = {}
-        self.verification = Verification(actors, partitions, keep=keep, of=of, reached=lambda: self._last)
+        self.verification = Verification(actors, partitions, keep=keep, chosen=chosen, reached=lambda: self._last)
         self._actors = tuple(actors)
         self._partitions = partitions
         self._verify = verify

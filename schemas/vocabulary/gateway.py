@@ -1,4 +1,4 @@
-"""What comes in from outside. Owner: ``gateway``, the edge that accepts inputs."""
+"""What comes in from outside. Owner: ``gateway``, the entry point that accepts inputs."""
 
 from itertools import chain, islice
 from typing import Annotated, Literal
@@ -54,7 +54,7 @@ class InputReceived(Event, frozen=True, kw_only=True, tag="forged_id.input.recei
     one; empty: it is no rerun.
 
     ``left_out`` counts layers beyond ``schemas.intake.limits.MOST_LAYERS``, which no reader of the event sees. Every
-    guard counts them against the input (``layers``, in its ``unread``), and it is refused. No edge accepts so many.
+    guard counts them against the input (``layers``, in its ``unread``), and it is refused. No entry point accepts that.
     """
 
     text: Personal

@@ -17,7 +17,7 @@ from actors.gateway.http.operator_endpoints import (
     Verdict,
     VerdictRecorded,
 )
-from actors.gateway.http.readiness_checks import without_places
+from actors.gateway.http.readiness_checks import without_locations
 from actors.gateway.http.scopes import NotFound, check_exchange
 from actors.gateway.operator_orders import Order
 from deploy.operating.deadline import Deadline
@@ -146,6 +146,6 @@ class BrokerOperations:
                 "see whether it is there, and send it again"
             ) from None
         except NothingFound as wrong:
-            raise NotFound(without_places(str(wrong))) from wrong
+            raise NotFound(without_locations(str(wrong))) from wrong
         except InvalidInput as wrong:
             raise InvalidField(field, str(wrong)) from wrong

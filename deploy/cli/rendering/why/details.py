@@ -165,9 +165,9 @@ def _scores(table: Sequence[ModeScore]) -> Table:
     grid.add_column("mode")
     grid.add_column("score", justify="right")
     grid.add_column("terms", overflow="fold")
-    for place, score in enumerate(table):
+    for index, score in enumerate(table):
         terms = "  ".join(f"{value:+.3f} {name}" for name, value in score.terms.items() if value)
-        grid.add_row(score.mode, f"{score.recorded:.3f}", terms, style="bold" if place == 0 else "")
+        grid.add_row(score.mode, f"{score.recorded:.3f}", terms, style="bold" if index == 0 else "")
     return grid
 
 
