@@ -36,7 +36,10 @@ _FAILURE_WORDS = re.compile(
 )
 # Rate limits are worded differently: "too many request", "frequency limited" (Feishu), "api freq out of limit" (WeCom),
 # "send too fast" (DingTalk).
-_RETRY_PATTERN = r"rate.?limit|\bfreq(?:uency)?\b.{0,20}limit|too.?many|too.?fast|throttl|time.?d?.?out|unavailable|overload|try.?again"
+_RETRY_PATTERN = (
+    r"rate.?limit|\bfreq(?:uency)?\b.{0,20}limit|too.?many|too.?fast|throttl|time.?d?.?out|unavailable|overload"
+    r"|try.?again"
+)
 _RETRY_WORDS = re.compile(_RETRY_PATTERN, re.IGNORECASE)
 _TEMPORARY = re.compile(
     rf"\b(408|425|429|5\d\d)\b|{_RETRY_PATTERN}|temporar|busy|maintenance|internal|rollup_error|fatal_error",
