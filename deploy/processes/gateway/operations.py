@@ -63,7 +63,8 @@ class BrokerOperations:
             source = StreamSource(log)
             judged = await judged_input(source, verdict.exchange)
             check_exchange(verdict.exchange, judged.agent, agent)
-            orders = await verdict_orders(source, judged, verdict.verdict, verdict.harm_level, verdict.by, verdict.why)
+            harm_level = HARM_LEVEL if verdict.harm_level is None else verdict.harm_level
+            orders = await verdict_orders(source, judged, verdict.verdict, harm_level, verdict.by, verdict.why)
             seq = await self._append(log, orders)
         return VerdictRecorded(
             agent=judged.agent, precedent=precedent_name(judged.exchange), verdict=verdict.verdict, seq=seq
