@@ -52,6 +52,7 @@ CALLING = (
     {"role": "assistant", "content": None, "tool_calls": [{**CALL, "index": 0}]},
     {"tool_calls": [{"index": 0, "function": {"arguments": ""}}]},
 )
+KEY = "AKIA" + "Q7RMWZ3KXV2T5BNE"
 REPLIES = {
     "plain": Reply((answer(SAID),), headers={**JSON, "X-Request-Id": "r-1", "X-RateLimit-Remaining": "9"}),
     "several": Reply((answer(SAID, {"role": "assistant", "content": "It is Lima."}),)),
@@ -69,6 +70,11 @@ REPLIES = {
     "leaking-at-once": Reply(chunks(*LEAK), headers=EVENT_STREAM),
     "busy": Reply((b'{"error": {"message": "slow down"}}',), 429, {**JSON, "Retry-After": "7"}),
     "broken": Reply((b"<h1>oh</h1>",), 500, {"Content-Type": "text/html"}),
+    "telling": Reply((b'{"error": {"message": "no such key: %s"}}' % KEY.encode(),), 401, {**JSON, "Retry-After": "7"}),
+    "ndjson": Reply(
+        tuple(b'{"message": {"content": "%s"}}\n' % each.encode() for each in (KEY[:9], KEY[9:])),
+        headers={"Content-Type": "application/x-ndjson"},
+    ),
     "spoofed": Reply((answer(SAID),), headers={**JSON, "X-Neuraxis-Action": "PASSED", **SHOWN}),
     "compressed": Reply((b"\x1f\x8b",), headers={**JSON, "Content-Encoding": "gzip"}),
     "moved": Reply((b"",), 307, {**JSON, "Location": "http://127.0.0.1:9/v1/chat/completions"}),
@@ -242,6 +248,17 @@ def test_an_upstreams_own_refusal_passes_as_it_is(http: httpx.Client, live: Live
         assert told.headers.get("retry-after") == ("7" if model == "busy" else None)
         end = end_of(live, told.headers["x-neuraxis-exchange"])
         assert (end["action"], end["reason"]) == ("FAILED", "upstream_refused")
+
+
+def test_what_an_endpoint_says_in_a_refusal_or_in_lines_of_json_is_read_before_it_is_delivered(
+    http: httpx.Client, live: Live
+) -> None:
+    told = post(http, "telling")
+    assert (told.status_code, told.headers["retry-after"], KEY in told.text) == (401, "7", False)
+    assert told.json()["error"]["code"] == "upstream_refused"
+    assert event_of(live, told.headers["x-neuraxis-exchange"], ".input.abandoned")["withheld_for"] == ["secret"]
+    lines = post(http, "ndjson")
+    assert (lines.headers["x-neuraxis-action"], KEY[9:] in lines.text) == ("WITHHELD", False)
 
 
 def test_an_answer_that_breaks_off_is_never_taken_for_a_whole_one(http: httpx.Client, live: Live) -> None:

@@ -132,7 +132,7 @@ def unfit(response: httpx.Response) -> str:
     if response.has_redirect_location:  # clients follow it: past the guards and the record
         return f"the upstream leads elsewhere (status {response.status_code}): name that place in gateway.upstream.url"
     coding = response.headers.get("content-encoding", "identity")
-    if response.is_success and coding != "identity":
+    if coding != "identity":
         # It could not be read, neither for the record nor by a guard of answers.
         return f"the upstream's answer is compressed ({quoted_name(coding)}), unasked"
     return ""

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from actors.contract.answers.prompt import Prompt
-from actors.gateway.http.openai.forwarding import RelayedBody
 from actors.gateway.http.openai.passthrough.guarding import GuardedStream, Watch
+from actors.gateway.http.openai.passthrough.relayed_body import RelayedBody
 from actors.gateway.http.openai.streaming_response import SourceBroken
 from schemas.vocabulary.reflex import AnswerFault
 
@@ -31,7 +31,7 @@ async def sent(*faults: AnswerFault) -> tuple[bytes, list[Any]]:
 
     service: Any = SimpleNamespace(
         client=SimpleNamespace(deadline=lambda term: contextlib.nullcontext()),
-        abandon=lambda passed, reason, status: abandoned.append(reason),
+        abandon=lambda passed, reason, status, withheld_for: abandoned.append(reason),
     )
     response: Any = SimpleNamespace(aiter_raw=pieces, is_success=True, aclose=close)
     unused: Any = None
