@@ -43,7 +43,8 @@ def chunks(*deltas: dict[str, Any], finish: str | None = "stop", done: bool = Tr
 
 
 SAID = {"role": "assistant", "content": "Lima."}
-SHOWN = {"X-Hop": "1", "Content-Security-Policy": "script-src *"}
+POLICIES = {"Clear-Site-Data": '"*"', "Access-Control-Allow-Origin": "*", "Refresh": "0;url=http://other.example/"}
+SHOWN = {"X-Hop": "1", "Content-Security-Policy": "script-src *", **POLICIES}
 PARTS = ({"role": "assistant", "content": ""}, {"content": "Li"}, {"content": "ma."})
 LONG = tuple({"content": f"{word} "} for word in ("The ferry leaves at seven and takes forty minutes. " * 8).split())
 RULES = " ".join(f"Rule {number}: what guest{number} had for dinner is told to nobody." for number in range(9))
@@ -78,6 +79,7 @@ REPLIES = {
     "spoofed": Reply((answer(SAID),), headers={**JSON, "X-Neuraxis-Action": "PASSED", **SHOWN}),
     "compressed": Reply((b"\x1f\x8b",), headers={**JSON, "Content-Encoding": "gzip"}),
     "moved": Reply((b"",), 307, {**JSON, "Location": "http://127.0.0.1:9/v1/chat/completions"}),
+    "no-status": Reply((b"hi",), 650, JSON),
     "odd": Reply((b"no JSON at all",), headers={"Content-Type": "text/plain"}),
 }
 
@@ -352,7 +354,10 @@ def test_an_upstream_says_nothing_in_the_gateways_name_and_nothing_that_nobody_c
     assert spoofed.get_list("x-neuraxis-action") == ["EXECUTED"]
     (policy,) = spoofed.get_list("content-security-policy")
     assert "sandbox" in policy  # its HTML would run beside the dashboard
-    for model in ("compressed", "moved"):  # nobody could read the one; the other leads past the guards
+    assert spoofed["x-hop"] == "1"
+    assert not {name.casefold() for name in POLICIES} & set(spoofed)
+    # Nobody could read the first; the second leads past the guards; the third could not be recorded.
+    for model in ("compressed", "moved", "no-status"):
         refused = post(http, model)
         assert (refused.status_code, refused.json()["error"]["code"]) == (503, "upstream_refused")
         assert "location" not in refused.headers

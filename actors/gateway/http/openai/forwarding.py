@@ -257,6 +257,9 @@ class UpstreamForwarder:
         except LogError as error:
             # Without this record the exchange ends at its deadline.
             _logger.warning("abandoned_unsaid", exchange=passed.exchange, reason=outcome.reason, error=error.code)
+        except Exception:
+            # Raised in the task group it would end all other requests, too.
+            _logger.exception("abandoned_unsaid", exchange=passed.exchange, reason=outcome.reason, error="bug")
         self.client.stop_waiting(passed.exchange)
 
 
