@@ -207,7 +207,8 @@ def _clock_fired(event: ClockFired) -> Lines:
 @lines_on.register
 def _abandoned(event: InputAbandoned) -> Lines:
     status = f", its endpoint answered with status {event.status}" if event.status is not None else ""
-    return [Text(f"no answer: {event.reason}{status}", "red")]
+    withheld = f"; its words were withheld: {', '.join(event.withheld_for)}" if event.withheld_for else ""
+    return [Text(f"no answer: {event.reason}{status}{withheld}", "red")]
 
 
 WITH_CASE: Mapping[type[Event], Callable[[Any, Case], Lines]] = {
