@@ -140,16 +140,16 @@ def test_a_key_is_asked_for_where_there_are_keys_and_sent_as_a_header_alone(page
 
     page.route("**/api/**", guarded)
     page.reload()
-    expect(page.get_by_label("Operator's key")).to_be_focused()
+    expect(page.get_by_label("API key")).to_be_focused()
     expect(page.locator("main")).to_be_hidden()
-    page.get_by_label("Operator's key").fill("w" * 24)
-    page.get_by_label("Operator's key").press("Enter")
+    page.get_by_label("API key").fill("w" * 24)
+    page.get_by_label("API key").press("Enter")
     expect(page.get_by_text("That key does not open it")).to_be_visible()
-    page.get_by_label("Operator's key").fill(right)
+    page.get_by_label("API key").fill(right)
     page.get_by_role("button", name="Open").click()
     expect(row(page, "dashboard-refused")).to_be_visible()
     assert page.evaluate("[localStorage.length, document.cookie]") == [0, ""]
     assert not any(right in each for each in addresses)
     page.get_by_role("button", name="Forget the key").click()
-    expect(page.get_by_label("Operator's key")).to_be_visible()
+    expect(page.get_by_label("API key")).to_be_visible()
     assert page.evaluate("sessionStorage.length") == 0

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from types import SimpleNamespace
 from typing import Any
 
+import httpx
 import pytest
 
 from actors.contract.answers.prompt import Prompt
@@ -59,6 +60,27 @@ def test_an_outcome_that_cannot_be_recorded_ends_nothing_but_its_own_record() ->
         return left
 
     assert asyncio.run(abandon()) == ["e1"]
+
+
+@pytest.mark.parametrize(("owner", "is_shown"), [("them", True), ("AKIA" + "Q7RMWZ3KXV2T5BNE", False)])
+def test_what_an_upstream_says_of_its_models_is_read_as_well(owner: str, is_shown: bool) -> None:
+    async def send(*_: Any, **__: Any) -> httpx.Response:
+        return httpx.Response(200, json={"id": "m", "owned_by": owner})
+
+    async def fetched() -> bytes:
+        upstream: Any = SimpleNamespace(send=send)
+        unused: Any = None
+        async with asyncio.TaskGroup() as tasks:
+            return (
+                await UpstreamForwarder(unused, unused, upstream, 1.0, tasks, Watch(), unused).fetch("/models/m", ())
+            ).body
+
+    if is_shown:
+        assert owner.encode() in asyncio.run(fetched())
+    else:
+        with pytest.raises(ExceptionGroup, match="unhandled") as wrong:
+            asyncio.run(fetched())
+        assert owner not in str(wrong.value.exceptions)
 
 
 @pytest.mark.parametrize(("faults", "out"), [(("secret",), SAID + FAILED), (("secret", "orders"), b"")])
