@@ -46,9 +46,11 @@ class Up:
         }
         if "--llm" not in flags:  # an Ollama on somebody's machine is no part of these tests
             flags = (*flags, "--llm", "composer")
+        if "--ready-file" not in flags:
+            flags = (*flags, "--ready-file", str(self.ready_file))
         with self.output.open("ab") as output:
             self.process = subprocess.Popen(
-                self.command("up", "--ready-file", str(self.ready_file), *flags),
+                self.command("up", *flags),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
