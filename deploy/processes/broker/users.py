@@ -112,15 +112,14 @@ def broker_users(
         stream: The stream that holds the log.
         alert_consumers: The durable consumers of alerts that the reader may have.
         workers: User -> the owners that its processes run; None for those of an embedded broker. They read what their
-            owners consume, and nothing else, except where narrowing would protect nothing: a user that runs all
-            actors consumes nearly everything, and whoever runs a process of an embedded broker can read all its
-            logins in the data folder.
+            owners consume, and nothing else. A user that runs all actors reads the whole stream: its actors consume
+            nearly everything.
     """
     groups = workers_of_actors() if workers is None else workers
     actors = set(workers_of_actors()[DECIDERS])
 
     def worker(name: str, runs: Sequence[str]) -> BrokerUser:
-        return worker_user(name, tuple(runs), stream, narrow=workers is not None and not actors.issubset(runs))
+        return worker_user(name, tuple(runs), stream, narrow=not actors.issubset(runs))
 
     return (
         _with_consumer_lists(worker_user(OPERATOR, _CLIENT_OWNERS, stream)),

@@ -16,7 +16,7 @@ A worker also has to know where the log lacks messages, of whatever kind. It is 
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import msgspec
@@ -131,6 +131,8 @@ async def serving_reads(log: JetStreamLog, owner: str) -> AsyncIterator[None]:
         task.add_done_callback(tasks.discard)
 
     subscriptions = [await connection.nc.subscribe(each, queue=_QUEUE, cb=take) for each in served_reads((owner,))]
+    with suppress(NatsError, TimeoutError):  # while the connection is lost; the client subscribes again after that
+        await connection.nc.flush()
     try:
         yield
     finally:

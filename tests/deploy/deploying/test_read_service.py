@@ -51,10 +51,12 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
 
 
 @asynccontextmanager
-async def log_of(running: Deployed, login: str) -> AsyncIterator[JetStreamLog]:
+async def log_of(running: Deployed, login: str, *, served: bool = True) -> AsyncIterator[JetStreamLog]:
     log = await JetStreamLog.connect(running.access(login), create=False)
-    await use_rights(log.connection, STREAM)
     try:
+        await use_rights(log.connection, STREAM)
+        if served:  # a server of a cluster learns a moment later who serves at another
+            await await_read_service(log.connection, STREAM, 20)
         yield log
     finally:
         await log.close()
@@ -208,7 +210,7 @@ def test_an_effector_s_durable_consumers_are_created_by_the_ledger_s_process(sin
 
 def test_without_a_read_service_a_worker_waits_and_then_says_what_to_start(single: Deployed) -> None:
     async def run() -> None:
-        async with log_of(single, "reflex") as log:
+        async with log_of(single, "reflex", served=False) as log:
             with pytest.raises(Unavailable, match="neuraxis worker ledger"):
                 await await_read_service(log.connection, STREAM, 0.5)
             waiting = asyncio.create_task(await_read_service(log.connection, STREAM, 20))
@@ -221,7 +223,7 @@ def test_without_a_read_service_a_worker_waits_and_then_says_what_to_start(singl
 
 def test_a_reading_goes_on_once_reads_are_served_again_after_the_broker_restarted(tmp_path: Path) -> None:
     async def run(running: Deployed) -> None:
-        async with log_of(running, "reflex") as log, log_of(running, "gateway") as gateway:
+        async with log_of(running, "reflex", served=False) as log, log_of(running, "gateway") as gateway:
             async with served_by(running, "ledger"):
                 tail = await log.tail(["log.*.*.input.received", "log.*.*.input.answered"], 0)
             back = asyncio.Event()

@@ -375,10 +375,10 @@ def test_a_worker_goes_on_when_its_pull_requests_have_expired(broker: Broker, mo
     expired = 0
 
     class Counting(durable.DurablePull):
-        async def _status(self, headers: dict[str, str]) -> None:
+        async def _on_status(self, headers: dict[str, str]) -> None:
             nonlocal expired
             expired += headers["Status"] == "408"
-            await super()._status(headers)
+            await super()._on_status(headers)
 
     monkeypatch.setattr(pulling, "_EXPIRES", 0.25)
     monkeypatch.setattr(pulling, "HEARTBEAT", 0.1)
