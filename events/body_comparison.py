@@ -51,6 +51,13 @@ class BodyComparer:
         self._written: dict[Kind, set[str]] = {}
         self._walked: dict[Kind, int] = {}
 
+    def copy(self) -> "BodyComparer":
+        """Return another one that knows the same."""
+        other = BodyComparer()
+        other._written = {kind: set(fields) for kind, fields in self._written.items()}
+        other._walked = dict(self._walked)
+        return other
+
     def note_identical(self, was: Recorded) -> None:
         """Note a body that was made again with the same bytes."""
         kind = was.envelope.topic, was.envelope.version, was.envelope.build

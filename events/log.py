@@ -62,13 +62,18 @@ class Append(msgspec.Struct, frozen=True):
 
 
 class LogInfo(msgspec.Struct, frozen=True):
-    """What a log says of itself. Sequences are 0 when it is empty."""
+    """What a log says of itself. Sequences are 0 when it is empty.
+
+    ``partitions`` are the counts that it has now, and ``is_repartitioning`` whether they are just being changed: they
+    may be others than when the log was opened.
+    """
 
     partitions: Partitions
     first_seq: int
     last_seq: int
     messages: int
     bytes: int
+    is_repartitioning: bool = False
 
 
 class Tail(Protocol):

@@ -149,9 +149,8 @@ class Exchanges:
         )
 
     async def _look_back(self, known: _Exchange) -> None:
-        partitions, whose = self._log.partitions, known.addressed
-        tokens = partitions.agent_token(whose.agent), partitions.session_token(whose.session)
-        filters = [stored_subject(topic_of(kind), *tokens) for kind in _KINDS]
+        pairs = self._log.partitions.token_pairs(known.addressed.agent, known.addressed.session)
+        filters = [stored_subject(topic_of(kind), *tokens) for kind in _KINDS for tokens in pairs]
         async for batch in self._log.history(filters, known.input_seq, known.heard):
             for stored in batch:
                 self._hear(decode(stored))

@@ -18,7 +18,7 @@ from schemas.actor import Message, Scope
 from schemas.availability import Lack
 from schemas.catalogue import entry_of
 from schemas.persistent import Map
-from schemas.stages import token_of
+from schemas.stages import token_among
 from schemas.vocabulary.responder import ResponseEmitted
 from schemas.vocabulary.swarm import StageFound, StageLost
 
@@ -36,7 +36,7 @@ class LostStage(msgspec.Struct, frozen=True):
 
     def concerns(self, agent: str, session: str) -> bool:
         """Whether an exchange of this agent and session depends on one of these partitions."""
-        return token_of(self.scope, self.of, agent, session) in self.partitions
+        return bool(token_among(self.partitions, self.scope, self.of, agent, session))
 
 
 Stages = Map[str, LostStage]
@@ -54,7 +54,7 @@ def with_message(lost: Stages, message: Message) -> Stages:
     known = lost.get(speaker)
     if known is None or not known.concerns(message.agent, message.session):
         return lost
-    spoken = token_of(known.scope, known.of, message.agent, message.session)
+    spoken = token_among(known.partitions, known.scope, known.of, message.agent, message.session)
     rest = tuple(name for name in known.partitions if name != spoken)
     return lost.set(speaker, msgspec.structs.replace(known, partitions=rest)) if rest else lost.delete(speaker)
 

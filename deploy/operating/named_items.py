@@ -28,8 +28,10 @@ async def in_force(
         withdrawn: The event that withdraws one.
         listed: The type of what is returned: fields of the recorded event, and ``seq``.
     """
-    token = source.partitions.agent_token(agent)
-    filters = [stored_subject(topic_of(kind), token, NO_PARTITION) for kind in (recorded, withdrawn)]
+    tokens = source.partitions.agent_tokens(agent)
+    filters = [
+        stored_subject(topic_of(kind), token, NO_PARTITION) for token in tokens for kind in (recorded, withdrawn)
+    ]
     found: dict[str, L] = {}
     async for record in events_of_agent(source, agent, filters):
         event = record.message.event

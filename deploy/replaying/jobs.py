@@ -29,7 +29,7 @@ from events.replay.replay import Replay, Report, Unit
 from events.replay.run_replay import Point, last_of_whole, run_replay
 from events.replay.sources import LedgerSource, Source
 from events.replay.verifying.report import merged_reports
-from events.routes import partition_filters, routes, without_overlap
+from events.routes import lineage, partition_filters, routes, without_overlap
 from schemas.actor import Actor, Scope
 from schemas.subjects import Partitions
 
@@ -105,7 +105,8 @@ async def replay_in_jobs(
     actors = [ACTORS[name] for name in work.actors]
     upto = min(work.upto.seq, await last_of_whole(source))
     extent = source.extent(Replay(actors, source.partitions).filters, upto, work.upto.time_ns)
-    shares = shares_of(costs_of(actors, extent.subjects, source.partitions, work.only), jobs * _SHARES_A_JOB)
+    costs = costs_of(actors, extent.subjects, source.partitions, work.only)
+    shares = shares_of(costs, jobs * _SHARES_A_JOB, source.partitions)
     parts = [_Job(work, share, number, extent) for number, share in enumerate(shares)]
     # A fresh interpreter each: this one has a loop and threads, which a forked child would have the ruins of.
     context = multiprocessing.get_context("spawn")
@@ -145,29 +146,38 @@ def costs_of(
     return costs
 
 
-def shares_of(costs: Mapping[Unit, int], most: int) -> tuple[tuple[Unit, ...], ...]:
+def shares_of(
+    costs: Mapping[Unit, int], most: int, partitions: Partitions | None = None
+) -> tuple[tuple[Unit, ...], ...]:
     """Divide partitions into up to ``most`` shares of much the same load; at least one, none of them empty.
 
     The most loaded comes first. Partitions of one key stay together: they read the same messages, which are then
-    decoded once. But what would be more than an equal part is divided among its actors. The largest are placed first,
-    each with the share that has least.
+    decoded once. So do partitions that were divided from one: what that one decided is decided again once, for all of
+    them. But what would be more than an equal part is divided among its actors. The largest are placed first, each with
+    the share that has least.
     """
+    counts = partitions or Partitions()
     groups: dict[tuple[str, str], list[Unit]] = {}
     for unit in sorted(costs):
         name, partition = unit
-        scope = ACTORS[name].scope
-        groups.setdefault((name if scope is Scope.GLOBAL else scope.value, partition), []).append(unit)
+        scope, origin = ACTORS[name].scope, lineage(ACTORS[name], partition, counts)[0]
+        groups.setdefault((name if scope is Scope.GLOBAL else scope.value, origin), []).append(unit)
     part = sum(costs.values()) / max(most, 1)
     pieces = [
-        piece
-        for group in groups.values()
-        for piece in ([group] if _cost(group, costs) <= part else [[unit] for unit in group])
+        piece for group in groups.values() for piece in ([group] if _cost(group, costs) <= part else _by_actor(group))
     ]
     shares: list[list[Unit]] = [[] for _ in range(most)]
     for piece in sorted(pieces, key=lambda piece: -_cost(piece, costs)):
         min(shares, key=lambda share: _cost(share, costs)).extend(piece)
     shares.sort(key=lambda share: -_cost(share, costs))
     return tuple(tuple(sorted(share)) for share in shares if share) or ((),)
+
+
+def _by_actor(units: Sequence[Unit]) -> list[list[Unit]]:
+    found: dict[str, list[Unit]] = {}
+    for unit in units:
+        found.setdefault(unit[0], []).append(unit)
+    return list(found.values())
 
 
 def _cost(units: Sequence[Unit], costs: Mapping[Unit, int]) -> int:
@@ -207,7 +217,9 @@ async def _replay(opener: SourceOpener, job: _Job) -> Report:
         skipped = sum(count for subject, count in job.extent.subjects.items() if not replay.takes(subject))
         replay.skip(skipped, job.extent.first_seq, job.extent.last_seq)
         filters = without_overlap(
-            each for name, partition in job.units for each in partition_filters(ACTORS[name], partition)
+            each
+            for name, partition in job.units
+            for each in partition_filters(ACTORS[name], partition, source.partitions)
         )
         upto = Point(seq=job.extent.last_seq)
         report = await run_replay(source, replay, upto, filters=filters, progress=lambda seq: _tell(job.number, seq))

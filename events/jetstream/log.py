@@ -10,7 +10,7 @@ from events.jetstream.connection import Access, ApiError, Connection, Reply
 from events.jetstream.get_message import NO_MESSAGE, get_message
 from events.jetstream.imported import as_recorded
 from events.jetstream.session_keys import KeyValueKeys, watch
-from events.jetstream.stream import DEFAULT_STREAM, ensure_stream
+from events.jetstream.stream import DEFAULT_STREAM, REPARTITIONING, counts_of, ensure_stream
 from events.jetstream.stream_reader import PULL, StreamReader
 from events.log import MAX_BATCH, MAX_RECORD_BYTES, Append, Fence, LogInfo, Record, Stored, Tail
 from events.losses import LOSS_FILTER, Losses
@@ -198,8 +198,10 @@ class JetStreamLog:
 
     async def info(self) -> LogInfo:
         """Return the log's extent."""
-        state = (await self.connection.api(f"STREAM.INFO.{self.stream}"))["state"]
-        return LogInfo(self._partitions, state["first_seq"], state["last_seq"], state["messages"], state["bytes"])
+        found = await self.connection.api(f"STREAM.INFO.{self.stream}")
+        config, state = found["config"], found["state"]
+        extent = state["first_seq"], state["last_seq"], state["messages"], state["bytes"]
+        return LogInfo(counts_of(self.stream, config), *extent, REPARTITIONING in config["metadata"])
 
     async def losses(self) -> Losses:
         """Return what the log has recorded as lost by now; one request where that is known already."""

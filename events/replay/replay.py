@@ -11,9 +11,8 @@ With ``verify`` every decision is made again from the state before it, and compa
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -21,17 +20,16 @@ import msgspec
 from events.codec import Recorded, Unreadable, decode, is_spontaneous
 from events.log import Stored
 from events.losses import LOSS_FILTER, is_loss
+from events.replay.own_events import settles_before, without_wrapping
 from events.replay.verifying.pending import Activity, Pending, first_undecided, oldest_of, overdue_timer
 from events.replay.verifying.report import Coverage, Difference, Report, in_order
 from events.replay.verifying.verification import BEYOND_BACKLOG, Unit, Verification
-from events.routes import consumed_filters, own_filters, routes, without_overlap
+from events.routes import consumed_filters, lineage, own_filters, partition_names, routes, without_overlap
 from events.view import Processed, View
-from schemas.actor import Actor
-from schemas.catalogue import CATALOGUE
-from schemas.envelope import CAUSE_SEQ
+from schemas.actor import Actor, Scope
 from schemas.errors import UndecodableEvent
 from schemas.persistent import state_hash
-from schemas.subjects import Partitions, split_stored
+from schemas.subjects import Partitions
 
 BACKLOG = 50_000
 """Messages of the log for which a consumed one waits at most, until it is seen whether any events can be owed for it.
@@ -59,8 +57,12 @@ class Replay:
     """Folds stored messages into the views of every partition of the given actors.
 
     Attributes:
-        views: (actor name, partition) -> view, for the partitions that had any message, or were asked for.
+        views: (actor name, partition) -> view, for the partitions that had any message, or were asked for. Where the
+            log was repartitioned, those in force where the replay stands.
         verification: What is compared, and how it came out.
+        on_view: Called with each view that is made, before anything is folded into it.
+        decides_tail: Whether messages behind a partition's last recorded event are decided, to see which of them wait
+            for a decision, instead of being folded as if they had led to nothing.
     """
 
     def __init__(
@@ -87,18 +89,24 @@ class Replay:
             share: Of these, the partitions that are folded here, where others fold the rest; default: all.
             of: The exchanges of which differences are kept; default: of all.
         """
-        self._only = only or {}
-        self._share = share
+        named = {actor.name: actor for actor in actors}
+        self._only = {name: frozenset(lineage(named[name], part, partitions)) for name, part in (only or {}).items()}
+        self._share = share and {
+            (name, part) for name, last in share for part in lineage(named[name], last, partitions)
+        }
         self.views: dict[tuple[str, str], View] = {}
-        self.verification = Verification(actors, partitions, keep=keep, of=of, reached=lambda: self._last)
+        self._stages = iter(partitions.stages)
+        self._all, (self._through, self._partitions) = partitions, next(self._stages)
+        self.verification = Verification(actors, self._partitions, keep=keep, of=of, reached=lambda: self._last)
         self._actors = tuple(actors)
-        self._partitions = partitions
         self._verify = verify
         self._stretch = max(1, backlog // 2)
         self._stretch_end = self._stretch
         self._routes: dict[str, _Readers | None] = {}
         self._unreadable: Counter[str] = Counter()
         self._activity = Activity()
+        self.on_view: Callable[[View], None] | None = None
+        self.decides_tail = False
         self._spoke: dict[Unit, int] = {}
         self._foreseen: dict[Unit, int | None] = {}
         self._settled_to = 0
@@ -109,6 +117,16 @@ class Replay:
         """The filters over all that the replayed actors consumed and published."""
         taken = (one for actor in self._actors for one in (*consumed_filters(actor), *own_filters(actor)))
         return without_overlap((*taken, LOSS_FILTER))
+
+    @property
+    def partitions(self) -> Partitions:
+        """The partition counts of the whole log."""
+        return self._all
+
+    @property
+    def reached(self) -> int:
+        """The sequence of the last message that was fed."""
+        return self._last
 
     @property
     def verifies(self) -> bool:
@@ -122,6 +140,8 @@ class Replay:
 
     def feed(self, stored: Stored) -> None:
         """Take the next message of the log."""
+        if stored.seq > self._through:
+            self.reach(stored.seq - 1)
         self._events += 1
         self._first = self._first or stored.seq
         self._last = stored.seq
@@ -139,9 +159,42 @@ class Replay:
             view.apply_own(delivery)
             self._note_activity(view, delivery)
         if takers.consuming:
-            delivery = _without_wrapping(delivery)
+            delivery = without_wrapping(delivery)
             for view in takers.consuming:
                 view.receive(delivery)
+
+    def reach(self, seq: int) -> None:
+        """Note that the log was read up to a sequence, with or without filters: partitions are divided where it was."""
+        while seq >= self._through:
+            self._through, self._partitions = next(self._stages)
+            self._divide()
+
+    def _divide(self) -> None:
+        """Go on with the partitions that the log was then divided into, each with the state of the one before."""
+        before, self.views = self.views, {}
+        self._routes.clear()
+        self._foreseen.clear()
+        self.verification.partitions = self._partitions
+        for (name, partition), view in before.items():
+            while self._verify and view.actor.scope is not Scope.GLOBAL and view.waiting:
+                if not self._decide_silent(view):
+                    break
+            first = True
+            for part in partition_names(view.actor, self._partitions):
+                if partition not in lineage(view.actor, part, self._partitions) or not self._is_folded(name, part):
+                    continue
+                self.views[name, part] = divided = view.divided(part, self._partitions)
+                self._spoke[name, part] = self._spoke.get((name, partition), 0)
+                if first:  # counted once, however many partitions go on from it
+                    divided.fold_errors, first = view.fold_errors, False
+                if self._verify:
+                    self.verification.divide((name, partition), part)
+                self._watch(divided)
+
+    def _is_folded(self, name: str, partition: str) -> bool:
+        if name in self._only and partition not in self._only[name]:
+            return False
+        return self._share is None or (name, partition) in self._share
 
     def takes(self, subject: str) -> bool:
         """Whether messages of a stored subject belong to a partition that is folded here, or record a loss."""
@@ -170,7 +223,7 @@ class Replay:
         for view in takers.owning if takers is not None else ():
             unit = view.actor.name, view.partition
             if unit not in self._foreseen:
-                self._foreseen[unit] = _settles_before(ahead)
+                self._foreseen[unit] = settles_before(ahead)
 
     def knows_next_events(self, units: Sequence[Unit]) -> bool:
         """Whether the next event of each of some partitions is known."""
@@ -181,7 +234,14 @@ class Replay:
         for unit in units:
             next_place = self._foreseen.setdefault(unit, None)
             if not self._verify:
-                self.views[unit].fold_before(next_place)
+                self._fold_before(self.views[unit], next_place)
+
+    def _fold_before(self, view: View, next_place: int | None) -> None:
+        if next_place is not None or not self.decides_tail:
+            view.fold_before(next_place)
+            return
+        while view.waiting and view.fold_silent():
+            continue
 
     def skip(self, events: int, first_seq: int, last_seq: int) -> None:
         """Count messages that were not fed, since no partition here takes them."""
@@ -222,6 +282,7 @@ class Replay:
         that was due by then. The state hashes are the same with and without.
         """
         self._last = max(self._last, self._end)
+        self.reach(self._last)
         waiting: list[Pending] = []
         states: dict[Unit, Any] = {}
         for key, view in self.views.items():
@@ -275,7 +336,7 @@ class Replay:
         if not self._verify:
             self._settled_to = reached - self._stretch
             for unit, next_place in self._foreseen.items():
-                self.views[unit].fold_before(next_place)
+                self._fold_before(self.views[unit], next_place)
             return
         for view in self.views.values():
             if view.open_decision or view.undecidable:
@@ -304,7 +365,7 @@ class Replay:
         for number, (actor, partition, own) in enumerate(
             (actor, partition, own)
             for actor, partition, own in found
-            if self._only.get(actor.name, partition) == partition
+            if actor.name not in self._only or partition in self._only[actor.name]
         ):
             if self._share is not None and (actor.name, partition) not in self._share:
                 continue
@@ -317,24 +378,16 @@ class Replay:
         view = self.views.get((actor.name, partition))
         if view is None:
             view = self.views[actor.name, partition] = View(actor, partition, self._partitions)
-            if self._verify:
-                self.verification.watch(view)
+            self._watch(view)
         return view
 
+    def _watch(self, view: View) -> None:
+        if self._verify:
+            self.verification.watch(view)
+        if self.on_view is not None:
+            self.on_view(view)
 
-def _without_wrapping(consumed: Recorded) -> Recorded:
-    """Return a message without its headers and bytes, which are not needed again, to save memory while it waits."""
-    stored = consumed.stored
-    bare = Stored(stored.seq, stored.time_ns, stored.subject, _NO_HEADERS, b"", stored.seal)
-    return Recorded(bare, consumed.envelope, consumed.message)
-
-
-def _settles_before(own: Stored) -> int:
-    """Return the sequence before which an own event shows that its partition decided all that it consumed."""
-    text, entry = own.headers.get(CAUSE_SEQ, ""), CATALOGUE.get(split_stored(own.subject)[0])
-    place = int(text) if text.isascii() and text.isdecimal() else 0
-    # Settings and timers stand behind the message at their place; a decision's events belong to it.
-    return place + 1 if entry is not None and entry.spontaneous else place
-
-
-_NO_HEADERS: Mapping[str, str] = MappingProxyType({})
+    def view_of(self, actor: Actor[Any], partition: str) -> View | None:
+        """Return a partition's view, or that of the one it will be divided from; None where neither had a message."""
+        names = reversed(lineage(actor, partition, self._all))
+        return next((found for name in names if (found := self.views.get((actor.name, name)))), None)

@@ -74,18 +74,37 @@ async def run_replay(
     """
     last = await last_of_whole(source)
     with fewer_gc_runs():
-        async for batch in source.history(filters or replay.filters, 0, min(upto.seq, last)):
-            for stored in batch:
-                if stored.time_ns > upto.time_ns:
-                    await _look_ahead(source, replay, replay.undecided, stored.seq - 1, last)
-                    return replay.finish()
-                replay.feed(stored)
-            if not replay.verifies and (units := replay.waiting_for_next_event):
-                await _look_ahead(source, replay, units, batch[-1].seq, last)
-            progress(batch[-1].seq)
-        if upto.seq < last:
-            await _look_ahead(source, replay, replay.undecided, upto.seq, last)
+        reached = await read_into(source, replay, upto, filters=filters, progress=progress)
+        if reached < last:
+            await _look_ahead(source, replay, replay.undecided, reached, last)
         return replay.finish()
+
+
+async def read_into(
+    source: Source,
+    replay: Replay,
+    upto: Point = END,
+    *,
+    after: int = 0,
+    filters: Sequence[str] = (),
+    progress: Callable[[int], None],
+) -> int:
+    """Feed a replay everything behind a sequence up to a point, as :func:`run_replay` does, and return how far it came.
+
+    What waits for a decision then waits still.
+    """
+    last = await last_of_whole(source)
+    async for batch in source.history(filters or replay.filters, after, min(upto.seq, last)):
+        for stored in batch:
+            if stored.time_ns > upto.time_ns:
+                replay.reach(stored.seq - 1)
+                return stored.seq - 1
+            replay.feed(stored)
+        if not replay.verifies and (units := replay.waiting_for_next_event):
+            await _look_ahead(source, replay, units, batch[-1].seq, last)
+        progress(batch[-1].seq)
+    replay.reach(reached := min(upto.seq, last))
+    return reached
 
 
 async def _look_ahead(source: Source, replay: Replay, units: Sequence[Unit], after: int, last: int) -> None:
@@ -103,7 +122,7 @@ async def _look_ahead(source: Source, replay: Replay, units: Sequence[Unit], aft
 def _written_by(replay: Replay, units: Sequence[Unit]) -> tuple[str, ...]:
     views = [replay.views[unit] for unit in units]
     if len(views) == 1:
-        return partition_own_filters(views[0].actor, views[0].partition)
+        return partition_own_filters(views[0].actor, views[0].partition, replay.partitions)
     return without_overlap(each for view in views for each in own_filters(view.actor))
 
 

@@ -234,6 +234,8 @@ class Shard(DecisionLoop):
         epoch = self.epoch
         try:
             last = await self._context.log.last(self._fence_filter)
+            # Behind the fence was read: whoever repartitions the log notes that first, and moves every fence then.
+            info = await self._context.log.info()
             async with asyncio.timeout(_OWN_DEADLINE):
                 while self.epoch == epoch and not await has_folded(self._context.log, self.view, last):
                     self._own_arrived.clear()
@@ -246,6 +248,8 @@ class Shard(DecisionLoop):
                 self._forget()
                 self._recover()
             return
+        if info.is_repartitioning or info.partitions != self._context.log.partitions:
+            raise Misconfigured("the log was repartitioned since this process began: start it again")
         if self.epoch != epoch or not self.leads or self._stopping or self.role is not Role.STANDBY:
             return
         self.role = Role.LEADING

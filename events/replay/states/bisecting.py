@@ -13,7 +13,7 @@ from events.replay.states.conditions import MISSING, Condition, kind_of
 from events.replay.states.diffing import path_text
 from events.replay.states.partition_state import entries_under, no_such_path, value_at
 from events.routes import partition_filters
-from events.view import Processed
+from events.view import Processed, View
 from schemas.actor import Actor
 from schemas.subjects import split_stored
 
@@ -142,10 +142,15 @@ async def first_holding(
         Misconfigured, LogError: as ``events.replay.run_replay.run_replay`` does.
     """
     search = _Search(actor, partition, key, condition)
-    replay = Replay([actor], source.partitions)
-    view = replay.view(actor, partition)
-    view.on_processed, view.on_system_event, view.on_orphan = search.settled, search.spontaneous, search.stray
-    await run_replay(source, replay, upto, filters=partition_filters(actor, partition), progress=progress)
+    replay = Replay([actor], source.partitions, only={actor.name: partition})
+
+    def watch(view: View) -> None:
+        view.on_processed, view.on_system_event, view.on_orphan = search.settled, search.spontaneous, search.stray
+
+    replay.on_view = watch
+    filters = partition_filters(actor, partition, source.partitions)
+    await run_replay(source, replay, upto, filters=filters, progress=progress)
+    view = replay.view_of(actor, partition) or replay.view(actor, partition)
     search.look(view.state)
     if search.found is None and not search.led_somewhere and condition.operator != "exists":
         raise NoSuchPath(no_such_path(view.state, dict(entries_under(view.state, key)), path_text(condition.path)))

@@ -53,6 +53,12 @@ class SealedWordsTracker:
         self._actor = actor
         self._sessions: set[tuple[str, str]] = set()
 
+    def copy(self) -> "SealedWordsTracker":
+        """Return another one that knows the same."""
+        other = SealedWordsTracker(self._actor)
+        other._sessions = set(self._sessions)
+        return other
+
     def may_matter(self, settled: Processed) -> bool:
         """Whether sealed words may matter at all, here or in the state. A cheap check; mostly they do not."""
         return bool(self._sessions) or _is_closed(settled.delivery) or any(map(_is_closed, settled.recorded))

@@ -50,6 +50,7 @@ class Verification:
         coverage: The counts so far, by actor.
         differences: The differences found, as far as they are kept.
         losses: What the log has recorded as lost.
+        partitions: The partition counts in force where the log is read.
         on_verdict: Called for each message that led to something and was compared, with whether it came out the same,
             and 1; or -1, where that is taken back.
     """
@@ -77,7 +78,7 @@ class Verification:
         self.losses = Losses()
         self._found: list[tuple[str, int, int]] = []
         self.on_verdict: Callable[[Delivery, bool, int], None] | None = None
-        self._partitions = partitions
+        self.partitions = partitions
         self._of = of
         self._reached = reached
         self._silent: dict[Unit, int] = {}
@@ -92,6 +93,18 @@ class Verification:
         view.on_system_event = lambda own, state: self._check_spontaneous(view, own, state)
         view.on_unfolded = lambda settled: self._check_unfolded(view, settled)
         view.on_orphan = lambda group: self._check_stray(view, group)
+
+    def divide(self, unit: Unit, partition: str) -> None:
+        """Go on with what is known of a partition, in one of those that it was divided into."""
+        divided = unit[0], partition
+        if unit in self._silent:
+            self._silent[divided] = self._silent[unit]
+        if unit in self._bodies:
+            self._bodies[divided] = self._bodies[unit].copy()
+        if unit in self._misfolded:
+            self._misfolded[divided] = self._misfolded[unit]
+        if unit in self._forgotten:
+            self._forgotten[divided] = self._forgotten[unit].copy()
 
     def count_silent(self, view: View, settled: Processed) -> None:
         """Count a message that was decided and led to nothing, with no event of its own to settle it."""
@@ -145,7 +158,7 @@ class Verification:
             self._leave_unverified(view, reason)
             return
         settled = _with_models(view, settled)
-        where = self._partitions, view.partition
+        where = self.partitions, view.partition
         try:
             decided = decide_only(view.actor, settled.before, settled.delivery, *where)
         except Exception:
@@ -170,7 +183,7 @@ class Verification:
     def _check_folded(self, view: View, settled: Processed, decided: tuple[NewEvent, ...]) -> None:
         """Compare a decision after folding it, since a live actor folds a decision before it records anything."""
         delivery = settled.delivery
-        folded, _ = fold_decided(view.actor, settled.before, delivery, decided, self._partitions, view.partition)
+        folded, _ = fold_decided(view.actor, settled.before, delivery, decided, self.partitions, view.partition)
         compared = compare(settled.recorded, folded, self._bodies_of(view))
         if compared.difference is None:
             self._count_identical(view, settled, 1)
@@ -249,7 +262,7 @@ class Verification:
             return ()
         _, agent_token, session_token = split_stored(own.stored.subject)
         cause = Cause(timer.cause, view.position, view.time_ns, "", "", "", agent_token, session_token)
-        return address_events(view.actor.name, cause, (timer.emission,), self._partitions)
+        return address_events(view.actor.name, cause, (timer.emission,), self.partitions)
 
     def _leave_unverified(self, view: View, reason: str) -> None:
         unverified = self.coverage[view.actor.name].unverified

@@ -8,13 +8,14 @@ import msgspec
 
 from events.codec import Recorded
 from events.decision import NewEvent, at_behaviour, fold
+from events.division import part_of
 from events.log import Stored
 from events.replay.verifying.sealed_words import SealedWordsTracker
 from events.replay.whatif.changes import Changes
 from events.replay.whatif.record_index import Key, RecordIndex
-from events.routes import routes
+from events.routes import lineage, routes
 from events.view import Delivery, Processed
-from schemas.actor import Actor, Timer
+from schemas.actor import Actor, Scope, Timer
 from schemas.envelope import Envelope
 from schemas.event import Configured
 from schemas.subjects import Partitions
@@ -30,6 +31,7 @@ class Partition:
         other: Whether it may decide a recorded message otherwise than it did, or would have behind the record's end: it
             has other settings or another behaviour, or was given what the record does not hold, or not what it holds.
         behaviour: The behaviour in force where it stands.
+        agents: The agents that it had messages of.
     """
 
     def __init__(
@@ -43,6 +45,7 @@ class Partition:
         self.edge = edge
         self.other = False
         self.behaviour = actor.behaviour
+        self.agents: set[str] = set()
         self._latest = changes.latest
         self._forgotten = SealedWordsTracker(actor)
         self._undecidable = tuple(
@@ -50,6 +53,20 @@ class Partition:
             for recorded in spontaneous
             if isinstance(recorded.message.event, Configured)
         )
+
+    def begin_as_part_of(self, origin: "Partition", partitions: Partitions) -> None:
+        """Go on from the partition that this one was divided from, with its part of that one's state."""
+        scope = self.actor.scope
+
+        def is_mine(key: str) -> bool:
+            return partitions.resolve(origin.partition, key, scope is Scope.SESSION) == self.partition
+
+        self.state = part_of(origin.state, scope, origin.agents, is_mine)
+        self.place, self.time_ns, self.behaviour = origin.place, origin.time_ns, origin.behaviour
+        self.edge, self.other = max(self.edge, origin.edge), origin.other
+        self.spontaneous.extendleft(reversed(origin.spontaneous))
+        self._forgotten = origin._forgotten.copy()
+        self._undecidable = (*origin._undecidable, *self._undecidable)
 
     def needs_sealed(self, delivery: Delivery) -> bool:
         """Whether a decision needs, or may rest on, words that cannot be opened; to be asked once, before the fold."""
@@ -109,31 +126,42 @@ class TimelinePartitions:
 
     Attributes:
         timed: Those of actors that act by time.
+        partitions: The counts in force.
     """
 
     def __init__(
         self, actors: Iterable[Actor[Any]], partitions: Partitions, past: RecordIndex, changes: Changes
     ) -> None:
         self._actors = tuple(actors)
-        self._partitions = partitions
+        self._stages = iter(partitions.stages)
+        self._through, self.partitions = next(self._stages)
         self._past = past
         self._changes = changes
         self._strands: dict[Key, Partition] = {}
+        self._divided: dict[Key, Partition] = {}
         self._consuming: dict[str, tuple[Partition, ...]] = {}
         self.timed: list[Partition] = []
+
+    def reach(self, seq: int) -> None:
+        """Go on to the message of a sequence, with the partitions that the log had there."""
+        while seq > self._through:
+            self._through, self.partitions = next(self._stages)
+            self._consuming.clear()
+            whole = {key: strand for key, strand in self._strands.items() if strand.actor.scope is Scope.GLOBAL}
+            self._divided, self._strands = self._strands, whole
 
     def consuming(self, subject: str) -> tuple[Partition, ...]:
         """Return the partitions that consume messages of a stored subject."""
         found = self._consuming.get(subject)
         if found is None:
-            routed = routes(self._actors, subject, self._partitions)
+            routed = routes(self._actors, subject, self.partitions)
             found = tuple(self._of(actor, partition) for actor, partition, own in routed if not own)
             self._consuming[subject] = found
         return found
 
     def writing(self, actor: Actor[Any], subject: str) -> list[Partition]:
         """Return the partitions of an actor that may have written messages of a stored subject."""
-        routed = routes([actor], subject, self._partitions)
+        routed = routes([actor], subject, self.partitions)
         return [self._of(owner, partition) for owner, partition, own in routed if own]
 
     def _of(self, actor: Actor[Any], partition: str) -> Partition:
@@ -142,6 +170,9 @@ class TimelinePartitions:
         if strand is None:
             spontaneous, edge = self._past.spontaneous.get(key, ()), self._past.edges.get(key, 0)
             strand = self._strands[key] = Partition(actor, partition, spontaneous, edge, self._changes)
+            names = lineage(actor, partition, self.partitions)[:-1]
+            if names and (origin := self._divided.get((actor.name, names[-1]))) is not None:
+                strand.begin_as_part_of(origin, self.partitions)
             if actor.timer is not None:
                 self.timed.append(strand)
         return strand

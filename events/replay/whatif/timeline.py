@@ -56,7 +56,6 @@ class Timeline:
         of: frozenset[str] = frozenset(),
     ) -> None:
         self._actors = {actor.name: actor for actor in actors if actor.name in past.actors}
-        self._partitions = partitions
         self._past = past
         self._changes = changes
         self._requests = requests
@@ -86,6 +85,7 @@ class Timeline:
 
     def feed(self, stored: Stored) -> None:
         """Take the next message of the record."""
+        self._strands.reach(stored.seq)
         self._events += 1
         self._seq = stored.seq
         self._pass_time(stored)
@@ -250,6 +250,8 @@ class Timeline:
 
     def _decide(self, strand: Partition, delivery: Delivery) -> None:
         self._fold_spontaneous(strand, delivery.stored.seq)
+        if isinstance(delivery, Recorded):
+            strand.agents.add(delivery.envelope.agent)
         strand.place, strand.time_ns = delivery.stored.seq, delivery.stored.time_ns
         tally = self._tallies[strand.actor.name]
         reason = self._why_held(strand, delivery)
@@ -270,11 +272,11 @@ class Timeline:
         actor, before, delivery = strand.actor, strand.state, at_behaviour(delivery, strand.behaviour)
         if isinstance(delivery, Recorded) and self._past.models:
             delivery = with_models(delivery, self._past.models.get((actor.name, delivery.envelope.id), ()))
-        decided, after = decide(actor, before, delivery, self._partitions, strand.partition)
+        decided, after = decide(actor, before, delivery, self._strands.partitions, strand.partition)
         like = with_recorded_ids(decided, (actor.name, f"{actor.name}/{strand.partition}"), self._past)
         if like is decided:
             return decided, after
-        return fold_decided(actor, before, delivery, like, self._partitions, strand.partition)
+        return fold_decided(actor, before, delivery, like, self._strands.partitions, strand.partition)
 
     def _emit(self, decided: NewEvent, is_open: bool) -> None:
         """Deliver the events of a decision; ``is_open``: if they are not in the record, they may still come there."""
@@ -383,7 +385,7 @@ class Timeline:
         """
         emission = timer.emission
         cause = Cause(timer.cause, self._seq, timer.due_ns, "", "", "", NO_PARTITION, NO_PARTITION)
-        (decided,) = address_events(strand.actor.name, cause, (emission,), self._partitions)
+        (decided,) = address_events(strand.actor.name, cause, (emission,), self._strands.partitions)
         recorded = recorded_of(decided, self._seq, timer.due_ns)
         strand.fold_own(recorded)
         if emission.exchange:
