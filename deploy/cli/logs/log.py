@@ -11,6 +11,7 @@ from deploy.cli import wrapped_lines
 from deploy.cli.command_types import Commands
 from deploy.cli.logs.log_copies import export, record
 from deploy.cli.logs.log_import import import_
+from deploy.cli.logs.log_repartition import repartition
 from deploy.cli.logs.log_tail import tail
 from deploy.cli.logs.log_test import test
 from deploy.cli.options import Target, examples, json_option, target_options
@@ -38,7 +39,7 @@ def log() -> None:
     """
 
 
-for apart in (export, import_, record, tail, test):
+for apart in (export, import_, record, repartition, tail, test):
     log.add_command(apart)
 
 
