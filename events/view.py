@@ -17,7 +17,7 @@ from events.division import part_of
 from events.errors import Misconfigured
 from events.routes import main_prefix
 from schemas.actor import Actor, Message, Scope
-from schemas.errors import UndecodableEvent
+from schemas.errors import UndecodableEvent, UnknownVersion
 from schemas.event import Configured
 from schemas.subjects import NO_PARTITION, Partitions
 
@@ -72,6 +72,7 @@ class View:
         on_unfolded: Called for each settled message whose fold then raised.
         on_orphan: Called for own events whose cause is not waiting: settled before, or not in this reading.
         agents: The agents that it had messages of since it was made.
+        passed_over: Messages of a newer release that others decided: no decision may rest on this state.
         fold_errors: Recorded messages whose fold raised, so that the state passed them over.
     """
 
@@ -99,6 +100,7 @@ class View:
         self.on_unfolded: Callable[[Processed], None] | None = None
         self.on_orphan: Callable[[tuple[Recorded, ...]], None] | None = None
         self.fold_errors = 0
+        self.passed_over = 0
         self.agents: set[str] = set()
         self._group: list[Recorded] = []
 
@@ -271,6 +273,8 @@ class View:
     def _fold(self, delivery: Delivery, group: tuple[Recorded, ...]) -> None:
         delivery = at_behaviour(delivery, self._behaviour)
         before, stored = self.state, delivery.stored
+        if isinstance(delivery, Unreadable) and delivery.code == UnknownVersion.code:
+            self.passed_over += not any(isinstance(own.message.event, self.actor.failed) for own in group)
         if self.on_processed is not None:
             self.on_processed(Processed(delivery, before, group))
         try:

@@ -110,6 +110,7 @@ class Worker:
         self._began_at = 0
         attending = [name for name, actor in self._actors.items() if actor.on_availability is not None]
         self._attending = frozenset(attending)
+        self._declined: set[str] = set()
         self._watch = AvailabilityWatch(log.partitions) if attending else None
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -182,6 +183,10 @@ class Worker:
     def presence(self) -> Heartbeat:
         """Return this worker's present heartbeat."""
         names = sorted(self.hosted)
+        declining = {name for (name, _), shard in self.shards.items() if shard.declines and name in self.hosted}
+        if declining - self._declined:
+            _logger.warning("newer_release_runs", actors=sorted(declining - self._declined))
+        self._declined |= declining
         behind = {name for (name, _), shard in self.shards.items() if shard.is_behind(self._began_at)}
         stalled = self._advance.stalled(self.shards, asyncio.get_running_loop().time())
         self.stalled = by_actor(stalled)
@@ -203,6 +208,7 @@ class Worker:
             stands_in=self._stands_in,
             waiting=waiting,
             metrics=self._metrics,
+            declines=tuple(sorted(self._declined)),
         )
 
     async def _follow_members(self, stop: asyncio.Event, tasks: asyncio.TaskGroup, context: Context) -> None:
@@ -273,15 +279,17 @@ class Worker:
     def _hosts_among(self, members: Mapping[str, bytes]) -> dict[str, list[str]]:
         """Return who runs each actor of this worker: living members that host it, else those that stand in for it."""
         hosts: dict[str, list[str]] = {name: [] for name in self._actors}
+        unable: dict[str, list[str]] = {name: [] for name in self._actors}
         deputies: dict[str, list[str]] = {name: [] for name in self._actors}
         for member, said in sorted(members.items()):
             if (presence := heartbeat_of(said)) is None:
                 continue
-            for names, found in ((presence.actors, hosts), (presence.stands_in, deputies)):
+            able = tuple(name for name in presence.actors if name not in presence.declines)
+            for names, found in ((able, hosts), (presence.declines, unable), (presence.stands_in, deputies)):
                 for name in names:
                     if name in found:
                         found[name].append(member)
-        return {name: hosts[name] or deputies[name] for name in hosts}
+        return {name: hosts[name] or unable[name] or deputies[name] for name in hosts}
 
     def _assignments_among(self, hosts: Mapping[str, Sequence[str]]) -> dict[Key, bool]:
         """Return the partitions to be held here, given the hosts of each actor, and whether each is to be led."""

@@ -36,6 +36,7 @@ class Heartbeat(msgspec.Struct, frozen=True):
         waiting: Actor -> messages that wait to be decided in the partitions that it leads; absent where none wait.
         stands_in: The actors that it runs only because no living worker hosts them.
         metrics: Where it tells its metrics; None where it tells none.
+        declines: Those of its actors that were given messages of a newer release: others are to run them, if any does.
     """
 
     actors: tuple[str, ...]
@@ -47,6 +48,7 @@ class Heartbeat(msgspec.Struct, frozen=True):
     stands_in: tuple[str, ...] = ()
     waiting: Mapping[str, int] = {}
     metrics: MetricsAddress | None = None
+    declines: tuple[str, ...] = ()
 
 
 def heartbeat_of(value: bytes) -> Heartbeat | None:

@@ -19,6 +19,7 @@ from events.errors import LogError, Misconfigured
 from events.loggers import get_logger
 from events.view import Delivery
 from schemas.actor import Actor, Message
+from schemas.errors import UnknownVersion
 
 _RETRY_FIRST, _RETRY_MOST = 0.02, 1.0
 _CALM_AFTER = 5.0
@@ -105,6 +106,11 @@ class Shard(DecisionLoop):
 
     def on_message(self, delivery: Delivery, own: bool) -> None:
         """Take the partition's next message; ``own`` says whether this actor wrote it."""
+        if isinstance(delivery, Unreadable) and delivery.code == UnknownVersion.code:
+            self.declines = True
+            if own and self.role is Role.STANDBY:
+                self.view.passed_over += 1  # it stands by no more: others that can read it go on
+                return
         if self.role is Role.RECOVERING:
             self._inbox.append((delivery, own))
         elif not own:
@@ -248,6 +254,11 @@ class Shard(DecisionLoop):
                 self._forget()
                 self._recover()
             return
+        if self.view.passed_over:
+            raise Misconfigured(
+                f"{self.actor.name} partition {self.partition} has decided messages of a newer release, which this one "
+                "cannot read: run that release or a later one"
+            )
         if info.is_repartitioning or info.partitions != self._context.log.partitions:
             raise Misconfigured("the log was repartitioned since this process began: start it again")
         if self.epoch != epoch or not self.leads or self._stopping or self.role is not Role.STANDBY:
