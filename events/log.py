@@ -104,6 +104,11 @@ class Log(Protocol):
         """The partition counts fixed when the stream was made."""
         ...
 
+    @property
+    def trimmed_through(self) -> int:
+        """The last sequence that was removed from the log's beginning on purpose: snapshots and a ledger hold it."""
+        ...
+
     async def append(self, appends: Sequence[Append]) -> int:
         """Store the records of all ``appends``, all or none, contiguously; return the sequence of the last.
 

@@ -231,7 +231,7 @@ class LedgerProjector:
                 await asyncio.wait((reading,))
 
     async def _write(self, writer: LedgerWriter, batch: Sequence[Stored], stop: asyncio.Event) -> bool:
-        missing = gaps(self._head.seq, batch)
+        missing = gaps(max(self._head.seq, self._log.trimmed_through), batch)
         written = await self._patiently(lambda: writer.append(batch, self._settings.anchor_every), stop)
         if written is None:
             return False

@@ -103,7 +103,7 @@ async def within_folder(data: DataFolder, config: Config) -> AsyncIterator[Acces
         broker = EmbeddedBroker(data.broker, config.broker, stream=config.log.stream, keep_fds=(lock,))
         async with running_broker(broker):
             context = BrokerChoice(context=str(context_file(broker.layout.contexts, ADMIN)))
-            yield access_of(context, data, name="neuraxis log repartition")
+            yield access_of(context, data, name="neuraxis log")
 
 
 async def repartition(
@@ -124,7 +124,7 @@ async def repartition(
         before = counts_of(stream, found)
         agents, sessions = agents or before.agents, sessions or before.sessions
         _check_counts(stream, before, agents, sessions)
-        await _refuse_members(connection, stream)
+        await refuse_members(connection, stream)
         await _close(connection, stream, f"{agents}:{sessions}")
         try:
             through = int(found["metadata"].get(IMPORTED_THROUGH, "0"))
@@ -175,22 +175,33 @@ def _check_counts(stream: str, before: Partitions, agents: int, sessions: int) -
 
 
 async def _config_of(connection: Connection, stream: str) -> dict[str, Any]:
+    config: dict[str, Any] = (await stream_info(connection, stream))["config"]
+    return config
+
+
+async def stream_info(connection: Connection, stream: str) -> dict[str, Any]:
+    """Return the broker's information of a log's stream.
+
+    Raises:
+        Misconfigured: there is none, or it holds the beginning of an import.
+        LogError: the broker cannot be asked.
+    """
     try:
-        config: dict[str, Any] = (await connection.api(f"STREAM.INFO.{stream}"))["config"]
+        found = await connection.api(f"STREAM.INFO.{stream}")
     except ApiError as error:
         if error.number != NOT_FOUND:
             raise
         raise Misconfigured(
-            f"the broker holds no stream {stream}: a new log takes its counts from log.agents and log.sessions; to "
-            "change those of one that is there, name its stream (log.stream), broker or folder"
+            f"the broker holds no stream {stream}: name the stream (log.stream), the broker or the folder of a log"
         ) from error
-    config.setdefault("metadata", {})
-    if IMPORTING in config["metadata"]:
+    metadata = found["config"].setdefault("metadata", {})
+    if IMPORTING in metadata:
         raise Misconfigured(f"stream {stream} holds an import that is not whole: finish that first")
-    return config
+    return found
 
 
-async def _refuse_members(connection: Connection, stream: str) -> None:
+async def refuse_members(connection: Connection, stream: str) -> None:
+    """Raise Misconfigured if a worker lives that may lead partitions of the log."""
     try:
         await connection.api(f"STREAM.INFO.KV_{MEMBERS_BUCKET}")
     except ApiError as error:
@@ -259,7 +270,7 @@ def _refuse_open(folding: Replay, open_exchanges: int) -> None:
             f"{some} no end yet: start the workers as they were, stop what sends inputs, wait until all have ended, "
             "and run this again"
         )
-    owing = sorted({view.actor.name for view in folding.views.values() if _owes(view)})
+    owing = sorted({view.actor.name for view in folding.views.values() if owes(view)})
     if owing:
         raise Misconfigured(
             f"{', '.join(owing)} have yet to decide what came last: start the workers as they were, stop what sends "
@@ -267,7 +278,8 @@ def _refuse_open(folding: Replay, open_exchanges: int) -> None:
         )
 
 
-def _owes(view: View) -> bool:
+def owes(view: View) -> bool:
+    """Whether a partition has yet to decide a message; those before that lead to nothing are folded."""
     while view.waiting:
         if not view.fold_silent():
             return True
@@ -299,7 +311,7 @@ async def _check_states(log: JetStreamLog, before: Replay, after: Partitions, th
     await read_into(source, dividing, Point(seq=through), progress=lambda seq: progress("checking", seq))
     checked = 0
     for (name, partition), origin in sorted(before.views.items()):
-        _owes(origin)  # folds the rest, which leads to nothing
+        owes(origin)  # folds the rest, which leads to nothing
         actor = ACTORS[name]
         children = [
             part

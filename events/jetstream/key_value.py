@@ -57,9 +57,11 @@ async def ensure_bucket(
         await make_stream(connection, config)
 
 
-async def _put(connection: Connection, bucket: str, key: str, data: bytes, headers: dict[str, str] | None) -> int:
+async def _put(
+    connection: Connection, bucket: str, key: str, data: bytes, headers: dict[str, str] | None, root: str = ""
+) -> int:
     """Store a value; return its sequence."""
-    answer = await connection.request(f"$KV.{bucket}.{key}", data, headers=headers)
+    answer = await connection.request(f"{root or f'$KV.{bucket}'}.{key}", data, headers=headers)
     if b'"error"' in answer.data:
         raise Unavailable(f"bucket {bucket} did not take {key}: {answer.data[:200].decode(errors='replace')}")
     return int(json.loads(answer.data)["seq"])
@@ -115,17 +117,18 @@ class KeyValueSnapshots:
     snapshot replaces is overwritten where it lies on disk: it may hold words that are to be forgotten.
     """
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, root: str = "") -> None:
         self._connection = connection
+        self._root = root
 
     @classmethod
-    async def over(cls, connection: Connection, replicas: int = 1) -> "KeyValueSnapshots":
-        """Make the bucket if need be."""
+    async def over(cls, connection: Connection, replicas: int = 1, root: str = "") -> "KeyValueSnapshots":
+        """Make the bucket if need be; ``root`` is what it takes values under while it is closed to their owners."""
         # Two, because what is pushed out by the limit on messages would be removed without being overwritten.
         await ensure_bucket(
             connection, SNAPSHOTS_BUCKET, storage="file", max_age=0, replicas=replicas, erasable=True, history=2
         )
-        return cls(connection)
+        return cls(connection, root)
 
     async def save(self, key: str, data: bytes, upto: int) -> None:
         """Replace the snapshot under ``key``; every message of its partition up to sequence ``upto`` is in it."""
@@ -134,12 +137,12 @@ class KeyValueSnapshots:
         replaced = await self._get(key)
         chunks = [packed[start : start + _CHUNK] for start in range(_CHUNK, len(packed), _CHUNK)]
         written = [
-            await _put(self._connection, SNAPSHOTS_BUCKET, f"{key}.{number}", chunk, {"nx-of": digest})
+            await _put(self._connection, SNAPSHOTS_BUCKET, f"{key}.{number}", chunk, {"nx-of": digest}, self._root)
             for number, chunk in enumerate(chunks, 1)
         ]
         head = {"nx-chunks": str(len(chunks)), "nx-sha256": digest, "nx-written": ",".join(map(str, written))}
         head[_UPTO] = str(upto)
-        await _put(self._connection, SNAPSHOTS_BUCKET, key, packed[:_CHUNK], head)
+        await _put(self._connection, SNAPSHOTS_BUCKET, key, packed[:_CHUNK], head, self._root)
         await self._erase(replaced)
 
     async def load(self, key: str) -> bytes | None:

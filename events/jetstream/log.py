@@ -52,6 +52,7 @@ class JetStreamLog:
         stream: The stream's name.
         sealing: What seals and opens people's words; None where the stream was made without.
         imported_through: Messages up to this sequence were imported, and are read as they were recorded.
+        trimmed_through: Messages up to this sequence were removed; a ledger and the snapshots hold them.
         silence_s: Seconds without a message after which reading a closed range gives up.
     """
 
@@ -62,11 +63,13 @@ class JetStreamLog:
         partitions: Partitions,
         sealing: Sealing | None = None,
         imported_through: int = 0,
+        trimmed_through: int = 0,
     ) -> None:
         self.connection = connection
         self.stream = stream
         self.sealing = sealing
         self.imported_through = imported_through
+        self.trimmed_through = trimmed_through
         self.silence_s = _SILENCE_S
         self._partitions = partitions
         self._losses = Losses()
@@ -110,11 +113,17 @@ class JetStreamLog:
             keyring = Keyring(await KeyValueKeys.over(connection, stream, replicas))
             await watch(connection, stream, keyring)
             sealing = Sealing(keyring)
-        return cls(connection, stream, facts.partitions, sealing, facts.imported_through)
+        return cls(connection, stream, facts.partitions, sealing, facts.imported_through, facts.trimmed_through)
 
     def as_stored(self) -> "JetStreamLog":
         """Return this log without opening sealed texts: messages as stored, to the byte, for keeping or comparing."""
-        stored = JetStreamLog(self.connection, self.stream, self._partitions, imported_through=self.imported_through)
+        stored = JetStreamLog(
+            self.connection,
+            self.stream,
+            self._partitions,
+            imported_through=self.imported_through,
+            trimmed_through=self.trimmed_through,
+        )
         stored.silence_s = self.silence_s
         return stored
 

@@ -23,6 +23,12 @@ IMPORTED_THROUGH = "neuraxis.imported-through"
 
 IMPORTED_HEAD = "neuraxis.imported-head"
 
+ARCHIVED = "neuraxis.archived"
+"""In the metadata of a stream whose beginning a ledger keeps: the last sequence that ledger and snapshots hold."""
+
+TRIMMING = "neuraxis.trimming"
+"""In the metadata while the stream's beginning is being removed."""
+
 FORMER_COUNTS = "neuraxis.former"
 """In the metadata of a stream that was repartitioned: the counts before (``schemas.subjects.former_text``)."""
 
@@ -37,12 +43,14 @@ _SECOND = 1_000_000_000
 class StreamFacts(msgspec.Struct, frozen=True):
     """What was fixed when the stream was made: its partitions, and whether people's words in it are sealed.
 
-    ``imported_through`` is the last sequence that was imported, 0 in a log that began here.
+    ``imported_through`` is the last sequence that was imported, 0 in a log that began here; ``trimmed_through`` the
+    last that was removed from its beginning, and is in a ledger.
     """
 
     partitions: Partitions
     sealed: bool
     imported_through: int
+    trimmed_through: int = 0
 
 
 def stream_config(name: str, partitions: Partitions, replicas: int, sealed: bool = False) -> dict[str, Any]:
@@ -138,7 +146,20 @@ async def ensure_stream(
             f"--agents {agents} --sessions {sessions}` again, which goes on; or with --cancel, which leaves the stream "
             "as it was"
         )
-    return StreamFacts(_check(name, config, partitions), _check_seal(name, config, sealed), imported_through)
+    if TRIMMING in config.get("metadata", {}):
+        raise Misconfigured(
+            f"the beginning of stream {name} is being removed, or was when that was stopped: run `neuraxis log trim` "
+            "again"
+        )
+    there, is_sealed = _check(name, config, partitions), _check_seal(name, config, sealed)
+    return StreamFacts(there, is_sealed, imported_through, trimmed_through(found))
+
+
+def trimmed_through(found: Mapping[str, Any]) -> int:
+    """Return the last sequence that was removed from a stream's beginning and is in a ledger, by the stream's info."""
+    archived = str(found["config"].get("metadata", {}).get(ARCHIVED, "0"))
+    gone = max(0, int(found["state"]["first_seq"]) - 1)
+    return gone if archived.isdecimal() and gone <= int(archived) else 0
 
 
 async def make_stream(connection: Connection, config: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ import msgspec
 from actors.runtime.context import Context
 from actors.runtime.gap_reader import MOST
 from events.codec import decode
+from events.errors import Misconfigured
 from events.loggers import get_logger
 from events.routes import lineage, partition_filters
 from events.snapshot import last_known_loss, matches_log, snapshot_key, unpack
@@ -37,6 +38,11 @@ async def fold_history(actor: Actor[Any], partition: str, context: Context, upto
         after = view.position
         await _fold(view, context, partitions, after, upto)
         return FoldedHistory(view, after, losses)
+    if trimmed := context.log.trimmed_through:
+        raise Misconfigured(
+            f"the log begins behind sequence {trimmed}, and {actor.name} partition {partition} has no snapshot that "
+            "this release can use: stop the workers, and run `neuraxis log trim --snapshots` where the ledger is"
+        )
     # From the start: as the partitions that this one was divided from, one after another, and then as itself.
     reached, names = 0, lineage(actor, partition, partitions)
     stages = partitions.stages[-len(names) :]
@@ -86,4 +92,7 @@ async def _usable(actor: Actor[Any], partition: str, context: Context, data: byt
         _logger.error("snapshot_ahead_of_log", actor=actor.name, partition=partition, place=reached)
         return None
     context.counters.snapshots_used += 1
+    fenced = checkpoint.own_last if checkpoint.fenced is None else checkpoint.fenced
+    if 0 < fenced <= context.log.trimmed_through:  # nothing is behind the fence any more
+        return msgspec.structs.replace(checkpoint, fenced=0)
     return checkpoint

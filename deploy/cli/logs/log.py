@@ -14,6 +14,7 @@ from deploy.cli.logs.log_import import import_
 from deploy.cli.logs.log_repartition import repartition
 from deploy.cli.logs.log_tail import tail
 from deploy.cli.logs.log_test import test
+from deploy.cli.logs.log_trim import trim
 from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.cli.replaying.source import keep_open, log_option, stream_or_ledger, stream_source, warn_of_shortfall
@@ -39,7 +40,7 @@ def log() -> None:
     """
 
 
-for apart in (export, import_, record, repartition, tail, test):
+for apart in (export, import_, record, repartition, tail, test, trim):
     log.add_command(apart)
 
 
