@@ -11,7 +11,7 @@ from events.jetstream.imported import as_recorded
 from events.jetstream.reading.get_message import NO_MESSAGE, get_message
 from events.jetstream.reading.stream_reader import PULL, StreamReader
 from events.jetstream.session_keys import KeyValueKeys, watch
-from events.jetstream.stream import DEFAULT_STREAM, ensure_stream
+from events.jetstream.stream import DEFAULT_STREAM, REPARTITIONING, counts_of, ensure_stream
 from events.log import MAX_BATCH, MAX_RECORD_BYTES, Append, Fence, LogInfo, Record, Stored, Tail
 from events.losses import LOSS_FILTER, Losses
 from events.sealing.keys import Keyring
@@ -55,6 +55,7 @@ class JetStreamLog:
         stream: The stream's name.
         sealing: Seals and opens people's words; None if the stream was made without sealing.
         imported_through: Messages up to this sequence were imported, and are read as they were recorded.
+        trimmed_through: Messages up to this sequence were removed; a ledger and the snapshots hold them.
         silence_s: Seconds without a message after which reading a closed range gives up.
     """
 
@@ -65,11 +66,13 @@ class JetStreamLog:
         partitions: Partitions,
         sealing: Sealing | None = None,
         imported_through: int = 0,
+        trimmed_through: int = 0,
     ) -> None:
         self.connection = connection
         self.stream = stream
         self.sealing = sealing
         self.imported_through = imported_through
+        self.trimmed_through = trimmed_through
         self.silence_s = _SILENCE_S
         self._partitions = partitions
         self._losses = Losses()
@@ -113,11 +116,17 @@ class JetStreamLog:
             keyring = Keyring(await KeyValueKeys.over(connection, stream, replicas))
             await watch(connection, stream, keyring)
             sealing = Sealing(keyring)
-        return cls(connection, stream, facts.partitions, sealing, facts.imported_through)
+        return cls(connection, stream, facts.partitions, sealing, facts.imported_through, facts.trimmed_through)
 
     def as_stored(self) -> "JetStreamLog":
         """Return this log without opening sealed texts: messages as stored, to the byte, for copies and comparisons."""
-        stored = JetStreamLog(self.connection, self.stream, self._partitions, imported_through=self.imported_through)
+        stored = JetStreamLog(
+            self.connection,
+            self.stream,
+            self._partitions,
+            imported_through=self.imported_through,
+            trimmed_through=self.trimmed_through,
+        )
         stored.silence_s = self.silence_s
         return stored
 
@@ -202,8 +211,10 @@ class JetStreamLog:
 
     async def info(self) -> LogInfo:
         """Return the log's extent."""
-        state = (await self.connection.api(f"STREAM.INFO.{self.stream}"))["state"]
-        return LogInfo(self._partitions, state["first_seq"], state["last_seq"], state["messages"], state["bytes"])
+        found = await self.connection.api(f"STREAM.INFO.{self.stream}")
+        config, state = found["config"], found["state"]
+        extent = state["first_seq"], state["last_seq"], state["messages"], state["bytes"]
+        return LogInfo(counts_of(self.stream, config), *extent, REPARTITIONING in config["metadata"])
 
     async def losses(self) -> Losses:
         """Return what the log has recorded as lost by now; a single request if nothing was added."""

@@ -113,7 +113,8 @@ class GapCheck:
             self._upto = upto
 
     async def _read(self, after: int, upto: int) -> list[tuple[int, int]]:
-        found, reached = [], after
+        found, reached = [], max(after, min(self._log.trimmed_through, upto))
+        after = reached
         async for batch in self._log.history([EVERYTHING], after, upto):
             found += gaps(reached, batch)
             reached = batch[-1].seq

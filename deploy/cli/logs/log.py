@@ -11,8 +11,10 @@ from deploy.cli import wrapped_lines
 from deploy.cli.command_types import Commands
 from deploy.cli.logs.log_copies import export, record
 from deploy.cli.logs.log_import import import_
+from deploy.cli.logs.log_repartition import repartition
 from deploy.cli.logs.log_tail import tail
 from deploy.cli.logs.log_test import test
+from deploy.cli.logs.log_trim import trim
 from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.cli.replaying.open_source import (
@@ -43,7 +45,7 @@ def log() -> None:
     """
 
 
-for subcommand in (export, import_, record, tail, test):
+for subcommand in (export, import_, record, repartition, tail, test, trim):
     log.add_command(subcommand)
 
 
