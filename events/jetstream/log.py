@@ -1,7 +1,8 @@
 """The log's JetStream adapter: appends behind fences, and reading."""
 
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
+from typing import Protocol
 
 import msgspec
 
@@ -44,6 +45,14 @@ class _Ack(msgspec.Struct):
 _ack_decoder = msgspec.json.Decoder(_Ack)
 
 
+class Archive(Protocol):
+    """What keeps messages that were removed from a stream's beginning: a ledger."""
+
+    def history(self, filters: Sequence[str], after: int, upto: int) -> Iterable[Sequence[Stored]]:
+        """Read the messages with ``after < seq <= upto`` that match any filter, in order, as they were stored."""
+        ...
+
+
 class JetStreamLog:
     """A log on a JetStream stream; made by :meth:`connect` or :meth:`over`.
 
@@ -53,6 +62,7 @@ class JetStreamLog:
         sealing: What seals and opens people's words; None where the stream was made without.
         imported_through: Messages up to this sequence were imported, and are read as they were recorded.
         trimmed_through: Messages up to this sequence were removed; a ledger and the snapshots hold them.
+        archive: Where the removed messages are read from; None: they are not read.
         silence_s: Seconds without a message after which reading a closed range gives up.
     """
 
@@ -70,6 +80,7 @@ class JetStreamLog:
         self.sealing = sealing
         self.imported_through = imported_through
         self.trimmed_through = trimmed_through
+        self.archive: Archive | None = None
         self.silence_s = _SILENCE_S
         self._partitions = partitions
         self._losses = Losses()
@@ -124,7 +135,7 @@ class JetStreamLog:
             imported_through=self.imported_through,
             trimmed_through=self.trimmed_through,
         )
-        stored.silence_s = self.silence_s
+        stored.silence_s, stored.archive = self.silence_s, self.archive
         return stored
 
     async def opened(self, stored: Stored) -> Stored:
@@ -209,7 +220,9 @@ class JetStreamLog:
         """Return the log's extent."""
         found = await self.connection.api(f"STREAM.INFO.{self.stream}")
         config, state = found["config"], found["state"]
-        extent = state["first_seq"], state["last_seq"], state["messages"], state["bytes"]
+        kept = 0 if self.archive is None else self.trimmed_through
+        first, messages = (1, state["messages"] + kept) if kept else (state["first_seq"], state["messages"])
+        extent = first, state["last_seq"], messages, state["bytes"]
         return LogInfo(counts_of(self.stream, config), *extent, REPARTITIONING in config["metadata"])
 
     async def losses(self) -> Losses:
@@ -231,6 +244,10 @@ class JetStreamLog:
     async def history(self, filters: Sequence[str], after: int, upto: int) -> AsyncIterator[Sequence[Stored]]:
         """Read a closed range; see ``events.log.Log.history``."""
         after = max(0, after)  # the message before the first is none
+        if self.archive is not None and after < self.trimmed_through:
+            for kept in self.archive.history(filters, after, min(upto, self.trimmed_through)):
+                yield kept if self.sealing is None else await self.sealing.open(kept)
+            after = self.trimmed_through
         if upto <= after:
             return
         reading = await self._reading(filters, after, upto)
