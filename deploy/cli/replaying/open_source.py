@@ -63,7 +63,7 @@ async def open_source(target: Target, log_file: Path | None) -> AsyncIterator["S
     async with AsyncExitStack() as open_things:
         if log_file is None:
             found = await open_things.enter_async_context(stream_or_ledger(target))
-            source = found if isinstance(found, LedgerSource) else await _complete_source(open_things, target, found)
+            source = found if isinstance(found, LedgerSource) else stream_source(open_things, found)
             async with _explaining_empty_log(source) as one:
                 yield one
             return
@@ -165,24 +165,6 @@ async def open_indexed_source(
             yield ledger
             return
         yield stream_source(open_things, found)
-
-
-async def _complete_source(open_things: AsyncExitStack, target: Target, log: "JetStreamLog") -> "Source":
-    """Return a stream as a source; if its beginning was removed, the data folder's ledger, which holds that, too."""
-    from events.replay.sources import LedgerSource
-
-    if log.trimmed_through and target.data.ledger.exists():
-        ledger = LedgerSource(target.data.ledger)
-        await close_at_exit(open_things, ledger)
-        if await _holds_all(ledger, log.as_stored()):
-            ledger.sealing = log.sealing or ledger.sealing
-            return ledger
-    if log.trimmed_through:
-        say_note(
-            f"events up to sequence {log.trimmed_through:,} were removed from stream {log.stream}, and are in its "
-            "ledger: name that with --log"
-        )
-    return stream_source(open_things, log)
 
 
 def stream_source(open_things: AsyncExitStack, log: "JetStreamLog") -> "StreamSource":

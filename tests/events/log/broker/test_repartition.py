@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import pytest
 
-from actors.gateway import ExchangeEnd, Client, new_input
+from actors.gateway import Client, ExchangeEnd, new_input
 from actors.registry import ACTORS
 from deploy.config.loading import RUNNING_SECTIONS, load
 from deploy.copying.repartitioning import Repartitioned, _close, _move_fences, cancel, repartition

@@ -13,16 +13,18 @@ from actors.registry import ACTORS
 from deploy.config.loading import RUNNING_SECTIONS, load
 from deploy.copying import trimming
 from deploy.copying.trimming import Trimmed, trim
+from deploy.operating.forgetting import count_memories, survey
 from events.errors import Misconfigured
 from events.jetstream import Access, JetStreamLog, KeyValueSnapshots
 from events.jetstream.stream import TRIMMING
-from events.ledger import compare, verify
+from events.ledger import LedgerReader, compare, verify
 from events.replay.replay import Replay
 from events.replay.run_replay import run_replay
 from events.replay.sources import LedgerSource
 from events.snapshot import partition_key
 from schemas.persistent import state_hash
 from schemas.vocabulary.ledger import LossRecorded
+from schemas.vocabulary.operator import ForgetOrdered
 from tests.actors.runtime.living import PARTITIONS, Living, at_rest, converse, living
 from tests.actors.runtime.waiting import DEADLINE_S, until
 from tests.broker import Broker
@@ -137,6 +139,15 @@ def test_what_was_removed_is_in_the_ledger_and_every_partition_goes_on_from_its_
         assert compared.ok, compared
         assert compared.archived == done.first_seq - 1
         assert verify(ledger).ok
+        # With the ledger at hand, the log is read whole.
+        with LedgerReader(ledger) as archive:
+            after.archive = archive
+            assert (await after.info()).first_seq == 1
+            assert [each.seq for each in await collect(after)] == list(range(1, (await after.info()).last_seq + 1))
+            order = ForgetOrdered(what="session", by="ann", why="asked to")
+            assert await count_memories(after, "agent-0", order, "session-0") > 0
+            assert (await survey(after, "agent-0", "session-0")).exchanges == 2
+            after.archive = None
         # Without a snapshot nothing is folded from the middle; the snapshots are written anew from the ledger.
         snapshots = KeyValueSnapshots(after.connection)
         await snapshots.drop(partition_key("breaker", "00"))
