@@ -1,8 +1,8 @@
-"""The part of a partition's state that goes on in one of the partitions that it is divided into. Pure.
+"""The part of a partition's state that one of the partitions it is divided into continues from. Pure.
 
 A state's maps hold entries of sessions, of agents and of exchanges. Those of a session or an agent go to one partition:
 nothing of a person may be kept where an order to forget would not reach it. All else, such as the ids of exchanges that
-have ended lately, is known in each of them.
+ended recently, is in each of them.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,8 +24,8 @@ def part_of(state: Any, scope: Scope, agents: AbstractSet[str], is_mine: IsMine)
     Args:
         state: The state of the partition that is divided.
         scope: The key that it is divided by.
-        agents: The names of the agents that it had messages of: other keys are none of an agent.
-        is_mine: See there.
+        agents: The names of the agents whose messages it has received: no other key is an agent's.
+        is_mine: See :data:`IsMine`.
     """
     if isinstance(state, Map):
         for key, value in state.items():
@@ -51,7 +51,7 @@ def owned_entries(state: Any, scope: Scope, agents: AbstractSet[str], path: str 
 
 
 def _owner(key: Any, value: Any, scope: Scope, agents: AbstractSet[str]) -> str | None:
-    """Return the session, or the agent, that an entry is of; None where it is of none."""
+    """Return the session or agent that an entry belongs to; None if it belongs to none."""
     if not isinstance(key, str):
         return None
     if scope is Scope.SESSION:

@@ -162,7 +162,7 @@ class View:
         return session if self.actor.scope is Scope.SESSION else agent
 
     def _is_mine(self, delivery: Delivery) -> bool:
-        """Whether a message belongs to this partition; the log was repartitioned, so it may be of a former one."""
+        """Whether a message belongs to this partition; after a repartitioning it may be of a former one."""
         if self.actor.scope is Scope.GLOBAL or (token := self._token(delivery)) in (self.partition, NO_PARTITION):
             return True
         of_sessions = self.actor.scope is Scope.SESSION
@@ -172,14 +172,14 @@ class View:
         return self._partitions.resolve(token, key, of_sessions) == self.partition
 
     def _is_written_here(self, own: Delivery) -> bool:
-        """Whether this partition wrote an event: not the one that it was divided from, with whose state it began."""
+        """Whether this partition wrote an event, and not the one that it was divided from."""
         return self.actor.scope is Scope.GLOBAL or self._token(own) == self.partition
 
     def divided(self, partition: str, partitions: Partitions) -> "View":
         """Return the view of one of the partitions that this one was divided into when the log was repartitioned.
 
-        It begins with its part of this one's state. What waits here led to nothing, or the log would not have been
-        repartitioned.
+        It begins with its part of this one's state. The messages that wait here led to no event, or the log would not
+        have been repartitioned.
         """
         if self.actor.scope is Scope.GLOBAL:
             whole = View(self.actor, partition, partitions, self.checkpoint())
@@ -193,7 +193,7 @@ class View:
             return partitions.resolve(self.partition, key, of_sessions) == partition
 
         state = part_of(state, self.actor.scope, self.agents, is_mine)
-        # Its events are stored under a name of its own, so that nothing is behind its fence yet.
+        # Its events are stored under a name of its own, so its fence counts none yet.
         begin = msgspec.structs.replace(self.checkpoint(), state=state, fenced=0)
         return View(self.actor, partition, partitions, begin)
 

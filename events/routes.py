@@ -25,7 +25,7 @@ def partition_names(actor: Actor[object], partitions: Partitions) -> tuple[str, 
 
 
 def lineage(actor: Actor[object], partition: str, partitions: Partitions) -> tuple[str, ...]:
-    """Return a partition's name behind those of the partitions that it was divided from, the oldest first."""
+    """Return the names of the partitions that a partition was divided from, the oldest first, and its own."""
     if actor.scope is Scope.GLOBAL:
         return (partition,)
     return partitions.lineage(partition, actor.scope is Scope.SESSION)

@@ -46,7 +46,7 @@ class Partitions(msgspec.Struct, frozen=True):
 
     They are fixed when a stream is made. ``neuraxis log repartition`` can raise them, each to a multiple: every
     partition is then divided into several, and none is joined with another. ``former`` are the counts before, oldest
-    first. A token names the generation of its counts, so that a subject tells by itself whose partition it means:
+    first. A token names the generation of its counts, so that a subject alone shows which partition it means:
     ``04`` is a partition of the first counts, ``1-20`` one of the second.
     """
 
@@ -98,7 +98,7 @@ class Partitions(msgspec.Struct, frozen=True):
         return partition_tokens(self.sessions if of_sessions else self.agents, len(self.former))
 
     def lineage(self, token: str, of_sessions: bool) -> tuple[str, ...]:
-        """Return a partition's token behind those of the partitions that it was divided from, the oldest first."""
+        """Return the tokens of the partitions that a partition was divided from, the oldest first, and its own."""
         generation, number = split_token(token)
         counts = self.counts(of_sessions)
         return (*(token_name(age, number % counts[age]) for age in range(generation)), token)
@@ -162,7 +162,7 @@ def partition_tokens(count: int, generation: int = 0) -> tuple[str, ...]:
 
 
 def token_name(generation: int, number: int) -> str:
-    """Return the token of a partition: two digits, behind the generation of the counts unless they are the first."""
+    """Return the token of a partition: two digits, after the generation of its counts unless that is the first."""
     return f"{generation}-{number:02d}" if generation else f"{number:02d}"
 
 

@@ -1,14 +1,14 @@
-"""Giving a log more partitions: each is divided, and goes on with the state of the one that it comes from.
+"""Give a log more partitions: each is divided into several, which continue from its state.
 
-Nothing that is stored changes: sequences, subjects, bodies and the chain over them stay as they are. Behind a sequence
+Nothing that is stored changes: sequences, subjects, bodies and the chain over them stay as they are. After a sequence
 that the stream's metadata names, the log has other counts (``schemas.subjects.Partitions``). A partition is never
 joined with another, since the order in which two of them decided cannot be made one order afterwards.
 
-An owner that was paused meanwhile must not append any more when it wakes. So the stream is marked and closed first: no
-process starts on it, none begins to lead a partition, and nobody appends. Then the settings of each partition of before
-are recorded again, which moves its fence. Then the stream is opened with its new counts. An owner that wakes has lost
-its fence, looks at the stream, and stops. Killed at any moment, this leaves a log on which it goes on when it is run
-again, and which is as before once it is opened again (``cancel``).
+A worker that was paused meanwhile must not append any more when it wakes. So the stream is marked and closed first: no
+process starts on it, none begins to lead a partition, and nobody appends. Then the settings of each former partition
+are recorded again, which moves its fence. Then the stream is opened with its new counts. A worker that wakes has lost
+its fence, asks the broker for the stream's counts, and stops. If this is killed at any moment, it can be run again and
+will finish; or ``cancel`` opens the stream, which is then as before.
 """
 
 import os
@@ -63,16 +63,19 @@ from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.responder import ResponseEmitted
 
 Progress = Callable[[str, int], None]
-"""Called with what is being done (``folding``, ``checking``) and the sequence reached."""
+"""Called with the step that is being done (``folding``, ``checking``) and the sequence reached."""
 
 _SOURCE = "neuraxis://log-repartition"
-NOTHING: Mapping[str, str] = MappingProxyType({})
+_NO_CHANGES: Mapping[str, str] = MappingProxyType({})
 _SCOPED = tuple(actor for actor in ACTORS.values() if actor.scope is not Scope.GLOBAL)
 
 
 class Repartitioned(msgspec.Struct, frozen=True):
-    """What was done: the counts before and after, the last sequence under the former, and how many states were held
-    against those that they come from."""
+    """What was done.
+
+    ``before`` and ``after`` are the counts, ``through`` the last sequence under the former ones, and ``states`` the
+    number of states that were compared with those they come from.
+    """
 
     stream: str
     before: Partitions
@@ -82,7 +85,7 @@ class Repartitioned(msgspec.Struct, frozen=True):
 
 
 class StatesDiffer(LogError):
-    """A partition would not begin with its part of the state that it comes from; nothing was changed."""
+    """A partition would not begin with its part of its origin's state; nothing was changed."""
 
     code = "states_differ"
 
@@ -113,7 +116,7 @@ async def repartition(
 
     Raises:
         Misconfigured: the counts are no multiples of those there are, a worker runs, there is no such stream, or
-            something is under way in it.
+            some exchange or decision in it is not complete.
         StatesDiffer: see there.
         LogError: the broker cannot be reached, or refuses.
     """
@@ -141,7 +144,7 @@ async def repartition(
             states = await _check_states(log, folding, after, through, progress)
             await _open(connection, stream, counts_metadata(after))
         except BaseException:
-            with suppress(LogError):  # the error that led here says more, and the mark what to do
+            with suppress(LogError):  # the first error explains more, and the mark on the stream says what to do
                 await _open(connection, stream)
             raise
         await _drop_snapshots(connection, before)
@@ -151,7 +154,7 @@ async def repartition(
 
 
 async def cancel(access: Access, config: Config) -> bool:
-    """Take the mark of a repartitioning that was killed off a stream; return whether there was one. Raises LogError."""
+    """Remove the mark that a killed repartitioning left on a stream; return whether there was one. Raises LogError."""
     connection = await Connection.open(access)
     try:
         found = await _config_of(connection, config.log.stream)
@@ -183,7 +186,7 @@ async def stream_info(connection: Connection, stream: str) -> dict[str, Any]:
     """Return the broker's information of a log's stream.
 
     Raises:
-        Misconfigured: there is none, or it holds the beginning of an import.
+        Misconfigured: there is none, or it holds an incomplete import.
         LogError: the broker cannot be asked.
     """
     try:
@@ -223,14 +226,14 @@ async def _close(connection: Connection, stream: str, counts: str) -> None:
     )
 
 
-async def _open(connection: Connection, stream: str, counts: Mapping[str, str] = NOTHING) -> None:
+async def _open(connection: Connection, stream: str, counts: Mapping[str, str] = _NO_CHANGES) -> None:
     config = opened_config(await _config_of(connection, stream))
     kept = {name: value for name, value in config["metadata"].items() if name != REPARTITIONING}
     await connection.api(f"STREAM.UPDATE.{stream}", config | {"metadata": kept | dict(counts)})
 
 
 async def _move_fences(log: JetStreamLog, folding: Replay) -> int:
-    """Record the settings of every partition again, so that nobody holds its fence; return the last sequence."""
+    """Record the settings of every partition again, which moves its fence; return the last sequence."""
     partitions, last, now_ns = log.partitions, (await log.info()).last_seq, time.time_ns()
     records = []
     for actor in _SCOPED:
@@ -248,7 +251,7 @@ async def _move_fences(log: JetStreamLog, folding: Replay) -> int:
 
 
 def _cause(view: View) -> Cause:
-    """Return the cause of settings that are recorded again; its identity is made of what the partition wrote last."""
+    """Return the cause of settings that are recorded again; its id is derived from the partition's last own event."""
     identity = f"{view.actor.name}/{view.partition}/{view.own_last}/repartitioned"
     tokens = (NO_PARTITION, view.partition) if view.actor.scope is Scope.SESSION else (view.partition, NO_PARTITION)
     return Cause(identity, view.position, view.time_ns, "", "", "", *tokens)
@@ -263,23 +266,23 @@ def _settings_of(view: View) -> Configured:
 
 
 def _refuse_open(folding: Replay, open_exchanges: int) -> None:
-    """Refuse a log in which something is under way: of that, it cannot be told to which partition it would go."""
+    """Refuse a log with incomplete exchanges or decisions: it is not known to which partition they would belong."""
     if open_exchanges:
         some = "1 exchange of the log has" if open_exchanges == 1 else f"{open_exchanges} exchanges of the log have"
         raise Misconfigured(
             f"{some} no end yet: start the workers as they were, stop what sends inputs, wait until all have ended, "
             "and run this again"
         )
-    owing = sorted({view.actor.name for view in folding.views.values() if owes(view)})
-    if owing:
+    pending = sorted({view.actor.name for view in folding.views.values() if has_pending(view)})
+    if pending:
         raise Misconfigured(
-            f"{', '.join(owing)} have yet to decide what came last: start the workers as they were, stop what sends "
+            f"{', '.join(pending)} have yet to decide what came last: start the workers as they were, stop what sends "
             "inputs, wait for a few seconds, and run this again"
         )
 
 
-def owes(view: View) -> bool:
-    """Whether a partition has yet to decide a message; those before that lead to nothing are folded."""
+def has_pending(view: View) -> bool:
+    """Whether a partition has yet to decide a message; earlier messages that lead to no event are folded."""
     while view.waiting:
         if not view.fold_silent():
             return True
@@ -287,31 +290,31 @@ def owes(view: View) -> bool:
 
 
 async def _open_exchanges(log: JetStreamLog) -> int:
-    open_ones: set[str] = set()
+    open_exchanges: set[str] = set()
     last = (await log.info()).last_seq
     inputs, ends = topic_of(InputReceived), topic_of(ResponseEmitted)
     async for batch in log.history([topic_filter(inputs), topic_filter(ends)], 0, last):
         for stored in batch:
             exchange = stored.headers.get("ce-exchange", "")
             if stored.headers.get("ce-type") == inputs:
-                open_ones.add(exchange)
+                open_exchanges.add(exchange)
             else:
-                open_ones.discard(exchange)
-    return len(open_ones)
+                open_exchanges.discard(exchange)
+    return len(open_exchanges)
 
 
 async def _check_states(log: JetStreamLog, before: Replay, after: Partitions, through: int, progress: Progress) -> int:
-    """Fold the log with its new counts, and hold every state against the one that it comes from; return how many.
+    """Fold the log with its new counts, and compare every state with the one that it comes from; return how many.
 
     Raises:
-        StatesDiffer: one is not a part of that, or an entry of a session or an agent is in none, or in two.
+        StatesDiffer: a state is not a part of its origin's, or an entry of a session or an agent is in none, or in two.
     """
     source = StreamSource(JetStreamLog(log.connection, log.stream, after, imported_through=log.imported_through))
     dividing = Replay(_SCOPED, after)
     await read_into(source, dividing, Point(seq=through), progress=lambda seq: progress("checking", seq))
     checked = 0
     for (name, partition), origin in sorted(before.views.items()):
-        owes(origin)  # folds the rest, which leads to nothing
+        has_pending(origin)  # folds the rest, which leads to no event
         actor = ACTORS[name]
         children = [
             part
@@ -339,7 +342,7 @@ def _differs(name: str, partition: str) -> StatesDiffer:
 
 
 async def _drop_snapshots(connection: Connection, before: Partitions) -> None:
-    """Erase the snapshots of partitions that are no more: nobody would renew them when a person is to be forgotten."""
+    """Delete the snapshots of former partitions: nobody would renew them when a person is to be forgotten."""
     snapshots = KeyValueSnapshots(connection)
     for actor in _SCOPED:
         for partition in partition_names(actor, before):

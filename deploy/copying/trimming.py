@@ -1,10 +1,10 @@
-"""Removing the beginning of a stream that a ledger keeps: the ledger is the archive then, and snapshots the states.
+"""Remove the beginning of a stream that a ledger keeps: the ledger is then its archive, and snapshots hold the states.
 
-Nothing is purged: the stream denies that to everybody. Its limit of age is set until the broker has removed what is
-older, and taken off again. Before that, the ledger must be sound and equal to the stream, with an event that is
-younger than what goes, and a snapshot of every partition is written from it. So whatever the broker removes, the ledger
-holds it, and no partition needs it. While it lasts the stream is marked, so that nobody starts on it. Killed at any
-moment, it is run again.
+Nothing is purged, which the stream denies to everybody. A limit of age is set on the stream until the broker has
+removed what is older; then it is reset. Before that, the ledger must be sound and equal to the stream, its last event
+must be younger than the age, and a snapshot of every partition is written from it. So the ledger holds whatever the
+broker removes, and no partition needs it. Meanwhile the stream is marked, so that no process starts on it. If this is
+killed at any moment, it can be run again.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ import msgspec
 
 from actors.registry import ACTORS
 from deploy.config.loading import Config
-from deploy.copying.repartitioning import owes, refuse_members, stream_info
+from deploy.copying.repartitioning import has_pending, refuse_members, stream_info
 from events.errors import LedgerDamaged, LogError, Misconfigured, Unavailable
 from events.jetstream import Access, Connection, JetStreamLog, KeyValueSnapshots
 from events.jetstream.key_value import SNAPSHOTS_BUCKET
@@ -35,19 +35,23 @@ from schemas.permissions import IMPORT_ROOT
 
 Progress = Callable[[int], None]
 
-_OWNERS = f"$KV.{SNAPSHOTS_BUCKET}"
+_OWNERS_ROOT = f"$KV.{SNAPSHOTS_BUCKET}"
 _BUCKET = f"KV_{SNAPSHOTS_BUCKET}"
-_ROOT = f"{IMPORT_ROOT}.snapshots"
-_LEAST_AGE_S = 3600.0
-"""The youngest events that can be removed: the broker knows message ids for two minutes, and clocks may differ."""
+_ADMIN_ROOT = f"{IMPORT_ROOT}.snapshots"
+"""Subjects under which the bucket takes snapshots while its owners cannot write to it."""
 
-_REMOVED_WITHIN_S = 60.0
-_LOOK_S = 0.1
+_MIN_AGE_S = 3600.0
+"""The least age of what can be removed: the broker remembers message ids for two minutes, and clocks may differ."""
+
+_REMOVAL_TIMEOUT_S = 60.0
+"""Seconds that the broker gets to remove what is too old."""
+
+_POLL_INTERVAL_S = 0.1
 _NS = 1_000_000_000
 
 
 class Trimmed(msgspec.Struct, frozen=True):
-    """What was done: the first sequence that the stream holds now, its last, and how many snapshots were written."""
+    """What was done: the first and last sequence that the stream now holds, and how many snapshots were written."""
 
     stream: str
     first_seq: int
@@ -57,16 +61,16 @@ class Trimmed(msgspec.Struct, frozen=True):
 
 
 async def trim(access: Access, config: Config, ledger: Path, older_than_s: float | None, progress: Progress) -> Trimmed:
-    """Remove events of the configured stream that are older than so many seconds; None: write the snapshots alone.
+    """Remove events of the configured stream that are older than some seconds; None: write only the snapshots.
 
     The login must be one that may change streams. No worker may run.
 
     Raises:
-        Misconfigured: a worker runs, the ledger is not this stream's, something is undecided, or the ledger is old.
+        Misconfigured: a worker runs, the ledger is not this stream's, a message is undecided, or the ledger is too old.
         LedgerDamaged: the ledger is not sound.
         LogError: the broker cannot be reached, or refuses.
     """
-    if older_than_s is not None and older_than_s < _LEAST_AGE_S:
+    if older_than_s is not None and older_than_s < _MIN_AGE_S:
         raise Misconfigured("name an age of an hour at least: younger events are still needed")
     stream = config.log.stream
     connection = await Connection.open(access)
@@ -85,7 +89,7 @@ async def trim(access: Access, config: Config, ledger: Path, older_than_s: float
             if cutoff_ns is not None:
                 await _remove(connection, stream, last, cutoff_ns)
         except BaseException:
-            with suppress(LogError):  # the error that led here says more, and the mark what to do
+            with suppress(LogError):  # the first error explains more, and the mark on the stream says what to do
                 await _end_trimming(connection, stream)
             raise
         await _end_trimming(connection, stream)
@@ -98,7 +102,7 @@ async def trim(access: Access, config: Config, ledger: Path, older_than_s: float
 
 async def _check_archive(log: JetStreamLog, ledger: Path) -> int:
     """Return the last sequence of the ledger, which holds all of the stream up to there."""
-    if not ledger.exists():  # noqa: ASYNC240  # one look, before anything is done
+    if not ledger.exists():  # noqa: ASYNC240  # one short check, before anything is done
         raise Misconfigured(
             f"{ledger} is not there: the ledger is the archive of what is removed; name it with --ledger"
         )
@@ -115,12 +119,12 @@ async def _check_archive(log: JetStreamLog, ledger: Path) -> int:
 
 
 def _server_ns(info: Mapping[str, Any]) -> int:
-    """Return the broker's own time (Unix nanoseconds), by which it removes."""
+    """Return the broker's time (Unix nanoseconds), which decides the age of its messages."""
     return _ns(str(info["ts"]))
 
 
-def _ns(told: str) -> int:
-    whole, _, fraction = told.removesuffix("Z").partition(".")
+def _ns(text: str) -> int:
+    whole, _, fraction = text.removesuffix("Z").partition(".")
     seconds = int(datetime.fromisoformat(whole).replace(tzinfo=UTC).timestamp())
     return seconds * _NS + int(fraction.ljust(9, "0")[:9])
 
@@ -135,17 +139,17 @@ async def _refuse_nothing_left(log: JetStreamLog, last: int, cutoff_ns: int) -> 
 
 
 async def _write_snapshots(log: JetStreamLog, ledger: Path, progress: Progress) -> int:
-    """Fold the ledger, and keep a snapshot of every partition of every actor; return how many."""
+    """Fold the ledger, and write a snapshot of every partition of every actor; return how many."""
     source = LedgerSource(ledger, log.sealing)
-    snapshots = KeyValueSnapshots(log.connection, _ROOT)
+    snapshots = KeyValueSnapshots(log.connection, _ADMIN_ROOT)
     try:
         replay = Replay(tuple(ACTORS.values()), source.partitions)
         replay.decides_tail = True
         await read_into(source, replay, progress=progress)
         losses: Losses = await source.losses()
-        if owing := sorted({view.actor.name for view in replay.views.values() if owes(view)}):
+        if pending := sorted({view.actor.name for view in replay.views.values() if has_pending(view)}):
             raise Misconfigured(
-                f"{', '.join(owing)} have yet to decide what came last: start the set, wait for a few seconds, stop "
+                f"{', '.join(pending)} have yet to decide what came last: start the set, wait for a few seconds, stop "
                 "it, and run this again; nothing was removed"
             )
         count = 0
@@ -161,12 +165,15 @@ async def _write_snapshots(log: JetStreamLog, ledger: Path, progress: Progress) 
 
 
 async def _begin_trimming(connection: Connection, stream: str, replicas: int) -> None:
-    """Keep workers off the stream, and have the bucket of snapshots take them from the admin, not their owners."""
+    """Keep workers off the stream, and let only the admin write to the bucket of snapshots, not their owners."""
     await KeyValueSnapshots.over(connection, replicas)
     config = (await stream_info(connection, stream))["config"]
     await connection.api(f"STREAM.UPDATE.{stream}", config | {"metadata": config["metadata"] | {TRIMMING: "yes"}})
     bucket = (await connection.api(f"STREAM.INFO.{_BUCKET}"))["config"]
-    closed = {"subjects": [f"{_ROOT}.>"], "subject_transform": {"src": f"{_ROOT}.>", "dest": f"{_OWNERS}.>"}}
+    closed = {
+        "subjects": [f"{_ADMIN_ROOT}.>"],
+        "subject_transform": {"src": f"{_ADMIN_ROOT}.>", "dest": f"{_OWNERS_ROOT}.>"},
+    }
     await connection.api(f"STREAM.UPDATE.{_BUCKET}", bucket | closed)
 
 
@@ -177,26 +184,26 @@ async def _remove(connection: Connection, stream: str, last: int, cutoff_ns: int
     limits = {"max_age": age_ns, "duplicate_window": min(age_ns, config["duplicate_window"])}
     marked = config["metadata"] | {ARCHIVED: str(last)}
     await connection.api(f"STREAM.UPDATE.{stream}", config | limits | {"metadata": marked})
-    give_up = asyncio.get_running_loop().time() + _REMOVED_WITHIN_S
+    deadline = asyncio.get_running_loop().time() + _REMOVAL_TIMEOUT_S
     while not await _is_gone(connection, stream, cutoff_ns):
-        if asyncio.get_running_loop().time() > give_up:
-            raise Unavailable(f"the broker has not removed all within {_REMOVED_WITHIN_S:g} s: run this again")
-        await asyncio.sleep(_LOOK_S)
+        if asyncio.get_running_loop().time() > deadline:
+            raise Unavailable(f"the broker has not removed all within {_REMOVAL_TIMEOUT_S:g} s: run this again")
+        await asyncio.sleep(_POLL_INTERVAL_S)
 
 
 async def _end_trimming(connection: Connection, stream: str) -> None:
-    """Have stream and bucket as they were, if the stream is being trimmed, or was when that was stopped."""
+    """Reset the stream and the bucket, if the stream is marked: it is being trimmed, or that was interrupted."""
     config = (await stream_info(connection, stream))["config"]
     if TRIMMING not in config["metadata"]:
         return
     bucket = (await connection.api(f"STREAM.INFO.{_BUCKET}"))["config"]
     opened = {name: value for name, value in bucket.items() if name != "subject_transform"}
-    await connection.api(f"STREAM.UPDATE.{_BUCKET}", opened | {"subjects": [f"{_OWNERS}.>"]})
+    await connection.api(f"STREAM.UPDATE.{_BUCKET}", opened | {"subjects": [f"{_OWNERS_ROOT}.>"]})
     kept = {name: value for name, value in config["metadata"].items() if name != TRIMMING}
     limits = {"max_age": 0, "duplicate_window": DEDUPE_WINDOW * _NS}
     await connection.api(f"STREAM.UPDATE.{stream}", config | limits | {"metadata": kept})
 
 
 async def _is_gone(connection: Connection, stream: str, cutoff_ns: int) -> bool:
-    """Whether the first event that a stream holds is younger than the time up to which it removes."""
+    """Whether all events up to the cut-off time are gone from a stream."""
     return _ns(str((await stream_info(connection, stream))["state"]["first_ts"])) > cutoff_ns

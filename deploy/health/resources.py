@@ -1,7 +1,7 @@
-"""What a machine runs out of besides room on a disk: names of files (inodes), file descriptors, memory.
+"""What a machine may use up besides disk space: inodes, file descriptors and memory.
 
-Each is looked at before it is used up. ``doctor`` warns from :data:`SCARCE` on. A gateway is not ready from
-:data:`USED_UP` on: what is new then goes to another one, and this one is ready again by itself once there is room.
+``doctor`` warns if less than :data:`SCARCE` is left. A gateway is not ready if less than :data:`USED_UP` is left: new
+requests then go to another one, and this one is ready again once more is left.
 """
 
 import os
@@ -14,14 +14,14 @@ from deploy.health.findings import Finding, Verdict
 
 SCARCE = 0.10
 USED_UP = 0.02
-"""Shares that are left."""
+"""Shares of the total."""
 
 _PROC = Path("/proc")
 _CGROUP = Path("/sys/fs/cgroup")
 
 
 class Left(msgspec.Struct, frozen=True):
-    """How much of something is left: ``free`` of ``total``, in its own unit; ``whose`` says where."""
+    """How much of a resource is left: ``free`` of ``total``, in its own unit; ``whose``: of which process or disk."""
 
     what: str
     whose: str
@@ -42,7 +42,7 @@ REMEDIES = {
 
 
 def inodes_left(folder: Path) -> Left | None:
-    """Return how many files can still be made where a folder is; None where that is not known, or without a limit."""
+    """Return how many files can still be made on a folder's disk; None if that is not known, or there is no limit."""
     try:
         found = os.statvfs(folder)
     except OSError:
@@ -53,7 +53,7 @@ def inodes_left(folder: Path) -> Left | None:
 
 
 def descriptors_left(pid: int | None = None, proc: Path = _PROC) -> Left | None:
-    """Return how many files a process may still open; this one without ``pid``; None where that is not known."""
+    """Return how many files a process may still open (without ``pid``: this one); None if that is not known."""
     name = "self" if pid is None else str(pid)
     try:
         used = len(os.listdir(proc / name / "fd"))
@@ -72,7 +72,7 @@ def _soft_limit(limits: str) -> int | None:
 
 
 def memory_left(proc: Path = _PROC, cgroup: Path = _CGROUP) -> Left | None:
-    """Return the bytes that can still be had: of the machine, or of the container, whichever has the smaller share."""
+    """Return the free bytes of memory of the machine or the container, whichever has the smaller share left."""
     found = [left for left in (_machine_memory(proc), _container_memory(cgroup)) if left is not None]
     return min(found, key=lambda left: left.share, default=None)
 
@@ -100,7 +100,7 @@ def _container_memory(cgroup: Path) -> Left | None:
 
 
 def judge_left(what: str, lefts: Sequence[Left]) -> Finding:
-    """Judge what is left of one thing, in the worst place."""
+    """Judge what is left of one resource, where least of it is left."""
     if not lefts:
         return Finding(what, Verdict.SKIP, "how much is left is not known here")
     worst = min(lefts, key=lambda left: left.share)
@@ -122,11 +122,11 @@ def examine_resources(folder: Path, pids: Sequence[int]) -> list[Finding]:
 
 
 async def used_up() -> str:
-    """Return what this process has next to nothing left of, for people; empty where there is enough of all."""
+    """Return in words what this process has used up; empty if enough of everything is left."""
     return used_up_text([left for left in (descriptors_left(), memory_left()) if left is not None])
 
 
 def used_up_text(lefts: Sequence[Left]) -> str:
-    """Return a sentence on what there is next to nothing left of; empty where there is enough of all."""
+    """Return a sentence on what is used up; empty if enough of everything is left."""
     scarce = [left for left in lefts if left.share < USED_UP]
     return ", ".join(f"next to no {left.what} left for {left.whose}: {REMEDIES[left.what]}" for left in scarce)

@@ -31,7 +31,7 @@ Batches = Callable[[], Iterable[Sequence[Stored]]]
 """Starts reading a recorded log, from its first event, in order."""
 
 EXPECTED_LAST = "Nats-Expected-Last-Sequence"
-"""The header that has the first record of a batch stored only directly behind a sequence."""
+"""The header with which the first record of a batch is stored only directly after a sequence."""
 
 _BATCH_BYTES = 4 * 1024 * 1024
 

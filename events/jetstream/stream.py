@@ -209,7 +209,7 @@ def _check_seal(name: str, config: dict[str, Any], wanted: bool | None) -> bool:
 
 
 def counts_of(name: str, config: dict[str, Any]) -> Partitions:
-    """Return the partition counts that a stream's metadata tells; raises Misconfigured if it tells none."""
+    """Return the partition counts in a stream's metadata; raises Misconfigured if there are none."""
     metadata = config.get("metadata", {})
     try:
         former = read_former(metadata.get(FORMER_COUNTS, ""))

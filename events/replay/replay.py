@@ -58,10 +58,10 @@ class Replay:
 
     Attributes:
         views: (actor name, partition) -> view, for the partitions that had any message, or were asked for. Where the
-            log was repartitioned, those in force where the replay stands.
+            log was repartitioned: those in force at the position of the replay.
         verification: What is compared, and how it came out.
         on_view: Called with each view that is made, before anything is folded into it.
-        decides_tail: Whether messages behind a partition's last recorded event are decided, to see which of them wait
+        decides_tail: Whether messages after a partition's last recorded event are decided, to see which of them wait
             for a decision, instead of being folded as if they had led to nothing.
     """
 
@@ -170,7 +170,7 @@ class Replay:
             self._divide()
 
     def _divide(self) -> None:
-        """Go on with the partitions that the log was then divided into, each with the state of the one before."""
+        """Continue with the partitions that the log was then divided into, each from the state of its origin."""
         before, self.views = self.views, {}
         self._routes.clear()
         self._next_cause_seqs.clear()
@@ -185,7 +185,7 @@ class Replay:
                     continue
                 self.views[name, part] = divided = view.divided(part, self._partitions)
                 self._last_own_ns[name, part] = self._last_own_ns.get((name, partition), 0)
-                if first:  # counted once, however many partitions go on from it
+                if first:  # counted once, however many partitions it was divided into
                     divided.fold_errors, first = view.fold_errors, False
                 if self._verify:
                     self.verification.divide((name, partition), part)

@@ -326,7 +326,7 @@ class StreamSource:
 
 
 def _filters_from(first: Stored, partitions: Partitions) -> list[str]:
-    """Return the filters over all partitions in which an exchange may go on whose first message this is."""
+    """Return the filters over all partitions that may hold further messages of an exchange, given its first."""
     _, agent, session = split_stored(first.subject)
     agents = partitions.onward(agent, unquote(first.headers.get("ce-agent", "")), of_sessions=False)
     sessions = partitions.onward(session, unquote(first.headers.get("ce-session", "")), of_sessions=True)

@@ -66,8 +66,8 @@ class DecisionLoop(ABC):
         self._own_in_flight: set[str] = set()
         self._refused: set[int] = set()
         self._own_arrived = asyncio.Event()
-        self._newer = Handover(context.clock, NEWER_S)
-        self._looks_again: asyncio.TimerHandle | None = None
+        self._newer_release = Handover(context.clock, NEWER_S)
+        self._recheck: asyncio.TimerHandle | None = None
         self.declines = False
         self._stopping = False
         self._fence_last: int | None = None
@@ -144,13 +144,13 @@ class DecisionLoop(ABC):
     def _leaves_to_newer(self, delivery: Delivery) -> bool:
         """Whether a message is left to workers of the newer release that wrote it: this one could only fail it.
 
-        For as long as a worker may take to start; then it is failed.
+        It is left to them for as long as a worker may take to start; then it is failed here.
         """
         if not isinstance(delivery, Unreadable) or delivery.code != UnknownVersion.code:
             return False
-        pause_s = self._newer.pause_s("", delivery.stored.seq, delivery.stored.time_ns)
-        if pause_s and (self._looks_again is None or self._looks_again.when() <= asyncio.get_running_loop().time()):
-            self._looks_again = asyncio.get_running_loop().call_later(pause_s, self.turn)
+        pause_s = self._newer_release.pause_s("", delivery.stored.seq, delivery.stored.time_ns)
+        if pause_s and (self._recheck is None or self._recheck.when() <= asyncio.get_running_loop().time()):
+            self._recheck = asyncio.get_running_loop().call_later(pause_s, self.turn)
         return bool(pause_s)
 
     def _may_decide(self) -> bool:

@@ -93,6 +93,6 @@ async def _usable_checkpoint(actor: Actor[Any], partition: str, context: Context
         return None
     context.counters.snapshots_used += 1
     fenced = checkpoint.own_last if checkpoint.fenced is None else checkpoint.fenced
-    if 0 < fenced <= context.log.trimmed_through:  # nothing is behind the fence any more
+    if 0 < fenced <= context.log.trimmed_through:  # the fence counts no event any more
         return msgspec.structs.replace(checkpoint, fenced=0)
     return checkpoint

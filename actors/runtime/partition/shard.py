@@ -112,7 +112,7 @@ class Shard(DecisionLoop):
         if isinstance(delivery, Unreadable) and delivery.code == UnknownVersion.code:
             self.declines = True
             if own and self.role is Role.STANDBY:
-                self.view.passed_over += 1  # it stands by no more: others that can read it go on
+                self.view.passed_over += 1  # it cannot take over any more: workers that can read it will
                 return
         if self.role is Role.RECOVERING:
             self._inbox.append((delivery, own))
@@ -243,7 +243,7 @@ class Shard(DecisionLoop):
         epoch = self.epoch
         try:
             last = await self._context.log.last(self._fence_filter)
-            # Behind the fence was read: whoever repartitions the log notes that first, and moves every fence then.
+            # After the fence is read: a repartitioning first marks the stream, and only then moves every fence.
             info = await self._context.log.info()
             async with asyncio.timeout(_OWN_DEADLINE):
                 while self.epoch == epoch and not await has_folded(self._context.log, self.view, last):

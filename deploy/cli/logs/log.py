@@ -154,7 +154,7 @@ async def _info(target: Target, log_file: Path | None) -> list[dict[str, Any]]:
         if log_file is None:
             found = await open_things.enter_async_context(stream_or_ledger(target))
             if not isinstance(found, LedgerSource):
-                found.archive = None  # the extent of the stream itself is told
+                found.archive = None  # the extent of the stream itself is shown
             sources.append(found if isinstance(found, LedgerSource) else stream_source(open_things, found))
         if log_file is not None or (file.exists() and not isinstance(sources[0], LedgerSource)):
             ledger = LedgerSource(file)

@@ -50,11 +50,11 @@ def repartition(target: Target, agents: int | None, sessions: int | None, cancel
     with progress("repartitioning", None) as advance:
         done = {"folding": 0, "checking": 0}
 
-        def told(what: str, reached: int) -> None:
-            done[what] = reached
+        def report_progress(step: str, reached: int) -> None:
+            done[step] = reached
             advance(sum(done.values()))
 
-        found = asyncio.run(_repartition(target, agents, sessions, told))
+        found = asyncio.run(_repartition(target, agents, sessions, report_progress))
     _report(found, as_json=as_json)
 
 
@@ -71,7 +71,9 @@ async def _cancel(target: Target) -> bool:
         return await cancel(access, config)
 
 
-async def _repartition(target: Target, agents: int | None, sessions: int | None, told: "Progress") -> "Repartitioned":
+async def _repartition(
+    target: Target, agents: int | None, sessions: int | None, report_progress: "Progress"
+) -> "Repartitioned":
     from deploy.cli.connect import access_to
     from deploy.copying.repartitioning import repartition, within_folder
     from deploy.processes.broker import ADMIN
@@ -79,9 +81,9 @@ async def _repartition(target: Target, agents: int | None, sessions: int | None,
 
     config = target.config()
     if effective_choice(target.flags, config.broker, os.environ).named:
-        return await repartition(access_to(target, ADMIN), config, agents, sessions, told)
+        return await repartition(access_to(target, ADMIN), config, agents, sessions, report_progress)
     async with within_folder(target.data, config) as access:
-        return await repartition(access, config, agents, sessions, told)
+        return await repartition(access, config, agents, sessions, report_progress)
 
 
 def _report(found: "Repartitioned", *, as_json: bool) -> None:

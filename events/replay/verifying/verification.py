@@ -95,7 +95,7 @@ class Verification:
         view.on_orphan = lambda group: self._check_orphan(view, group)
 
     def divide(self, partition: ActorPartition, name: str) -> None:
-        """Go on with what is known of a partition, in one of those that it was divided into."""
+        """Copy what is known of a partition to one of those that it was divided into."""
         divided = partition[0], name
         if partition in self._silent:
             self._silent[divided] = self._silent[partition]

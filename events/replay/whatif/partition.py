@@ -55,7 +55,7 @@ class Partition:
         )
 
     def begin_as_part_of(self, origin: "Partition", partitions: Partitions) -> None:
-        """Go on from the partition that this one was divided from, with its part of that one's state."""
+        """Continue from the partition that this one was divided from, with its part of that one's state."""
         scope = self.actor.scope
 
         def is_mine(key: str) -> bool:
@@ -144,7 +144,7 @@ class TimelinePartitions:
         self.timed: list[Partition] = []
 
     def reach(self, seq: int) -> None:
-        """Go on to the message of a sequence, with the partitions that the log had there."""
+        """Proceed to the message of a sequence, with the partitions that the log had there."""
         while seq > self._through:
             self._through, self.partitions = next(self._stages)
             self._consuming.clear()

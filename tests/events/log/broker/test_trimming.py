@@ -88,7 +88,7 @@ def test_what_was_removed_is_in_the_ledger_and_every_partition_goes_on_from_its_
         before = (await log.info()).last_seq
         with pytest.raises(Misconfigured, match="an hour at least"):
             await trimmed(broker, ledger, 60.0)
-        monkeypatch.setattr(trimming, "_LEAST_AGE_S", 0.0)
+        monkeypatch.setattr(trimming, "_MIN_AGE_S", 0.0)
         with pytest.raises(Misconfigured, match="is not there"):
             await trimmed(broker, tmp_path / "none.db", 5.0)
         # Something recent must be left, whatever the age.
