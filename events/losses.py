@@ -4,19 +4,23 @@ A record comes after the loss in the log. Decisions made before the record may d
 after it depend only on the messages that are left, since every partition folds the log again when it reads the record.
 """
 
-from collections.abc import Iterable, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 import msgspec
 
 from events.codec import Recorded, decode
 from events.log import Log, Stored
 from schemas.event import topic_of
-from schemas.subjects import topic_filter
+from schemas.subjects import EVERYTHING, topic_filter
 from schemas.vocabulary.ledger import LossRecorded
 
 LOSS_TOPIC = topic_of(LossRecorded)
 LOSS_FILTER = topic_filter(LOSS_TOPIC)
 """All records of losses."""
+
+FindGaps = Callable[[int, int], Awaitable[list[tuple[int, int]]]]
+"""Returns the gaps (first and last sequence) of the log after a sequence and up to another; raises LogError."""
 
 _ENDING = LOSS_FILTER.removeprefix("log.*.*")
 
@@ -154,4 +158,16 @@ def gaps(after: int, batch: Sequence[Stored]) -> list[tuple[int, int]]:
         if stored.seq > after + 1:
             found.append((after + 1, stored.seq - 1))
         after = stored.seq
+    return found
+
+
+async def gaps_between(log: Log, after: int, upto: int) -> list[tuple[int, int]]:
+    """Read a range of the log whole; return its gaps (first and last sequence); raises LogError."""
+    found, reached = [], after
+    async for batch in log.history([EVERYTHING], after, upto):
+        found += gaps(reached, batch)
+        reached = batch[-1].seq
+        await asyncio.sleep(0)
+    if reached < upto:
+        found.append((reached + 1, upto))
     return found

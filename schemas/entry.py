@@ -44,7 +44,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """A subject of the catalogue.
 
     Attributes:
-        owner: The actor (or entry point: gateway, operator) that alone may publish it.
+        owner: Who alone may publish it: an actor, or an entry point (``gateway``, ``operator``), which appends what
+            comes from outside.
         scope: The keys it is about: SESSION events carry agent and session, AGENT events an agent, GLOBAL neither.
         meaning: What it says, in one line.
         sample: A valid event of it; doubles as documentation and as the contract test's input.

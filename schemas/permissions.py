@@ -12,9 +12,10 @@ Four things cannot be expressed by the broker's permissions. For each, what hold
 - Reply subjects are not checked. A hostile worker can make the broker copy a stored message to the log again through
   a pull request's reply subject, once the id has left the dedupe window. The copy keeps subject, headers, body and
   id: it repeats a fact, and can neither alter nor invent one.
-- A user with the right to a stream's consumers reads the whole stream. In a sealed stream, people's words can be read
-  only with the right to the bucket of keys, too. Every worker and the auditor have both rights. The observer has
-  neither. The reader has a right to consumers of alerts alone.
+- A user with the right to create a stream's consumers reads the whole stream: their filters are in a request's body. A
+  *narrow* worker lacks that right, and asks a read service instead (:data:`READ_ROOT`). In a sealed stream, people's
+  words can be read only with the right to the bucket of keys, too: every worker and the auditor have it, the observer
+  has not. The reader has a right to consumers of alerts alone.
 - A consumer's configuration names the subject to which it delivers. The broker checks only that it is no subject of a
   stream. A hostile reader can have alerts, which are public facts, delivered to a subject of its choice.
 """
@@ -40,6 +41,18 @@ QUERY_ROOT = f"{ROOT}.query"
 
 IMPORT_ROOT = "nx-import"
 """First token of the subjects that an import publishes recorded events on; only a stream that imports takes them."""
+
+READ_ROOT = "nx-read"
+"""First token of the subjects on which narrow workers ask for consumers and messages: ``nx-read.<owners>.<call>``."""
+DURABLE_CALL = "DURABLE"
+"""Token before a call that creates a durable consumer."""
+
+READ_SERVERS: Mapping[str, tuple[str, ...]] = {
+    "gateway": ("CONSUMER", "STREAM", "LOG"),
+    "ledger": ("CONSUMER", "STREAM", "LOG", DURABLE_CALL),
+}
+"""Owners whose processes serve narrow workers' reads -> first tokens of the calls that they answer. A gateway creates
+no durable consumers: strangers reach it, and could turn effectors away by that."""
 
 SPECIALIST_ROOT = "specialist"
 """First token of the subjects on which specialists, services outside, are asked: ``specialist.<name>``."""
@@ -115,6 +128,25 @@ def keys_bucket(stream: str) -> str:
     return f"{stream}_keys"
 
 
+def read_root(owner_names: Sequence[str]) -> str:
+    """Return the subject below which a narrow worker that runs these owners asks for consumers and messages."""
+    return f"{READ_ROOT}.{'-'.join(sorted(owner_names))}"
+
+
+def read_owners(token: str) -> tuple[str, ...]:
+    """Return the owners that the second token of a read request names; raises ValueError for one that is unknown."""
+    named = tuple(token.split("-"))
+    if unknown := [owner for owner in named if not owned_by(owner)]:
+        raise ValueError(f"{', '.join(unknown)}: no such owner")
+    return named
+
+
+def served_reads(owner_names: Sequence[str]) -> tuple[str, ...]:
+    """Return the subjects of the read requests that processes of these owners answer; none for most."""
+    calls = READ_SERVERS.get(owner_names[0], ()) if len(owner_names) == 1 else ()
+    return tuple(f"{READ_ROOT}.*.{call}.>" for call in calls)
+
+
 def durable_name(owner: str, queue: str = "") -> str:
     """Return the name of a durable consumer that an effector's workers share: the effector's, or one of its queues'."""
     return f"nx-{owner}-{queue}" if queue else f"nx-{owner}"
@@ -137,8 +169,10 @@ def stored_filters(owner: str) -> tuple[str, ...]:
     return (*deep, *bare)
 
 
-def worker_user(name: str, owner_names: Sequence[str], stream: str = STREAM) -> BrokerUser:
+def worker_user(name: str, owner_names: Sequence[str], stream: str = STREAM, *, narrow: bool = False) -> BrokerUser:
     """Return the user of the processes that run ``owner_names``.
+
+    A ``narrow`` one creates no consumers of the stream: it asks for them, and gets what its owners consume.
 
     Raises:
         ValueError: the catalogue lacks an owner.
@@ -148,7 +182,7 @@ def worker_user(name: str, owner_names: Sequence[str], stream: str = STREAM) -> 
     others = [owner for owner in owners() if owner not in owner_names]
     asking = any(owner in QUERY_CALLERS for owner in owner_names)
     publish = [OWN_RIGHTS, *(filter for owner in owner_names for filter in stored_filters(owner))]
-    publish += _stream_reading(stream)
+    publish += (f"{read_root(owner_names)}.>", *_consumer_use(stream)) if narrow else _stream_reading(stream)
     publish += _bucket_access(owner_names)
     publish += _key_access(owner_names, stream)
     own = [name for owner in owner_names for name in durable_names(owner)]
@@ -166,13 +200,17 @@ def worker_user(name: str, owner_names: Sequence[str], stream: str = STREAM) -> 
         owners=tuple(owner_names),
         permissions=Permissions(
             publish_allow=tuple(publish),
-            publish_deny=(*_public_subjects(asking), *_foreign_durables(others, stream)),
+            publish_deny=(
+                *_public_subjects(asking),
+                *_foreign_durables(others, stream, created=_creates_durables(owner_names)),
+            ),
             subscribe_allow=(
                 f"{inbox_prefix(name)}.>",
                 f"{_SERVICE_ROOT}.>",
                 f"$KV.{keys_bucket(stream)}.>",
                 *(f"{QUERY_ROOT}.{owner}.>" for owner in owner_names),
                 *((f"{ROOT}.>",) if asking else ()),
+                *served_reads(owner_names),
             ),
             allow_responses=True,
         ),
@@ -281,12 +319,18 @@ def _public_subjects(asking: bool) -> tuple[str, ...]:
 
 def _stream_reading(stream: str) -> tuple[str, ...]:
     return (
-        "$JS.API.INFO",
-        f"$JS.API.STREAM.INFO.{stream}",
+        *_consumer_use(stream),
         f"$JS.API.STREAM.MSG.GET.{stream}",
         f"$JS.API.DIRECT.GET.{stream}",
         f"$JS.API.DIRECT.GET.{stream}.>",
         f"$JS.API.CONSUMER.CREATE.{stream}.>",
+    )
+
+
+def _consumer_use(stream: str) -> tuple[str, ...]:
+    return (
+        "$JS.API.INFO",
+        f"$JS.API.STREAM.INFO.{stream}",
         f"$JS.API.CONSUMER.INFO.{stream}.*",
         f"$JS.API.CONSUMER.MSG.NEXT.{stream}.*",
         f"$JS.API.CONSUMER.DELETE.{stream}.*",
@@ -301,14 +345,20 @@ def _alert_consumer(name: str, stream: str) -> tuple[str, ...]:
     )
 
 
-def _foreign_durables(others: Sequence[str], stream: str) -> tuple[str, ...]:
+def _creates_durables(owner_names: Sequence[str]) -> bool:
+    return f"{READ_ROOT}.*.{DURABLE_CALL}.>" in served_reads(owner_names)
+
+
+def _foreign_durables(others: Sequence[str], stream: str, *, created: bool = False) -> tuple[str, ...]:
+    """Return what a user is denied of others' durable consumers: everything, but creation if it creates them."""
+    calls = ("INFO", "DELETE") if created else ("*",)
     return tuple(
         subject
         for other in others
         for name in durable_names(other)
         for subject in (
-            f"$JS.API.CONSUMER.*.{stream}.{name}",
-            f"$JS.API.CONSUMER.*.{stream}.{name}.>",
+            *(f"$JS.API.CONSUMER.{call}.{stream}.{name}" for call in calls),
+            *(() if created else (f"$JS.API.CONSUMER.*.{stream}.{name}.>",)),
             f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{name}",
         )
     )

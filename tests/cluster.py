@@ -57,6 +57,13 @@ class Server:
             process.send_signal(signal.SIGKILL)
             process.wait(DEADLINE_S)
 
+    def stop(self) -> None:
+        """SIGTERM it, and wait until it has ended."""
+        process, self._process = self._process, None
+        assert process is not None
+        process.terminate()
+        process.wait(DEADLINE_S)
+
     def pause(self) -> None:
         """SIGSTOP it and wait until it stands still: its connections stay open and silent, as of a cut network."""
         assert self._process is not None

@@ -9,7 +9,7 @@ from schemas.event import Milliseconds, Unit
 from schemas.vocabulary.act import Planner
 from schemas.vocabulary.memory import Skill
 
-Few = Annotated[int, msgspec.Meta(ge=1, le=100)]
+SmallCount = Annotated[int, msgspec.Meta(ge=1, le=100)]
 """A number of things that a person could still look through."""
 
 
@@ -37,7 +37,7 @@ class ActSettings(msgspec.Struct, frozen=True, kw_only=True):
     timeout_ms: Milliseconds = 60_000
     answering_ms: Milliseconds = 15_000
     deadline_share: Unit = 0.6
-    max_iterations: Few = 5
+    max_iterations: SmallCount = 5
     plan_timeout_ms: Milliseconds = 15_000
     message_tokens: Annotated[int, msgspec.Meta(ge=64, le=100_000)] = 1_000
     recall_ms: Milliseconds = 500
@@ -45,8 +45,8 @@ class ActSettings(msgspec.Struct, frozen=True, kw_only=True):
     introspect_ms: Milliseconds = 100
     associate_ms: Milliseconds = 500
     delegate_ms: Milliseconds = 5_000
-    most_actions: Few = 5
-    most_findings: Few = 12
+    most_actions: SmallCount = 5
+    most_findings: SmallCount = 12
     ended_lifetime_ms: Milliseconds = 600 * 1000
 
     def budget_ms(self, skill: Skill) -> int:

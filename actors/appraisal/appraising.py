@@ -103,7 +103,7 @@ def _trusts(texts: Sequence[str], characters: int, evaluator: Judge) -> dict[str
         texts[index]: trust
         for joined in joined_parts(texts, characters)
         for trust in (trust_of("", joined.text, joined.unread, evaluator),)
-        for index in joined.places
+        for index in joined.indexes
     }
 
 

@@ -1,5 +1,7 @@
 """Joins what is known about an exchange, and gives the one verdict on it. Pure.
 
+A thought is what the input would lead to: the proposed action, with its risks.
+
 reflex.passed           the flags, and the share of the input not looked at, are kept until the verdict
 intuition.passed        the similar precedents are kept, and the share not looked at
 appraisal.completed     the thought is kept
@@ -114,6 +116,7 @@ def _known_precedents(precedents: tuple[Similar, ...]) -> tuple[KnownPrecedent, 
 
 
 def _violations(risks: Risks) -> tuple[str, ...]:
+    """Return what the input could violate; ``layer_0`` is the system's own core."""
     return (*(("harm",) if risks.harm else ()), *(("layer_0",) if risks.layer_0 else ()))
 
 

@@ -26,9 +26,9 @@ finds no concept, another is drawn among those left. All draws come from a gener
 are recorded, so a drift replays exactly.
 
 A thought is put into words by the composer, or, with ``synthesis = "llm"``, by a language model (purpose ``reflect``);
-if the model fails or is late, by the composer. A thought has words of one session only: it is sealed with that
-session's key, and forgotten with it. Drift itself knows concepts by their ids in memory, and holds text only while a
-model is asked. Forgetting may give a concept a new id, which ends its cooldown.
+if the model fails or is late, or reflex withholds what it wrote, by the composer. A thought has words of one session
+only: it is sealed with that session's key, and forgotten with it. Drift itself knows concepts by their ids in memory,
+and holds text only until a model's words were read. Forgetting may give a concept a new id, which ends its cooldown.
 
 An agent that nobody has talked to for 7 days, or whose memory was forgotten, does not drift. A partition keeps 10,000
 agents; of more, the least recently used are dropped, and drift again after their next exchange.
@@ -43,12 +43,23 @@ from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.llm import LlmCompleted, LlmFailed
 from schemas.vocabulary.memory import MemoryWandered
 from schemas.vocabulary.operator import ForgetOrdered
+from schemas.vocabulary.reflex import ReflexAnswerBlocked, ReflexAnswerPassed
 from schemas.vocabulary.responder import ResponseEmitted
 
 ACTOR: Actor[State] = Actor(
     name="drift",
     scope=Scope.AGENT,
-    consumes=(InputReceived, ResponseEmitted, ClockFired, MemoryWandered, LlmCompleted, LlmFailed, ForgetOrdered),
+    consumes=(
+        InputReceived,
+        ResponseEmitted,
+        ClockFired,
+        MemoryWandered,
+        LlmCompleted,
+        LlmFailed,
+        ReflexAnswerPassed,
+        ReflexAnswerBlocked,
+        ForgetOrdered,
+    ),
     state_type=State,
     settings_type=DriftSettings,
     initial=State,

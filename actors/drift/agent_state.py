@@ -17,14 +17,17 @@ _MOST_KEPT = 256
 
 
 class SynthesisRequest(msgspec.Struct, frozen=True):
-    """A request to a model for the text of a thought, not answered yet.
+    """A request to a model for the text of a thought.
 
     ``request`` is the id of the event that asks, ``session`` the session whose text is shown, ``upon`` memory's answer.
+    ``answer`` is what the model wrote, and ``source`` the id of the event that has it, until reflex has read it.
     """
 
     request: str
     session: str
     upon: MemoryWandered
+    answer: str = ""
+    source: str = ""
 
 
 class Cycle(msgspec.Struct, frozen=True):

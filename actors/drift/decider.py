@@ -9,7 +9,10 @@ clock.fired, own timer   an exchange is open -> drift.skipped (busy), until that
                          else                 -> drift.started
 memory.wandered          no concept, too weak, or an earlier thought -> drift.skipped, with a longer pause each time
                          else -> drift.thought and drift.scheduled, or drift.synthesis_requested of a model
-llm.completed, .failed   -> drift.thought (the composer's if the model gave none) and drift.scheduled
+llm.completed            kept until reflex has read it; without a thought in it, as llm.failed
+reflex.answer_passed,    -> drift.thought (the composer's where the model gave none, or reflex withholds it), and
+.answer_blocked,            drift.scheduled
+llm.failed
 operator.forget_ordered  a model is asked about forgotten text -> drift.skipped (forgotten); the text is dropped
 
 Whether an exchange is open depends on the order of the log alone, not on how fast a worker is.
@@ -32,14 +35,16 @@ from actors.drift.agent_state import (
 )
 from actors.drift.draws import draw_drift, draw_pause
 from actors.drift.outcomes import (
-    events_of_answer,
     events_of_timeout,
+    events_of_verdict,
     events_of_wandering,
+    events_without_answer,
     of_agent,
     schedule_next,
     skip_drift,
 )
 from actors.drift.settings import DriftSettings
+from actors.drift.thought_texts import read_thought
 from schemas.actor import Emission, Message
 from schemas.event import topic_of
 from schemas.persistent import ExpiringMap, Map, with_entry
@@ -53,9 +58,10 @@ from schemas.vocabulary.drift import (
     Skip,
 )
 from schemas.vocabulary.gateway import InputReceived
-from schemas.vocabulary.llm import LlmCompleted, LlmFailed
+from schemas.vocabulary.llm import ANSWER_INVALID, LlmCompleted, LlmFailed
 from schemas.vocabulary.memory import MemoryWandered
 from schemas.vocabulary.operator import ForgetOrdered
+from schemas.vocabulary.reflex import ReflexAnswerBlocked, ReflexAnswerPassed
 from schemas.vocabulary.responder import ResponseEmitted
 
 _NS_PER_MS = 1_000_000
@@ -84,8 +90,16 @@ def decide(state: State, message: Message) -> tuple[Emission, ...]:
             return _events_of_timer(agent, message, settings)
         case MemoryWandered() if cycle is not None and _is_awaited(cycle, event):
             return events_of_wandering(agent, cycle, event, message, settings)
-        case LlmCompleted() | LlmFailed() if cycle and cycle.asked and _answers(cycle.asked, event):
-            return events_of_answer(cycle, cycle.asked, event, message, settings)
+        case LlmCompleted() if cycle and cycle.asked and _answers(cycle.asked, event):
+            if read_thought(event.text) is not None:
+                return ()
+            return events_without_answer(cycle, cycle.asked, ANSWER_INVALID, message, settings)
+        case LlmFailed() if cycle and cycle.asked and _answers(cycle.asked, event):
+            return events_without_answer(cycle, cycle.asked, event.reason, message, settings)
+        case ReflexAnswerPassed() | ReflexAnswerBlocked() if (
+            cycle and cycle.asked and _is_about_answer(cycle.asked, event)
+        ):
+            return events_of_verdict(cycle, cycle.asked, event, message, settings)
         case ForgetOrdered() if cycle is not None and _is_about(event, message, cycle.asked):
             return (skip_drift("forgotten", message, draw_pause(message.id, settings)),)
     return ()
@@ -118,6 +132,8 @@ def evolve(state: State, message: Message) -> State:
             return _with_agent(state, message, msgspec.structs.replace(after, cycle=None, timer=_timer(event)))
         case MemoryWandered() if _is_awaited(agent.cycle, event):
             return _with_agent(state, message, _with_wandering(agent, message, event, settings))
+        case LlmCompleted() if agent.cycle and agent.cycle.asked and _answers(agent.cycle.asked, event):
+            return _with_agent(state, message, _with_answer(agent, agent.cycle, agent.cycle.asked, event, message.id))
         case DriftSynthesisRequested():
             return _with_agent(state, message, _with_request(agent, message))
         case DriftThought():
@@ -170,9 +186,15 @@ def _is_awaited(cycle: Cycle | None, wandered: MemoryWandered) -> bool:
 
 
 def _answers(request: SynthesisRequest, event: LlmCompleted | LlmFailed) -> bool:
+    if request.source:
+        return False
     if isinstance(event, LlmFailed) and not event.request:
         return event.failed_topic == topic_of(DriftSynthesisRequested)
     return event.request == request.request and event.purpose == "reflect"
+
+
+def _is_about_answer(request: SynthesisRequest, verdict: ReflexAnswerPassed | ReflexAnswerBlocked) -> bool:
+    return bool(request.source) and verdict.source == request.source
 
 
 def _is_about(order: ForgetOrdered, message: Message, request: SynthesisRequest | None) -> bool:
@@ -208,6 +230,15 @@ def _with_request(agent: AgentState, message: Message) -> AgentState:
         return agent
     request = msgspec.structs.replace(agent.cycle.asked, request=message.id)
     return msgspec.structs.replace(agent, cycle=msgspec.structs.replace(agent.cycle, asked=request))
+
+
+def _with_answer(
+    agent: AgentState, cycle: Cycle, request: SynthesisRequest, event: LlmCompleted, source: str
+) -> AgentState:
+    if read_thought(event.text) is None:
+        return agent
+    asked = msgspec.structs.replace(request, answer=event.text, source=source)
+    return msgspec.structs.replace(agent, cycle=msgspec.structs.replace(cycle, asked=asked))
 
 
 def _timer(event: DriftScheduled | DriftStarted | DriftSkipped) -> str:

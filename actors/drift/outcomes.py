@@ -2,6 +2,7 @@
 
 from typing import Literal
 
+from actors.contract.answers.credentials import masked
 from actors.drift.agent_state import AgentState, Cycle, SynthesisRequest, reason_to_skip, until_first_rested_ms
 from actors.drift.draws import NO_PAUSE, Pause, draw_pause
 from actors.drift.settings import DriftSettings
@@ -9,8 +10,12 @@ from actors.drift.thought_texts import WordedThought, compose_thought, read_thou
 from schemas.actor import Emission, Message
 from schemas.event import Event
 from schemas.vocabulary.drift import DriftScheduled, DriftSkipped, DriftSynthesisRequested, DriftThought, Skip
-from schemas.vocabulary.llm import ANSWER_INVALID, UNANSWERED, LlmCompleted, LlmFailed
+from schemas.vocabulary.llm import UNANSWERED
 from schemas.vocabulary.memory import MemoryWandered
+from schemas.vocabulary.reflex import ReflexAnswerBlocked, ReflexAnswerPassed
+
+WITHHELD = "withheld"
+"""Why a thought is the composer's: reflex withholds what the model wrote."""
 
 _WITHOUT_TIMER: frozenset[Skip] = frozenset(("busy", "no_episode", "unanswered"))
 """Skips after which no timer is set: the end of the next exchange schedules the next drift.
@@ -72,14 +77,27 @@ def _longer_pause(agent: AgentState, skip: Skip, message: Message, settings: Dri
     )
 
 
-def events_of_answer(
-    cycle: Cycle, request: SynthesisRequest, event: LlmCompleted | LlmFailed, message: Message, settings: DriftSettings
+def events_of_verdict(
+    cycle: Cycle,
+    request: SynthesisRequest,
+    verdict: ReflexAnswerPassed | ReflexAnswerBlocked,
+    message: Message,
+    settings: DriftSettings,
 ) -> tuple[Emission, ...]:
-    """Return the events of a model's answer: its thought, or the composer's if the answer holds none."""
-    thought = read_thought(event.text) if isinstance(event, LlmCompleted) else None
-    if thought is not None:
-        return _thought_event(request.upon, thought, request.session, by="llm"), schedule_next(message, settings)
-    reason = event.reason if isinstance(event, LlmFailed) else ANSWER_INVALID
+    """Return the events of a model's answer that reflex has read: its thought, or the composer's if it is withheld."""
+    if isinstance(verdict, ReflexAnswerBlocked):
+        return events_without_answer(cycle, request, WITHHELD, message, settings)
+    spans = tuple((each.kind, *each.span) for each in verdict.secrets) if verdict.masked else ()
+    thought = read_thought(masked(request.answer, spans))
+    if thought is None:  # the whole answer is masked, since the secret is in an encoding
+        return events_without_answer(cycle, request, WITHHELD, message, settings)
+    return _thought_event(request.upon, thought, request.session, by="llm"), schedule_next(message, settings)
+
+
+def events_without_answer(
+    cycle: Cycle, request: SynthesisRequest, reason: str, message: Message, settings: DriftSettings
+) -> tuple[Emission, ...]:
+    """Return the events of a model's answer that cannot be used: the composer's thought, with the reason."""
     composed = compose_thought(request.upon, cycle.kind)
     return _thought_event(request.upon, composed, request.session, reason=reason), schedule_next(message, settings)
 

@@ -209,7 +209,7 @@ def _scored(part_names: dict[str, str], characters: int, scorer: Model) -> tuple
     worded = [text for text in part_names if text.strip()]
     best, missed = _Scored(0.0, TEXT), []
     for joined in joined_parts(worded, characters):
-        part = _range_of_names(part_names, worded[joined.places[0]], worded[joined.places[-1]])
+        part = _range_of_names(part_names, worded[joined.indexes[0]], worded[joined.indexes[-1]])
         scored = score(joined.text, scorer)
         if scored > best.score:
             best = _Scored(scored, part)

@@ -28,7 +28,7 @@ from actors.intuition.library import Library
 from actors.intuition.signature import MOST_WORDS, closing_shingles, opening_shingles, shingles_of
 from actors.intuition.text_words import Reading
 
-Places = npt.NDArray[np.int64]
+Integers = npt.NDArray[np.int64]
 Bounds = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
@@ -52,19 +52,19 @@ class Passages(NamedTuple):
     """
 
     words: Hashes
-    starts: Places
-    ends: Places
-    parts: Places
+    starts: Integers
+    ends: Integers
+    parts: Integers
     bounds: Bounds
 
 
 class _Runs(NamedTuple):
     """Runs of phrases: where their words begin and end, and their first and last phrases."""
 
-    starts: Places
-    ends: Places
-    firsts: Places
-    lasts: Places
+    starts: Integers
+    ends: Integers
+    firsts: Integers
+    lasts: Integers
 
 
 class _Text:
@@ -88,7 +88,7 @@ class _Text:
         self.inner = library.smallest_holders(inner)
         self._openings = [library.smallest_holders(each) for each in opening]
         self._closings = [library.smallest_holders(each) for each in closing]
-        self._before = _places_before(inner)
+        self._before = _positions_before(inner)
         self.phrase_of = np.repeat(np.arange(len(starts)), np.diff(self.begins))[: len(inner)]
         self._part_begins = self.part_firsts[self.part_of[self.phrase_of]]
 
@@ -98,15 +98,15 @@ class _Text:
         first: Flags = self._before < self.begins[since]
         return first
 
-    def held_marks(self, largest: int, runs: _Runs) -> Places:
+    def held_marks(self, largest: int, runs: _Runs) -> Integers:
         """Count the shingles with marks that a precedent of at most ``largest`` shingles holds: 0 to 4 for each run."""
         openings = (self._openings[0] <= largest).astype(np.int64) + (self._openings[1] <= largest)
         closings = (self._closings[0] <= largest).astype(np.int64) + (self._closings[1] <= largest)
-        held: Places = openings[runs.firsts] + closings[runs.lasts]
+        held: Integers = openings[runs.firsts] + closings[runs.lasts]
         return held
 
 
-Count = Callable[[_Text, _Runs, Flags], tuple[Places, Places]]
+Count = Callable[[_Text, _Runs, Flags], tuple[Integers, Integers]]
 
 
 def passages(
@@ -218,7 +218,7 @@ def _bounds(text: _Text, runs: _Runs, threshold: float, count: Count) -> Bounds:
     return bounds
 
 
-def _by_phrase(text: _Text, runs: _Runs, is_held: Flags) -> tuple[Places, Places]:
+def _by_phrase(text: _Text, runs: _Runs, is_held: Flags) -> tuple[Integers, Integers]:
     """Count the distinct shingles without marks of runs of few phrases: those that are held, and the others.
 
     In the n-th phrase of a run, a shingle counts if it does not occur in the n phrases before.
@@ -238,14 +238,14 @@ def _by_phrase(text: _Text, runs: _Runs, is_held: Flags) -> tuple[Places, Places
     return held, others
 
 
-def _by_part(text: _Text, runs: _Runs, is_held: Flags) -> tuple[Places, Places]:
+def _by_part(text: _Text, runs: _Runs, is_held: Flags) -> tuple[Integers, Integers]:
     """Count the distinct shingles without marks of whole parts: those that are held, and the others."""
     first = text.first_since(len(text.part_of))
     held, others = _sums(is_held & first), _sums(~is_held & first)
     return held[runs.ends - 2] - held[runs.starts], others[runs.ends - 2] - others[runs.starts]
 
 
-def _in_order(text: _Text, runs: _Runs, bounds: Bounds, chosen: Places) -> Passages:
+def _in_order(text: _Text, runs: _Runs, bounds: Bounds, chosen: Integers) -> Passages:
     """Return the chosen runs, each once: the most promising of each part, then the second of each, and so on."""
     parts = text.part_of[runs.firsts[chosen]]
     # Stable: among equally promising runs of a part the shorter ones, then the earlier ones.
@@ -259,7 +259,7 @@ def _in_order(text: _Text, runs: _Runs, bounds: Bounds, chosen: Places) -> Passa
     return Passages(text.words, starts[order], ends[order], parts[order], bounds[chosen[order]])
 
 
-def _fingerprints(words: Hashes, starts: Places, ends: Places) -> Hashes:
+def _fingerprints(words: Hashes, starts: Integers, ends: Integers) -> Hashes:
     """Return a 64-bit hash of each run's words: a polynomial, computed from prefix sums at its start and end."""
     powers = _powers(np.uint64(_BASE), len(words))
     sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(words * powers, dtype=np.uint64)))
@@ -274,7 +274,7 @@ def _powers(base: np.uint64, count: int) -> Hashes:
     return powers
 
 
-def _places_before(shingles: Hashes) -> Places:
+def _positions_before(shingles: Hashes) -> Integers:
     """Return the previous position of each shingle, -1 where it has not occurred before."""
     before = np.full(len(shingles), -1, np.int64)
     order = np.argsort(shingles, kind="stable")
@@ -283,5 +283,5 @@ def _places_before(shingles: Hashes) -> Places:
     return before
 
 
-def _sums(flags: Flags) -> Places:
+def _sums(flags: Flags) -> Integers:
     return np.concatenate((np.zeros(1, np.int64), np.cumsum(flags)))

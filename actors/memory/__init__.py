@@ -2,9 +2,9 @@
 
 For an exchange that goes on to deliberation it records the memories recalled, and how familiar the topic is
 (``memory.recalled``). For the actions of an ACT iteration it records their results (``memory.actions_answered``). After
-an executed exchange it records what is remembered of it (``memory.remembered``). No model is called: facts, gists
-(summaries of one line) and concepts are read from the text by rules, and similarity is that of the embeddings that
-appraisal recorded.
+an exchange that was answered (EXECUTED) it records what is remembered of it (``memory.remembered``). No model is
+called: facts, gists (summaries of one line) and concepts are read from the text by rules, and similarity is that of the
+embeddings that appraisal recorded.
 
 =========  ======================  ===================  ======================================================
 layer      is about                belongs to           ends

@@ -11,7 +11,7 @@ MOST_CONCEPTS = 32
 
 _HOUR_MS = 3_600_000
 
-Few = Annotated[int, msgspec.Meta(ge=1, le=100)]
+SmallCount = Annotated[int, msgspec.Meta(ge=1, le=100)]
 """A number of things that a person could still look through."""
 
 Strength = Annotated[float, msgspec.Meta(ge=0.0, le=64.0)]
@@ -59,10 +59,10 @@ class MemorySettings(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     turns: Annotated[int, msgspec.Meta(ge=1, le=16)] = 4
-    gists: Few = 50
+    gists: SmallCount = 50
     gist_lifetime_ms: Milliseconds = 24 * _HOUR_MS
     session_lifetime_ms: Milliseconds = 24 * _HOUR_MS
-    facts_per_topic: Few = 50
+    facts_per_topic: SmallCount = 50
     facts: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 1_000
     episodes: Annotated[int, msgspec.Meta(ge=1, le=200_000)] = 20_000
     concepts: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 1_000
@@ -71,9 +71,9 @@ class MemorySettings(msgspec.Struct, frozen=True, kw_only=True):
     half_life_ms: Milliseconds = 7 * 24 * _HOUR_MS
     depth: Annotated[int, msgspec.Meta(ge=1, le=4)] = 2
     spread: Unit = 0.7
-    recollections: Few = 12
+    recollections: SmallCount = 12
     floor: Unit = 0.25
-    recalls_judged: Few = 20
+    recalls_judged: SmallCount = 20
     weights: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 1_000
     weight_fade_exchanges: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 512
     thoughts: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 500

@@ -14,6 +14,7 @@ from actors.contract.answers.leaks import leaked
 from actors.contract.answers.pictures import hosts_with_prompt_words
 from actors.contract.answers.prompt import Prompt
 from actors.reflex.settings import ReflexSettings
+from schemas.actor import Message
 from schemas.effectors.model_calls import Purpose
 from schemas.event import Event
 from schemas.unread import Unread
@@ -57,7 +58,10 @@ class SignatureFindings(NamedTuple):
 
 
 def generated_text_in(event: Event, source: str) -> GeneratedText | None:
-    """Return the text in an event that reflex reads; None for any other event, such as a model's tie-break."""
+    """Return the text in an event that reflex reads; None for any other event, such as a model's tie-break.
+
+    :func:`thought_in` finds a thought, which belongs to no exchange.
+    """
     match event:
         case InputAnswered():
             return GeneratedText("upstream", source, texts_in(event), stopped_for=event.stopped_for)
@@ -65,6 +69,17 @@ def generated_text_in(event: Event, source: str) -> GeneratedText | None:
             return GeneratedText("model", source, (text,), purpose in ANSWERING)
         case DelegateAnswered(answer=answer):
             return GeneratedText("tool", source, (answer,), False)
+    return None
+
+
+def thought_in(message: Message) -> GeneratedText | None:
+    """Return a model's text for a thought of an idle agent, which memory keeps; None for any other message.
+
+    Of what is asked of models outside exchanges, only thoughts are about a session.
+    """
+    match message.event:
+        case LlmCompleted(purpose="reflect", text=text) if message.session and not message.exchange:
+            return GeneratedText("model", message.id, (text,), False)
     return None
 
 

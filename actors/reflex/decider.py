@@ -2,7 +2,8 @@
 
 input.received                            -> blocked or passed; library_changed before it, once after each change
 input.answered, of a forwarded input,
-llm.completed, delegate.answered          -> answer_blocked or answer_passed, for texts that reflex reads (``answers``)
+llm.completed, delegate.answered          -> answer_blocked or answer_passed, for texts that reflex reads (``answers``);
+                                             a thought of an idle agent belongs to no exchange
 response.requested                        -> nothing; the model's instructions are kept to compare its answer with
 response.emitted                          -> nothing; the input's text is kept until then
 operator.patterns_imported | _withdrawn   -> nothing; the library changes from the next input on
@@ -23,7 +24,7 @@ from actors.contract.text.allowances import Allowances
 from actors.contract.text.decoding import decode_nested
 from actors.contract.text.decoding.escapes import undo_blanks
 from actors.contract.text.joined_parts import shares
-from actors.reflex.answer_verdicts import GeneratedText, SignatureFindings, generated_text_in, verdict_on
+from actors.reflex.answer_verdicts import GeneratedText, SignatureFindings, generated_text_in, thought_in, verdict_on
 from actors.reflex.decoding.encodings import MAX_WORK, EncodedRun
 from actors.reflex.imports import Imports, whole_library, with_event
 from actors.reflex.joined_layers import TEXT, JoinedParts, joined_parts
@@ -129,6 +130,8 @@ def decide(state: State, message: Message) -> tuple[Event, ...]:
     """Judge an input, or text of a model or tool in its exchange; any other message leads to nothing."""
     if (generated := generated_text_in(message.event, message.id)) is not None:
         return _answer_judged(state, message, generated)
+    if (thought := thought_in(message)) is not None:
+        return (judge_answer(_matcher_of(state), state.settings, Prompt("", ()), thought),)
     if not isinstance(message.event, InputReceived):
         return ()
     received, allowed = state.allowances.judged(message.agent, message.event)

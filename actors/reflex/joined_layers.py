@@ -31,9 +31,9 @@ class JoinedParts(NamedTuple):
         """The name of its part, or of its first and last ones."""
         return self.parts[0] if len(self.parts) == 1 else f"{self.parts[0]}..{self.parts[-1]}"
 
-    def part_at(self, place: int) -> tuple[str, int]:
+    def part_at(self, position: int) -> tuple[str, int]:
         """Return the part that contains a character, and where the part begins."""
-        number = max(0, bisect_right(self.begins, place) - 1)
+        number = max(0, bisect_right(self.begins, position) - 1)
         return self.parts[number], self.begins[number]
 
 

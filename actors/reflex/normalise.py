@@ -86,7 +86,7 @@ def blur(squeezed: bytes) -> bytes:
 
 
 def rot13(squeezed: bytes) -> bytes:
-    """Return a squeezed text with its ASCII letters shifted by 13 places."""
+    """Return a squeezed text with its ASCII letters shifted by 13 positions."""
     return squeezed.translate(_ROT13)
 
 
@@ -152,11 +152,11 @@ def _fold(text: str) -> tuple[Codes, Offsets | None]:
     lengths[expanded] += extra
     origins = np.repeat(np.arange(len(values)), lengths)
     out = values[origins]
-    places = expanded + np.cumsum(extra) - extra  # of the first value of each
-    out[places] = table.pool[firsts]
+    positions = expanded + np.cumsum(extra) - extra  # of the first value of each
+    out[positions] = table.pool[firsts]
     for more in range(1, MAX_EXPANSION):
         longer = np.flatnonzero(extra >= more)
-        out[places[longer] + more] = table.pool[firsts[longer] + more]
+        out[positions[longer] + more] = table.pool[firsts[longer] + more]
     return out, origins
 
 
@@ -165,8 +165,8 @@ def _decode(values: Codes) -> str:
 
 
 @cache
-def is_bare() -> npt.NDArray[np.bool_]:
-    """Return for each code point of a squeezed text whether it is a letter or digit; those past the end are."""
+def bare_table() -> npt.NDArray[np.bool_]:
+    """Return for each code point of a squeezed text whether it is a letter or digit; those past the table's end are."""
     table = np.ones(_SIGNS[-1][1] + 1, dtype=np.bool_)
     for first, last in _SIGNS:
         table[first:last] = False

@@ -1,5 +1,7 @@
 """The spellings of signatures in squeezed form, and which of them end in one another.
 
+Squeezed: letters are folded, white space and invisible characters are left out (``normalise``).
+
 At each position of a text, an automaton reports every signature that ends there: all that end in one another, such as
 ``a``, ``aa`` and ``aaa``. ``deep_chain`` finds such chains, so that the depth of a library can be limited.
 """
@@ -10,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from actors.reflex.normalise import JOINED, SPACED, UNCERTAIN, blur, is_bare, lay_out, squeeze
+from actors.reflex.normalise import JOINED, SPACED, UNCERTAIN, bare_table, blur, lay_out, squeeze
 from schemas.vocabulary.patterns import PatternSet, Signature
 
 MIN_DISGUISED = 6
@@ -22,8 +24,8 @@ class Spelling:
     """One squeezed spelling of a signature, with what must be between its letters.
 
     ``rank`` is the signature's index in library order. ``long``: it has enough letters to be searched for in rot13 and
-    spaced. ``bare``: its signs are left out, so that it is searched for in the letters of a text alone; what is between
-    its letters is ``UNCERTAIN`` where the signature has a sign within a word.
+    spaced. ``bare``: its signs (punctuation and symbols) are left out, so that it is searched for in the letters of a
+    text alone; what is between its letters is ``UNCERTAIN`` where the signature has a sign within a word.
     """
 
     rank: int
@@ -49,8 +51,8 @@ def spellings_of(signatures: Sequence[tuple[PatternSet, Signature]]) -> Iterator
 def search_texts(texts: Sequence[str]) -> set[tuple[bytes, int]]:
     """Return what the automaton searches for, with the index of the signature of each."""
     return {
-        (blur(each.encode()), place)
-        for place, letters, gaps in _squeezed(texts)
+        (blur(each.encode()), index)
+        for index, letters, gaps in _squeezed(texts)
         for each in (letters, _without_signs(letters, gaps)[0])
         if each
     }
@@ -64,12 +66,12 @@ def deep_chain(letters: Iterable[tuple[bytes, int]], limit: int) -> list[int]:
     """
     chain: list[tuple[bytes, int]] = []
     # Sorted by their reversed text, a text comes after all those that it ends in.
-    for backwards, place in sorted((each[::-1], place) for each, place in letters):
+    for backwards, index in sorted((each[::-1], index) for each, index in letters):
         while chain and not backwards.startswith(chain[-1][0]):
             chain.pop()
-        chain.append((backwards, place))
+        chain.append((backwards, index))
         if len(chain) > limit:
-            return [place for _, place in chain]
+            return [index for _, index in chain]
     return []
 
 
@@ -80,15 +82,15 @@ def is_word(char: str) -> bool:
 
 def _squeezed(texts: Sequence[str]) -> Iterator[tuple[int, str, bytes]]:
     """Yield the letters and gaps of every form of every text, with the index of the text."""
-    forms = [(place, form) for place, text in enumerate(texts) for form in _forms(text)]
+    forms = [(index, form) for index, text in enumerate(texts) for form in _forms(text)]
     # All in one call, since the layout costs more for each text than for each letter.
     whole = "\n".join(form for _, form in forms)
     letters, layout = squeeze(whole).decode(), lay_out(whole)
     # An invisible character in a signature has no meaning.
     gaps = layout.gaps.replace(bytes([UNCERTAIN]), bytes([JOINED]))
     closes = np.searchsorted(layout.origins, np.cumsum([len(form) + 1 for _, form in forms])).tolist()
-    for (place, _), start, end in zip(forms, [0, *closes], closes, strict=False):
-        yield place, letters[start:end], gaps[start + 1 : end]
+    for (index, _), start, end in zip(forms, [0, *closes], closes, strict=False):
+        yield index, letters[start:end], gaps[start + 1 : end]
 
 
 def _forms(text: str) -> tuple[str, ...]:
@@ -103,14 +105,14 @@ def _without_signs(letters: str, gaps: bytes) -> tuple[str, bytes]:
     """
     if letters.isalnum():
         return "", b""
-    places = [place for place, letter in enumerate(letters) if is_bare().take(ord(letter), mode="clip")]
-    if len(places) == len(letters) or not places or places[0] or places[-1] != len(letters) - 1:
+    kept = [index for index, letter in enumerate(letters) if bare_table().take(ord(letter), mode="clip")]
+    if len(kept) == len(letters) or not kept or kept[0] or kept[-1] != len(letters) - 1:
         return "", b""
     between = (
         gaps[first] if last == first + 1 else SPACED if SPACED in gaps[first:last] else UNCERTAIN
-        for first, last in pairwise(places)
+        for first, last in pairwise(kept)
     )
-    return "".join(map(letters.__getitem__, places)), bytes(between)
+    return "".join(map(letters.__getitem__, kept)), bytes(between)
 
 
 def _spelling(rank: int, letters: str, gaps: bytes, bare: bool, *, whole_words: bool) -> Spelling:

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from actors.reflex.normalise import JOINED, SPACED, Layout, Offsets, is_bare
+from actors.reflex.normalise import JOINED, SPACED, Layout, Offsets, bare_table
 from actors.reflex.spellings import Spelling
 
 LONG = 12
@@ -64,9 +64,9 @@ def bare_of(squeezed: bytes) -> BareLetters:
         letters = squeezed.translate(None, _NOT_BARE)
         if len(letters) == len(squeezed):
             return BareLetters(squeezed, None)
-        return BareLetters(letters, np.flatnonzero(is_bare().take(np.frombuffer(squeezed, dtype=np.uint8))))
+        return BareLetters(letters, np.flatnonzero(bare_table().take(np.frombuffer(squeezed, dtype=np.uint8))))
     codes = np.frombuffer(squeezed.decode().encode("utf-32-le"), dtype=np.uint32)
-    kept = np.flatnonzero(is_bare().take(codes, mode="clip"))
+    kept = np.flatnonzero(bare_table().take(codes, mode="clip"))
     if len(kept) == len(codes):
         return BareLetters(squeezed, None)
     return BareLetters(codes[kept].tobytes().decode("utf-32-le").encode(), kept)
@@ -100,39 +100,39 @@ def is_disguised(text: str, spelling: Spelling, gaps: LetterGaps, start: int, en
     whole = (gaps.kinds[start] or not spelling.opens_word) and (gaps.kinds[end] or not spelling.closes_word)
     if any(within):
         return bool(whole) and (long or (spelling.long and all(within) and max(within) >= _SIGN))
-    places = [place for place in range(start + 1, end) if wanted[place - start - 1] == SPACED]
-    if len(places) + 1 >= FEWEST_JOINED and long and _are_joined(text, gaps, places):
+    indexes = [index for index in range(start + 1, end) if wanted[index - start - 1] == SPACED]
+    if len(indexes) + 1 >= FEWEST_JOINED and long and _are_joined(text, gaps, indexes):
         return True
-    if not whole or not (long or (exact and len(places) + 1 >= FEWEST_JOINED)):
+    if not whole or not (long or (exact and len(indexes) + 1 >= FEWEST_JOINED)):
         return False
-    parted = [place for place in places if gaps.kinds[place] != _SPACE]
-    any_sign = _SIGN if long and len(places) + 1 >= FEWEST_JOINED else _BOTH if long else None
-    return bool(parted) and all(_is_put_aside(text, gaps, place, any_sign) for place in parted)
+    parted = [index for index in indexes if gaps.kinds[index] != _SPACE]
+    any_sign = _SIGN if long and len(indexes) + 1 >= FEWEST_JOINED else _BOTH if long else None
+    return bool(parted) and all(_is_put_aside(text, gaps, index, any_sign) for index in parted)
 
 
-def _are_joined(text: str, gaps: LetterGaps, places: Sequence[int]) -> bool:
-    """Return whether the words that begin at some places are run together, or joined by signs as no sentence is."""
-    kinds = [gaps.kinds[place] for place in places]
+def _are_joined(text: str, gaps: LetterGaps, indexes: Sequence[int]) -> bool:
+    """Return whether the words that begin at some letters are run together, or joined by signs as no sentence is."""
+    kinds = [gaps.kinds[index] for index in indexes]
     if _BOTH not in kinds:
         return sum(kind != _SPACE for kind in kinds) >= FEWEST_JOINED - 1
-    return len({text[slice(*_gap(gaps, place))] for place in places}) == 1
+    return len({text[slice(*_gap(gaps, index))] for index in indexes}) == 1
 
 
-def _is_put_aside(text: str, gaps: LetterGaps, place: int, any_sign: int | None) -> bool:
+def _is_put_aside(text: str, gaps: LetterGaps, index: int, any_sign: int | None) -> bool:
     """Return whether the signs before a word are no part of the sentence that it stands in.
 
     ``any_sign`` is the least kind of gap in which it may be any signs but such as end a clause.
     """
-    begin, end = _gap(gaps, place)
-    if any_sign is not None and gaps.kinds[place] >= any_sign:
+    begin, end = _gap(gaps, index)
+    if any_sign is not None and gaps.kinds[index] >= any_sign:
         return _ENDS_CLAUSE.match(text, begin) is None
-    if place not in gaps.around:
-        gaps.around[place] = _AROUND_WORDS.fullmatch(text, begin, end) is not None
-    return gaps.around[place]
+    if index not in gaps.around:
+        gaps.around[index] = _AROUND_WORDS.fullmatch(text, begin, end) is not None
+    return gaps.around[index]
 
 
-def _gap(gaps: LetterGaps, place: int) -> tuple[int, int]:
-    return int(gaps.origins[place - 1]) + 1, int(gaps.origins[place])
+def _gap(gaps: LetterGaps, index: int) -> tuple[int, int]:
+    return int(gaps.origins[index - 1]) + 1, int(gaps.origins[index])
 
 
 def is_trusted_when_rewritten(spelling: Spelling) -> bool:

@@ -1,4 +1,7 @@
-"""The regulator's settings: the time between cycles, thresholds of pressures, and limits of corrections."""
+"""The regulator's settings: the time between cycles, thresholds of pressures, and limits of corrections.
+
+A *pressure* is a fault of an agent's routing that one of the router's weights may correct (see ``pressures``).
+"""
 
 from typing import Annotated
 
@@ -6,8 +9,9 @@ import msgspec
 
 from schemas.event import Milliseconds, Unit
 
-Few = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
+Count = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
 Step = Annotated[float, msgspec.Meta(ge=0.0, le=0.02)]
+"""A change of a weight."""
 
 _HOUR_MS = 3_600_000
 
@@ -33,7 +37,8 @@ class RegulatorSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
         series_steps: Largest number of steps of a series. One step may be too small to change any decision. While the
             pressure lasts and the metric is not worse, the next one follows, twice as large, up to ``per_day``. All
             are judged together. 1: no series.
-        doubt: Standard deviations, by chance over as many decisions, by which a metric must rise to count as worse.
+        doubt: A metric counts as worse if it rises by more than this many standard deviations of chance, over the same
+            number of decisions.
         rest_ms: Time for which a pressure leaves a weight alone after a whole series of its steps did not help.
         fade_after_ms: A correction begins to fade, step by step, after this time without the pressures that it answers.
             If a step brings the pressure back, it is undone, and this time doubles for its weight, up to sixteen times.
@@ -51,11 +56,13 @@ class RegulatorSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
         acknowledge_below: Share of ACKNOWLEDGE below which it is a pressure, if at least this share of the inputs were
             greetings or thanks.
         acknowledge_gestures: If ACKNOWLEDGE is below this share of the greetings and thanks, it is too rare, too.
-        ignore_above: Share of IGNORE above which it is a pressure, which no weight answers.
+        ignore_above: Share of IGNORE above which it is a pressure, which no weight corrects.
         missed_act_above: Share of decisions that should have been ACT above which it is a pressure by itself.
         misroute_above: Share of misroutes above which it is a pressure.
-        disagreement_above: Reflection's disagreement above which it is a pressure, if reflection itself calls it one.
-        dominance_above: Share of the disagreements above which one dimension decides what to change.
+        disagreement_above: Share of second opinions that disagree, above which it is a pressure, if reflection itself
+            calls it one.
+        dominance_above: Share of the disagreements above which their most frequent dimension (in what the decision was
+            ambiguous) decides what to change.
         entropy_below: Normalised entropy of the modes (0 to 1) below which it is a pressure.
         agents: Agents that a partition keeps. When there are more, an eighth is dropped: the least recently used ones
             whose weights were never moved, and only then others.
@@ -68,8 +75,8 @@ class RegulatorSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     period_ms: Milliseconds = 24 * _HOUR_MS
     window_ms: Milliseconds = 24 * _HOUR_MS
     slices: Annotated[int, msgspec.Meta(ge=1, le=240)] = 24
-    decisions_needed: Few = 10
-    opinions_needed: Few = 10
+    decisions_needed: Count = 10
+    opinions_needed: Count = 10
     cooldown_ms: Milliseconds = 48 * _HOUR_MS
     judge_after_ms: Milliseconds = 48 * _HOUR_MS
     evidence_within_ms: Milliseconds = 7 * 24 * _HOUR_MS
@@ -98,7 +105,7 @@ class RegulatorSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     disagreement_above: Unit = 0.20
     dominance_above: Unit = 0.30
     entropy_below: Unit = 0.35
-    agents: Few = 10_000
+    agents: Count = 10_000
 
     def __post_init__(self) -> None:
         """Refuse a judgement over a time in which the adjustment was not yet made."""

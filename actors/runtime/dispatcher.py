@@ -39,6 +39,9 @@ Key = tuple[str, str]
 _FORGETS = tuple(topic_filter(topic_of(event)) for event in (ForgetOrdered, TurnsForgotten))
 _FORGET_ENDINGS = tuple(filter.removeprefix("log.*.*") for filter in _FORGETS)
 
+SHARED_FILTERS = (*_FORGETS, LOSS_FILTER)
+"""What every worker reads besides the messages of its actors."""
+
 
 class Dispatcher:
     """Dispatches the log's messages to shards, in order.
@@ -71,7 +74,7 @@ class Dispatcher:
         self._model_calls: list[tuple[Shard, Delivery, bool]] = []
         self._forgets: list[Stored] = []
         read = [filter for actor in actors for filter in (*consumed_filters(actor), *own_filters(actor))]
-        self.filters = without_overlap([*read, *_FORGETS, LOSS_FILTER])
+        self.filters = without_overlap([*read, *SHARED_FILTERS])
 
     async def run(self, committer: Committer, started: Callable[[], None]) -> None:
         """Read and dispatch until cancelled."""

@@ -66,12 +66,20 @@ class SharedReader:
 
     Args:
         tasks: The group in which it reads: the partition that asked may be cancelled while others still wait.
+        filters: What it reads: everything, unless the login may not.
     """
 
-    def __init__(self, log: Log, actors: Sequence[Actor[Any]], tasks: asyncio.TaskGroup) -> None:
+    def __init__(
+        self,
+        log: Log,
+        actors: Sequence[Actor[Any]],
+        tasks: asyncio.TaskGroup,
+        filters: Sequence[str] = (EVERYTHING,),
+    ) -> None:
         self._log = log
         self._actors = tuple(actors)
         self._tasks = tasks
+        self._filters = tuple(filters)
         self._waiting: list[tuple[Key, _Request]] = []
         self._reading: asyncio.Task[None] | None = None
 
@@ -108,7 +116,7 @@ class SharedReader:
     async def _serve(self, requests: Sequence[tuple[Key, _Request]]) -> None:
         routed: dict[str, list[tuple[_Request, bool]]] = {}
         after, upto = min(one.after for _, one in requests), max(one.upto for _, one in requests)
-        async for batch in self._log.history([EVERYTHING], after, upto):
+        async for batch in self._log.history(self._filters, after, upto):
             for start in range(0, len(batch), _AT_ONCE):
                 for stored in batch[start : start + _AT_ONCE]:
                     receivers = routed.get(stored.subject)

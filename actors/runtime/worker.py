@@ -22,11 +22,12 @@ from actors.runtime.partition.shard import Shard
 from events.errors import LogError
 from events.log import Log, Membership, Snapshots
 from events.loggers import get_logger
-from events.losses import Losses
+from events.losses import FindGaps, Losses
 from events.routes import partition_names
 from events.warning_backoff import WarningBackoff
 from schemas.actor import Actor
 from schemas.availability import Overrun
+from schemas.subjects import EVERYTHING
 
 POLL_INTERVAL = 0.5
 """Seconds between checks of who is alive."""
@@ -65,6 +66,7 @@ class Worker:
         offload: Runs a function in another thread.
         stands_in: Actors that it runs only while no living worker hosts them, so that they always run somewhere.
         metrics: Where the process serves its metrics.
+        find_gaps: Finds gaps of the log for a login that may not read all of it; None: the login may.
     """
 
     def __init__(
@@ -85,6 +87,7 @@ class Worker:
         offload: Callable[[Callable[[], None]], Awaitable[None]] = asyncio.to_thread,
         stands_in: Sequence[Actor[Any]] = (),
         metrics: MetricsAddress | None = None,
+        find_gaps: FindGaps | None = None,
     ) -> None:
         self.name = name
         self.counters = Counters()
@@ -112,6 +115,7 @@ class Worker:
         self._batch_from = batch_from
         self._offload = offload
         self._metrics = metrics
+        self._find_gaps = find_gaps
         self._stall_detector = StallDetector()
         self._start_seq = 0
         self._watchers = frozenset(name for name, actor in self._actors.items() if actor.on_availability is not None)
@@ -157,8 +161,11 @@ class Worker:
                     source=f"neuraxis/{self.name}",
                     build=self._build,
                     now_ns=self._clock.now_ns,
+                    find_gaps=self._find_gaps,
                 ),
-                shared_reader=SharedReader(self._log, actors, tasks),
+                shared_reader=SharedReader(
+                    self._log, actors, tasks, dispatcher.filters if self._find_gaps else (EVERYTHING,)
+                ),
                 recovery_warnings=WarningBackoff(),
             )
             started = asyncio.Event()

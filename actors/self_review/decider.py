@@ -1,5 +1,8 @@
 """Self-review's state machine: ticks, the numbers collected for them, and reviews. Pure.
 
+A *tick* is one finished exchange that the guards let pass, or one step of an external engine. A *seat* is a review's
+verdict on an entity (a memory in a prompt). While the gate is *armed*, a review is open and no other can fire.
+
 input.received             the text is kept until memory has answered
 appraisal.completed        the affect, novelty, uncertainty and danger of an open exchange
 breaker.cleared            the session's stance
@@ -11,7 +14,7 @@ swarm.measured             the swarm's coherence index is updated
 response.emitted           the exchange ends     } -> self_review.triggered, result and measured, and trace.seat_added;
 tick.observed              an external tick      }    or self_review.disarmed and resolved; or nothing
 operator.forget_ordered    open exchanges lose their text; a session's ticks are removed from the statistics
-self_review.triggered      no other review can fire until this one is resolved (the gate is armed)
+self_review.triggered      the gate is armed until this review is resolved
 self_review.disarmed       reviews can fire again
 trace.seat_added           an entity's worth changes
 self_review.configured     the new settings apply
@@ -59,7 +62,7 @@ _NS_PER_MS = 1_000_000
 
 
 class State(msgspec.Struct, frozen=True):
-    """A partition: its agents, open exchanges, those that ended lately, and the swarm's coherence index."""
+    """A partition: its agents (``minds``), open exchanges, those that ended lately, and the swarm's coherence index."""
 
     settings: SelfReviewSettings = SelfReviewSettings()
     sci: float = 1.0

@@ -7,7 +7,7 @@ import msgspec
 from schemas.event import Milliseconds, Unit
 
 Ticks = Annotated[int, msgspec.Meta(ge=1, le=4096)]
-Few = Annotated[int, msgspec.Meta(ge=1, le=100)]
+SmallCount = Annotated[int, msgspec.Meta(ge=1, le=100)]
 Share = Annotated[float, msgspec.Meta(gt=0.0, le=1.0)]
 
 
@@ -48,7 +48,7 @@ class SelfReviewSettings(msgspec.Struct, frozen=True, kw_only=True):
     record_window: Annotated[int, msgspec.Meta(ge=0, le=4096)] = 128
     warm_up: Ticks = 32
     good_above: Unit = 0.7
-    scores_needed: Few = 3
+    scores_needed: SmallCount = 3
     calm_below: Unit = 0.3
     criticality_alpha: Share = 0.3
     active_from: Share = 0.5
@@ -59,11 +59,11 @@ class SelfReviewSettings(msgspec.Struct, frozen=True, kw_only=True):
     memory_carried: Annotated[float, msgspec.Meta(ge=0.0, lt=1.0)] = 0.5
     lapse_ticks: Ticks = 128
     fade_ticks: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 512
-    seat_terms: Few = 8
+    seat_terms: SmallCount = 8
     seats: Annotated[int, msgspec.Meta(ge=1, le=100_000)] = 1_024
     token_budget: Annotated[int, msgspec.Meta(ge=0)] = 512
-    terms_per_memory: Few = 8
-    agreed_by: Few = 3
+    terms_per_memory: SmallCount = 8
+    agreed_by: SmallCount = 3
     agents: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 10_000
     ended_lifetime_ms: Milliseconds = 600 * 1000
 

@@ -30,8 +30,16 @@ _DIGITS = re.compile(r"-?[0-9]{1,9}")
 _FIRST_WORD = re.compile(r"[a-z]*")
 # An error code such as ``invalid_payload``.
 _CODE_WORD = re.compile(r"[a-z]+(_[a-z]+)+")
-_FAILURE_WORDS = re.compile(r"\b(error|failed|failure|denied|invalid|refused)\b", re.IGNORECASE)
-_RETRY_PATTERN = r"rate.?limit|too.?many.?requests|throttl|time.?d?.?out|unavailable|overload|try.?again"
+_FAILURE_WORDS = re.compile(
+    r"\b(error|failed|failure|denied|invalid|refused|rejected|forbidden|unauthori[sz]ed|bad.request|not.found)\b",
+    re.IGNORECASE,
+)
+# Rate limits are worded differently: "too many request", "frequency limited" (Feishu), "api freq out of limit" (WeCom),
+# "send too fast" (DingTalk).
+_RETRY_PATTERN = (
+    r"rate.?limit|\bfreq(?:uency)?\b.{0,20}limit|too.?many|too.?fast|throttl|time.?d?.?out|unavailable|overload"
+    r"|try.?again"
+)
 _RETRY_WORDS = re.compile(_RETRY_PATTERN, re.IGNORECASE)
 _TEMPORARY = re.compile(
     rf"\b(408|425|429|5\d\d)\b|{_RETRY_PATTERN}|temporar|busy|maintenance|internal|rollup_error|fatal_error",

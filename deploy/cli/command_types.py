@@ -15,18 +15,21 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Command(click.Command):
-    """A command that refuses blank values of options, blank paths, and arguments that are not UTF-8.
+    """A command that refuses blank options and paths, options of one value given twice, and arguments not in UTF-8.
 
     A blank value usually comes from a shell variable that is not set. It must not mean the same as no option:
-    ``log export --agent "$WHO"`` would write everybody's words. A blank path would be the working folder.
+    ``log export --agent "$WHO"`` would write everybody's words. A blank path would be the working folder. Of an option
+    that is given twice only the last value would count: ``log export --session a --session b`` would leave one out.
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the arguments; raises BadParameter for a blank one of an option, or a blank path."""
-        given, _, _ = self.make_parser(ctx).parse_args(list(args))
+        """Read the arguments; raises BadParameter for a blank option or path, and for an option that is given twice."""
+        given, _, in_order = self.make_parser(ctx).parse_args(list(args))
         for parameter in self.get_params(ctx):
             if not isinstance(parameter, click.Option) and not isinstance(parameter.type, click.Path):
                 continue
+            if in_order.count(parameter) > 1 and not (parameter.multiple or getattr(parameter, "is_flag", False)):
+                raise click.BadParameter("it is given twice: it takes one value", ctx, parameter)
             values = given.get(parameter.name or "")
             for value in values if isinstance(values, list | tuple) else [values]:
                 if isinstance(value, str) and is_blank(value):

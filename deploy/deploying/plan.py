@@ -101,20 +101,20 @@ class Process(msgspec.Struct, frozen=True, kw_only=True):
         """Whether it is the ledger's process, whose file must outlive it."""
         return self.name == LEDGER
 
-    def command(self, places: "Places") -> tuple[str, ...]:
-        """Return the arguments of ``neuraxis`` where secrets, configuration and data are at ``places``."""
-        read = ("--context", f"{places.secrets}/{self.name}.json", "--config", places.configuration)
-        return (*self.work, *read, *self.placed_options(places))
+    def command(self, paths: "Paths") -> tuple[str, ...]:
+        """Return the arguments of ``neuraxis`` where secrets, configuration and data are at ``paths``."""
+        read = ("--context", f"{paths.secrets}/{self.name}.json", "--config", paths.configuration)
+        return (*self.work, *read, *self.placed_options(paths))
 
-    def placed_options(self, places: "Places") -> tuple[str, ...]:
-        """Return ``options`` with the folders of ``places`` for the marks."""
+    def placed_options(self, paths: "Paths") -> tuple[str, ...]:
+        """Return ``options`` with the folders of ``paths`` for the marks."""
         return tuple(
-            option.replace(_SECRETS_MARK, f"{places.secrets}/").replace(_DATA_MARK, f"{places.data}/")
+            option.replace(_SECRETS_MARK, f"{paths.secrets}/").replace(_DATA_MARK, f"{paths.data}/")
             for option in self.options
         )
 
 
-class Places(msgspec.Struct, frozen=True):
+class Paths(msgspec.Struct, frozen=True):
     """Where a process finds its folder of secrets, the configuration file, and the folder that it may write."""
 
     secrets: str
@@ -122,7 +122,7 @@ class Places(msgspec.Struct, frozen=True):
     data: str
 
 
-IN_CONTAINER = Places("/run/secrets", "/etc/neuraxis/neuraxis.toml", "/var/lib/neuraxis")
+IN_CONTAINER = Paths("/run/secrets", "/etc/neuraxis/neuraxis.toml", "/var/lib/neuraxis")
 
 
 class Deployment(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,6 +1,6 @@
 """A deployment as systemd units: hardened, supervised by a watchdog, secrets as credentials."""
 
-from deploy.deploying.plan import GRACE_S, START_S, WATCHDOG_S, Deployment, Places, Process
+from deploy.deploying.plan import GRACE_S, START_S, WATCHDOG_S, Deployment, Paths, Process
 from deploy.deploying.writing_files import HEADER, Files
 
 ETC = "/etc/neuraxis"
@@ -9,7 +9,7 @@ ETC = "/etc/neuraxis"
 UNITS = "etc/systemd/system"
 
 # %d is systemd's folder of a unit's credentials, %S that of units' state.
-_PLACES = Places("%d", "%d/neuraxis.toml", "%S/neuraxis")
+_PATHS = Paths("%d", "%d/neuraxis.toml", "%S/neuraxis")
 
 _HARDENED = """\
 DynamicUser=yes
@@ -84,12 +84,12 @@ def systemd_files(deployment: Deployment, program: str) -> Files:
     units: list[str] = []
     shared = "".join(f'Environment="{name}={value}"\n' for name, value in deployment.environment.items())
     note = f"# {HEADER.format(command='systemd', version=deployment.version)}\n"
-    command = f"worker $ACTORS --context {_PLACES.secrets}/${{LOGIN}}.json --config {_PLACES.configuration} $OPTIONS"
+    command = f"worker $ACTORS --context {_PATHS.secrets}/${{LOGIN}}.json --config {_PATHS.configuration} $OPTIONS"
     template = _unit("Neuraxis worker %i", f"{program} {command}")
     files["neuraxis-worker@.service"] = note + template + shared + "\n" + _HARDENED
     for process in deployment.processes:
         if process.is_gateway:
-            command = " ".join((program, *process.command(_PLACES)))
+            command = " ".join((program, *process.command(_PATHS)))
             files["neuraxis-gateway.service"] = (
                 note + _unit("Neuraxis gateway", command) + shared + _own_lines(process) + "\n" + _HARDENED
             )
@@ -124,6 +124,6 @@ def _variables(process: Process) -> str:
     found = {
         "ACTORS": " ".join(process.group.hosted),
         "LOGIN": process.name,
-        "OPTIONS": " ".join(process.placed_options(_PLACES)),
+        "OPTIONS": " ".join(process.placed_options(_PATHS)),
     }
     return "".join(f'Environment="{name}={value}"\n' for name, value in found.items())

@@ -74,9 +74,9 @@ class StageWatch:
         """
         now = asyncio.get_running_loop().time()
         away: dict[StagePartition, Lack] = {
-            place: lack
-            for place, lack in self._watch.lacks.items()
-            if self._watch.away_s(place, now) >= TAKEOVER_S or not (patient or self._watch.has_seen(place))
+            partition: lack
+            for partition, lack in self._watch.lacks.items()
+            if self._watch.away_s(partition, now) >= TAKEOVER_S or not (patient or self._watch.has_seen(partition))
         }
         return by_stage(away, self.needed)
 
@@ -87,12 +87,12 @@ class StageWatch:
         since it may be starting. A recovering stage is served soon, and does not count.
         """
         now, scope = asyncio.get_running_loop().time(), scopes()[stage]
-        place = stage, token_of(scope, self._partitions, agent, session)
-        lack = self._watch.lacks.get(place)
+        partition = stage, token_of(scope, self._partitions, agent, session)
+        lack = self._watch.lacks.get(partition)
         if lack in (None, "recovering") or self._watch.availability(now) is None:
             return ""
-        tolerated_s = TAKEOVER_S if self._watch.has_seen(place) else 2 * TAKEOVER_S
-        return f"{stage} ({str(lack).replace('_', ' ')})" if self._watch.away_s(place, now) >= tolerated_s else ""
+        tolerated_s = TAKEOVER_S if self._watch.has_seen(partition) else 2 * TAKEOVER_S
+        return f"{stage} ({str(lack).replace('_', ' ')})" if self._watch.away_s(partition, now) >= tolerated_s else ""
 
     def unended(self, agent: str, session: str = "") -> str:
         """Return why nobody will end an exchange soon, in words; empty if somebody will, or may.

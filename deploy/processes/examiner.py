@@ -11,7 +11,7 @@ import sys
 import msgspec
 
 from actors.gateway.external_events import InvalidField
-from actors.gateway.http.readiness_checks import without_places
+from actors.gateway.http.readiness_checks import without_locations
 from actors.gateway.http.scopes import NotFound
 from actors.gateway.wait_deadlines import WaitDeadlines, deadline_within
 from deploy.processes.supervising.child import end, spawn
@@ -118,4 +118,4 @@ def _body_of(answer: bytes) -> bytes:
         return bytes(decoded.body)
     if decoded.why == "wrong":
         raise InvalidField(decoded.field, decoded.message)
-    raise NotFound(without_places(decoded.message)) if decoded.why == "absent" else Unavailable(decoded.message)
+    raise NotFound(without_locations(decoded.message)) if decoded.why == "absent" else Unavailable(decoded.message)

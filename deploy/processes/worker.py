@@ -7,7 +7,7 @@ import re
 import secrets
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -30,6 +30,7 @@ from deploy.config.loading import Config
 from deploy.processes.effector_registry import EFFECTORS, configured_effectors
 from deploy.processes.inbox import is_inbox
 from deploy.processes.query_services import serving_queries
+from deploy.processes.reading import serving_reads
 from deploy.processes.supervising.lifeline import Lifeline
 from deploy.processes.supervising.pulse import STARTING, Pulse
 from deploy.processes.supervising.stopping import first_error, stop_signal
@@ -40,6 +41,7 @@ from deploy.telemetry.telemetry_settings import metrics_address
 from deploy.telemetry.tracing import Tracing
 from events.errors import LogCut, LogError
 from events.jetstream import Access, Connection, JetStreamLog, KeyValueMembership, KeyValueSnapshots
+from events.jetstream.reading.read_requests import await_read_service, gap_finder, use_rights
 from events.jetstream.rights import ask_rights
 from events.loggers import get_logger
 from schemas.intake.nearest_name import nearest_name
@@ -50,6 +52,7 @@ LEDGER = "ledger"
 """The name of the ledger's projector among what a worker can run. It is not an actor: it decides nothing."""
 
 _CONNECT_TIMEOUT_S = 30.0
+_READ_SERVICE_TIMEOUT_S = 60.0
 _logger = get_logger("neuraxis.worker")
 
 
@@ -152,6 +155,8 @@ async def _run_on_logs(job: Job, lifeline: Lifeline, pulse: Pulse) -> None:
 async def _run_on_one_log(job: Job, lifeline: Lifeline, pulse: Pulse) -> None:
     connection = await Connection.open(job.access, _CONNECT_TIMEOUT_S, announce=True)
     try:
+        await use_rights(connection, job.config.log.stream)
+        await await_read_service(connection, job.config.log.stream, _READ_SERVICE_TIMEOUT_S)
         # Only from here on: before there are partitions to hand over, a signal may end the process at once.
         async with stop_signal(lifeline) as stop:
             await _work(job, connection, lifeline, stop, pulse)
@@ -195,6 +200,7 @@ async def _host(
     async with (
         _effectors(job, log, member) as effectors,
         serving_queries(connection, ledger, worker, log.sealing, projector, healthy),
+        serving_reads(log, LEDGER) if LEDGER in job.hosted else nullcontext(),
         asyncio.TaskGroup() as background_tasks,
     ):
         metrics.effectors = effectors
@@ -206,7 +212,9 @@ async def _host(
         pulse.fault = partial(_fault, announced, stop, connection, worker, working)
         background = [
             background_tasks.create_task(_announce_readiness(ready, job.hosted, lifeline, announced), name="readiness"),
-            background_tasks.create_task(_check_after_reconnects(connection, worker), name="checks after reconnects"),
+            background_tasks.create_task(
+                _check_after_reconnects(connection, log.stream, worker), name="checks after reconnects"
+            ),
             background_tasks.create_task(_trace(job, log, metrics.traces), name="traces"),
         ]
         if working:
@@ -235,7 +243,7 @@ async def _trace(job: Job, log: JetStreamLog, counts: TraceCounts) -> None:
         _logger.exception("traces_ended")
 
 
-async def _check_after_reconnects(connection: Connection, worker: Worker | None) -> None:
+async def _check_after_reconnects(connection: Connection, stream: str, worker: Worker | None) -> None:
     """After each reconnect to the broker, check that the log still holds what the partitions wrote."""
     reconnected = asyncio.Event()
     unsubscribe = connection.on_reconnect(reconnected.set)
@@ -243,6 +251,7 @@ async def _check_after_reconnects(connection: Connection, worker: Worker | None)
         while True:
             await reconnected.wait()
             reconnected.clear()
+            await use_rights(connection, stream)  # they may have been changed meanwhile
             if worker is not None and not connection.closed:
                 await worker.check_own()
     finally:
@@ -267,6 +276,7 @@ async def _actors(
         batch_from=BATCH_FROM if job.config.broker.sync == "always" else BATCH_FROM_UNFLUSHED,
         stands_in=[ACTORS[name] for name in await stand_ins_of(connection, job.hosted)],
         metrics=metrics_at,
+        find_gaps=gap_finder(connection, log.stream),
     )
 
 

@@ -62,13 +62,13 @@ def verify_bundle(bundle: Path) -> Verdict:
     chosen = frozenset(read_manifest(bundle).chosen)
     source = LedgerSource(bundle)
     try:
-        replay = Replay(tuple(ACTORS.values()), source.partitions, verify=True, keep=_EXAMPLES, of=chosen)
+        replay = Replay(tuple(ACTORS.values()), source.partitions, verify=True, keep=_EXAMPLES, chosen=chosen)
         tally = _Tally()
         replay.verification.on_verdict = tally.count
         report, effects, end_ns, without_end = asyncio.run(_replayed(source, replay, chosen))
     finally:
         source.close()
-    overdue = [each for each in report.waiting if each.is_overdue(end_ns) and _holds_up(replay, each, chosen)]
+    overdue = [each for each in report.waiting if each.is_overdue(end_ns) and _delays_chosen(replay, each, chosen)]
     missing = f"a decision is missing: {pending_text(overdue[0], end_ns)}" if overdue else ""
     complaint = (
         _decisions_complaint(report, chosen, tally)
@@ -122,7 +122,7 @@ def _decisions_complaint(report: ReplayReport, chosen: frozenset[str], tally: _T
     if report.differences:
         different = tally.different
         count = sum(different[exchange] for exchange in chosen or different)
-        return _difference_text(report.differences[0], count, _of(chosen))
+        return _difference_text(report.differences[0], count, _scope_text(chosen))
     if report.fold_errors:
         return f"{report.fold_errors} recorded events could not be folded by this release"
     if untested := sorted(exchange for exchange in chosen if not tally.identical[exchange]):
@@ -145,7 +145,7 @@ def _ends_complaint(report: ReplayReport, without_end: Sequence[str]) -> str:
     return f"exchange {without_end[0]} {_UNTESTED[Fate.OPEN]} ({_coverage(report)}): it is not tested"
 
 
-def _holds_up(replay: Replay, pending: Pending, chosen: frozenset[str]) -> bool:
+def _delays_chosen(replay: Replay, pending: Pending, chosen: frozenset[str]) -> bool:
     """Whether a message of a chosen exchange waits behind a missing decision, and so was not decided again either."""
     waiting = replay.views[pending.actor, pending.partition].waiting
     return (
@@ -159,15 +159,15 @@ def _effects_complaint(effects: EffectReport) -> str:
     return f"a recorded effect is wrong: {effect_text(effects.findings[0])}" if effects.findings else ""
 
 
-def _of(chosen: frozenset[str]) -> str:
+def _scope_text(chosen: frozenset[str]) -> str:
     return " of the chosen exchanges" if chosen else " in all"
 
 
 def _difference_text(found: Difference, count: int, among: str) -> str:
-    place = f"sequence {found.seq} of exchange {found.exchange}" if found.exchange else f"sequence {found.seq}"
+    position = f"sequence {found.seq} of exchange {found.exchange}" if found.exchange else f"sequence {found.seq}"
     differ = "1 decision differs" if count == 1 else f"{count:,} decisions differ"
     return (
-        f"{found.actor}/{found.partition} decided otherwise about {found.topic} ({place}): {found.field}\n"
+        f"{found.actor}/{found.partition} decided otherwise about {found.topic} ({position}): {found.field}\n"
         f"  recorded  {found.recorded}\n  now       {found.redecided}\n"
         f"{differ}{among}; "
         "`neuraxis replay --verify --log BUNDLE` counts all, `neuraxis why EXCHANGE --log BUNDLE` explains one"
@@ -186,7 +186,9 @@ def _coverage(report: ReplayReport) -> str:
 def _what_if_complaint(report: WhatIfReport, chosen: frozenset[str], settings: Path) -> str:
     if report.examples:
         changed = [exchange for exchange in chosen if report.fates.get(exchange) is Fate.CHANGED]
-        return _example_text(report.examples[0], len(changed) if chosen else report.changed, settings, _of(chosen))
+        return _example_text(
+            report.examples[0], len(changed) if chosen else report.changed, settings, _scope_text(chosen)
+        )
     for exchange in sorted(chosen):
         if reason := _UNTESTED.get(report.fates.get(exchange)):
             return f"exchange {exchange} {reason} ({_what_if_summary(report)}): it is not tested"

@@ -91,6 +91,7 @@ def prepare(corpus: Sequence[Row], folds: int = FOLDS) -> Prepared:
         for row in rows
     ]
     support = np.array([1 + name.startswith("authored:") for name in families])
+    # Without the cache of ``read_text``, which would keep the latest of all these texts.
     texts = [read_text.__wrapped__(row.text) for row in rows]
     indices = folds_of(corpus, folds)
     return Prepared(

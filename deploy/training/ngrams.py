@@ -1,7 +1,8 @@
 """The n-grams of all training rows, and passages of them as the rows of a matrix.
 
-A row of the corpus has one unit for its text and one for each decoded view of it. A unit keeps its n-grams, each with
-the segments in which it begins and ends: ``actors.contract.text.judge.passages`` scores passages by these.
+A row of the corpus has one *unit* for its text and one for each decoded view of it (the ``readings`` of a text). A unit
+keeps its n-grams, each with the segments (sentences, lines) in which it begins and ends:
+``actors.contract.text.judge.passages`` scores passages by these.
 """
 
 from collections.abc import Sequence
@@ -12,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from actors.contract.text.judge.passages import LEAST, Occurrences, places_of, spans_of
+from actors.contract.text.judge.passages import MIN_NGRAMS, Occurrences, packed_positions, spans_of
 from actors.contract.text.judge.worst_passage import Text
 
 Indices = npt.NDArray[np.int64]
@@ -36,7 +37,10 @@ class Sample(NamedTuple):
 
 
 class Uses(msgspec.Struct, frozen=True, eq=False):
-    """How many rows of each source have each n-gram; rows made from others are not counted."""
+    """How many rows of each source have each n-gram; rows made from others are not counted.
+
+    Each index is a pair of an n-gram and a source: ``rows`` is the number of rows of ``sources`` that have ``grams``.
+    """
 
     grams: npt.NDArray[np.int32]
     sources: npt.NDArray[np.int32]
@@ -64,12 +68,15 @@ class Grams(msgspec.Struct, frozen=True, eq=False):
     uses: Uses
 
     def known(self, unit: int, numbers: npt.NDArray[np.int32]) -> Occurrences:
-        """Return the occurrences of a unit's n-grams that a table has; ``numbers`` has its number of each key or -1."""
+        """Return the occurrences of a unit's n-grams that a table of weights has.
+
+        ``numbers`` is, for each of ``keys``, its number in the table, or -1.
+        """
         span = slice(int(self.starts[unit]), int(self.starts[unit + 1]))
         grams = numbers[self.grams[span]]
         kept = grams >= 0
         firsts, lasts, befores = (each[span][kept].astype(np.int64) for each in (self.firsts, self.lasts, self.befores))
-        return Occurrences(grams[kept].astype(np.int64), places_of(firsts, lasts, befores))
+        return Occurrences(grams[kept].astype(np.int64), packed_positions(firsts, lasts, befores))
 
 
 def grams_of(texts: Sequence[Text], sources: Indices, weights: Indices) -> Grams:
@@ -91,7 +98,7 @@ def grams_of(texts: Sequence[Text], sources: Indices, weights: Indices) -> Grams
     used = kept[uses.grams]
     found = numbers[grams]
     known = found >= 0
-    spans = [spans_of(reading.found.places) for reading in readings]
+    spans = [spans_of(reading.found.positions) for reading in readings]
     firsts = np.concatenate([span[0].astype(np.int16) for span in spans])[known]
     lasts = np.concatenate([span[1].astype(np.int16) for span in spans])[known]
     found, units = found[known], units[known]
@@ -141,7 +148,10 @@ def _supported(uses: Uses, count: int, weights: Indices) -> Flags:
 
 
 def matrix_of(grams: Grams, numbers: npt.NDArray[np.int32], samples: Sequence[Sample]) -> sparse.csr_matrix:
-    """Return passages as rows of a matrix, scaled as ``actors.contract.text.judge.passages`` scales their sums."""
+    """Return passages as rows of a matrix, scaled as ``actors.contract.text.judge.passages`` scales their sums.
+
+    ``numbers`` is the column of each of ``grams.keys``, or -1 for none.
+    """
     found = []
     for unit, first, length, _ in samples:
         span = slice(int(grams.starts[unit]), int(grams.starts[unit + 1]))
@@ -149,6 +159,6 @@ def matrix_of(grams: Grams, numbers: npt.NDArray[np.int32], samples: Sequence[Sa
         columns = numbers[grams.grams[span][within]]
         found.append(columns[columns >= 0])
     sizes = np.array([len(columns) for columns in found])
-    values = np.repeat((1.0 / np.sqrt(np.maximum(sizes, LEAST))).astype(np.float32), sizes)
+    values = np.repeat((1.0 / np.sqrt(np.maximum(sizes, MIN_NGRAMS))).astype(np.float32), sizes)
     ends = np.concatenate([[0], np.cumsum(sizes)])
     return sparse.csr_matrix((values, np.concatenate(found), ends), shape=(len(samples), int(numbers.max()) + 1))

@@ -1,10 +1,12 @@
-"""Logs that a broker is unreachable: at once, then at growing intervals, however many attempts fail meanwhile."""
+"""What is said of a broker that does not answer: in the log, at once and then at growing intervals, and in errors."""
 
 import time
 from collections.abc import Callable
 
+from events.errors import Unavailable
 from events.loggers import get_logger
 from events.warning_backoff import WarningBackoff
+from schemas.permissions import READ_ROOT
 
 LOGIN = "give a login that it knows, by --creds or --context"
 """What to do about a broker that refuses the login."""
@@ -47,3 +49,23 @@ class BrokerOutage:
     def ended(self) -> None:
         """Note that the broker was reached."""
         self._intervals.ended()
+
+
+_INTERNAL_PREFIXES = ("$", "log.", "_INBOX.", "nx-")
+
+
+def on_subject(subject: str) -> str:
+    """Return ``on`` and the subject, for an error message; empty for an internal one, which means nothing to people."""
+    return "" if subject.startswith(_INTERNAL_PREFIXES) else f" on {subject}"
+
+
+def unserved(subject: str) -> Unavailable:
+    """Return the error that says that nobody serves a subject now, and what to start."""
+    if subject.startswith(f"{READ_ROOT}."):
+        return Unavailable(
+            "this login reads the log through the process of a ledger or a gateway, and none answers: start "
+            "`neuraxis worker ledger` or, unless effectors have to start, `neuraxis gateway`"
+        )
+    if subject.startswith(_INTERNAL_PREFIXES):
+        return Unavailable("the broker does not serve or store this now: JetStream is off there, or not up yet")
+    return Unavailable(f"nobody serves {subject} at the broker now")

@@ -20,9 +20,10 @@ from nats.errors import Error as NatsError
 from nats.errors import StaleConnectionError, UnexpectedEOF
 
 from events.errors import Misconfigured, NotPermitted, Refused, Unavailable, UnknownOutcome
-from events.jetstream.broker_outage import LOGIN, BrokerOutage, is_refused
+from events.jetstream.broker_outage import LOGIN, BrokerOutage, is_refused, on_subject, unserved
 from events.jetstream.header_client import HeaderClient
 from events.loggers import get_logger
+from schemas.permissions import DURABLE_CALL
 
 OLDEST_SERVER = (2, 12, 0)
 """The oldest version of nats-server that has what is used here."""
@@ -155,6 +156,8 @@ class Connection:
     _opening = False
     _announce = False
     _last_error = ""
+    _read_root = ""
+    _read_calls: tuple[str, ...] = ()
 
     def _check_server(self) -> None:
         version = self.nc.connected_server_version
@@ -185,6 +188,16 @@ class Connection:
         """The server's limit on a message, headers and data together, in bytes."""
         return self.nc.max_payload
 
+    @property
+    def asks_to_read(self) -> bool:
+        """Whether reads of the log are requests to a read service (see :meth:`ask_to_read`)."""
+        return bool(self._read_root)
+
+    def ask_to_read(self, root: str, stream: str) -> None:
+        """Create a stream's consumers and get its messages by requests below ``root``; if that is empty, directly."""
+        calls = f"CONSUMER.CREATE.{stream}.", f"STREAM.MSG.GET.{stream}", f"LOG.GAPS.{stream}"
+        self._read_root, self._read_calls = root, calls if root else ()
+
     def on_reconnect(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Call ``callback`` after each reconnection, and when the connection closes; returns what stops it."""
         self._on_reconnect.append(callback)
@@ -207,7 +220,7 @@ class Connection:
         try:
             await self.nc.publish(subject, data, reply=reply, headers=headers)
         except NatsError as wrong:
-            raise Unavailable(f"the broker took no message{_on_subject(subject)}: {wrong}") from wrong
+            raise Unavailable(f"the broker took no message{on_subject(subject)}: {wrong}") from wrong
 
     async def request(
         self, subject: str, data: bytes = b"", headers: dict[str, str] | None = None, deadline: float = REPLY_DEADLINE
@@ -254,7 +267,7 @@ class Connection:
         finally:
             self.forget(number)
         if answer.headers.get("Status") == "503":
-            raise _unserved(subject)
+            raise unserved(subject)
         return answer
 
     async def api(self, subject: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -264,7 +277,11 @@ class Connection:
             ApiError: the answer carries an error.
             Unavailable, UnknownOutcome: as for :meth:`request`.
         """
-        answer = await self.request(f"$JS.API.{subject}", json.dumps(body).encode() if body else b"")
+        root = "$JS.API"
+        if subject.startswith(self._read_calls):
+            durable = body is not None and "durable_name" in body.get("config", {})
+            root = f"{self._read_root}.{DURABLE_CALL}" if durable else self._read_root
+        answer = await self.request(f"{root}.{subject}", json.dumps(body).encode() if body else b"")
         document: dict[str, Any] = msgspec.json.decode(answer.data)
         if "error" in document:
             raise ApiError(subject, document["error"])
@@ -293,7 +310,7 @@ class Connection:
                     raise ended.exception() or self._no_answer(subject, deadline)
                 status = answer.headers.get("Status", "")
                 if status == "503":
-                    raise _unserved(subject)
+                    raise unserved(subject)
                 if status in ("204", "404"):
                     return
                 yield answer
@@ -321,7 +338,7 @@ class Connection:
 
     def _no_answer(self, subject: str, deadline: float, hint: str = "") -> UnknownOutcome:
         return UnknownOutcome(
-            f"the broker at {self.access.servers} gave no answer{_on_subject(subject)} within {deadline:g} s{hint}"
+            f"the broker at {self.access.servers} gave no answer{on_subject(subject)} within {deadline:g} s{hint}"
         )
 
     def _end_denied(self, said: str) -> bool:
@@ -392,20 +409,6 @@ class ApiError(Refused):
         self.number = int(error.get("err_code", 0))
         self.status = int(error.get("code", 0))
         super().__init__(f"{subject}: {error.get('description', 'refused')} (code {self.number})")
-
-
-_INTERNAL_PREFIXES = ("$", "log.", "_INBOX.", "nx-")
-
-
-def _on_subject(subject: str) -> str:
-    """Return ``on`` and the subject, for an error message; empty for an internal one, which means nothing to people."""
-    return "" if subject.startswith(_INTERNAL_PREFIXES) else f" on {subject}"
-
-
-def _unserved(subject: str) -> Unavailable:
-    if subject.startswith(_INTERNAL_PREFIXES):
-        return Unavailable("the broker does not serve or store this now: JetStream is off there, or not up yet")
-    return Unavailable(f"nobody serves {subject} at the broker now")
 
 
 async def _close(nc: Client) -> None:

@@ -23,7 +23,7 @@ _CHUNK = 512 * 1024  # bytes
 _UPTO_HEADER = "nx-upto"
 """Header of a snapshot: the sequence up to which every message of its partition is in it."""
 
-_SECOND = 1_000_000_000
+_NS_PER_S = 1_000_000_000
 _logger = get_logger("neuraxis.buckets")
 
 
@@ -43,12 +43,12 @@ async def ensure_bucket(
         "subjects": [f"$KV.{bucket}.>"],
         "storage": storage,
         "max_msgs_per_subject": history,
-        "max_age": int(max_age * _SECOND),
+        "max_age": int(max_age * _NS_PER_S),
         "discard": "new",
         "allow_direct": True,
         "allow_rollup_hdrs": True,
         "deny_delete": not erasable,
-        "duplicate_window": int(min(max_age or 120, 120) * _SECOND),
+        "duplicate_window": int(min(max_age or 120, 120) * _NS_PER_S),
         "num_replicas": replicas,
     }
     try:

@@ -23,7 +23,7 @@ NO_STREAM = "the broker holds no stream"
 # JetStream error codes: the store cannot be written; the server has no storage left.
 _STORE_FAILED = (10012, 10104)
 _OUT_OF_STORAGE = (10023, 10047)
-_SECOND = 1_000_000_000
+_NS_PER_S = 1_000_000_000
 
 
 async def storage_fault(connection: Connection, stream: str, deadline_s: float = CHECK_DEADLINE_S) -> str:
@@ -77,7 +77,7 @@ async def _disk(connection: Connection, stream: str) -> str:
         "ack_policy": "none",
         "mem_storage": False,
         "num_replicas": 1,
-        "inactive_threshold": 5 * _SECOND,
+        "inactive_threshold": 5 * _NS_PER_S,
     }
     try:
         await connection.api(

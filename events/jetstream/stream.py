@@ -39,7 +39,7 @@ REPARTITIONING = "neuraxis.repartitioning"
 # JetStream error codes.
 NOT_FOUND = 10059
 JETSTREAM_OFF = (10039, 10076)
-_SECOND = 1_000_000_000
+_NS_PER_S = 1_000_000_000
 
 
 class StreamFacts(msgspec.Struct, frozen=True):
@@ -67,7 +67,7 @@ def stream_config(name: str, partitions: Partitions, replicas: int, sealed: bool
         "max_bytes": -1,
         "max_age": 0,
         "num_replicas": replicas,
-        "duplicate_window": DEDUPE_WINDOW * _SECOND,
+        "duplicate_window": DEDUPE_WINDOW * _NS_PER_S,
         "deny_delete": True,
         "deny_purge": True,
         "allow_direct": True,

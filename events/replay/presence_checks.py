@@ -89,12 +89,12 @@ async def check_holds(source: Source, point: Point) -> str:
 
 
 async def check_holds_both(source: Source, first: Point, second: Point) -> str:
-    """As :func:`check_holds`, for two points that are to be compared."""
+    """As :func:`check_holds`, for two points that are to be compared; between them must lie an event."""
     warning = await check_holds(source, second)
     span = await span_of(source)
     if first.seq != END.seq and first.seq > span.last_seq:
         await check_holds(source, first)
-    if warning and first.seq == END.seq and first.time_ns > span.last_ns:
+    if first == second or (warning and first.seq == END.seq and first.time_ns > span.last_ns):
         raise NothingFound(
             f"the {source.name} ends at {span.end}: no event lies between the two points, so that nothing was compared"
         )

@@ -75,7 +75,7 @@ class Replay:
         backlog: int = BACKLOG,
         only: Mapping[str, str] | None = None,
         share: AbstractSet[ActorPartition] | None = None,
-        of: AbstractSet[str] = frozenset(),
+        chosen: AbstractSet[str] = frozenset(),
     ) -> None:
         """Begin before the first message.
 
@@ -87,7 +87,7 @@ class Replay:
             backlog: See ``BACKLOG``.
             only: Actor name -> the one partition of it that is folded; an actor not named is folded whole.
             share: The partitions that are folded here, where other replays fold the rest; default: all.
-            of: The exchanges whose differences are kept; default: all.
+            chosen: The exchanges whose differences are kept; default: all.
         """
         named = {actor.name: actor for actor in actors}
         self._only = {name: frozenset(lineage(named[name], part, partitions)) for name, part in (only or {}).items()}
@@ -97,7 +97,7 @@ class Replay:
         self.views: dict[tuple[str, str], View] = {}
         self._stages = iter(partitions.stages)
         self._whole_log, (self._through, self._partitions) = partitions, next(self._stages)
-        self.verification = Verification(actors, self._partitions, keep=keep, of=of, reached=lambda: self._last)
+        self.verification = Verification(actors, self._partitions, keep=keep, chosen=chosen, reached=lambda: self._last)
         self._actors = tuple(actors)
         self._verify = verify
         self._settle_every = max(1, backlog // 2)

@@ -29,7 +29,8 @@ CLOSED_TEXT = "[sealed]"
 _SEALED, _PLAIN = "nx1:", "nx0:"
 _PREFIXES = (_SEALED, _PLAIN)
 _PREFIXES_IN_JSON = (b"nx1:", b"nx0:", b"\\u")
-_TEXTLESS = frozenset({int, float, bool, type(None)})
+"""A body without any of these holds no text with a prefix; ``\\u`` because JSON may escape any character of one."""
+_TEXTLESS_TYPES = frozenset({int, float, bool, type(None)})
 
 
 def location_to_seal(headers: Mapping[str, str]) -> Location | None:
@@ -101,12 +102,12 @@ def _change_texts(value: Any, change: Callable[[str, str], str], pointer: str = 
         return change(pointer, value) if value.startswith(_PREFIXES) else value
     if kind is dict:
         return {
-            name: inner if type(inner) in _TEXTLESS else _change_texts(inner, change, below(pointer, name))
+            name: inner if type(inner) in _TEXTLESS_TYPES else _change_texts(inner, change, below(pointer, name))
             for name, inner in value.items()
         }
     if kind is list:
         return [
-            inner if type(inner) in _TEXTLESS else _change_texts(inner, change, f"{pointer}/{at}")
+            inner if type(inner) in _TEXTLESS_TYPES else _change_texts(inner, change, f"{pointer}/{at}")
             for at, inner in enumerate(value)
         ]
     return value

@@ -1,4 +1,4 @@
-"""How large an input and each of its layers may be. Entry points refuse larger ones, so that later work is bounded."""
+"""How large an input and each of its layers may be. Entry points refuse larger ones, so all later work is bounded."""
 
 from typing import Annotated
 
@@ -11,8 +11,7 @@ MOST_LAYERS = 1_024
 """Layers of an input that are read at most: a verdict on more might not fit into an event.
 
 No entry point accepts more, whatever its limits say. A publisher may write to the log without one. Then the other
-layers are left out as soon as the event is read, and counted (``InputReceived.left_out``), and the guards refuse the
-input.
+layers are left out as soon as the event is read, and counted (``InputReceived.left_out``); the guards refuse the input.
 """
 
 Bytes = Annotated[int, msgspec.Meta(ge=1, le=MOST_BYTES)]

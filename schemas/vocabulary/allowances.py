@@ -1,4 +1,4 @@
-"""What people allow in spite of the guards. Owner: ``operator``, under which people's orders are recorded."""
+"""What people allow in spite of the guards. Owner: ``operator``, the entry point of people's orders."""
 
 from typing import Annotated
 
@@ -7,7 +7,7 @@ import msgspec
 from schemas.actor import Scope
 from schemas.entry import Entry, Severity
 from schemas.event import Event, Personal
-from schemas.vocabulary.precedents import Name
+from schemas.vocabulary.precedents import ShortText
 
 Why = Annotated[str, msgspec.Meta(min_length=1, max_length=2_000)]
 Allowed = Annotated[Personal, msgspec.Meta(max_length=16_000)]
@@ -21,18 +21,18 @@ class AllowanceRecorded(Event, frozen=True, kw_only=True, tag="forged_id.operato
     an allowance of the same name. ``by`` and ``why`` are for the record.
     """
 
-    allowance: Name
+    allowance: ShortText
     text: Allowed = ""
     phrase: Allowed = ""
-    by: Name
+    by: ShortText
     why: Why
 
 
 class AllowanceWithdrawn(Event, frozen=True, kw_only=True, tag="forged_id.operator.allowance_withdrawn"):
     """An allowance is not in force any more; ``by`` and ``why`` are for the record."""
 
-    allowance: Name
-    by: Name
+    allowance: ShortText
+    by: ShortText
     why: Why
 
 

@@ -1,4 +1,4 @@
-"""What comes in from outside. Owner: ``gateway``, the edge that accepts inputs."""
+"""What comes in from outside. Owner: ``gateway``, the entry point that accepts inputs."""
 
 from itertools import chain, islice
 from typing import Annotated, Literal
@@ -54,7 +54,7 @@ class InputReceived(Event, frozen=True, kw_only=True, tag="forged_id.input.recei
     one; empty: it is no rerun.
 
     ``left_out`` counts layers beyond ``schemas.intake.limits.MOST_LAYERS``, which no reader of the event sees. Every
-    guard counts them against the input (``layers``, in its ``unread``), and it is refused. No edge accepts so many.
+    guard counts them against the input (``layers``, in its ``unread``), and it is refused. No entry point accepts that.
     """
 
     text: Personal
@@ -126,11 +126,13 @@ class InputAnswered(Event, frozen=True, kw_only=True, tag="forged_id.input.answe
 class InputAbandoned(Event, frozen=True, kw_only=True, tag="forged_id.input.abandoned"):
     """A forwarded input gets no answer: its model gave none, or nobody waits for one.
 
-    ``status`` is the HTTP status of the model's endpoint, where it gave one. ``masked`` is as in ``input.answered``.
+    ``status`` is the HTTP status of the model's endpoint, where it gave one. ``withheld_for``: the words with which it
+    refused were withheld for these faults. ``masked`` is as in ``input.answered``.
     """
 
     reason: Literal["upstream_unreachable", "upstream_overdue", "upstream_refused", "upstream_cut", "client_left"]
     status: Annotated[int, msgspec.Meta(ge=100, le=599)] | None = None
+    withheld_for: Annotated[tuple[AnswerFault, ...], msgspec.Meta(max_length=8)] = ()
     masked: Annotated[tuple[Masked, ...], msgspec.Meta(max_length=16)] = ()
     recogniser: Annotated[str, msgspec.Meta(max_length=256)] = ""
 

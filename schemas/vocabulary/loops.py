@@ -1,4 +1,4 @@
-"""What external orchestrators report of their own deliberation loops. Owner: ``gateway``, the edge that accepts it."""
+"""What external orchestrators report of their own loops. Owner: ``gateway``, the entry point that accepts it."""
 
 from functools import partial
 from typing import Annotated

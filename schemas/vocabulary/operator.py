@@ -1,4 +1,4 @@
-"""What a person orders about a session or an agent. Owner: ``operator``, under which people's orders are recorded."""
+"""What a person orders about a session or an agent. Owner: ``operator``, the entry point of people's orders."""
 
 from functools import partial
 from typing import Literal
@@ -6,14 +6,14 @@ from typing import Literal
 from schemas.actor import Scope
 from schemas.entry import Entry, Grouping, Severity
 from schemas.event import Event, Personal
-from schemas.vocabulary.precedents import Name
+from schemas.vocabulary.precedents import ShortText
 
 
 class BreakerResetOrdered(Event, frozen=True, kw_only=True, tag="forged_id.operator.breaker_reset_ordered"):
     """A person orders a session's circuit breaker back to normal."""
 
-    by: Name
-    why: Name
+    by: ShortText
+    why: ShortText
 
 
 class ForgetOrdered(Event, frozen=True, kw_only=True, tag="forged_id.operator.forget_ordered"):
@@ -24,15 +24,15 @@ class ForgetOrdered(Event, frozen=True, kw_only=True, tag="forged_id.operator.fo
 
     what: Literal["session", "fact"]
     key: Personal = ""
-    by: Name
-    why: Name
+    by: ShortText
+    why: ShortText
 
 
 class BreakerRecoveryOrdered(Event, frozen=True, kw_only=True, tag="forged_id.operator.breaker_recovery_ordered"):
     """A person orders a violated session's circuit breaker to begin a recovery attempt now."""
 
-    by: Name
-    why: Name
+    by: ShortText
+    why: ShortText
 
 
 _entry = partial(Entry, owner="operator", scope=Scope.SESSION)

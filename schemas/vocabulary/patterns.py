@@ -1,4 +1,4 @@
-"""What people add to the pattern library that reflex matches. Owner: ``operator``, the edge of people's own actions."""
+"""What people add to reflex's pattern library. Owner: ``operator``, the entry point of people's orders."""
 
 from typing import Annotated, Literal
 

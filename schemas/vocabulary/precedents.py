@@ -1,4 +1,4 @@
-"""Precedents: earlier situations and how they turned out. Owner: ``operator``, the edge of people's own actions."""
+"""Precedents: earlier situations and how they turned out. Owner: ``operator``, the entry point of people's orders."""
 
 from typing import Annotated, Literal
 
@@ -11,7 +11,8 @@ from schemas.event import Event, Personal, Unit
 ProposedAction = Literal["answer", "act", "withhold"]
 """What is proposed to do with an input. Withholding contradicts the other two."""
 
-Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+ShortText = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+"""A name or a reason: not empty, at most 200 characters."""
 
 
 class PrecedentRecorded(Event, frozen=True, kw_only=True, tag="forged_id.precedent.recorded"):
@@ -21,7 +22,7 @@ class PrecedentRecorded(Event, frozen=True, kw_only=True, tag="forged_id.precede
     none. ``by`` says who recorded it, ``why`` the reason, if one was given.
     """
 
-    precedent: Name
+    precedent: ShortText
     description: Personal
     situation: str = "general"
     action: ProposedAction = "answer"
@@ -35,7 +36,7 @@ class PrecedentRecorded(Event, frozen=True, kw_only=True, tag="forged_id.precede
 class PrecedentWithdrawn(Event, frozen=True, kw_only=True, tag="forged_id.precedent.withdrawn"):
     """A precedent is not in force any more; ``by`` and ``why`` are for the record."""
 
-    precedent: Name
+    precedent: ShortText
     by: str
     why: str
 

@@ -68,6 +68,14 @@ def test_no_option_is_taken_that_is_blank() -> None:
             assert (result.exit_code, option in result.stderr) == (2, True), (path, option, result.output)
 
 
+def test_an_option_of_one_value_is_not_taken_twice() -> None:
+    for path, option in options_of(click.ParamType):
+        command, _ = command_of(list(path))
+        (found,) = (each for each in command.params if option in each.opts)
+        result = neuraxis(*path, option, "1", option, "1")
+        assert ("it is given twice" in result.stderr) is not found.multiple, (path, option, result.output)
+
+
 def test_what_is_no_number_lies_within_no_range() -> None:
     assert options_of(click.FloatRange)
     for path, option in options_of(click.FloatRange):

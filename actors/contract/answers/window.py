@@ -12,6 +12,7 @@ then.
 """
 
 import re
+import string
 from collections.abc import Collection
 
 from actors.contract.answers.credentials import LONGEST_VALUE, PromptSecrets
@@ -52,6 +53,11 @@ _INCOMPLETE_AT_END = re.compile(
 )
 
 
+_KEY_CHARACTERS = string.ascii_letters + string.digits + "_+/=.-"
+_SHORTEST_BEGUN = 8
+"""Fewest characters at the end of a text, letters and digits, that may be the beginning of a key."""
+
+
 class AnswerWindow:
     """Reads one text of an answer as it comes.
 
@@ -78,6 +84,7 @@ class AnswerWindow:
         self._compares_layers = bool(self._leaks or self._kept.values)
         self._tail = ""
         self._unread = 0
+        self._paused_at = 0
         # Instructions to a model are found only in a whole text, so nothing is sent before the end.
         self._held_until_end = "orders" in faults
 
@@ -90,6 +97,19 @@ class AnswerWindow:
         self._unread += len(text)
         if self._unread >= max(_STEP, len(self._tail) // _SHARE):
             self._check()
+
+    def pause(self) -> None:
+        """Note that other texts follow this one, which may be complete.
+
+        What is held may be sent, unless a key, an encoding or an address may have begun in it. If the text goes on, it
+        is read together with what was held.
+        """
+        if self.found or self._paused_at == self.received:
+            return
+        self._paused_at = self.received
+        self._check()
+        if not (self.found or self._held_until_end or _may_go_on(self._tail)):
+            self.released = self.received
 
     def end(self) -> None:
         """Note that the answer is complete."""
@@ -126,3 +146,10 @@ class AnswerWindow:
         if not self._held_until_end:
             self.released = max(self.released, tail_start + safe_length)
         self._tail = tail[max(0, min(safe_length, len(tail) - _REREAD)) :]
+
+
+def _may_go_on(tail: str) -> bool:
+    """Whether a text may end within a key, an encoding or an address."""
+    last = tail[len(tail.rstrip(_KEY_CHARACTERS)) :]
+    is_key = len(last) >= _SHORTEST_BEGUN and any(map(str.isdigit, last)) and any(map(str.isalpha, last))
+    return is_key or _INCOMPLETE_AT_END.search(tail) is not None

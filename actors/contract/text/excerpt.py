@@ -69,7 +69,7 @@ def _inner_instruction_words(text: str) -> tuple[Numbers, Numbers]:
     return instruction_words_in(text, DECODED // _HEAD, len(text) - DECODED // _TAIL)
 
 
-def instruction_places(text: str, begin: int, end: int, most: int, stretch: int) -> tuple[list[int], int]:
+def instruction_positions(text: str, begin: int, end: int, most: int, stretch: int) -> tuple[list[int], int]:
     """Return where to read a text between two positions: at most ``most`` positions, ascending, one in each stretch.
 
     Also returns the number of characters of stretches with several instruction words that are not among them.

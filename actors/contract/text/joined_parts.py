@@ -10,7 +10,7 @@ surroundings of instruction words are read. The pieces are joined into larger te
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from actors.contract.text.excerpt import WHOLE, Excerpt, instruction_places
+from actors.contract.text.excerpt import WHOLE, Excerpt, instruction_positions
 
 SHEET = 4_096
 """Most characters of a joined text: below the length from which judges treat a text as long."""
@@ -29,7 +29,7 @@ class JoinedParts(NamedTuple):
     """
 
     text: str
-    places: tuple[int, ...]
+    indexes: tuple[int, ...]
     unread: int = 0
 
 
@@ -42,7 +42,7 @@ def joined_parts(texts: Sequence[str], most: int) -> tuple[JoinedParts, ...]:
     """
     lengths = [min(len(text), WHOLE) for text in texts]
     if sum(lengths) + PER_TEXT * len(texts) <= most or len(texts) <= 2:
-        return tuple(JoinedParts(text, (place,)) for place, text in enumerate(texts))
+        return tuple(JoinedParts(text, (index,)) for index, text in enumerate(texts))
     left = max(most - lengths[0] - PER_TEXT, most // 2)
     # A line end separates the pieces.
     allotted = shares([length + 1 for length in lengths[1:]], left)
@@ -82,7 +82,9 @@ def _piece(text: str, share: int) -> Excerpt:
     if len(text) <= share:
         return Excerpt(text, 0)
     stretch = max(1, min(share // 2, _STRETCH))
-    word_starts, unread = instruction_places(text, share // 4, len(text) - share // 4, share // 2 // stretch, stretch)
+    word_starts, unread = instruction_positions(
+        text, share // 4, len(text) - share // 4, share // 2 // stretch, stretch
+    )
     room = max(share - len(word_starts) * (stretch + 1) - 1, 0)
     end, last = (room + 1) // 2, len(text) - room // 2
     parts = [text[:end]]

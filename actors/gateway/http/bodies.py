@@ -1,4 +1,4 @@
-"""The bodies of requests and responses for loops and ticks, and the types that all endpoints share.
+"""The bodies of requests and responses for loops and ticks, and what other bodies share: names, reasons, failures.
 
 Names, types and nesting of the former are those of the reflection-guardrails API that orchestrators call
 (docs/http.md, "Loops").

@@ -4,7 +4,7 @@ import msgspec
 
 from actors.gateway.http.bodies import Failure
 from actors.gateway.http.openai.failures import ApiFailure, failure_of, is_openai
-from actors.gateway.http.readiness_checks import without_places
+from actors.gateway.http.readiness_checks import without_locations
 
 
 def error_body(
@@ -19,4 +19,4 @@ def error_body(
     """Return the body of an error for a path."""
     if is_openai(path):
         return failure_of(status, message, code, field or None)
-    return Failure(code=code, field=field or msgspec.UNSET, message=without_places(message), loop_id=loop_id)
+    return Failure(code=code, field=field or msgspec.UNSET, message=without_locations(message), loop_id=loop_id)

@@ -34,14 +34,14 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """A person says how an exchange turned out: its input becomes a precedent of its agent.
 
     ``harm``: inputs like it are rejected from then on. ``benign``: it is a precedent without harm. ``false-alarm``: the
-    same, and the text is allowed. ``harm_level`` says how bad a harm was.
+    same, and the text is allowed. ``harm_level`` says how bad a harm was, and belongs to ``harm`` alone.
     """
 
     exchange: Name
     verdict: ExchangeOutcome
     by: Who
     why: Reason
-    harm_level: Annotated[float, msgspec.Meta(gt=0.0, le=1.0)] = HARM_LEVEL
+    harm_level: Annotated[float, msgspec.Meta(gt=0.0, le=1.0)] | None = None
 
 
 class VerdictRecorded(msgspec.Struct, frozen=True, kw_only=True):
@@ -173,6 +173,11 @@ Agent = Annotated[str, QueryParameter(name="agent", description="The agent whose
 async def judge_exchange(data: JSONBody[Verdict], request: Request[Any, Any, State]) -> VerdictRecorded:
     """Say how an exchange turned out: its input becomes a precedent, a false alarm is allowed besides."""
     operations: Operations = request.app.state.operations
+    if data.harm_level is not None and data.verdict != "harm":
+        raise InvalidField(
+            "harm_level",
+            f"harm_level says how bad a harm was: the verdict {data.verdict} has none; leave it out",
+        )
     return await operations.judge(data, agent_of_key(request))
 
 

@@ -12,7 +12,7 @@ def passes(result: str) -> bool:
     return result in (OK, NOT_NEEDED)
 
 
-def without_places(result: str) -> str:
+def without_locations(result: str) -> str:
     """Return the result of a check without addresses and folders, which callers of a gateway need not know.
 
     The name of a file stays, so that an operator knows which one is meant. Text in quotes was given by the caller, and

@@ -95,7 +95,10 @@ def agent_of(
 
 
 async def check_query_and_headers(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
-    """Refuse unknown or repeated query parameters, misspelt headers of ours, and empty ones.
+    """Refuse unknown or repeated query parameters, and misspelt, repeated or empty headers of ours.
+
+    Of a header that stands twice only the first would count. A proxy that appends the user to what a client sent would
+    so have the client choose the user.
 
     A guard of Litestar's, so it runs before a body is read; it is async because a plain function would run in a thread.
     Raises InvalidField.
@@ -117,6 +120,8 @@ async def check_query_and_headers(connection: ASGIConnection[Any, Any, Any, Any]
     for name in (KEY_HEADER, USER, *ours):
         if is_blank(connection.headers.get(name, "unset")):
             raise InvalidField(name, f"the header {name} is empty: give it a value, or leave it out")
+        if len(connection.headers.getall(name, [])) > 1:
+            raise InvalidField(name, f"the header {name} stands twice: keep one of them", "key_twice")
     accepted = {name.lower() for name in ours}
     for name in connection.headers:
         if name.lower() in accepted:

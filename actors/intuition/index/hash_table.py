@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 Hashes = npt.NDArray[np.uint64]
 Cells = npt.NDArray[np.int32]
-Places = npt.NDArray[np.int64]
+Integers = npt.NDArray[np.int64]
 Sizes = npt.NDArray[np.uint16]
 
 NONE = np.iinfo(np.uint16).max
@@ -58,11 +58,11 @@ class Table:
         """Bytes that the arrays take."""
         return self.keys.nbytes + self.counts.nbytes + self.firsts.nbytes + self.smallest.nbytes
 
-    def home_of(self, hashes: Hashes) -> Places:
+    def home_of(self, hashes: Hashes) -> Integers:
         """Return where the search for each shingle begins."""
         return ((hashes >> _HALF) * np.uint64(self.homes) >> _HALF).astype(np.int64)
 
-    def find(self, hashes: Hashes) -> Places:
+    def find(self, hashes: Hashes) -> Integers:
         """Return the cell of each shingle, or the empty cell at which its search ended."""
         cells = self.home_of(hashes)
         found = self.keys[cells]

@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from actors.intuition.index.extending import FULL, append_postings, place_shingles, remove_postings
-from actors.intuition.index.hash_table import Cells, Hashes, Places, Sizes
+from actors.intuition.index.hash_table import Cells, Hashes, Integers, Sizes
 from actors.intuition.index.postings import entries_of, latest_of, shared_by
 from actors.intuition.index.query import COMPARED, Answer, Hit, Query, plan_reading, reach_of
 from actors.intuition.index.short_search import search_few
@@ -65,7 +65,7 @@ def search(store: Store, query: Query) -> Answer:
     return Answer(similar, motif, work, cut)
 
 
-def _search_many(store: Store, query: Query, cells: Places, counts: Cells, allowed: int, latest: Cells) -> Hits:
+def _search_many(store: Store, query: Query, cells: Integers, counts: Cells, allowed: int, latest: Cells) -> Hits:
     touched, unread = _gather(store, query, cells, counts, allowed, latest)
     shared = (store.marks[touched] & TALLY).astype(np.int64)
     store.marks[touched] -= shared.astype(np.uint32)
@@ -86,7 +86,9 @@ def smallest(store: Store, hashes: Hashes) -> Sizes:
     return store.table.smallest[store.table.find(hashes)]
 
 
-def _gather(store: Store, query: Query, cells: Places, counts: Cells, allowed: int, latest: Cells) -> tuple[Cells, int]:
+def _gather(
+    store: Store, query: Query, cells: Integers, counts: Cells, allowed: int, latest: Cells
+) -> tuple[Cells, int]:
     """Count the entries in the allowed lists, the shortest first; return the entries and how many lists went unread.
 
     ``latest`` are entries of the list after those.
@@ -140,12 +142,12 @@ def _nearest_so_far(store: Store, query: Query, touched: Cells) -> float:
     return float(_scores(tallies, (store.marks[motifs] >> SIZE_SHIFT).astype(np.int64) + 1).max(initial=0.0))
 
 
-def _scores(overlaps: Places, sizes: Places) -> Scores:
+def _scores(overlaps: Integers, sizes: Integers) -> Scores:
     return (overlaps * overlaps) / sizes
 
 
 def _best(
-    positions: Cells, scores: Scores, overlaps: Places, wanted: npt.NDArray[np.bool_], most: int
+    positions: Cells, scores: Scores, overlaps: Integers, wanted: npt.NDArray[np.bool_], most: int
 ) -> tuple[Hit, ...]:
     chosen = np.flatnonzero(wanted)
     if len(chosen) > most:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from actors.intuition.index.hash_table import Cells, Hashes, Places
+from actors.intuition.index.hash_table import Cells, Hashes, Integers
 from actors.intuition.index.store import HEADER, SIZE_SHIFT, Store
 
 
@@ -38,7 +38,7 @@ def shared_by_one(store: Store, hashes: Hashes, position: int) -> int:
     return int((hashes[np.minimum(np.searchsorted(hashes, other), len(hashes) - 1)] == other).sum())
 
 
-def shared_by(store: Store, hashes: Hashes, positions: Cells) -> Places:
+def shared_by(store: Store, hashes: Hashes, positions: Cells) -> Integers:
     """Return how many of the shingles each of the entries at ``positions`` holds."""
     sizes = (store.marks[positions] >> SIZE_SHIFT).astype(np.int64)
     ends = np.cumsum(sizes)
@@ -47,5 +47,5 @@ def shared_by(store: Store, hashes: Hashes, positions: Cells) -> Places:
     others = store.shingles[np.repeat(store.starts[positions], sizes) + ranks]
     held = hashes[np.minimum(np.searchsorted(hashes, others), len(hashes) - 1)] == others
     sums = np.concatenate((np.zeros(1, np.int64), np.cumsum(held)))
-    shared: Places = sums[ends] - sums[ends - sizes]
+    shared: Integers = sums[ends] - sums[ends - sizes]
     return shared

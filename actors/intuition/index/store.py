@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from actors.intuition.index.hash_table import GROWTH, Cells, Hashes, Places, Table, grown, lay_out
+from actors.intuition.index.hash_table import GROWTH, Cells, Hashes, Integers, Table, grown, lay_out
 
 HEADER = 3
 """Cells before a block's entries: position of the previous block, number of entries, capacity."""
@@ -69,10 +69,10 @@ class Store:
         self.retired = 0
         self.names = [entry.name for entry in entries]
         shingles = np.frombuffer(b"".join(entry.signature for entry in entries), dtype="<u8").astype(np.uint64)
-        self.numbers: Places = np.array([entry.number for entry in entries], np.int64)
+        self.numbers: Integers = np.array([entry.number for entry in entries], np.int64)
         sizes = np.array([len(entry.signature) // 8 for entry in entries], np.int32)
         self.marks: Marks = sizes.astype(np.uint32) << np.uint32(SIZE_SHIFT)
-        self.starts: Places = np.cumsum(sizes, dtype=np.int64) - sizes
+        self.starts: Integers = np.cumsum(sizes, dtype=np.int64) - sizes
         self.shingles: Hashes = shingles
         self.filled = len(shingles)
         self.situations: Hashes = np.array([entry.situation for entry in entries], np.uint64)

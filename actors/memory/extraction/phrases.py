@@ -133,9 +133,9 @@ def place_in(text: str, clause: str, *, generic: bool = True) -> str:
         if named and fold(words[0]) not in ("a", "an"):
             return f"{words[0]} {named}".rstrip(",") if not _is_no_place(named) and _ends_well(words[1:], named) else ""
         phrase = re.split(r"\s+(?:with|where|which|that|and|but|for|since|because)\b|,", text)[0]
-        place = any(fold(word).strip(".") in _LISTS.place for word in phrase.split()[1:4])
+        is_settlement = any(fold(word).strip(".") in _LISTS.place for word in phrase.split()[1:4])
         is_somewhere = fold(words[0]) not in ("a", "an") or _LOCATED.search(phrase) is not None
-        return phrase if generic and place and is_somewhere and len(phrase.split()) <= 6 else ""
+        return phrase if generic and is_settlement and is_somewhere and len(phrase.split()) <= 6 else ""
     found = _capitals(words, _LISTS.joining, _MOST_PLACES)
     if found:
         return found.rstrip(",") if not _is_no_place(found) and _ends_well(words, found) else ""
@@ -196,13 +196,13 @@ def job_in(text: str, *, known: bool) -> tuple[str, str]:
 def _capitals(words: list[str], joining: frozenset[str], most: int) -> str:
     """Return the capitalised words that a text begins with, and the small words that join them; "" for none."""
     count = 0
-    for place, word in enumerate(words[: most + 2]):
+    for index, word in enumerate(words[: most + 2]):
         bare = word.lstrip("\"'")
         if bare[:1].isupper():
-            count = place + 1
+            count = index + 1
             if word.endswith((".", ";")) and len(bare) > 3:
                 break
-        elif bare.casefold() not in joining or place == 0:
+        elif bare.casefold() not in joining or index == 0:
             break
     return " ".join(words[:count]) if 0 < count <= most else ""
 

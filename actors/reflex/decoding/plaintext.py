@@ -1,7 +1,7 @@
 """Extracts text from decoded bytes: valid UTF-8, at least six characters in a row.
 
-Control characters count, since they are invisible (so ASCII in UTF-16 is found as well, between its zero bytes). All
-other bytes are cut out: a wrong start or random bytes give no text.
+Control characters count as text, since a reader does not see them. So ASCII in UTF-16, which has a zero byte after each
+letter, is found as well. All other bytes are cut out: a wrong start or random bytes give no text.
 """
 
 from collections.abc import Sequence
@@ -59,7 +59,7 @@ def _texts_in(parts: Sequence[bytes]) -> list[str]:
     starts, covered = _characters(data)
     edges = np.flatnonzero(np.diff(covered, prepend=False, append=False))
     begins, ends = edges[::2], edges[1::2]
-    counts = np.cumsum(starts, dtype=np.int32)  # of the characters up to a byte; no stretch ends with the data
+    counts = np.cumsum(starts, dtype=np.int32)  # characters up to each byte; the data ends with a separator
     long = counts[ends] - counts[begins] + 1 >= MIN_CHARACTERS
     # The byte after a stretch is not text, so a line break can replace it.
     shown = np.frombuffer(data, dtype=np.uint8).copy()
@@ -69,8 +69,8 @@ def _texts_in(parts: Sequence[bytes]) -> list[str]:
     marks[ends[long] + 1] -= 1
     kept = np.cumsum(marks[:-1], dtype=np.int8).view(bool)
     text = shown[kept].tobytes()
-    limits = np.cumsum([len(part) + 1 for part in parts], dtype=np.int64)
-    closes = np.cumsum(kept, dtype=np.int32)[limits - 1].tolist()
+    part_ends = np.cumsum([len(part) + 1 for part in parts], dtype=np.int64)
+    closes = np.cumsum(kept, dtype=np.int32)[part_ends - 1].tolist()
     return [
         text[begin : end - 1].decode("utf-8", "replace") if end > begin else ""
         for begin, end in zip([0, *closes], closes, strict=False)

@@ -37,6 +37,7 @@ from events.errors import Conflict, LogError, Refused, Unavailable, UnknownOutco
 from events.jetstream import JetStreamLog
 from events.jetstream.reading.delivery import Delivery
 from events.jetstream.reading.durable_pull import ACK_WAIT, DurablePull
+from events.jetstream.reading.read_requests import gap_finder
 from events.log import Seal
 from events.loggers import get_logger
 from events.losses import LOSS_FILTER, Losses
@@ -127,7 +128,8 @@ class EffectorWorker:
         last = self._start_seq = (await self._retry_until_done(self._log.info)).last_seq
         losses = self._losses = await self._retry_until_done(lambda: Losses.of(self._log, last))
         source, now_ns = self._source, self._clock.now_ns
-        gap_check = GapCheck(self._log, losses, source=source, build=self._build, now_ns=now_ns)
+        find_gaps = gap_finder(self._log.connection, self._log.stream)
+        gap_check = GapCheck(self._log, losses, source=source, build=self._build, now_ns=now_ns, find_gaps=find_gaps)
         self._known_losses = KnownLosses(self._log, losses, gap_check, partial(self._deliver_again, pulls.values()))
         for pull in pulls.values():
             pull.lost_at(losses.last_seq, losses.gap_ends)

@@ -13,15 +13,15 @@ finds an unrecorded gap waits for a while, then records the gap itself.
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 
 from actors.runtime.gap_reader import MOST_SEQUENCES
 from events.errors import Unavailable
 from events.log import Log
 from events.loggers import get_logger
 from events.loss_recording import log_loss, loss_of_gap, record_losses
-from events.losses import Losses, gaps
+from events.losses import FindGaps, Losses, gaps_between
 from schemas.intake.timestamps import rfc3339
-from schemas.subjects import EVERYTHING
 
 RECORDED_WITHIN_S = 2.0
 """Seconds that a projector gets to record a gap, since it may know what was lost. Then this process records it."""
@@ -43,14 +43,25 @@ class GapCheck:
         source: The source named in the record of a gap.
         build: The version of the code, for the record.
         now_ns: Returns the time, for the record.
+        find_gaps: Finds gaps for a login that may not read the whole log; None: they are found by reading it.
     """
 
-    def __init__(self, log: Log, losses: Losses, *, source: str, build: str, now_ns: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        log: Log,
+        losses: Losses,
+        *,
+        source: str,
+        build: str,
+        now_ns: Callable[[], int],
+        find_gaps: FindGaps | None = None,
+    ) -> None:
         self._log = log
         self._losses = losses
         self._source = source
         self._build = build
         self._now_ns = now_ns
+        self._find_gaps = find_gaps or partial(gaps_between, log)
         self._lock = asyncio.Lock()
         self._after: int | None = None
         self._upto = 0
@@ -113,14 +124,8 @@ class GapCheck:
             self._upto = upto
 
     async def _read(self, after: int, upto: int) -> list[tuple[int, int]]:
-        found, reached = [], max(after, min(self._log.trimmed_through, upto))
-        after = reached
-        async for batch in self._log.history([EVERYTHING], after, upto):
-            found += gaps(reached, batch)
-            reached = batch[-1].seq
-            await asyncio.sleep(0)
-        if reached < upto:
-            found.append((reached + 1, upto))
+        start = max(after, min(self._log.trimmed_through, upto))  # what was removed on purpose is no gap
+        found = await self._find_gaps(start, upto)
         for first, last in found:
             if not self._losses.has_gap(first, last):
                 _logger.error("log_lacks_messages", first_seq=first, last_seq=last)

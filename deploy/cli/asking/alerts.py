@@ -91,7 +91,10 @@ class Since(click.ParamType[int]):
     "--open", "only_open", is_flag=True, help="Print those that are firing, and end: with status 1 if any is."
 )
 @click.option(
-    "--count", type=whole_number(1), metavar="N", help="End after N alerts; with nothing to wait for, the last N."
+    "--count",
+    type=whole_number(1),
+    metavar="N",
+    help="End after N alerts; without --since, if nothing can come, and with --open: the last N.",
 )
 @click.option("--no-follow", is_flag=True, help="End at the end of the log instead of waiting for more.")
 @json_option
@@ -107,16 +110,17 @@ def alerts(
 ) -> None:
     """Print what calls for a person, as it is announced, until Ctrl-C; a ledger file is read to its end."""
     if only_open:
-        asyncio.run(_print_firing(target, log_file, least, since, as_json))
+        asyncio.run(_print_firing(target, log_file, least, since, count, as_json))
         return
     follow = not no_follow and log_file is None
     asyncio.run(_print_alerts(target, log_file, least, since, count, follow, as_json))
 
 
 async def _print_firing(
-    target: Target, log_file: Path | None, least: "SeverityName", since: int | None, as_json: bool
+    target: Target, log_file: Path | None, least: "SeverityName", since: int | None, count: int | None, as_json: bool
 ) -> None:
     from deploy.cli.failures import CheckFailed
+    from deploy.cli.output import latest
     from deploy.cli.rendering.alerts import is_severe_enough, still_firing
     from events.replay.presence_checks import check_holds_since
 
@@ -126,7 +130,7 @@ async def _print_firing(
     firing = [each for each in still_firing(found) if is_severe_enough(each, least)]
     if not firing:
         _say_there_is_none(source, "is firing", least, since)
-    for each in firing:
+    for each in firing if count is None else latest(firing, count):
         _print_alert(each, as_json)
     if firing:
         raise CheckFailed(f"{len(firing)} alert{'s are' if len(firing) > 1 else ' is'} firing")

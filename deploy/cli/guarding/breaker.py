@@ -52,6 +52,8 @@ class EventShown(msgspec.Struct, frozen=True, kw_only=True):
 class Shown(msgspec.Struct, frozen=True, kw_only=True):
     """The state of a session's breaker, and its latest events, falsehoods and balances, all oldest first.
 
+    A falsehood says how much an input reads like an attempt to deceive (the highest of its layers); a balance is truth
+    minus falsehood (the mean of its layers).
     ``upto`` is the last sequence of the log that was read.
     """
 

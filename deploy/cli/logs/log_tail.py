@@ -35,7 +35,10 @@ _DEFAULT_COUNT = 10
     "--since", type=whole_number(1), metavar="SEQ", help=f"From there on.  [default: the last {_DEFAULT_COUNT}]"
 )
 @click.option(
-    "--count", type=whole_number(1), metavar="N", help="End after N events; with nothing to wait for, the last N."
+    "--count",
+    type=whole_number(1),
+    metavar="N",
+    help="End after N events; without --since, if nothing can come: the last N.",
 )
 @click.option("--no-follow", is_flag=True, help="End at the end of the log instead of waiting for more.")
 @click.option("--text", "show_text", is_flag=True, help="Show people's words, which are hidden otherwise.")

@@ -56,14 +56,14 @@ def render_coverage(coverage: Mapping[str, Coverage]) -> Iterator[RenderableType
         for reason, count in sorted(counts.unverified.items()):
             yield Text(f"{actor}: {count:,} unverified, {reason_text(reason)}", "yellow")
     for actor, counts in coverage.items():
-        for place, count in counts.new_fields.items():
-            yield Text(new_field_text(actor, place, count))
+        for field, count in counts.new_fields.items():
+            yield Text(new_field_text(actor, field, count))
 
 
-def new_field_text(actor: str, place: str, count: int) -> str:
+def new_field_text(actor: str, field: str, count: int) -> str:
     """Return the note that recorded bodies lack a field that today's have."""
     bodies = "1 event" if count == 1 else f"{count:,} events"
-    return f"{actor}: new in {bodies}, and not compared: {place}"
+    return f"{actor}: new in {bodies}, and not compared: {field}"
 
 
 def render_difference(difference: Difference) -> Iterator[RenderableType]:
@@ -149,8 +149,8 @@ def _changes(path: str, was: Any, now: Any) -> Iterator[tuple[str, Any, Any]]:
             inner = f"{path}.{name}" if path else str(name)
             yield from _changes(inner, was.get(name, _MISSING), now.get(name, _MISSING))
     elif isinstance(was, list) and isinstance(now, list) and len(was) == len(now):
-        for place, (left, right) in enumerate(zip(was, now, strict=True)):
-            yield from _changes(f"{path}[{place}]", left, right)
+        for index, (left, right) in enumerate(zip(was, now, strict=True)):
+            yield from _changes(f"{path}[{index}]", left, right)
     elif was is _MISSING or now is _MISSING or was != now:
         yield path, was, now
 

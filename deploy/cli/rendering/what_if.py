@@ -52,8 +52,8 @@ def render_report(report: Report, examples: int) -> Iterator[RenderableType]:
     for actor, tally in report.tallies.items():
         for reason, count in sorted(tally.held.items()):
             yield Text(f"{actor}: {counted(count, 'decision')} taken from the record, {reason_text(reason)}", "yellow")
-        for place, count in sorted(tally.new_fields.items()):
-            yield Text(new_field_text(actor, place, count))
+        for field, count in sorted(tally.new_fields.items()):
+            yield Text(new_field_text(actor, field, count))
     if report.effects:
         yield Text(
             "\neffects: "

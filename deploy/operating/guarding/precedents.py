@@ -12,7 +12,7 @@ from events.replay.sources import Source
 from schemas.intake.blank import says_nothing
 from schemas.intake.strict import BadInput, convert
 from schemas.names import wrong_with_name
-from schemas.vocabulary.precedents import Name, PrecedentRecorded, PrecedentWithdrawn, ProposedAction
+from schemas.vocabulary.precedents import PrecedentRecorded, PrecedentWithdrawn, ProposedAction, ShortText
 
 Situation = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 
@@ -20,7 +20,7 @@ Situation = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 class FileEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A precedent in a file. Without an ``outcome`` it is harmful if ``harm_level`` is above 0."""
 
-    precedent: Name
+    precedent: ShortText
     description: Annotated[str, msgspec.Meta(min_length=1, max_length=16_000)]
     situation: Situation = "general"
     action: ProposedAction = "answer"

@@ -111,13 +111,21 @@ def broker_users(
     Args:
         stream: The stream that holds the log.
         alert_consumers: The durable consumers of alerts that the reader may have.
-        workers: User -> the owners that its processes run; None for those of an embedded broker.
+        workers: User -> the owners that its processes run; None for those of an embedded broker. They read what their
+            owners consume, and nothing else, except where narrowing would protect nothing: a user that runs all
+            actors consumes nearly everything, and whoever runs a process of an embedded broker can read all its
+            logins in the data folder.
     """
     groups = workers_of_actors() if workers is None else workers
+    actors = set(workers_of_actors()[DECIDERS])
+
+    def worker(name: str, runs: Sequence[str]) -> BrokerUser:
+        return worker_user(name, tuple(runs), stream, narrow=workers is not None and not actors.issubset(runs))
+
     return (
         _with_consumer_lists(worker_user(OPERATOR, _CLIENT_OWNERS, stream)),
         admin_user(ADMIN, stream),
-        *(worker_user(name, tuple(owner_names), stream) for name, owner_names in groups.items()),
+        *(worker(name, owner_names) for name, owner_names in groups.items()),
         worker_user(LEDGER, _LEDGER_OWNERS, stream),
         worker_user(GATEWAY, ("gateway",), stream),
         observer_user(OBSERVER),
@@ -204,6 +212,10 @@ def write_private(path: Path, content: bytes) -> None:
     """Replace a file as a whole; only its owner can read and write it."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-    draft.replace(path)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        draft.replace(path)
+    except OSError:
+        draft.unlink()  # the disk is full: half a file must not stay
+        raise

@@ -17,7 +17,7 @@ from actors.gateway.http.operator_endpoints import (
     Verdict,
     VerdictRecorded,
 )
-from actors.gateway.http.readiness_checks import without_places
+from actors.gateway.http.readiness_checks import without_locations
 from actors.gateway.http.scopes import NotFound, check_exchange
 from actors.gateway.operator_orders import Order
 from deploy.operating.deadline import Deadline
@@ -63,7 +63,8 @@ class BrokerOperations:
             source = StreamSource(log)
             judged = await judged_input(source, verdict.exchange)
             check_exchange(verdict.exchange, judged.agent, agent)
-            orders = await verdict_orders(source, judged, verdict.verdict, verdict.harm_level, verdict.by, verdict.why)
+            harm_level = HARM_LEVEL if verdict.harm_level is None else verdict.harm_level
+            orders = await verdict_orders(source, judged, verdict.verdict, harm_level, verdict.by, verdict.why)
             seq = await self._append(log, orders)
         return VerdictRecorded(
             agent=judged.agent, precedent=precedent_name(judged.exchange), verdict=verdict.verdict, seq=seq
@@ -146,6 +147,6 @@ class BrokerOperations:
                 "see whether it is there, and send it again"
             ) from None
         except NothingFound as wrong:
-            raise NotFound(without_places(str(wrong))) from wrong
+            raise NotFound(without_locations(str(wrong))) from wrong
         except InvalidInput as wrong:
             raise InvalidField(field, str(wrong)) from wrong

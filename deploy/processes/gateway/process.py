@@ -34,12 +34,14 @@ from deploy.config.loading import Config
 from deploy.health.readiness import LedgerProbe, ok_if_empty
 from deploy.health.resources import used_up
 from deploy.health.stage_watch import StageWatch, needed_by, unserved_text
+from deploy.processes.broker.users import GATEWAY
 from deploy.processes.gateway.examinations import BrokerExaminations
 from deploy.processes.gateway.operations import BrokerOperations
 from deploy.processes.gateway.records import BrokerRecords
 from deploy.processes.gateway.upstream import forwarding_to
 from deploy.processes.inbox import listening_inbox
 from deploy.processes.listen_address import url_of
+from deploy.processes.reading import serving_reads
 from deploy.processes.supervising.lifeline import Lifeline
 from deploy.processes.supervising.pulse import STARTING, Pulse
 from deploy.processes.supervising.stopping import first_error, stop_signal
@@ -151,7 +153,12 @@ async def _serve(
     opening = Client.open(
         log, unended=stages.unended, open_inbox=partial(listening_inbox, connection), limits=settings.limits
     )
-    async with opening as client, asyncio.TaskGroup() as tasks, AsyncExitStack() as stack:
+    async with (
+        serving_reads(log, GATEWAY),
+        opening as client,
+        asyncio.TaskGroup() as tasks,
+        AsyncExitStack() as stack,
+    ):
         following = tasks.create_task(judgements.follow(log), name="judgements")
         watching = tasks.create_task(stages.follow(), name="stages")
         checks: dict[str, Callable[[], Awaitable[str]]] = {

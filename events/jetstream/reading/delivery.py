@@ -5,7 +5,7 @@ from events.jetstream.connection import Connection
 from events.log import Stored
 from events.loggers import get_logger
 
-_SECOND = 1_000_000_000
+_NS_PER_S = 1_000_000_000
 _logger = get_logger("neuraxis.durable")
 
 
@@ -35,7 +35,7 @@ class Delivery:
 
     async def nak(self, after: float = 0.0) -> None:
         """Have it delivered again, to any worker, ``after`` seconds from now."""
-        await self._say(b'-NAK {"delay": %d}' % int(after * _SECOND) if after else b"-NAK")
+        await self._say(b'-NAK {"delay": %d}' % int(after * _NS_PER_S) if after else b"-NAK")
 
     def renew(self, again: "Delivery") -> None:
         """Use the acknowledgement subject of a later delivery of the same message."""

@@ -41,7 +41,7 @@ LOST_AT = "neuraxis.lost-at"
 """Key in a consumer's metadata: the sequence of the last loss that the log had recorded when it was made, if any."""
 
 _NO_CONSUMER = 10014  # JetStream's error code
-_SECOND = 1_000_000_000
+_NS_PER_S = 1_000_000_000
 _RETRY_WAIT = 0.1
 _DRAIN_WITHIN = 2.0
 _logger = get_logger("neuraxis.durable")
@@ -210,7 +210,7 @@ class DurablePull:
             # up.
             "deliver_policy": "all",
             "ack_policy": "explicit",
-            "ack_wait": int(self._ack_wait * _SECOND),
+            "ack_wait": int(self._ack_wait * _NS_PER_S),
             "max_deliver": -1,
             "max_ack_pending": self._max_unacknowledged,
             "replay_policy": "instant",

@@ -18,12 +18,12 @@ _OVER = frozenset({"Batch Completed", "Message Size Exceeds MaxBytes"})
 _EXPIRES = 10.0
 """Seconds after which a server drops a pull request."""
 
-_SECOND = 1_000_000_000
+_NS_PER_S = 1_000_000_000
 
 
 def pull_request(batch: int, most_bytes: int = MOST_BYTES) -> bytes:
     """Return the body of a request for ``batch`` messages, of ``most_bytes`` together."""
-    heartbeat, expires = int(HEARTBEAT * _SECOND), int(_EXPIRES * _SECOND)
+    heartbeat, expires = int(HEARTBEAT * _NS_PER_S), int(_EXPIRES * _NS_PER_S)
     request = {"batch": batch, "max_bytes": most_bytes, "expires": expires, "idle_heartbeat": heartbeat}
     return json.dumps(request).encode()
 

@@ -46,12 +46,12 @@ _MIN_PULL_BYTES = 2 * 1024 * 1024
 """Bytes requested at a time, at least. It is more than the largest message, which else would never be delivered."""
 
 BACKLOG = 10
-"""No more messages are requested while those of this many requests are buffered unread,"""
+"""No more messages are requested while the unread messages of this many requests are buffered."""
 
 BACKLOG_BYTES = 32 * 1024
-"""or while the buffer holds this many bytes for each message of a request."""
+"""Nor while the buffer holds this many bytes for each message of a request."""
 
-_SECOND = 1_000_000_000
+_NS_PER_S = 1_000_000_000
 _RETRY_WAIT = 0.1
 _logger = get_logger("neuraxis.reading")
 
@@ -193,7 +193,7 @@ class StreamReader:
             "replay_policy": "instant",
             "mem_storage": True,
             "num_replicas": 1,
-            "inactive_threshold": 15 * _SECOND,
+            "inactive_threshold": 15 * _NS_PER_S,
             "filter_subjects": list(self._filters),
         }
         made = await self._connection.api(

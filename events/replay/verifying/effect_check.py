@@ -109,14 +109,14 @@ class EffectCheck:
     Args:
         served: Effector -> the public subjects of the requests that it serves.
         causes: The short ids of the requests that effects name; see :class:`RequestIdReader`.
-        of: The exchanges whose findings are kept; default: all.
+        chosen: The exchanges whose findings are kept; default: all.
     """
 
     def __init__(
-        self, served: Mapping[str, AbstractSet[str]], causes: Causes, of: AbstractSet[str] = frozenset()
+        self, served: Mapping[str, AbstractSet[str]], causes: Causes, chosen: AbstractSet[str] = frozenset()
     ) -> None:
         self._served = served
-        self._of = of
+        self._chosen = chosen
         self._request_topics = frozenset[str]().union(*served.values())
         self._causes = causes
         self._answered = np.zeros(len(causes), np.bool_)
@@ -190,7 +190,7 @@ class EffectCheck:
     def _note(self, effector: str, stored: Stored, exchange: str, cause: str, problem: str, field: str = "") -> None:
         self._effectors_seen.add(effector)
         self._counts[effector].wrong += 1
-        if len(self._findings) < _MOST_FINDINGS and (not self._of or exchange in self._of):
+        if len(self._findings) < _MOST_FINDINGS and (not self._chosen or exchange in self._chosen):
             topic = stored.headers.get("ce-type", "")
             self._findings.append(EffectFinding(effector, stored.seq, topic, exchange, cause, problem, field))
 

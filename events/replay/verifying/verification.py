@@ -61,7 +61,7 @@ class Verification:
         partitions: Partitions,
         *,
         keep: int,
-        of: AbstractSet[str],
+        chosen: AbstractSet[str],
         reached: Callable[[], int],
     ) -> None:
         """Begin with nothing compared.
@@ -70,7 +70,7 @@ class Verification:
             actors: Whose decisions are made again.
             partitions: The partition counts of the log.
             keep: How many differences are kept; all are counted.
-            of: The exchanges whose differences are kept; empty: all.
+            chosen: The exchanges whose differences are kept; empty: all.
             reached: Returns the sequence that the log is read up to.
         """
         self.coverage = {actor.name: Coverage(unverified={}, new_fields={}) for actor in actors}
@@ -79,7 +79,7 @@ class Verification:
         self._differing: list[tuple[str, int, int]] = []
         self.on_verdict: Callable[[Delivery, bool, int], None] | None = None
         self.partitions = partitions
-        self._of = of
+        self._chosen = chosen
         self._reached = reached
         self._silent: dict[ActorPartition, int] = {}
         self._bodies: dict[ActorPartition, BodyComparer] = {}
@@ -275,7 +275,7 @@ class Verification:
         exchange = delivery.message.exchange if isinstance(delivery, Recorded) else ""
         topic = split_stored(delivery.stored.subject)[0]
         where = view.actor.name, view.partition, delivery.stored.seq, topic, exchange
-        if not self._of or exchange in self._of:
+        if not self._chosen or exchange in self._chosen:
             self.differences.add(Difference(*where, *found, shown_at=self._reached()))
         if self.on_verdict is not None:
             self.on_verdict(delivery, False, 1)

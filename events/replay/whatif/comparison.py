@@ -42,11 +42,11 @@ class _Track(msgspec.Struct):
 class Comparison:
     """Follows exchanges through both timelines; only open ones are kept in memory."""
 
-    def __init__(self, examples: int = MOST_EXAMPLES, of: frozenset[str] = frozenset()) -> None:
+    def __init__(self, examples: int = MOST_EXAMPLES, chosen: frozenset[str] = frozenset()) -> None:
         self._tracks: dict[str, _Track] = {}
         self._max_examples = examples
         self._examples: list[Example] = []
-        self._of = of
+        self._chosen = chosen
         self._fates: dict[str, Fate] = {}
         self._traced: dict[str, Traced] = {}
         self._exchanges = 0
@@ -94,7 +94,7 @@ class Comparison:
         if track is None:
             return
         track.first = track.first or change
-        if exchange in self._of and len(track.changes) < MOST_CHANGES:
+        if exchange in self._chosen and len(track.changes) < MOST_CHANGES:
             track.changes.append(change)
 
     def has_diverged(self, exchange: str) -> bool:
@@ -136,7 +136,7 @@ class Comparison:
         fate = _fate(track, outcome)
         self._exchanges += 1
         self._counts[fate] += 1
-        if exchange in self._of:
+        if exchange in self._chosen:
             self._fates[exchange] = fate
             self._traced[exchange] = Traced(outcome, tuple(track.changes))
         if outcome.whatif.how and outcome.changed:
@@ -145,7 +145,11 @@ class Comparison:
         if outcome.recorded.mode or outcome.whatif.mode:
             was, now = (end.mode or end.label for end in (outcome.recorded, outcome.whatif))
             self._modes.setdefault(was, Counter())[now] += 1
-        if outcome.changed and len(self._examples) < self._max_examples and (not self._of or exchange in self._of):
+        if (
+            outcome.changed
+            and len(self._examples) < self._max_examples
+            and (not self._chosen or exchange in self._chosen)
+        ):
             self._examples.append(Example(outcome, fields_of(outcome.first)))
 
     def report(

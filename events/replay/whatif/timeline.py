@@ -43,8 +43,8 @@ class Timeline:
         changes: What is changed.
         requests: The events that ask for an effect.
         examples: How many changed exchanges are kept for the report.
-        of: Exchanges that are traced: their fates are reported, and only they are kept as examples. Default: all may
-            be examples, and none is traced.
+        chosen: Exchanges that are traced: their fates are reported, and only they are kept as examples. Default: all
+            may be examples, and none is traced.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Timeline:
         changes: Changes,
         requests: frozenset[type[Event]],
         examples: int = MOST_EXAMPLES,
-        of: frozenset[str] = frozenset(),
+        chosen: frozenset[str] = frozenset(),
     ) -> None:
         self._actors = {actor.name: actor for actor in actors if actor.name in past.actors}
         self._past = past
@@ -75,7 +75,7 @@ class Timeline:
         self._from_record: set[str] = set()
         self._queue: deque[Recorded] = deque()
         self._pending: list[NewEvent] = []
-        self._comparison = Comparison(examples, of)
+        self._comparison = Comparison(examples, chosen)
         self._tallies = {name: Tally(held={}, new_fields={}, behaviours={}) for name in self._actors}
         self._comparer = DecisionComparer(self._tallies)
         self._effects: Counter[str] = Counter()

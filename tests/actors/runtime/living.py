@@ -14,11 +14,13 @@ from actors.runtime.context import Role
 from actors.runtime.worker import Worker
 from deploy.processes.worker import reply_sender
 from events.jetstream import JetStreamLog, KeyValueMembership, KeyValueSnapshots
+from events.jetstream.reading.read_requests import gap_finder
 from events.log import Membership, Stored
 from events.loggers import get_logger
 from events.routes import partition_names
 from schemas.actor import Actor
 from schemas.identity import event_id
+from schemas.permissions import read_root
 from schemas.subjects import Partitions
 from tests.actors.runtime.waiting import DEADLINE_S, until
 from tests.broker import Broker
@@ -109,9 +111,15 @@ async def living(
     standby: bool = True,
     partitions: Partitions = PARTITIONS,
     clock: Clock | None = None,
+    narrow: bool = False,
 ) -> AsyncIterator[Living]:
-    """Run a worker of all actors; killed at the end of the block where it was not stopped in it."""
+    """Run a worker of all actors; killed at the end of the block where it was not stopped in it.
+
+    A ``narrow`` one reads through the read service, which somebody has to serve meanwhile.
+    """
     log = await JetStreamLog.connect(broker.url, partitions=partitions)
+    if narrow:
+        log.connection.ask_to_read(read_root([actor.name for actor in actors]), log.stream)
     worker = Worker(
         log,
         await KeyValueSnapshots.over(log.connection),
@@ -123,6 +131,7 @@ async def living(
         snapshot_every=snapshot_every,
         standby=standby,
         clock=clock,
+        find_gaps=gap_finder(log.connection, log.stream),
     )
     found = Living(worker, log)
     try:

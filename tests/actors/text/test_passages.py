@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.contract.text.judge.features import read
-from actors.contract.text.judge.passages import LEAST, LENGTHS, lengths_of, occurrences_of, spans_of, worst_passage
+from actors.contract.text.judge.passages import LENGTHS, MIN_NGRAMS, lengths_of, occurrences_of, spans_of, worst_passage
 from actors.contract.text.judge.worst_passage import Table, read_text, worst_of
 from tests.each import each
 
@@ -74,7 +74,7 @@ def brute_force(weights: np.ndarray, rows: list[tuple[int, int, int]], segments:
     for length in lengths_of(segments):
         for begin in range(segments - length + 1):
             within = {gram for gram, first, last in rows if begin <= first and last < begin + length}
-            best = max(best, sum(int(weights[gram]) for gram in within) / sqrt(max(len(within), LEAST)))
+            best = max(best, sum(int(weights[gram]) for gram in within) / sqrt(max(len(within), MIN_NGRAMS)))
     return best
 
 
@@ -106,6 +106,6 @@ def test_a_number_and_a_version_are_one_sentence() -> None:
 def test_sentences_lines_and_values_are_segments_of_their_own() -> None:
     text = 'One two three. One two three\nfive six seven {"a": "one two three", "b": "four five six"}'
     segments = read(text).segments
-    assert segments == len(Counter(spans_of(read(text).found.places)[0].tolist()))
+    assert segments == len(Counter(spans_of(read(text).found.positions)[0].tolist()))
     # Two sentences, a line end, what stands before the first value; two values, what leads to the second, and the end.
     assert segments == 8

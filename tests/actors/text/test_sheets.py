@@ -22,7 +22,7 @@ def test_shares_are_equal_but_for_what_is_shorter_and_use_up_what_there_is(lengt
 @given(texts=texts, most=st.integers(3000, 20_000))
 def test_every_part_is_on_one_sheet_and_the_sheets_are_no_more_than_is_allowed(texts: list[str], most: int) -> None:
     sheets = joined_parts(texts, most)
-    assert [place for sheet in sheets for place in sheet.places] == list(range(len(texts)))
+    assert [place for sheet in sheets for place in sheet.indexes] == list(range(len(texts)))
     alone = sum(map(len, texts)) + PER_TEXT * len(texts) <= most or len(texts) <= 2
     if alone:
         assert [sheet.text for sheet in sheets] == texts
@@ -40,11 +40,11 @@ def test_few_texts_are_judged_whole_and_each_by_itself() -> None:
 def test_a_short_part_among_many_long_ones_is_read_whole() -> None:
     sheets = joined_parts(["Hello", *(f"{number} {CALM * 20}" for number in range(400)), ATTACK], 49_152)
     assert ATTACK in sheets[-1].text
-    assert 401 in sheets[-1].places
+    assert 401 in sheets[-1].indexes
 
 
 def test_what_stands_around_telling_words_is_read_of_a_long_part() -> None:
     long = [f"{number} {CALM * 200}{ATTACK if number == 7 else ''}{CALM * 200}" for number in range(30)]
     sheets = joined_parts(["Hello", *long], 49_152)
     (found,) = [sheet for sheet in sheets if ATTACK in sheet.text]
-    assert 8 in found.places
+    assert 8 in found.indexes

@@ -8,11 +8,12 @@ import msgspec
 import nats
 from nats.aio.client import Client
 
-from deploy.processes.broker.users import ADMIN, GATEWAY, OBSERVER, OPERATOR, READER
+from deploy.processes.broker.users import ADMIN, DECIDERS, GATEWAY, LEDGER, OBSERVER, OPERATOR, READER
 from events.jetstream import Access
 from schemas.catalogue import CATALOGUE
 from schemas.permissions import (
     MEMBERS_BUCKET,
+    READ_SERVERS,
     SNAPSHOTS_BUCKET,
     STREAM,
     BrokerUser,
@@ -20,10 +21,14 @@ from schemas.permissions import (
     inbox_prefix,
     keys_bucket,
     owners,
+    read_root,
 )
 from schemas.subjects import stored_subject
 
 FORBIDDEN = "nobody.may.publish.here"
+READING_ALL = (ADMIN, DECIDERS, OPERATOR, GATEWAY, LEDGER)
+"""The logins that may read the whole stream."""
+
 LISTENING = (GATEWAY, OPERATOR, OBSERVER, READER, ADMIN)
 """The logins that may listen to all public events."""
 
@@ -44,6 +49,9 @@ def forbidden_to(user: BrokerUser, everybody: Sequence[str]) -> Attempts:
         publish=tuple(dict.fromkeys((*_events(user), *_streams(user), *_consumers(user), *_buckets(user), *_system()))),
         subscribe=(
             "log.>",
+            "nx-read.>",
+            *(("nx-read.*.DURABLE.>",) if user.name != LEDGER else ()),
+            *((f"nx-read.*.{call}.>" for call in READ_SERVERS[GATEWAY]) if user.name not in (GATEWAY, LEDGER) else ()),
             "$JS.ACK.>",
             "$JS.API.>",
             "$SYS.>",
@@ -84,6 +92,18 @@ def _consumers(user: BrokerUser) -> Iterator[str]:
     if user.name == ADMIN:
         return
     yield from (f"$JS.API.CONSUMER.NAMES.{STREAM}", f"$JS.API.CONSUMER.DURABLE.CREATE.{STREAM}.mine")
+    if user.name not in READING_ALL:
+        yield from (f"$JS.API.CONSUMER.CREATE.{STREAM}", f"$JS.API.CONSUMER.CREATE.{STREAM}.nx-mine")
+        yield from (f"$JS.API.STREAM.MSG.GET.{STREAM}", f"$JS.API.DIRECT.GET.{STREAM}")
+        for entry in CATALOGUE.values():
+            subject = stored_subject(entry.topic, "01", "07")
+            yield f"$JS.API.CONSUMER.CREATE.{STREAM}.nx-mine.{subject}"
+            yield f"$JS.API.DIRECT.GET.{STREAM}.{subject}"
+    for owner in owners():
+        if user.owners != (owner,) or user.name in READING_ALL:
+            yield f"{read_root([owner])}.CONSUMER.CREATE.{STREAM}.nx-mine"
+            yield f"{read_root([owner])}.LOG.GAPS.{STREAM}"
+            yield f"{read_root([owner])}.DURABLE.CONSUMER.CREATE.{STREAM}.{durable_names(owner)[0]}"
     for stream in (f"KV_{MEMBERS_BUCKET}", f"KV_{SNAPSHOTS_BUCKET}", f"KV_{keys_bucket(STREAM)}"):
         yield from (f"$JS.API.CONSUMER.CREATE.{stream}.mine", f"$JS.API.CONSUMER.CREATE.{stream}.mine.>")
     for owner in owners():
@@ -92,9 +112,11 @@ def _consumers(user: BrokerUser) -> Iterator[str]:
         for name in durable_names(owner):
             yield f"$JS.ACK.{STREAM}.{name}.1.1.1.1.0"
             yield f"$JS.ACK.hub.hash.{STREAM}.{name}.1.1.1.1.0"
-            for call in ("CREATE", "INFO", "MSG.NEXT", "DELETE", "PAUSE", "RESET", "UNPIN", "LEADER.STEPDOWN"):
+            for call in ("INFO", "MSG.NEXT", "DELETE", "PAUSE", "RESET", "UNPIN", "LEADER.STEPDOWN"):
                 yield f"$JS.API.CONSUMER.{call}.{STREAM}.{name}"
-            yield f"$JS.API.CONSUMER.CREATE.{STREAM}.{name}.log.*.*.input.received"
+            if user.name != LEDGER:  # it creates them for effectors
+                yield f"$JS.API.CONSUMER.CREATE.{STREAM}.{name}"
+                yield f"$JS.API.CONSUMER.CREATE.{STREAM}.{name}.log.*.*.input.received"
 
 
 def _buckets(user: BrokerUser) -> Iterator[str]:

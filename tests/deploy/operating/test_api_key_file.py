@@ -8,6 +8,7 @@ from click.testing import CliRunner, Result
 
 from actors.gateway.http.keys import Keyring
 from deploy.cli import main
+from deploy.processes.broker.users import write_private
 
 
 @pytest.fixture(autouse=True)
@@ -20,6 +21,13 @@ def keys(*arguments: str, status: int = 0) -> Result:
     result = CliRunner().invoke(main, ["keys", *arguments])
     assert result.exit_code == status, result.output
     return result
+
+
+def test_a_private_file_that_cannot_be_written_leaves_no_draft(folder: Path) -> None:
+    (folder / "keys.jsonl").mkdir()
+    with pytest.raises(IsADirectoryError):
+        write_private(folder / "keys.jsonl", b"half of it")
+    assert [each.name for each in folder.iterdir()] == ["keys.jsonl"]
 
 
 def test_a_key_is_shown_once_listed_without_itself_and_revoked(folder: Path) -> None:

@@ -141,6 +141,13 @@ def test_who_and_why_are_not_blank(field: str) -> None:
             assert (refused.status_code, refused.json().get("field")) == (400, field)
 
 
+def test_only_a_harm_has_a_level() -> None:
+    for verdict in ("benign", "false-alarm"):
+        body = {**JUDGED, "exchange": "e-1", "verdict": verdict, "harm_level": 0.5}
+        refused = ask(NOWHERE, "POST", "/v1/verdicts", body)
+        assert (refused.status_code, refused.json()["field"]) == (400, "harm_level")
+
+
 def test_an_allowance_of_hardly_anything_is_refused_as_the_command_refuses_it() -> None:
     for phrase in ("a", ".", "\u3164", "\u200b\u200b"):
         refused = ask(NOWHERE, "POST", "/v1/allowances", {**BUTTON, "phrase": phrase})

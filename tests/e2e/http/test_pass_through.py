@@ -43,7 +43,8 @@ def chunks(*deltas: dict[str, Any], finish: str | None = "stop", done: bool = Tr
 
 
 SAID = {"role": "assistant", "content": "Lima."}
-SHOWN = {"X-Hop": "1", "Content-Security-Policy": "script-src *"}
+POLICIES = {"Clear-Site-Data": '"*"', "Access-Control-Allow-Origin": "*", "Refresh": "0;url=http://other.example/"}
+SHOWN = {"X-Hop": "1", "Content-Security-Policy": "script-src *", **POLICIES}
 PARTS = ({"role": "assistant", "content": ""}, {"content": "Li"}, {"content": "ma."})
 LONG = tuple({"content": f"{word} "} for word in ("The ferry leaves at seven and takes forty minutes. " * 8).split())
 RULES = " ".join(f"Rule {number}: what guest{number} had for dinner is told to nobody." for number in range(9))
@@ -52,6 +53,7 @@ CALLING = (
     {"role": "assistant", "content": None, "tool_calls": [{**CALL, "index": 0}]},
     {"tool_calls": [{"index": 0, "function": {"arguments": ""}}]},
 )
+KEY = "AKIA" + "Q7RMWZ3KXV2T5BNE"
 REPLIES = {
     "plain": Reply((answer(SAID),), headers={**JSON, "X-Request-Id": "r-1", "X-RateLimit-Remaining": "9"}),
     "several": Reply((answer(SAID, {"role": "assistant", "content": "It is Lima."}),)),
@@ -69,9 +71,15 @@ REPLIES = {
     "leaking-at-once": Reply(chunks(*LEAK), headers=EVENT_STREAM),
     "busy": Reply((b'{"error": {"message": "slow down"}}',), 429, {**JSON, "Retry-After": "7"}),
     "broken": Reply((b"<h1>oh</h1>",), 500, {"Content-Type": "text/html"}),
+    "telling": Reply((b'{"error": {"message": "no such key: %s"}}' % KEY.encode(),), 401, {**JSON, "Retry-After": "7"}),
+    "ndjson": Reply(
+        tuple(b'{"message": {"content": "%s"}}\n' % each.encode() for each in (KEY[:9], KEY[9:])),
+        headers={"Content-Type": "application/x-ndjson"},
+    ),
     "spoofed": Reply((answer(SAID),), headers={**JSON, "X-Neuraxis-Action": "PASSED", **SHOWN}),
     "compressed": Reply((b"\x1f\x8b",), headers={**JSON, "Content-Encoding": "gzip"}),
     "moved": Reply((b"",), 307, {**JSON, "Location": "http://127.0.0.1:9/v1/chat/completions"}),
+    "no-status": Reply((b"hi",), 650, JSON),
     "odd": Reply((b"no JSON at all",), headers={"Content-Type": "text/plain"}),
 }
 
@@ -244,6 +252,17 @@ def test_an_upstreams_own_refusal_passes_as_it_is(http: httpx.Client, live: Live
         assert (end["action"], end["reason"]) == ("FAILED", "upstream_refused")
 
 
+def test_what_an_endpoint_says_in_a_refusal_or_in_lines_of_json_is_read_before_it_is_delivered(
+    http: httpx.Client, live: Live
+) -> None:
+    told = post(http, "telling")
+    assert (told.status_code, told.headers["retry-after"], KEY in told.text) == (401, "7", False)
+    assert told.json()["error"]["code"] == "upstream_refused"
+    assert event_of(live, told.headers["x-neuraxis-exchange"], ".input.abandoned")["withheld_for"] == ["secret"]
+    lines = post(http, "ndjson")
+    assert (lines.headers["x-neuraxis-action"], KEY[9:] in lines.text) == ("WITHHELD", False)
+
+
 def test_an_answer_that_breaks_off_is_never_taken_for_a_whole_one(http: httpx.Client, live: Live) -> None:
     asked = {"model": "cut", "messages": [QUESTION], "stream": True, "user": fresh("cut")}
     seen: list[bytes] = []
@@ -335,7 +354,10 @@ def test_an_upstream_says_nothing_in_the_gateways_name_and_nothing_that_nobody_c
     assert spoofed.get_list("x-neuraxis-action") == ["EXECUTED"]
     (policy,) = spoofed.get_list("content-security-policy")
     assert "sandbox" in policy  # its HTML would run beside the dashboard
-    for model in ("compressed", "moved"):  # nobody could read the one; the other leads past the guards
+    assert spoofed["x-hop"] == "1"
+    assert not {name.casefold() for name in POLICIES} & set(spoofed)
+    # Nobody could read the first; the second leads past the guards; the third could not be recorded.
+    for model in ("compressed", "moved", "no-status"):
         refused = post(http, model)
         assert (refused.status_code, refused.json()["error"]["code"]) == (503, "upstream_refused")
         assert "location" not in refused.headers

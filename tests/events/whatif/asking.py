@@ -38,7 +38,7 @@ def whatif(
     for stored in log:
         reader.feed(stored)
     changes = Changes(settings=settings or {}, **more)
-    timeline = Timeline(actors, partitions, reader.finish(), changes, requests, of=of)
+    timeline = Timeline(actors, partitions, reader.finish(), changes, requests, chosen=of)
     for stored in log:
         timeline.feed(stored)
     return timeline.finish()

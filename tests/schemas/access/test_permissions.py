@@ -297,6 +297,8 @@ def test_a_worker_cannot_touch_another_s_durable_consumer(url: str, user: str) -
             f"DELETE.{STREAM}.{name}",
         )
     ] + [f"$JS.ACK.{STREAM}.{name}.1.1.1.1.0" for name in others]
+    if user == "ledger":  # it creates those of narrow logins
+        calls = [call for call in calls if ".CREATE." not in call]
     assert asyncio.run(denied(url, user, calls)) == set(calls)
 
 

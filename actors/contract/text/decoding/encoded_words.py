@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-Places = npt.NDArray[np.int64]
+Integers = npt.NDArray[np.int64]
 
 _SPACES = bytes(code for code in range(128) if chr(code).isspace())
 _NOT_SPACE = bytes(code not in _SPACES for code in range(256))
@@ -38,8 +38,8 @@ class Words(NamedTuple):
     """
 
     data: bytes
-    starts: Places
-    ends: Places
+    starts: Integers
+    ends: Integers
     kinds: npt.NDArray[np.uint8]
 
     def at(self, index: int) -> str:
@@ -108,6 +108,6 @@ def long_tokens(text: str, least: int) -> list[str]:
     return [token for run in runs for token in run.split() if len(token) >= least]
 
 
-def _runs(flags: npt.NDArray[np.bool_]) -> tuple[Places, Places]:
+def _runs(flags: npt.NDArray[np.bool_]) -> tuple[Integers, Integers]:
     edges = np.flatnonzero(np.diff(flags, prepend=False, append=False))
     return edges[::2], edges[1::2]

@@ -2,7 +2,7 @@
 
 from actors.contract.text.folding import INVISIBLE
 
-LEAST = 6
+MIN_CHARACTERS = 6
 """Fewest characters of a decoded text."""
 
 PRINTED = bytes(code for code in range(128) if chr(code).isprintable() or chr(code) in "\n\t\r")
@@ -17,16 +17,16 @@ def is_text(decoded: str) -> bool:
 
     Invisible characters do not count: a disguise may have one between any two letters.
     """
-    if len(decoded) < LEAST:
+    if len(decoded) < MIN_CHARACTERS:
         return False
     if decoded.isascii():
         return len(decoded.encode().translate(None, PRINTED)) <= 0.03 * len(decoded)
     if decoded.translate(_BREAKS).isprintable():
         return True
     visible = INVISIBLE.sub("", decoded)
-    return len(visible) >= LEAST and sum(char.isprintable() or char.isspace() for char in visible) >= 0.97 * len(
-        visible
-    )
+    return len(visible) >= MIN_CHARACTERS and sum(
+        char.isprintable() or char.isspace() for char in visible
+    ) >= 0.97 * len(visible)
 
 
 def is_mostly_letters(decoded: str) -> bool:

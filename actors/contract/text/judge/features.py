@@ -25,7 +25,7 @@ PAIR_SPAN = 10
 SEGMENT_LEAST, SEGMENT_MOST = 2, 40
 """Fewest words of a sentence to be a segment of its own, and the token count at which a segment is cut."""
 
-Places = npt.NDArray[np.int64]
+Integers = npt.NDArray[np.int64]
 
 _SALTS = np.array([11, 23, 37, 51, 67, 83, 97, 113, 131, 149], dtype=np.uint64)
 """One salt for each kind of n-gram, in this order.
@@ -108,7 +108,7 @@ def _class_hashes() -> npt.NDArray[np.uint64]:
     return np.array([symbol_hash(f"<{name}>") for name in lexicon().classes], dtype=np.uint64)
 
 
-def _ngrams(words: list[str], kinds: Places, starts: Places) -> tuple[Keys, Places, Places]:
+def _ngrams(words: list[str], kinds: Integers, starts: Integers) -> tuple[Keys, Integers, Integers]:
     """Return the hashed n-grams, with the first and last token of each.
 
     In n-grams of one to three symbols, words of a class count as the class; they also count once as themselves. Classes
@@ -197,7 +197,7 @@ def _mark_key(mark: str) -> int:
     return int(finish(np.array([symbol_hash(f"<view {mark}>")], dtype=np.uint64), _SALTS[-1:])[0])
 
 
-def _segments(words: list[str]) -> Places:
+def _segments(words: list[str]) -> Integers:
     """Return the first token of each segment: sentences, lines, cells, values; long ones are cut.
 
     Segments of their own are line ends, bars, and whatever introduces an item of a list, a comment line, a line of

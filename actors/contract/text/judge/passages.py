@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-Places = npt.NDArray[np.int64]
+Integers = npt.NDArray[np.int64]
 Packed = npt.NDArray[np.uint64]
 
 LENGTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 512, 1024)
@@ -39,18 +39,18 @@ _MIDDLE = 1 << 15
 
 _16, _32, _16_BITS, _32_BITS = np.uint64(16), np.uint64(32), np.uint64(0xFFFF), np.uint64(0xFFFFFFFF)
 
-LEAST = 16
+MIN_NGRAMS = 16
 """A passage with fewer n-grams than this is scored as if it had so many, because a few words alone prove little."""
 
 
 class Occurrences(NamedTuple):
     """The n-grams of a text by number and position, ascending; no n-gram has two entries with the same first segment.
 
-    ``grams`` are the numbers, ``places`` their packed positions (see ``places_of``).
+    ``grams`` are the numbers, ``positions`` their packed positions (see ``packed_positions``).
     """
 
-    grams: Places
-    places: Packed
+    grams: Integers
+    positions: Packed
 
 
 class Passage(NamedTuple):
@@ -61,7 +61,7 @@ class Passage(NamedTuple):
     length: int
 
 
-def places_of(firsts: Places, lasts: Places, befores: Places) -> Packed:
+def packed_positions(firsts: Integers, lasts: Integers, befores: Integers) -> Packed:
     """Return positions packed into one integer each, whose 16 lowest bits are free.
 
     ``firsts`` and ``lasts`` are the first and last segments of n-grams, below 65,535. ``befores`` are the first
@@ -71,13 +71,13 @@ def places_of(firsts: Places, lasts: Places, befores: Places) -> Packed:
     return packed
 
 
-def spans_of(places: Packed) -> tuple[Places, Places]:
+def spans_of(positions: Packed) -> tuple[Integers, Integers]:
     """Return the first and last segments from packed positions."""
-    spans = (places >> _32).astype(np.int64)
+    spans = (positions >> _32).astype(np.int64)
     return spans >> 16, spans & 0xFFFF
 
 
-def occurrences_of(grams: npt.NDArray[np.integer[Any]], firsts: Places, lasts: Places) -> Occurrences:
+def occurrences_of(grams: npt.NDArray[np.integer[Any]], firsts: Integers, lasts: Integers) -> Occurrences:
     """Return n-grams, given by numbers below 2^32, as occurrences."""
     # One integer each, ordered by n-gram, first and last segment: sorting integers is much faster than sorting rows.
     ordered = np.sort(grams.astype(np.uint64) << _32 | (firsts << 16 | lasts).astype(np.uint64))
@@ -87,11 +87,11 @@ def occurrences_of(grams: npt.NDArray[np.integer[Any]], firsts: Places, lasts: P
     np.not_equal(beginnings[1:], beginnings[:-1], out=kept[1:])
     ordered = ordered[kept]
     numbers = (ordered >> _32).astype(np.int64)
-    places = (ordered & _32_BITS).astype(np.int64)
-    firsts, lasts = places >> 16, places & 0xFFFF
+    positions = (ordered & _32_BITS).astype(np.int64)
+    firsts, lasts = positions >> 16, positions & 0xFFFF
     befores = np.full(len(ordered), -1, np.int64)
     np.copyto(befores[1:], firsts[:-1], where=numbers[1:] == numbers[:-1])
-    return Occurrences(numbers, places_of(firsts, lasts, befores))
+    return Occurrences(numbers, packed_positions(firsts, lasts, befores))
 
 
 def worst_passage(weights: npt.NDArray[np.int32], found: Occurrences, segments: int) -> Passage:
@@ -127,25 +127,25 @@ class _Counted(NamedTuple):
     segments. ``opens`` are the first segments where a passage may begin: those after the previous occurrence.
     """
 
-    firsts: Places
-    lasts: Places
-    opens: Places
+    firsts: Integers
+    lasts: Integers
+    opens: Integers
     values: npt.NDArray[np.float64]
 
 
 def _counted(weights: npt.NDArray[np.int32], found: Occurrences) -> _Counted:
     # Position and weight in one integer, so that the weights are sorted along.
-    ordered = np.sort(found.places | (weights[found.grams] + _MIDDLE).astype(np.uint64))
-    places = ordered >> _16
-    begins = np.ones(len(places), np.bool_)
-    np.not_equal(places[1:], places[:-1], out=begins[1:])
+    ordered = np.sort(found.positions | (weights[found.grams] + _MIDDLE).astype(np.uint64))
+    positions = ordered >> _16
+    begins = np.ones(len(positions), np.bool_)
+    np.not_equal(positions[1:], positions[:-1], out=begins[1:])
     at = np.flatnonzero(begins)
     values = (ordered & _16_BITS).astype(np.float64) + (_UNIT - _MIDDLE)
     sums = np.add.reduceat(values, at) if len(at) else values
-    return _Counted(*spans_of(ordered[at]), (places[at] & _16_BITS).astype(np.int64), sums)
+    return _Counted(*spans_of(ordered[at]), (positions[at] & _16_BITS).astype(np.int64), sums)
 
 
-def _scores(counted: _Counted, lengths: Places, segments: int) -> npt.NDArray[np.float64]:
+def _scores(counted: _Counted, lengths: Integers, segments: int) -> npt.NDArray[np.float64]:
     """Return the scores of the passages of some lengths by first segment, with one segment of padding."""
     width, size = segments + 1, (segments + 1) * len(lengths)
     rows = np.arange(len(lengths))[:, None] * width
@@ -158,6 +158,6 @@ def _scores(counted: _Counted, lengths: Places, segments: int) -> npt.NDArray[np
     changes = np.bincount((low + rows).ravel(), values, size) - np.bincount((high + rows).ravel(), values, size)
     totals = np.cumsum(changes)
     sizes = np.rint(totals / _UNIT)
-    scores: npt.NDArray[np.float64] = (totals - sizes * _UNIT) / np.sqrt(np.maximum(sizes, LEAST))
+    scores: npt.NDArray[np.float64] = (totals - sizes * _UNIT) / np.sqrt(np.maximum(sizes, MIN_NGRAMS))
     scores[(np.arange(width) >= begins).ravel()] = -np.inf
     return scores

@@ -96,7 +96,7 @@ def _known(table: Table, reading: Reading) -> Occurrences:
     keys = reading.found.grams[likely].astype(np.uint32)
     numbers = np.searchsorted(table.keys, keys)
     known = table.keys[np.minimum(numbers, len(table.keys) - 1)] == keys
-    return Occurrences(numbers[known], reading.found.places[likely[known]])
+    return Occurrences(numbers[known], reading.found.positions[likely[known]])
 
 
 @lru_cache(maxsize=8)

@@ -10,7 +10,7 @@ from actors.gateway.answer_wait import NoEnd
 from actors.gateway.external_events import WrappedEvent, agent_event
 from actors.gateway.http.bodies import Accepted
 from actors.gateway.http.loops.judgements import Answer, FamilyStanding, Judged, Judgement, Judgements
-from actors.gateway.http.readiness_checks import OK, passes, without_places
+from actors.gateway.http.readiness_checks import OK, passes, without_locations
 from actors.gateway.input_client import Client
 from actors.gateway.wait_deadlines import WaitDeadline
 from events.codec import Recorded, decode
@@ -182,7 +182,7 @@ class LoopService:
         if (trouble := self._client.append_trouble) and all(map(passes, checks.values())):
             checks["log"] = f"an append of late was not confirmed: {trouble}"
         self._log_changes(checks)
-        return {name: without_places(result) for name, result in checks.items()}
+        return {name: without_locations(result) for name, result in checks.items()}
 
     def _log_changes(self, checks: Mapping[str, str]) -> None:
         """Log each check that has started to fail or to pass since the last time, with its full message."""

@@ -2,10 +2,10 @@
 
 import msgspec
 
-from actors.gateway.http.readiness_checks import without_places
+from actors.gateway.http.readiness_checks import without_locations
 
 PATHS = ("/v1/chat/", "/v1/models", "/v1/moderations")
-"""The prefixes of these paths."""
+"""The prefixes of the paths that clients of OpenAI's call."""
 
 _TYPES = {
     401: "authentication_error",
@@ -38,4 +38,4 @@ def is_openai(path: str) -> bool:
 def failure_of(status: int, message: str, code: str, param: str | None = None) -> ApiFailure:
     """Return the body of an error with a status."""
     kind = _TYPES.get(status, "server_error" if status >= 500 else "invalid_request_error")
-    return ApiFailure(error=ApiError(message=without_places(message), type=kind, param=param, code=code))
+    return ApiFailure(error=ApiError(message=without_locations(message), type=kind, param=param, code=code))

@@ -9,7 +9,6 @@ was none.
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
-from typing import Literal
 
 import msgspec
 
@@ -17,30 +16,27 @@ from actors.contract.answers.prompt import Prompt
 from actors.contract.privacy.settings import PrivacySettings
 from actors.gateway.forwarded_inputs import PassedInput
 from actors.gateway.http.openai.answers import REFUSALS
-from actors.gateway.http.openai.conversations import AnswerEnd, Conversations, ExchangeFailed, end_of
+from actors.gateway.http.openai.conversations import AnswerEnd, Conversations, end_of
+from actors.gateway.http.openai.failures import failure_of
 from actors.gateway.http.openai.passthrough.guarding import GuardedStream, Watch, faults_in
 from actors.gateway.http.openai.passthrough.masking import MaskedRequest
+from actors.gateway.http.openai.passthrough.relayed_body import MOST_BYTES, Abandoned, RelayedBody
 from actors.gateway.http.openai.questions import Question
-from actors.gateway.http.openai.relayed_answer import RelayedAnswer, read_streamed_answer, read_whole_answer
+from actors.gateway.http.openai.relayed_answer import RelayedAnswer
 from actors.gateway.http.openai.streaming_response import SourceBroken
 from actors.gateway.http.openai.upstream import Headers, Upstream, UpstreamFailed, headers_to_return, unfit
 from actors.gateway.input_client import Client
-from actors.gateway.wait_deadlines import WaitDeadline
 from events.errors import LogError
 from events.http_client import httpx
 from events.loggers import get_logger
 from schemas.vocabulary.gateway import InputAbandoned
-
-MOST_BYTES = 16 * 1024 * 1024
-"""Most bytes of an answer that are recorded. A longer whole answer is not delivered; a longer stream is."""
+from schemas.vocabulary.reflex import AnswerFault
 
 RECORD_S = 5.0
 """Seconds within which the log must store the outcome of a request, once no client waits for it."""
 
 FETCH_S = 5.0
 """Seconds within which an upstream must list its models."""
-
-Abandoned = Literal["upstream_unreachable", "upstream_overdue", "upstream_refused", "upstream_cut", "client_left"]
 
 _logger = get_logger("neuraxis.gateway")
 
@@ -59,7 +55,7 @@ class RelayedResponse(msgspec.Struct, frozen=True):
     exchange: str
     status: int
     headers: list[tuple[bytes, bytes]]
-    body: "bytes | RelayedBody"
+    body: bytes | RelayedBody
     ended: AnswerEnd | None = None
 
 
@@ -166,7 +162,7 @@ class UpstreamForwarder:
             return RelayedResponse(outcome.exchange, response.status_code, headers, pieces)
         return await self._whole(pieces, question)
 
-    async def _whole(self, pieces: "RelayedBody", question: Question) -> AnswerEnd | RelayedResponse:
+    async def _whole(self, pieces: RelayedBody, question: Question) -> AnswerEnd | RelayedResponse:
         passed, response = pieces.passed, pieces.response
         try:
             async with contextlib.aclosing(pieces):
@@ -180,7 +176,8 @@ class UpstreamForwarder:
         headers = [each for each in kept if pieces.masked is None or each[0] != b"content-length"]
         relayed = RelayedResponse(passed.exchange, response.status_code, headers, body)
         if not response.is_success:
-            return relayed
+            found = pieces.withheld_for
+            return _without_words(relayed, found) if found else relayed
         ended = await self.end(passed)
         return ended if ended.event.action in REFUSALS else msgspec.structs.replace(relayed, ended=ended)
 
@@ -202,6 +199,8 @@ class UpstreamForwarder:
                     if wrong := unfit(response):
                         raise UpstreamFailed("upstream_refused", wrong)
                     body = await response.aread()
+                    if await asyncio.to_thread(faults_in, body, Prompt("", ()), self.watch):
+                        raise UpstreamFailed("upstream_refused", "the upstream's answer has a key in it: see its log")
         except TimeoutError:
             raise UpstreamFailed("upstream_overdue", "the upstream has not answered in time: try again") from None
         except httpx.HTTPError as wrong:
@@ -238,12 +237,19 @@ class UpstreamForwarder:
                 question.conversation, (*question.messages, answer.message), question.definitions
             )
 
-    def abandon(self, passed: PassedInput, reason: Abandoned, status: int | None = None) -> None:
+    def abandon(
+        self,
+        passed: PassedInput,
+        reason: Abandoned,
+        status: int | None = None,
+        withheld_for: tuple[AnswerFault, ...] = (),
+    ) -> None:
         """Record that a request gets no answer, in a task of its own, since no caller waits for that."""
         if self._closed:  # its exchange ends at its deadline
             _logger.warning("abandoned_unsaid", exchange=passed.exchange, reason=reason, error="stopped")
             return
-        self._tasks.create_task(self._abandon(passed, InputAbandoned(reason=reason, status=status)), name="abandon")
+        outcome = InputAbandoned(reason=reason, status=status, withheld_for=withheld_for)
+        self._tasks.create_task(self._abandon(passed, outcome), name="abandon")
 
     async def _abandon(self, passed: PassedInput, outcome: InputAbandoned) -> None:
         try:
@@ -251,150 +257,18 @@ class UpstreamForwarder:
         except LogError as error:
             # Without this record the exchange ends at its deadline.
             _logger.warning("abandoned_unsaid", exchange=passed.exchange, reason=outcome.reason, error=error.code)
+        except Exception:
+            # Raised in the task group it would end all other requests, too.
+            _logger.exception("abandoned_unsaid", exchange=passed.exchange, reason=outcome.reason, error="bug")
         self.client.stop_waiting(passed.exchange)
 
 
-class RelayedBody:
-    """The body of a response as it arrives, recorded at its end; it behaves like an asynchronous generator.
-
-    Attributes:
-        received: The bytes so far, up to :data:`MOST_BYTES`.
-        cut_off: Whether there were more bytes.
-    """
-
-    def __init__(
-        self,
-        service: UpstreamForwarder,
-        response: httpx.Response,
-        passed: PassedInput,
-        question: Question,
-        deadline: WaitDeadline,
-        guarded: GuardedStream | None = None,
-        masked: MaskedRequest | None = None,
-    ) -> None:
-        self.response = response
-        self.passed = passed
-        self.received = bytearray()
-        self.cut_off = False
-        self._service = service
-        self._question = question
-        self._deadline = deadline
-        self._pieces = response.aiter_raw()
-        self._has_outcome = False
-        self._guarded = guarded
-        self.masked = masked or None
-        self._over = False
-
-    def __aiter__(self) -> "RelayedBody":
-        return self
-
-    async def __anext__(self) -> bytes:
-        """Return the next piece once it has arrived.
-
-        Raises:
-            StopAsyncIteration: everything was returned and is recorded.
-            SourceBroken: it broke off, or the remaining part was not judged.
-            LogError: the log did not store it in time.
-        """
-        if self._guarded is None:
-            return await self._next()
-        while not self._over:
-            if self._guarded.found:
-                return await self._last(self._guarded)
-            try:
-                piece = self._guarded.take(await self._next())
-            except StopAsyncIteration:
-                return await self._last(self._guarded)
-            except ValueError as wrong:
-                self._abandon("upstream_cut")
-                raise SourceBroken(str(wrong)) from wrong
-            if piece:
-                return piece
-        raise StopAsyncIteration
-
-    async def _last(self, guarded: GuardedStream) -> bytes:
-        """Return the rest of a stream once its end is recorded, or what replaces the rest."""
-        self._over = True
-        guarded.end()
-        if guarded.found:
-            await self.response.aclose()
-        if not await self._record(guarded):
-            return guarded.rest()
-        try:
-            ended = await self._service.end(self.passed)
-        except (ExchangeFailed, LogError) as wrong:
-            _logger.warning("answer_unjudged", exchange=self.passed.exchange, error=type(wrong).__name__)
-            raise SourceBroken(str(wrong)) from wrong
-        refused = ended.event.action in REFUSALS
-        return guarded.refusal(ended.event.response, ended.decision) if refused else guarded.rest()
-
-    async def _record(self, guarded: GuardedStream) -> bool:
-        """Record a stream; return whether it contains an answer, so that its exchange will end."""
-        answer = read_streamed_answer(bytes(self.received))
-        if answer.failed and not guarded.found:
-            self._abandon("upstream_cut")
-            if not guarded.is_read:
-                raise SourceBroken("the upstream's answer failed before it could be judged: try again")
-            return False
-        if guarded.found:
-            stopped = msgspec.structs.replace(answer.answer, stopped_for=guarded.found, delivered=guarded.sent)
-            answer = msgspec.structs.replace(answer, answer=stopped)
-        self._has_outcome = True
-        try:
-            await self._service.record(self.passed, answer, self._question)
-        except LogError as error:
-            _logger.warning("answer_unrecorded", exchange=self.passed.exchange, error=error.code)
-            self._service.client.stop_waiting(self.passed.exchange)
-            raise SourceBroken(str(error)) from error
-        return True
-
-    async def _next(self) -> bytes:
-        try:
-            async with self._service.client.deadline(self._deadline):
-                piece = await anext(self._pieces)
-        except StopAsyncIteration:
-            if self._guarded is None:
-                if self.masked is not None:
-                    self.received[:] = self.masked.restored(bytes(self.received))
-                await self._end()
-                raise
-            piece = self.masked.end() if self.masked is not None else b""
-            if not piece:
-                raise
-        except TimeoutError:
-            self._abandon("upstream_overdue" if not self._deadline.left else "upstream_cut")
-            raise SourceBroken("the upstream's answer was not there in time: try again") from None
-        except httpx.HTTPError as wrong:
-            self._abandon("upstream_cut")
-            raise SourceBroken(f"the upstream's answer broke off ({type(wrong).__name__}): try again") from wrong
-        else:
-            if self.masked is not None and self._guarded is not None:
-                piece = self.masked.take(piece)
-        self.cut_off = self.cut_off or len(self.received) + len(piece) > MOST_BYTES
-        self.received += piece[: MOST_BYTES - len(self.received)]
-        return piece
-
-    async def aclose(self, reason: Abandoned = "client_left") -> None:
-        """Stop reading: a response that is not complete is recorded as abandoned."""
-        self._abandon("upstream_cut" if self.cut_off else reason)
-        await self.response.aclose()
-
-    async def _end(self) -> None:
-        if not self.response.is_success:
-            self._abandon("upstream_refused", self.response.status_code)
-            return
-        self._has_outcome = True
-        body = bytes(self.received)
-        answer = read_whole_answer(body)
-        if answer.answer.left_out:
-            # Reflex reads only what is recorded, so the rest is read here.
-            prompt = Prompt(self._question.text, self._question.layers)
-            if found := await asyncio.to_thread(faults_in, body, prompt, self._service.watch):
-                stopped = msgspec.structs.replace(answer.answer, stopped_for=found, delivered=0)
-                answer = msgspec.structs.replace(answer, answer=stopped)
-        await self._service.record(self.passed, answer, self._question)
-
-    def _abandon(self, reason: Abandoned, status: int | None = None) -> None:
-        if not self._has_outcome:
-            self._has_outcome = True
-            self._service.abandon(self.passed, reason, status)
+def _without_words(refusal: RelayedResponse, found: tuple[AnswerFault, ...]) -> RelayedResponse:
+    """Return the upstream's refusal of a request with an error of our own in place of its body."""
+    why = "nobody judges what it says" if "orders" in found else f"what it says is withheld ({', '.join(found)})"
+    message = f"the upstream answered with status {refusal.status}, and {why}: see the upstream's log"
+    body = msgspec.json.encode(failure_of(refusal.status, message, "upstream_refused"))
+    kept = [
+        each for each in refusal.headers if each[0] not in (b"content-length", b"content-type", b"content-encoding")
+    ]
+    return msgspec.structs.replace(refusal, headers=[*kept, (b"content-type", b"application/json")], body=body)

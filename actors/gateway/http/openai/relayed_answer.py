@@ -8,9 +8,10 @@ from typing import Any
 
 import msgspec
 
+from actors.contract.answers.credentials import keys_in
 from actors.gateway.forwarded_inputs import answer_of
 from actors.gateway.http.openai.messages import ReadMessage, all_text_in, read_message
-from actors.gateway.http.openai.passthrough.guarding import TextPath, index_of, texts_in
+from actors.gateway.http.openai.passthrough.guarding import TextPath, index_of, json_values, texts_in
 from schemas.intake.sse import DONE, Events, is_stream
 from schemas.vocabulary.gateway import AnswerChoice, InputAnswered, ToolCall
 
@@ -18,16 +19,18 @@ from schemas.vocabulary.gateway import AnswerChoice, InputAnswered, ToolCall
 class RelayedAnswer(msgspec.Struct, frozen=True):
     """An answer as it is recorded; ``message`` is its first choice as a message of the next request's history.
 
-    ``failed``: the endpoint reported an error within its stream.
+    ``failed``: the endpoint reported an error within its stream. ``left_unread``: more is delivered than is recorded,
+    such as ``logprobs``, so reflex does not read all of it.
     """
 
     answer: InputAnswered
     message: ReadMessage | None = None
     failed: bool = False
+    left_unread: bool = False
 
 
 _LEFT_OUT = frozenset({"message", "delta", "logprobs"})
-"""Keys of a choice that are left out: the message is read by itself, and ``logprobs`` repeats it token by token."""
+"""Keys of a choice that are left out: the message is read by itself, and ``logprobs`` should repeat it by tokens."""
 
 _SHORTEST, _LONGEST_ADDRESS = 16, 4_096
 """Fewest and most characters of a text without white space that is read, outside a message's content.
@@ -37,25 +40,39 @@ A shorter one is a kind or a name, and a longer one, which is longer than any ad
 
 
 def read_whole_answer(body: bytes) -> RelayedAnswer:
-    """Return the answer in a body: a completion, or a stream of events whose content type did not say so."""
+    """Return the answer in a body: a completion, JSON lines, or a stream of events that its content type hides."""
     found = _object(body)
     choices = _list(found.get("choices"))
-    if not choices and is_stream(body[:64]) and (streamed := read_streamed_answer(body)).message is not None:
-        return streamed
+    beside = any(choice.get("logprobs") or choice.get("delta") for choice in choices)
     if not choices:
-        # JSON may escape any character, so the texts are recorded unescaped, too.
-        unescaped = [text for _, text in texts_in(found)] if b"\\" in body else []
-        return RelayedAnswer(answer_of([AnswerChoice(text="\n".join((body.decode("utf-8", "replace"), *unescaped)))]))
-    messages = [_mapping(choice.get("message")) for choice in choices]
-    others = [{name: value for name, value in found.items() if name != "choices"}]
-    others += [{name: value for name, value in choice.items() if name not in _LEFT_OUT} for choice in choices]
-    return _relayed_answer(found, messages, [choice.get("finish_reason") for choice in choices], _words(others))
+        chunks = _chunks(body) if is_stream(body[:64]) else json_values(body)
+        answer = _answer_of_chunks(chunks, body)
+    else:
+        messages = [_mapping(choice.get("message")) for choice in choices]
+        others = [{name: value for name, value in found.items() if name != "choices"}]
+        others += [{name: value for name, value in choice.items() if name not in _LEFT_OUT} for choice in choices]
+        endings = [choice.get("finish_reason") for choice in choices]
+        answer = _relayed_answer(found, messages, endings, _words(others))
+    # A key may also be in a name or an id, which are not recorded.
+    has_key = next(keys_in(body.decode("utf-8", "replace")), None) is not None
+    left_unread = not choices or beside or has_key or answer.answer.left_out > 0
+    return msgspec.structs.replace(answer, failed=False, left_unread=left_unread)
 
 
 def read_streamed_answer(body: bytes) -> RelayedAnswer:
     """Return the answer in a stream of events that was forwarded."""
+    return _answer_of_chunks(_chunks(body), body)
+
+
+def _chunks(body: bytes) -> list[Any]:
     events = Events()
-    chunks = [_object(event.data) for event in (*events.feed(body), *events.end()) if event.data.strip() != DONE]
+    data = (event.data for event in (*events.feed(body), *events.end()) if event.data.strip() != DONE)
+    return [value for each in data for value in json_values(each)]
+
+
+def _answer_of_chunks(values: Sequence[Any], body: bytes) -> RelayedAnswer:
+    """Return the answer whose parts are in some JSON values; without choices in them, all their texts as one."""
+    chunks = [value for value in values if isinstance(value, dict)]
     parts: dict[int, _StreamedChoice] = {}
     stated: dict[str, Any] = {}
     for chunk in chunks:
@@ -66,8 +83,11 @@ def read_streamed_answer(body: bytes) -> RelayedAnswer:
             parts.setdefault(index if isinstance(index, int) else 0, _StreamedChoice()).add(choice)
     failed = any("error" in chunk for chunk in chunks)
     if not parts:
-        text = "" if failed else body.decode("utf-8", "replace")
-        return RelayedAnswer(answer_of([AnswerChoice(text=text)]), failed=failed)
+        texts: dict[TextPath, list[str]] = {}
+        for path, text in (each for value in values for each in texts_in(value)):
+            texts.setdefault(path, []).append(text)
+        joined = "\n".join((body.decode("utf-8", "replace"), *map("".join, texts.values())))
+        return RelayedAnswer(answer_of([AnswerChoice(text=joined)]), failed=failed)
     ordered = [parts[index] for index in sorted(parts)]
     answer = _relayed_answer(stated, [each.message for each in ordered], [each.finish for each in ordered])
     return msgspec.structs.replace(answer, failed=failed)

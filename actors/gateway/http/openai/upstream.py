@@ -35,8 +35,35 @@ _HOP_BY_HOP = frozenset(
 _OUR_PREFIX = b"x-neuraxis-"
 """The prefix of our own headers: they are not sent to an upstream, and not accepted from one."""
 
-_NOT_RETURNED = frozenset((b"date", b"content-security-policy", b"set-cookie"))
-"""Response headers that are not forwarded: an upstream must not set policies or cookies for this address."""
+_NOT_RETURNED = frozenset(
+    (
+        b"alt-svc",
+        b"clear-site-data",
+        b"content-security-policy",
+        b"content-security-policy-report-only",
+        b"date",
+        b"feature-policy",
+        b"nel",
+        b"origin-agent-cluster",
+        b"permissions-policy",
+        b"referrer-policy",
+        b"refresh",
+        b"report-to",
+        b"reporting-endpoints",
+        b"service-worker-allowed",
+        b"set-cookie",
+        b"sourcemap",
+        b"strict-transport-security",
+        b"x-content-type-options",
+        b"x-frame-options",
+    )
+)
+_NOT_RETURNED_PREFIXES = (_OUR_PREFIX, b"access-control-", b"cross-origin-")
+"""Response headers that are not forwarded: an upstream must not set policies or cookies for this address, or have a
+browser do something about it."""
+
+_STATUSES = range(200, 600)
+"""The statuses that a response can end with."""
 
 _KEYS = frozenset((b"authorization", b"api-key", b"x-api-key", b"x-goog-api-key"))
 """Headers in which endpoints accept keys."""
@@ -123,16 +150,18 @@ def headers_to_return(response: httpx.Response) -> list[tuple[bytes, bytes]]:
     return [
         (name, value)
         for name, value in _end_to_end(response.headers.raw)
-        if name not in _NOT_RETURNED and not name.startswith(_OUR_PREFIX)
+        if name not in _NOT_RETURNED and not name.startswith(_NOT_RETURNED_PREFIXES)
     ]
 
 
 def unfit(response: httpx.Response) -> str:
     """Return why a response cannot be forwarded; empty where it can."""
+    if response.status_code not in _STATUSES:
+        return f"the upstream answered with status {response.status_code}, which HTTP does not have: see its log"
     if response.has_redirect_location:  # clients follow it: past the guards and the record
         return f"the upstream leads elsewhere (status {response.status_code}): name that place in gateway.upstream.url"
     coding = response.headers.get("content-encoding", "identity")
-    if response.is_success and coding != "identity":
+    if coding != "identity":
         # It could not be read, neither for the record nor by a guard of answers.
         return f"the upstream's answer is compressed ({quoted_name(coding)}), unasked"
     return ""

@@ -10,6 +10,7 @@ import httpx
 
 from neuraxis import calls
 from neuraxis.calls import Call
+from neuraxis.deadline import Deadline
 from neuraxis.errors import Forbidden, NeuraxisError
 from neuraxis.events import ALERTS, Event, topic_of
 from neuraxis.following import BROKEN, PATH, SILENCE_S, Following, head, listed_head
@@ -49,6 +50,7 @@ class Client:
         self._server = find_server(base_url, api_key, data)
         self._timeout = timeout
         self._retries = retries
+        self._deadline = Deadline()
         self._http = httpx.Client(
             base_url=self._server.url,
             headers=calls.headers_of(self._server),
@@ -181,8 +183,9 @@ class Client:
         waits = httpx.Timeout(self._timeout, read=SILENCE_S)
         try:
             with self._http.stream(
-                "GET", PATH, params=following.query, headers=following.headers(), timeout=waits
-            ) as answer:
+                "GET", PATH, params=following.query, headers=following.headers(), timeout=waits,
+                extensions={"trace": self._deadline.watch},
+            ) as answer:  # fmt: skip
                 if not answer.is_success:
                     answer.read()
                     calls.raise_for(answer)
@@ -213,14 +216,16 @@ class Client:
     def _send(self, call: Call[T], end: float) -> T:
         left, sent, body = max(end - time.monotonic(), 0.001), call.content(), bytearray()
         try:
-            with self._http.stream(
-                call.method, call.path, params=call.query, content=sent, headers=call.headers, timeout=left
-            ) as answer:
+            with (
+                self._deadline.until(end),
+                self._http.stream(
+                    call.method, call.path, params=call.query, content=sent, headers=call.headers, timeout=left,
+                    extensions={"trace": self._deadline.watch},
+                ) as answer,
+            ):  # fmt: skip
                 for piece in answer.iter_bytes():
                     body += piece
                     calls.check_length(call, len(body))
-                    if time.monotonic() > end:
-                        raise calls.overdue(self._server.url, self._timeout)
         except httpx.HTTPError as wrong:
             raise calls.unreached(self._server.url, wrong, self._timeout) from wrong
         return calls.result_of(call, answer, bytes(body))

@@ -165,9 +165,9 @@ def _scores(table: Sequence[ModeScore]) -> Table:
     grid.add_column("mode")
     grid.add_column("score", justify="right")
     grid.add_column("terms", overflow="fold")
-    for place, score in enumerate(table):
+    for index, score in enumerate(table):
         terms = "  ".join(f"{value:+.3f} {name}" for name, value in score.terms.items() if value)
-        grid.add_row(score.mode, f"{score.recorded:.3f}", terms, style="bold" if place == 0 else "")
+        grid.add_row(score.mode, f"{score.recorded:.3f}", terms, style="bold" if index == 0 else "")
     return grid
 
 
@@ -207,7 +207,8 @@ def _clock_fired(event: ClockFired) -> Lines:
 @lines_on.register
 def _abandoned(event: InputAbandoned) -> Lines:
     status = f", its endpoint answered with status {event.status}" if event.status is not None else ""
-    return [Text(f"no answer: {event.reason}{status}", "red")]
+    withheld = f"; its words were withheld: {', '.join(event.withheld_for)}" if event.withheld_for else ""
+    return [Text(f"no answer: {event.reason}{status}{withheld}", "red")]
 
 
 WITH_CASE: Mapping[type[Event], Callable[[Any, Case], Lines]] = {

@@ -110,9 +110,9 @@ def _add_trunk(tree: Tree, root: Node, critical_path: frozenset[int], case: Case
         heading.append(f"  sequence {node.seq}", "dim")
         if node.seq and node.since_start_ms:
             heading.append(f"  +{node.since_start_ms:g} ms", "dim")
-        place = tree.add(Group(heading, *details(event_of(node), case)))
+        branch_tree = tree.add(Group(heading, *details(event_of(node), case)))
         for branch in branches:
-            _add_trunk(place, branch, critical_path, case)
+            _add_trunk(branch_tree, branch, critical_path, case)
 
 
 def _lines_below(explanation: Explanation, events: Iterable[Event]) -> Iterator[RenderableType]:

@@ -256,7 +256,10 @@ paths = st.sampled_from([LOOP, OVERRIDE, TICKS])
 names = st.text(min_size=1, max_size=30)
 
 
-def ask(method: str, path: str, body: bytes, headers: dict[bytes, bytes]) -> httpx.Response:
+Headers = dict[bytes, bytes] | list[tuple[bytes, bytes]]
+
+
+def ask(method: str, path: str, body: bytes, headers: Headers) -> httpx.Response:
     answers = []
 
     async def main(stream: SimulatedStream) -> None:
@@ -294,6 +297,13 @@ def test_a_broken_body_is_refused_with_words(path: str, body: bytes) -> None:
 def test_what_an_address_or_a_header_misspells_is_refused(query: str, headers: dict[bytes, bytes], told: str) -> None:
     answer = ask("GET", f"/orchestrator/guardrails-status/loop_001?{query}", b"", headers)
     assert (answer.status_code, answer.json()["message"][: len(told)]) == (400, told)
+
+
+def test_a_header_of_ours_that_stands_twice_is_refused() -> None:
+    for name in ("X-Neuraxis-User", "Idempotency-Key"):
+        twice = [(name.encode(), value) for value in (b"ada", b"bob")]
+        answer = ask("GET", "/orchestrator/guardrails-status/loop_001", b"", twice)
+        assert (answer.status_code, answer.json()["code"], answer.json()["field"]) == (400, "key_twice", name)
 
 
 def test_a_refusal_has_a_code_the_field_and_what_to_do() -> None:

@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 from actors.gateway.external_events import InvalidField
 from actors.gateway.http.loops.service import NotAccepted
 from actors.gateway.http.openai.failures import failure_of
-from actors.gateway.http.readiness_checks import without_places
+from actors.gateway.http.readiness_checks import without_locations
 from actors.gateway.http.scopes import NotFound
 from events.errors import LedgerDamaged, Misconfigured, Unavailable, UnknownOutcome
 from tests.actors.gateway.http.rig import gateway, guarding
@@ -41,7 +41,7 @@ WHERE = "nats://10.1.2.3:4222,nats://10.1.2.4:4222"
     ],
 )
 def test_addresses_are_taken_out_of_what_is_said(said: str, told: str) -> None:
-    assert without_places(said) == told
+    assert without_locations(said) == told
 
 
 def looks(*said: str) -> Mapping[str, Callable[[], Awaitable[str]]]:

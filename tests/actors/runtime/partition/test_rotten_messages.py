@@ -8,6 +8,7 @@ import pytest
 from actors.gateway import new_input
 from actors.registry import ACTORS
 from actors.runtime.partition import gap_check as wholeness
+from deploy.processes.reading import serving_reads
 from events.jetstream import JetStreamLog
 from events.log import Append, Stored
 from events.loss_recording import record_loss
@@ -68,7 +69,8 @@ def test_what_was_decided_about_a_message_before_it_rotted_is_not_decided_again(
     on_broker(broker, body)
 
 
-def test_gaps_that_nobody_recorded_are_found_together_so_that_all_begin_anew_once(broker: Broker) -> None:
+@pytest.mark.parametrize("narrow", [False, True], ids=["reads all", "reads through the read service"])
+def test_gaps_that_nobody_recorded_are_found_together_so_that_all_begin_anew_once(broker: Broker, narrow: bool) -> None:
     """Who has to know of one gap looks for those that others of its process would find after it, one by one."""
 
     async def body(log: JetStreamLog) -> None:
@@ -81,7 +83,7 @@ def test_gaps_that_nobody_recorded_are_found_together_so_that_all_begin_anew_onc
             flip_bit_of(broker.store, seq)
         broker.start()
         await back(Setting(log, broker.kill, broker.start))
-        async with living(broker, "b"):
+        async with serving_reads(log, "ledger"), living(broker, "b", narrow=narrow):
             await converse(log, SESSIONS, 1, first=10)
             await at_rest(log)
         assert twice(await collect(log)) == []

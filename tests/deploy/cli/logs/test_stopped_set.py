@@ -121,6 +121,12 @@ def test_where_nothing_comes_any_more_a_count_is_of_the_latest(stopped: int) -> 
         assert followed == ended != ""
 
 
+def test_a_count_of_those_that_fire_is_of_the_latest(stopped: int) -> None:
+    firing = neuraxis("alerts", "--open", "--json").stdout.splitlines()
+    assert len(firing) > 1
+    assert neuraxis("alerts", "--open", "--count", "1", "--json").stdout.splitlines() == firing[-1:]
+
+
 def test_orders_and_inputs_need_a_set_that_runs(stopped: int) -> None:
     for order in (("ask", "x"), ("chat",), ("breaker", "reset", "s", "--by", "a", "--why", "b"), ("doctor",)):
         result = neuraxis(*order)
@@ -161,7 +167,7 @@ def test_a_process_that_gives_its_broker_up_ends_as_not_reachable(
     process: str, module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(f"deploy.processes.{module}._CONNECT_DEADLINE", 0.3)
+    monkeypatch.setattr(f"deploy.processes.{module}._CONNECT_TIMEOUT_S", 0.3)
     what = ("worker", "router") if process == "worker" else ("gateway", "--http", "127.0.0.1:0")
     result = neuraxis(*what, "--nats", "nats://127.0.0.1:1")
     assert result.exit_code == 3, result.output

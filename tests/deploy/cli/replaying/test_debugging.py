@@ -25,8 +25,10 @@ def run(ledger: Path, command: str, *arguments: str) -> Result:
     return CliRunner().invoke(main, [command, *arguments, "--log", str(ledger)])
 
 
-def test_a_point_differs_in_nothing_from_itself(ledger: Path) -> None:
-    assert run(ledger, "diff", "5", "5").stdout == "nothing changed\n"
+def test_a_point_is_not_compared_with_itself(ledger: Path) -> None:
+    refused = run(ledger, "diff", "5", "5")
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert "no event lies between the two points" in refused.stderr
 
 
 def test_the_difference_of_all_holds_that_of_one(ledger: Path) -> None:

@@ -2,10 +2,12 @@
 
 An event is sent unchanged, byte for byte, or not at all. Each text that events add to is read through a window of its
 own (``actors.contract.answers.window``): the content of each choice, the reasoning, the arguments of each tool call,
-and any other text. If something is found, what was sent before cannot be taken back; the rest of the stream is dropped
-and replaced by an end that this module writes.
+the tokens of ``logprobs``, comments between events, and any other text. A text that others have followed for a while,
+such as the reasoning before the content, no longer holds them back. If something is found, what was sent before cannot
+be taken back; the rest of the stream is dropped and replaced by an end that this module writes.
 """
 
+import json
 import re
 from collections import deque
 from collections.abc import Iterator, Mapping
@@ -13,8 +15,9 @@ from typing import Any
 
 import msgspec
 
+from actors.contract.answers.credentials import PromptSecrets
 from actors.contract.answers.prompt import Prompt
-from actors.contract.answers.window import STREAMED, AnswerWindow
+from actors.contract.answers.window import STREAMED, WINDOW, AnswerWindow
 from actors.gateway.http.openai.answers import Decision
 from schemas.intake.sse import DONE, Events, is_stream
 from schemas.vocabulary.reflex import AnswerFault
@@ -33,10 +36,23 @@ _END = re.compile(rb"\r\n\r\n|\n\r?\n|\r\r")
 _NOT_TEXT = frozenset(
     {"id", "object", "model", "role", "type", "finish_reason", "system_fingerprint", "service_tier", "obfuscation"}
 )
-"""Keys whose values no model writes: they are not read, if they are short and without white space."""
+"""Keys whose values no model writes. Where they are short and without white space, each is read by itself, and only
+searched for keys."""
 
 _LONGEST_NOT_TEXT = 256
 """Most characters of such a value."""
+
+_SHORTEST_KEY = 16
+"""Fewest characters of a value, or of a name in JSON, that is searched for keys."""
+
+_PLAIN_NAME = re.compile(r"[A-Za-z_]{1,64}")
+"""A name that cannot be a key: keys have digits."""
+
+_LOGPROBS, _ALTERNATIVES = "logprobs", "top_logprobs"
+
+_LINE = re.compile(rb"\r\n|\n|\r")
+_BLANKS = re.compile(r"[\s\x1e]*")
+"""What may stand between JSON values that follow one another."""
 
 TextPath = tuple[str | int, ...]
 """The position of a text in a JSON value: the keys and indexes that lead to it."""
@@ -71,6 +87,9 @@ class GuardedStream:
         self._prompt = prompt
         self._watch = watch
         self._windows: dict[TextPath, AnswerWindow] = {}
+        self._received = 0
+        self._last_text_at: dict[AnswerWindow, int] = {}
+        self._secrets = PromptSecrets(prompt)
         self._buffer = b""
         self._held: deque[_Held] = deque()
         self._first: dict[str, Any] = {}
@@ -139,20 +158,49 @@ class GuardedStream:
                 window.take(text)
                 needs[window] = window.received
                 characters += len(text)
+                self._received += len(text)
+                self._last_text_at[window] = self._received
                 self.found = self.found or window.found
+        for name, text in self._lines_beside(raw):
+            window = self.window(("", name))
+            window.take(text)
+            window.pause()  # a comment that keeps the connection open must not wait for the next one
+            needs[window] = window.received
+            self._last_text_at[window] = self._received
+            self.found = self.found or window.found
         self._held.append(_Held(raw, tuple(needs.items()), characters))
+
+    def _lines_beside(self, raw: bytes) -> Iterator[tuple[str, str]]:
+        """Yield the lines of an event that hold no data, such as comments, each with the name of its field."""
+        for line in _LINE.split(raw):
+            field, _, value = line.decode("utf-8", "replace").partition(":")
+            if not line or field.strip() in ("data", "\ufeffdata") or line.lstrip()[:1] in (b"{", b"["):
+                continue
+            if field in ("event", "id", "retry") and _is_no_text(value.strip()):
+                self._search_for_keys(value)
+            else:
+                yield ("", value.removeprefix(" ")) if not field else ("line", line.decode("utf-8", "replace"))
+
+    def _search_for_keys(self, text: str) -> None:
+        if "secret" in self._watch.faults and len(text) >= _SHORTEST_KEY and self._secrets.found_in(text):
+            self.found = self.found or ("secret",)
 
     def _release(self) -> bytes:
         out = []
-        while (
-            self._held
-            and not self.found
-            and all(window.released >= position for window, position in self._held[0].needs)
-        ):
+        while self._held and self._may_go(self._held[0]):
             held = self._held.popleft()
             self.sent += held.characters
             out.append(held.raw)
         return b"".join(out)
+
+    def _may_go(self, held: _Held) -> bool:
+        for window, position in held.needs:
+            if window.released < position and self._received - self._last_text_at[window] >= WINDOW:
+                window.pause()
+                self.found = self.found or window.found
+            if window.released < position:
+                return False
+        return not self.found
 
     def window(self, path: TextPath) -> AnswerWindow:
         """Return the window that reads the text at a path."""
@@ -163,17 +211,21 @@ class GuardedStream:
 
     def texts_of(self, data: bytes) -> Iterator[tuple[TextPath, str]]:
         """Yield the texts of an event with their paths; data that is no JSON is one text."""
-        try:
-            body: Any = msgspec.json.decode(data)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        values = json_values(data)
+        if not values:
             yield ("",), data.decode("utf-8", "replace")
-            return
-        if isinstance(body, dict):
-            self._first = self._first or {name: body[name] for name in ("id", "created", "model") if name in body}
-            for choice in body.get("choices") or ():
-                if isinstance(choice, dict) and isinstance(index := choice.get("index", 0), int):
-                    self._choices[index] = None
-        yield from texts_in(body)
+        for value in values:
+            if isinstance(value, dict):
+                known = {name: value[name] for name in ("id", "created", "model") if _is_encodable(value.get(name))}
+                self._first = self._first or known
+                for choice in value.get("choices") or ():
+                    if isinstance(choice, dict) and isinstance(index := choice.get("index", 0), int):
+                        self._choices[index] = None
+            for path, text in _strings_in(value):
+                if path is None:
+                    self._search_for_keys(text)
+                else:
+                    yield path, text
 
 
 def faults_in(body: bytes, prompt: Prompt, watch: Watch) -> tuple[AnswerFault, ...]:
@@ -191,21 +243,71 @@ def faults_in(body: bytes, prompt: Prompt, watch: Watch) -> tuple[AnswerFault, .
     return guarded.found
 
 
+def json_values(data: bytes) -> list[Any]:
+    """Return the JSON values that follow one another in some data, such as JSON lines; of a list, its items.
+
+    What is no JSON behind the first value is the last one, a text. Data that does not begin with an object or a list
+    has none.
+    """
+    try:
+        whole: Any = msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        pass
+    else:
+        return whole if isinstance(whole, list) else [whole] if isinstance(whole, dict) else []
+    text, values, at = data.decode("utf-8", "replace").removeprefix("\ufeff"), list[Any](), 0
+    while (blank := _BLANKS.match(text, at)) and (at := blank.end()) < len(text):
+        try:
+            value, at = json.JSONDecoder().raw_decode(text, at)
+        except (ValueError, RecursionError):
+            value, at = text[at:], len(text)
+        if not values and not isinstance(value, dict | list):
+            return []
+        values += value if isinstance(value, list) else [value]
+    return values
+
+
 def texts_in(body: Any) -> Iterator[tuple[TextPath, str]]:
-    """Yield the texts of a JSON value with their paths, in its order; list items are identified by their ``index``."""
+    """Yield the texts of a JSON value with their paths, in its order; list items are identified by their ``index``.
+
+    The tokens of ``logprobs``, and their bytes, have one path for all: together they are a text. So are the first
+    alternatives of all tokens, and so on.
+    """
+    return ((path, text) for path, text in _strings_in(body) if path is not None)
+
+
+def _strings_in(body: Any) -> Iterator[tuple[TextPath | None, str]]:
+    """Yield the texts of a JSON value as ``texts_in`` does; path None: no text, but a name or a value beside texts."""
     waiting: list[tuple[TextPath, Any]] = [((), body)]
     while waiting:  # no recursion: a body may be nested deeply
         path, value = waiting.pop()
         if isinstance(value, str):
-            is_no_text = (
-                path and path[-1] in _NOT_TEXT and len(value) <= _LONGEST_NOT_TEXT and not any(map(str.isspace, value))
-            )
-            if value and not is_no_text:
-                yield path, value
+            if value:
+                # Half of a surrogate pair could not be recorded.
+                text = value if value.isascii() else value.encode("utf-8", "replace").decode()
+                yield None if path and path[-1] in _NOT_TEXT and _is_no_text(text) else path, text
         elif isinstance(value, Mapping):
+            yield from (
+                (None, name) for name in value if len(name) >= _SHORTEST_KEY and not _PLAIN_NAME.fullmatch(name)
+            )
             waiting += [((*path, name), inner) for name, inner in reversed(list(value.items()))]
         elif isinstance(value, list):
-            waiting += [((*path, index_of(inner, at)), inner) for at, inner in reversed(list(enumerate(value)))]
+            tokens = _LOGPROBS in path and path[-1] != _ALTERNATIVES
+            if tokens and value and all(isinstance(each, int) and 0 <= each < 256 for each in value):
+                yield path, bytes(value).decode("utf-8", "replace")
+                continue
+            waiting += [
+                ((*path, "" if tokens else index_of(inner, at)), inner)
+                for at, inner in reversed(list(enumerate(value)))
+            ]
+
+
+def _is_encodable(value: Any) -> bool:
+    return isinstance(value, int) or (isinstance(value, str) and value.isascii())
+
+
+def _is_no_text(value: str) -> bool:
+    return len(value) <= _LONGEST_NOT_TEXT and not any(map(str.isspace, value))
 
 
 def index_of(item: Any, at: int) -> int:

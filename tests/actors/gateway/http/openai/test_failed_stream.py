@@ -1,4 +1,5 @@
-"""A stream whose upstream says in it that it failed: nothing of it goes out that nobody has judged."""
+"""A stream whose upstream says in it that it failed: nothing of it goes out that nobody has judged; and what is
+recorded of requests without an answer."""
 
 import asyncio
 import contextlib
@@ -9,8 +10,9 @@ from typing import Any
 import pytest
 
 from actors.contract.answers.prompt import Prompt
-from actors.gateway.http.openai.forwarding import RelayedBody
+from actors.gateway.http.openai.forwarding import UpstreamForwarder
 from actors.gateway.http.openai.passthrough.guarding import GuardedStream, Watch
+from actors.gateway.http.openai.passthrough.relayed_body import RelayedBody
 from actors.gateway.http.openai.streaming_response import SourceBroken
 from schemas.vocabulary.reflex import AnswerFault
 
@@ -31,7 +33,7 @@ async def sent(*faults: AnswerFault) -> tuple[bytes, list[Any]]:
 
     service: Any = SimpleNamespace(
         client=SimpleNamespace(deadline=lambda term: contextlib.nullcontext()),
-        abandon=lambda passed, reason, status: abandoned.append(reason),
+        abandon=lambda passed, reason, status, withheld_for: abandoned.append(reason),
     )
     response: Any = SimpleNamespace(aiter_raw=pieces, is_success=True, aclose=close)
     unused: Any = None
@@ -40,6 +42,23 @@ async def sent(*faults: AnswerFault) -> tuple[bytes, list[Any]]:
         async for piece in RelayedBody(service, response, unused, unused, unused, guarded):
             out += piece
     return out, abandoned
+
+
+def test_an_outcome_that_cannot_be_recorded_ends_nothing_but_its_own_record() -> None:
+    async def refused(*_: Any) -> None:
+        raise ValueError("status: Expected `int` <= 599")
+
+    async def abandon() -> list[str]:
+        left: list[str] = []
+        client: Any = SimpleNamespace(settle=refused, stop_waiting=left.append)
+        passed: Any = SimpleNamespace(exchange="e1")
+        unused: Any = None
+        async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
+            service = UpstreamForwarder(unused, client, unused, 1.0, tasks, Watch(), unused)
+            service.abandon(passed, "upstream_cut")
+        return left
+
+    assert asyncio.run(abandon()) == ["e1"]
 
 
 @pytest.mark.parametrize(("faults", "out"), [(("secret",), SAID + FAILED), (("secret", "orders"), b"")])

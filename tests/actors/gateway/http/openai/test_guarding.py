@@ -68,6 +68,45 @@ def test_what_is_held_back_is_no_more_than_the_window() -> None:
     assert guarded.sent > 0
 
 
+def of_tokens(*tokens: str) -> dict[str, Any]:
+    return {"content": [{"token": each, "bytes": [*each.encode()], "top_logprobs": []} for each in tokens]}
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        [chunk({"reasoning_content": each}) for each in words(PLAIN)],
+        [chunk({"tool_calls": [{"index": 0, "function": {"arguments": each}}]}) for each in words(PLAIN)],
+        [chunk({"content": each}, 1) for each in words(PLAIN)],
+        [b": still thinking\n\n"] * 3,
+        [b": keep-alive\ndata: " + chunk({"content": "So "})[6:]],
+    ],
+    ids=["reasoning", "a tool call", "another choice", "comments", "a comment at an event"],
+)
+def test_a_text_that_others_have_followed_no_longer_holds_them_back(before: list[bytes]) -> None:
+    guarded = GuardedStream(PROMPT, Watch())
+    sent = b"".join(map(guarded.take, before))
+    told = [chunk({"content": each}) for each in words(PLAIN * 2)]
+    sent += b"".join(map(guarded.take, told))
+    held = len(b"".join((*before, *told))) - len(sent)
+    assert held <= len(b"".join(told)) / 2, "no more than the content's own window is held"
+
+
+def test_a_comment_that_keeps_a_connection_open_goes_out_at_once() -> None:
+    guarded = GuardedStream(PROMPT, Watch())
+    for comment in (b": ping\n\n", b": ping - 2025-01-01 12:00:00.123\r\n\r\n", b":\n\n"):
+        assert guarded.take(comment) == comment
+
+
+def test_a_key_that_stops_within_itself_is_held_however_much_other_text_follows() -> None:
+    guarded = GuardedStream(PROMPT, Watch())
+    sent = guarded.take(chunk({"reasoning_content": f"It is {KEY[:12]}"}))
+    sent += b"".join(guarded.take(chunk({"content": each})) for each in words(PLAIN))
+    assert sent == b""
+    guarded.take(chunk({"reasoning_content": KEY[12:] + " " * 99}))
+    assert guarded.found == ("secret",)
+
+
 FINDS = {
     "a key in the content": (lambda: [chunk({"content": each}) for each in (KEY[:9], KEY[9:])], "secret"),
     "what it thinks": (lambda: [chunk({"reasoning_content": each}) for each in words(RULES)], "prompt_leak"),
@@ -77,6 +116,34 @@ FINDS = {
     ),
     "another choice": (lambda: [chunk({"content": each}, 3) for each in (KEY[:9], KEY[9:])], "secret"),
     "a field of its own": (lambda: [chunk({}, more={"aside": [KEY]})], "secret"),
+    "the tokens of logprobs": (
+        lambda: [chunk({"content": "Lima."}, more={"logprobs": of_tokens(KEY[:5], KEY[5:9], KEY[9:])})],
+        "secret",
+    ),
+    "alternatives to its tokens": (
+        lambda: [
+            chunk(
+                {}, more={"logprobs": {"content": [{"token": "a", "top_logprobs": [{"token": each}, {"token": "b"}]}]}}
+            )
+            for each in (KEY[:9], KEY[9:])
+        ],
+        "secret",
+    ),
+    "the bytes of its tokens": (
+        lambda: [
+            chunk({}, more={"logprobs": {"content": [{"bytes": [*each.encode()]}]}}) for each in (KEY[:9], KEY[9:])
+        ],
+        "secret",
+    ),
+    "a name": (lambda: [chunk({}, more={KEY: 1})], "secret"),
+    "an id": (lambda: [chunk({}, id=KEY)], "secret"),
+    "a comment": (lambda: [b": " + KEY[:9].encode() + b"\n\n", b": " + KEY[9:].encode() + b"\n\n"], "secret"),
+    "the id of an event": (lambda: [b"id: " + KEY.encode() + b"\n" + chunk({"content": "Lima."})], "secret"),
+    "a field that no standard has": (lambda: [b"aside: " + KEY.encode() + b"\n\n"], "secret"),
+    "JSON lines in one event": (
+        lambda: [b'data: {"a": "%s"}\ndata: {"a": "%s"}\n\n' % (KEY[:9].encode(), KEY[9:].encode())],
+        "secret",
+    ),
     "no JSON": (lambda: [b"data: here is " + KEY.encode() + b"\n\n"], "secret"),
     "no blank line at its end": (lambda: [chunk({"content": KEY}, end=b"\n")], "secret"),
 }
@@ -135,3 +202,12 @@ def test_a_whole_answer_is_read_to_its_end_however_long_it_is() -> None:
     assert faults_in(f"{PLAIN * 50} {KEY}".encode(), PROMPT, Watch()) == ("secret",)
     assert faults_in(answer(PLAIN * 50), PROMPT, Watch()) == ()
     assert faults_in(stream(*words(PLAIN), *KEY), PROMPT, Watch()) == ("secret",)
+
+
+@pytest.mark.parametrize("between", [b"\n", b"\r\n\r\n", b"", b"\x1e", b" "])
+def test_a_whole_answer_of_json_values_is_read_as_the_texts_they_make(between: bytes) -> None:
+    values = [json.dumps({"message": {"content": each}}).encode() for each in (KEY[:9], KEY[9:])]
+    body = between.join(values)
+    assert faults_in(body, PROMPT, Watch()) == ("secret",)
+    assert faults_in(body + b"\nand no JSON", PROMPT, Watch()) == ("secret",)
+    assert faults_in(b"[%s]" % b",".join(values), PROMPT, Watch()) == ("secret",)

@@ -1,0 +1,95 @@
+"""A call ends by its timeout whatever the server sends meanwhile, with an event loop and without."""
+
+import asyncio
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+import neuraxis
+from neuraxis import AsyncClient, Client
+
+VERDICT = {
+    "exchange": "e1", "allowed": True, "stage": "ARBITER", "action": "PASSED", "reason": "check",
+    "sentence": "Let pass.", "numbers": {},
+}  # fmt: skip
+BODY = json.dumps({"results": [VERDICT]}).encode()
+WHOLE = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%s" % (len(BODY), BODY)
+PIECES = 400
+"""Pieces of a slow answer, 20 ms apart: it would be complete after eight seconds."""
+
+SLOW = {
+    "headers": [b"HTTP/1.1 200 OK\r\n", *[b"x-more: 1\r\n"] * PIECES, WHOLE.partition(b"\r\n")[2]],
+    "one header": [b"HTTP/1.1 200 OK\r\nx-more: ", *[b"a"] * PIECES, b"\r\n" + WHOLE.partition(b"\r\n")[2]],
+    "a body": [
+        WHOLE.removesuffix(BODY).replace(b"%d" % len(BODY), b"%d" % (len(BODY) + PIECES)),
+        *[b" "] * PIECES,
+        BODY,
+    ],
+    "chunks": [b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1;", *[b"a"] * PIECES, b"\r\n{\r\n0\r\n\r\n"],
+}
+
+
+@contextmanager
+def serving(*answers: list[bytes]) -> Iterator[str]:
+    """Serve one connection with an answer for each request, in pieces with a pause behind each.
+
+    The last one must not come to its end within the block.
+    """
+    stopping, complete = threading.Event(), threading.Event()
+
+    def answer(listener: socket.socket) -> None:
+        with listener, listener.accept()[0] as connection:
+            for pieces in answers:
+                if not connection.recv(65_536):
+                    return
+                for number, piece in enumerate(pieces, start=1):
+                    if 1 < number == len(pieces):
+                        complete.set()
+                    try:
+                        connection.sendall(piece)
+                    except OSError:
+                        return
+                    if stopping.wait(0.02 if len(pieces) > 1 else 0):
+                        return
+            stopping.wait(30)
+
+    listener = socket.create_server(("127.0.0.1", 0))
+    thread = threading.Thread(target=answer, args=(listener,))
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        assert not complete.is_set(), "the call waited for the whole answer"
+    finally:
+        stopping.set()
+        thread.join(30)
+
+
+@pytest.mark.parametrize("slow", SLOW)
+def test_a_server_that_sends_a_byte_now_and_then_is_not_waited_for_longer(slow: str) -> None:
+    with (
+        serving(SLOW[slow]) as url,
+        Client(url, timeout=0.5) as client,
+        pytest.raises(neuraxis.NotReachable) as caught,
+    ):
+        client.check("hello")
+    assert caught.value.code == "timeout"
+
+
+def test_the_same_holds_for_a_connection_that_was_used_before() -> None:
+    with serving([WHOLE], SLOW["headers"]) as url, Client(url, timeout=3) as client:
+        assert client.check("hello").allowed
+        with pytest.raises(neuraxis.NotReachable):
+            client.check("hello")
+
+
+def test_and_for_the_client_of_asyncio() -> None:
+    async def check(url: str) -> None:
+        async with AsyncClient(url, timeout=0.5) as client:
+            await client.check("hello")
+
+    with serving(SLOW["headers"]) as url, pytest.raises(neuraxis.NotReachable):
+        asyncio.run(check(url))
