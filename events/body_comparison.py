@@ -53,6 +53,13 @@ class BodyComparer:
         self._recorded_fields: dict[Kind, set[str]] = {}
         self._inspected: dict[Kind, int] = {}
 
+    def copy(self) -> "BodyComparer":
+        """Return another comparer with the same notes."""
+        other = BodyComparer()
+        other._recorded_fields = {kind: set(fields) for kind, fields in self._recorded_fields.items()}
+        other._inspected = dict(self._inspected)
+        return other
+
     def note_identical(self, was: Recorded) -> None:
         """Note a body that was made again with the same bytes."""
         kind = was.envelope.topic, was.envelope.version, was.envelope.build

@@ -62,13 +62,18 @@ class Append(msgspec.Struct, frozen=True):
 
 
 class LogInfo(msgspec.Struct, frozen=True):
-    """The extent of a log. Sequences are 0 when it is empty."""
+    """The extent of a log. Sequences are 0 when it is empty.
+
+    ``partitions`` are the counts that it has now, and ``is_repartitioning`` whether they are being changed: they may
+    differ from those when the log was opened.
+    """
 
     partitions: Partitions
     first_seq: int
     last_seq: int
     messages: int
     bytes: int
+    is_repartitioning: bool = False
 
 
 class Tail(Protocol):
@@ -97,6 +102,11 @@ class Log(Protocol):
     @property
     def partitions(self) -> Partitions:
         """The partition counts fixed when the stream was made."""
+        ...
+
+    @property
+    def trimmed_through(self) -> int:
+        """The last sequence that was removed from the log's beginning on purpose: snapshots and a ledger hold it."""
         ...
 
     async def append(self, appends: Sequence[Append]) -> int:

@@ -152,12 +152,19 @@ def fold(actor: Actor[Any], state: Any, delivery: Recorded | Unreadable, own: Se
     return state
 
 
-def _within(actor: Actor[Any], cause: Cause, partition: str) -> tuple[str, Cause]:
+def _within(actor: Actor[Any], cause: Cause, partition: str, partitions: Partitions) -> tuple[str, Cause]:
     """Return the owner's identity and the cause as one partition of ``actor`` sees it.
 
     A message without the actor's key (an agent-wide one to a session-scoped actor) belongs to every partition. Each
-    emits events under ids of its own, and within its own fence.
+    emits events under ids of its own, and within its own fence. A message stored in a partition that was divided later
+    is decided in the one that its key belongs to now.
     """
+    if partitions.former:
+        cause = msgspec.structs.replace(
+            cause,
+            agent_token=partitions.resolve(cause.agent_token, cause.agent, of_sessions=False),
+            session_token=partitions.resolve(cause.session_token, cause.session, of_sessions=True),
+        )
     if actor.scope is Scope.SESSION and cause.session_token == NO_PARTITION:
         return f"{actor.name}/{partition}", msgspec.structs.replace(cause, session_token=partition)
     if actor.scope is Scope.AGENT and cause.agent_token == NO_PARTITION:
@@ -170,7 +177,7 @@ def fail_append(
 ) -> tuple[tuple[NewEvent, ...], Any]:
     """Replace the events of a decision that cannot be stored by a failure; return it and the next state."""
     failure = (_failure(actor, delivery, APPEND_REFUSED, ""),)
-    owner, cause = _within(actor, cause_of(delivery), partition)
+    owner, cause = _within(actor, cause_of(delivery), partition, partitions)
     decided = address_events(owner, cause, failure, partitions)
     return decided, _fold_failure(actor, state, delivery, decided)
 
@@ -220,7 +227,7 @@ def _fail(
     partition: str,
     raised: Exception,
 ) -> tuple[tuple[NewEvent, ...], Any]:
-    owner, cause = _within(actor, cause_of(delivery), partition)
+    owner, cause = _within(actor, cause_of(delivery), partition, partitions)
     failure = (_failure(actor, delivery, FOLD_RAISED, type(raised).__name__),)
     decided = address_events(owner, cause, failure, partitions)
     return decided, _fold_failure(actor, state, delivery, decided)
@@ -244,5 +251,5 @@ def decide_only(
             emissions = (_failure(actor, delivery, DECIDER_RAISED, type(raised).__name__),)
     if not emissions:
         return ()
-    owner, cause = _within(actor, cause_of(delivery), partition)
+    owner, cause = _within(actor, cause_of(delivery), partition, partitions)
     return address_events(owner, cause, emissions, partitions)

@@ -12,13 +12,14 @@ from typing import Any
 import msgspec
 
 from events.codec import Recorded, Unreadable, is_spontaneous
+from events.division import part_of
 from events.errors import Misconfigured
 from events.make_decision import Cause, NewEvent, address_events, at_behaviour, decide, fail_append, fold
 from events.routes import main_prefix
-from schemas.actor import Actor, Message
-from schemas.errors import UndecodableEvent
+from schemas.actor import Actor, Message, Scope
+from schemas.errors import UndecodableEvent, UnknownVersion
 from schemas.event import Configured
-from schemas.subjects import Partitions
+from schemas.subjects import NO_PARTITION, Partitions
 
 Delivery = Recorded | Unreadable
 
@@ -71,6 +72,8 @@ class View:
         on_system_event: Called for each event that no message led to, with the state before it.
         on_unfolded: Called for each processed message whose fold then raised.
         on_orphan: Called for own events whose cause is not waiting: processed before, or never received.
+        agents: The agents whose messages it has received since it was made.
+        passed_over: Number of messages of a newer release that others decided: no decision may use this state then.
         fold_errors: Number of recorded messages whose fold raised, and that were skipped.
     """
 
@@ -98,6 +101,8 @@ class View:
         self.on_unfolded: Callable[[Processed], None] | None = None
         self.on_orphan: Callable[[tuple[Recorded, ...]], None] | None = None
         self.fold_errors = 0
+        self.passed_over = 0
+        self.agents: set[str] = set()
         self._group: list[Recorded] = []
 
     @property
@@ -120,8 +125,13 @@ class View:
     def receive(self, delivery: Delivery) -> None:
         """Receive a consumed message; it is ignored if it was folded already or waits.
 
-        It is also ignored if it was decided before the log lost it: its writer may have written it again.
+        It is also ignored if it was decided before the log lost it: its writer may have written it again. And it is
+        ignored if it was stored in a former partition, and its key belongs to another partition now.
         """
+        if self._partitions.former and not self._is_mine(delivery):
+            return
+        if isinstance(delivery, Recorded):
+            self.agents.add(delivery.envelope.agent)
         last = self.waiting[-1].stored.seq if self.waiting else self.position
         if delivery.stored.seq <= last or (isinstance(delivery, Recorded) and delivery.envelope.id in self.answered):
             return
@@ -133,7 +143,7 @@ class View:
         Raises:
             Misconfigured: this release cannot read an event that its own actor wrote.
         """
-        if own.stored.seq <= self.own_last:
+        if own.stored.seq <= self.own_last or (self._partitions.former and not self._is_written_here(own)):
             return
         if isinstance(own, Unreadable):
             damaged = "it is damaged (`neuraxis log verify` tells), or " if own.code == UndecodableEvent.code else ""
@@ -146,6 +156,46 @@ class View:
         self._group.append(own)
         if own.envelope.index + 1 >= own.envelope.count:
             self.close_decision()
+
+    def _token(self, delivery: Delivery) -> str:
+        _, agent, session, _ = delivery.stored.subject.split(".", 3)
+        return session if self.actor.scope is Scope.SESSION else agent
+
+    def _is_mine(self, delivery: Delivery) -> bool:
+        """Whether a message belongs to this partition; after a repartitioning it may be of a former one."""
+        if self.actor.scope is Scope.GLOBAL or (token := self._token(delivery)) in (self.partition, NO_PARTITION):
+            return True
+        of_sessions = self.actor.scope is Scope.SESSION
+        key = ""
+        if isinstance(delivery, Recorded):
+            key = delivery.envelope.session if of_sessions else delivery.envelope.agent
+        return self._partitions.resolve(token, key, of_sessions) == self.partition
+
+    def _is_written_here(self, own: Delivery) -> bool:
+        """Whether this partition wrote an event, and not the one that it was divided from."""
+        return self.actor.scope is Scope.GLOBAL or self._token(own) == self.partition
+
+    def divided(self, partition: str, partitions: Partitions) -> "View":
+        """Return the view of one of the partitions that this one was divided into when the log was repartitioned.
+
+        It begins with its part of this one's state. The messages that wait here led to no event, or the log would not
+        have been repartitioned.
+        """
+        if self.actor.scope is Scope.GLOBAL:
+            whole = View(self.actor, partition, partitions, self.checkpoint())
+            whole.waiting, whole._group = self.waiting, self._group
+            return whole
+        self.close_decision()
+        self.fold_before(None)
+        of_sessions, state = self.actor.scope is Scope.SESSION, self.state
+
+        def is_mine(key: str) -> bool:
+            return partitions.resolve(self.partition, key, of_sessions) == partition
+
+        state = part_of(state, self.actor.scope, self.agents, is_mine)
+        # Its events are stored under a name of its own, so its fence counts none yet.
+        begin = msgspec.structs.replace(self.checkpoint(), state=state, fenced=0)
+        return View(self.actor, partition, partitions, begin)
 
     @property
     def open_decision(self) -> int:
@@ -225,6 +275,8 @@ class View:
     def _fold(self, delivery: Delivery, group: tuple[Recorded, ...]) -> None:
         delivery = at_behaviour(delivery, self._behaviour)
         before, stored = self.state, delivery.stored
+        if isinstance(delivery, Unreadable) and delivery.code == UnknownVersion.code:
+            self.passed_over += not any(isinstance(own.message.event, self.actor.failed) for own in group)
         if self.on_processed is not None:
             self.on_processed(Processed(delivery, before, group))
         try:

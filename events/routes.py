@@ -7,7 +7,7 @@ from typing import Any
 from schemas.actor import Actor, Scope
 from schemas.catalogue import entry_of, owned_by, prefixes_of
 from schemas.event import Event, topic_of
-from schemas.subjects import NO_PARTITION, STORED_ROOT, Partitions, partition_tokens, split_stored, topic_filter
+from schemas.subjects import NO_PARTITION, STORED_ROOT, Partitions, split_stored, topic_filter
 
 WHOLE = "all"
 """The one partition of a GLOBAL actor."""
@@ -20,11 +20,15 @@ def main_prefix(actor: Actor[object]) -> str:
 
 @lru_cache(maxsize=1 << 8)
 def partition_names(actor: Actor[object], partitions: Partitions) -> tuple[str, ...]:
-    """Return the names of an actor's partitions: two-digit tokens, or ``all`` for a GLOBAL actor."""
+    """Return the names of an actor's partitions: their tokens, or ``all`` for a GLOBAL actor."""
+    return (WHOLE,) if actor.scope is Scope.GLOBAL else partitions.tokens(actor.scope is Scope.SESSION)
+
+
+def lineage(actor: Actor[object], partition: str, partitions: Partitions) -> tuple[str, ...]:
+    """Return the names of the partitions that a partition was divided from, the oldest first, and its own."""
     if actor.scope is Scope.GLOBAL:
-        return (WHOLE,)
-    count = partitions.sessions if actor.scope is Scope.SESSION else partitions.agents
-    return partition_tokens(count)
+        return (partition,)
+    return partitions.lineage(partition, actor.scope is Scope.SESSION)
 
 
 def fence_filter(actor: Actor[object], partition: str) -> str:
@@ -38,23 +42,26 @@ def fence_filter(actor: Actor[object], partition: str) -> str:
 
 
 @lru_cache(maxsize=1 << 12)
-def partition_filters(actor: Actor[object], partition: str) -> tuple[str, ...]:
-    """Return the filters over one partition's whole view: what it consumes and what it published."""
-    return _narrowed(actor, partition, (*consumed_filters(actor), *own_filters(actor)))
+def partition_filters(actor: Actor[object], partition: str, partitions: Partitions) -> tuple[str, ...]:
+    """Return the filters over one partition's whole view: what it consumes and what it published.
+
+    Where the log was repartitioned, they cover the partitions that this one was divided from.
+    """
+    return _narrowed(actor, lineage(actor, partition, partitions), (*consumed_filters(actor), *own_filters(actor)))
 
 
-def partition_own_filters(actor: Actor[object], partition: str) -> tuple[str, ...]:
-    """Return the filters over all that one partition publishes."""
-    return _narrowed(actor, partition, own_filters(actor))
+def partition_own_filters(actor: Actor[object], partition: str, partitions: Partitions) -> tuple[str, ...]:
+    """Return the filters over all that one partition publishes, and those that it was divided from."""
+    return _narrowed(actor, lineage(actor, partition, partitions), own_filters(actor))
 
 
-def _narrowed(actor: Actor[object], partition: str, filters: tuple[str, ...]) -> tuple[str, ...]:
+def _narrowed(actor: Actor[object], names: tuple[str, ...], filters: tuple[str, ...]) -> tuple[str, ...]:
     if actor.scope is Scope.GLOBAL:
         return without_overlap(filters)
     narrowed = []
     for candidate in filters:
         rest = candidate.split(".", 3)[3]
-        for token in (partition, NO_PARTITION):
+        for token in (*names, NO_PARTITION):
             tokens = f"*.{token}" if actor.scope is Scope.SESSION else f"{token}.*"
             narrowed.append(f"{STORED_ROOT}.{tokens}.{rest}")
     return without_overlap(narrowed)
@@ -86,13 +93,18 @@ def without_overlap(filters: Iterable[str]) -> tuple[str, ...]:
 def partitions_of(actor: Actor[object], subject: str, partitions: Partitions) -> tuple[str, ...]:
     """Return the partitions of ``actor`` whose view a stored message belongs to.
 
-    A message without the actor's key (an agent-wide event to a session-scoped actor) belongs to all of them.
+    A message without the actor's key (an agent-wide event to a session-scoped actor) belongs to all of them. One of a
+    partition that was divided since may belong to any that it was divided into: their views tell by its key.
     """
     if actor.scope is Scope.GLOBAL:
         return (WHOLE,)
     _, agent, session, _ = subject.split(".", 3)
     token = session if actor.scope is Scope.SESSION else agent
-    return partition_names(actor, partitions) if token == NO_PARTITION else (token,)
+    if token == NO_PARTITION:
+        return partition_names(actor, partitions)
+    if token[1:2] != "-" and not partitions.former:
+        return (token,)
+    return partitions.in_force(token, actor.scope is Scope.SESSION)
 
 
 def routes(

@@ -99,16 +99,16 @@ async def matches_log(log: Log, checkpoint: Checkpoint) -> bool:
     """Whether the log still holds a snapshot's last message and last own event.
 
     They are compared by time and id, not by sequence alone: a log that lost its tail gives the same sequences to other
-    messages.
+    messages. What was removed from the log's beginning cannot be compared.
 
     Raises:
         LogError: the log cannot be asked.
     """
-    if checkpoint.position:
+    if checkpoint.position > log.trimmed_through:
         message = await log.at(checkpoint.position)
         if message is None or message.time_ns != checkpoint.time_ns:
             return False
-    if checkpoint.own_last:
+    if checkpoint.own_last > log.trimmed_through:
         own = await log.at(checkpoint.own_last)
         return own is not None and own.headers.get("ce-id") == checkpoint.own_id
     return True

@@ -1,12 +1,12 @@
 """The stages that workers serve, how each is partitioned, and which of them every input needs."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 from schemas.actor import Scope
 from schemas.catalogue import CATALOGUE
 from schemas.event import Configured, Failed
-from schemas.subjects import Partitions, partition_tokens
+from schemas.subjects import Partitions
 from schemas.vocabulary.responder import Stage
 
 WHOLE = "all"
@@ -69,12 +69,20 @@ def names_of(scope: Scope, partitions: Partitions) -> tuple[str, ...]:
     """Return the names of a stage's partitions."""
     if scope is Scope.GLOBAL:
         return (WHOLE,)
-    return partition_tokens(partitions.sessions if scope is Scope.SESSION else partitions.agents)
+    return partitions.tokens(scope is Scope.SESSION)
 
 
-def token_of(scope: Scope, count: int, agent: str, session: str) -> str:
-    """Return the name of the partition, one of ``count``, that serves an exchange."""
+def token_of(scope: Scope, partitions: Partitions, agent: str, session: str) -> str:
+    """Return the name of the partition that serves an exchange."""
     if scope is Scope.GLOBAL:
         return WHOLE
-    partitions = Partitions(agents=count, sessions=count)
     return partitions.session_token(session) if scope is Scope.SESSION else partitions.agent_token(agent)
+
+
+def token_among(names: Sequence[str], scope: Scope, count: int, agent: str, session: str) -> str:
+    """Return which of some partitions, of ``count`` in all, serves an exchange; empty if none of them does.
+
+    The names may be of any generation of partition counts: there are never two with the same number.
+    """
+    number = token_of(scope, Partitions(agents=count, sessions=count), agent, session)
+    return next((name for name in names if name.rpartition("-")[2] == number), "")

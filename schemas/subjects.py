@@ -5,7 +5,10 @@ the session, ``<rest>`` the public subject without its root. The stream republis
 ``log.*.*.>`` to ``forged_id.>``. Events of no session use ``_`` as their session token.
 """
 
+from collections.abc import Sequence
+from contextlib import suppress
 from functools import lru_cache
+from itertools import pairwise
 
 import msgspec
 
@@ -18,6 +21,9 @@ EVERYTHING = f"{STORED_ROOT}.>"
 NO_PARTITION = "_"
 """The partition token of an event that is about no agent, or no session."""
 
+MOST_PARTITIONS = 99
+"""Partitions there can be of each kind: their names have two digits."""
+
 
 def fnv1a_32(key: str) -> int:
     """Hash the UTF-8 of ``key`` with 32-bit FNV-1a, as nats-server's ``partition`` subject mapping does."""
@@ -27,29 +33,165 @@ def fnv1a_32(key: str) -> int:
     return value
 
 
+class FormerCounts(msgspec.Struct, frozen=True):
+    """The partition counts that a log had up to and with the sequence ``through``; it was then repartitioned."""
+
+    through: int
+    agents: int
+    sessions: int
+
+
 class Partitions(msgspec.Struct, frozen=True):
-    """How many partitions agents and sessions are spread over; fixed when a stream is made."""
+    """How many partitions agents and sessions are spread over.
+
+    They are fixed when a stream is made. ``neuraxis log repartition`` can raise them, each to a multiple: every
+    partition is then divided into several, and none is joined with another. ``former`` are the counts before, oldest
+    first. A token names the generation of its counts, so that a subject alone shows which partition it means:
+    ``04`` is a partition of the first counts, ``1-20`` one of the second.
+    """
 
     agents: int = 4
     sessions: int = 16
+    former: tuple[FormerCounts, ...] = ()
 
     def agent_token(self, agent: str) -> str:
-        """Return the partition token of an agent, two digits, or ``_`` for none."""
-        return _token(agent, self.agents)
+        """Return the partition token of an agent, or ``_`` for none."""
+        return _token(agent, self.agents, len(self.former))
 
     def session_token(self, session: str) -> str:
-        """Return the partition token of a session, two digits, or ``_`` for none."""
-        return _token(session, self.sessions)
+        """Return the partition token of a session, or ``_`` for none."""
+        return _token(session, self.sessions, len(self.former))
+
+    def agent_tokens(self, agent: str) -> tuple[str, ...]:
+        """Return all tokens that events of an agent may have in this log: of former counts, too, the oldest first."""
+        return tuple(stage.agent_token(agent) for _, stage in self.stages)
+
+    def session_tokens(self, session: str) -> tuple[str, ...]:
+        """Return all tokens that events of a session may have in this log, the oldest first."""
+        return tuple(stage.session_token(session) for _, stage in self.stages)
+
+    def token_pairs(self, agent: str, session: str) -> tuple[tuple[str, str], ...]:
+        """Return the pairs of tokens (agent's, session's) that events of both may have in this log."""
+        return tuple((first, second) for first in self.agent_tokens(agent) for second in self.session_tokens(session))
+
+    @property
+    def stages(self) -> "tuple[tuple[int, Partitions], ...]":
+        """The counts one after another, each with the last sequence at which they were in force."""
+        return _stages(self)
+
+    def stage_of(self, subject: str) -> "Partitions":
+        """Return the counts that were in force for a stored subject's partitions; today's where it has none of them."""
+        generations = []
+        for token in subject.split(".", 3)[1:3]:
+            with suppress(ValueError):
+                generations.append(split_token(token)[0])
+        stages = self.stages
+        return stages[min(max(generations, default=len(stages)), len(stages) - 1)][1]
+
+    def counts(self, of_sessions: bool) -> tuple[int, ...]:
+        """Return the numbers of partitions of sessions, or of agents, the oldest first."""
+        former = tuple(each.sessions if of_sessions else each.agents for each in self.former)
+        return (*former, self.sessions if of_sessions else self.agents)
+
+    def tokens(self, of_sessions: bool) -> tuple[str, ...]:
+        """Return the tokens in force, of sessions or of agents."""
+        return partition_tokens(self.sessions if of_sessions else self.agents, len(self.former))
+
+    def lineage(self, token: str, of_sessions: bool) -> tuple[str, ...]:
+        """Return the tokens of the partitions that a partition was divided from, the oldest first, and its own."""
+        generation, number = split_token(token)
+        counts = self.counts(of_sessions)
+        return (*(token_name(age, number % counts[age]) for age in range(generation)), token)
+
+    def in_force(self, token: str, of_sessions: bool) -> tuple[str, ...]:
+        """Return the partitions in force that hold what a partition of these or other counts held.
+
+        Of former counts: those it was divided into, in order. Of later ones: the one that it comes from.
+        """
+        now, counts = len(self.former), self.counts(of_sessions)
+        try:
+            generation, number = split_token(token)
+        except ValueError:  # a stranger may publish under any token
+            return (token,)
+        if generation == now:
+            return (token,)
+        if generation > now:
+            return (token_name(now, number % counts[now]),)
+        return tuple(token_name(now, each) for each in range(number, counts[now], counts[generation]))
+
+    def onward(self, token: str, key: str, of_sessions: bool) -> tuple[str, ...]:
+        """Return a token, and those of the partitions into which messages of its key went since, the oldest first."""
+        return tuple(dict.fromkeys((token, *(stage.resolve(token, key, of_sessions) for _, stage in self.stages[1:]))))
+
+    @property
+    def fault(self) -> str:
+        """What is wrong with counts that were read from somewhere; empty where nothing is."""
+        stages = [(stage.agents, stage.sessions) for _, stage in self.stages]
+        reached = [each.through for each in self.former]
+        if any(not 1 <= count <= MOST_PARTITIONS for counts in stages for count in counts):
+            return f"a count of partitions is not from 1 to {MOST_PARTITIONS}"
+        if reached != sorted(set(reached)) or any(seq < 0 for seq in reached):
+            return "its former partition counts are not in order"
+        if any(after[side] % before[side] for before, after in pairwise(stages) for side in (0, 1)):
+            return "its partition counts are no multiples of the former ones"
+        return ""
+
+    def resolve(self, token: str, key: str, of_sessions: bool) -> str:
+        """Return the partition in force to which a message of a key belongs that has this token.
+
+        A message that lies elsewhere than its key says, or has none, belongs to the first of those that its partition
+        was divided into.
+        """
+        if not self.former or token == NO_PARTITION:
+            return token
+        among = self.in_force(token, of_sessions) or (token,)
+        own = self.session_token(key) if of_sessions else self.agent_token(key)
+        return own if own in among else among[0]
 
 
-def partition_tokens(count: int) -> tuple[str, ...]:
+@lru_cache(maxsize=256)
+def _stages(partitions: Partitions) -> tuple[tuple[int, Partitions], ...]:
+    former = partitions.former
+    before = [(each.through, Partitions(each.agents, each.sessions, former[:age])) for age, each in enumerate(former)]
+    return (*before, (2**63 - 1, partitions))
+
+
+def partition_tokens(count: int, generation: int = 0) -> tuple[str, ...]:
     """Return the tokens of ``count`` partitions, in order."""
-    return tuple(f"{number:02d}" for number in range(count))
+    return tuple(token_name(generation, number) for number in range(count))
+
+
+def token_name(generation: int, number: int) -> str:
+    """Return the token of a partition: two digits, after the generation of its counts unless that is the first."""
+    return f"{generation}-{number:02d}" if generation else f"{number:02d}"
+
+
+@lru_cache(maxsize=4096)
+def split_token(token: str) -> tuple[int, int]:
+    """Return a token's generation and number; raises ValueError for what is no partition's token."""
+    generation, dash, number = token.rpartition("-")
+    return (int(generation) if dash else 0), int(number)
 
 
 @lru_cache(maxsize=65536)
-def _token(key: str, count: int) -> str:
-    return f"{fnv1a_32(key) % count:02d}" if key else NO_PARTITION
+def _token(key: str, count: int, generation: int) -> str:
+    return token_name(generation, fnv1a_32(key) % count) if key else NO_PARTITION
+
+
+def former_text(former: Sequence[FormerCounts]) -> str:
+    """Return former counts as text for a stream's or a ledger's metadata, such as ``1234:4:16``."""
+    return ",".join(f"{each.through}:{each.agents}:{each.sessions}" for each in former)
+
+
+def read_former(text: str) -> tuple[FormerCounts, ...]:
+    """Read what :func:`former_text` wrote; raises ValueError for anything else."""
+    return tuple(FormerCounts(*map(int, each.split(":", 2))) for each in text.split(",")) if text else ()
+
+
+def is_repartitioned(before: Partitions, after: Partitions) -> bool:
+    """Whether a log that had these counts before has those after because it was repartitioned since."""
+    stages = tuple((stage.agents, stage.sessions, stage.former) for _, stage in after.stages[:-1])
+    return (before.agents, before.sessions, before.former) in stages
 
 
 def stored_subject(topic: str, agent_token: str, session_token: str) -> str:

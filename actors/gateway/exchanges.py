@@ -149,9 +149,8 @@ class Exchanges:
         )
 
     async def _search_log(self, known: _Exchange) -> None:
-        partitions, wrapped = self._log.partitions, known.wrapped
-        tokens = partitions.agent_token(wrapped.agent), partitions.session_token(wrapped.session)
-        filters = [stored_subject(topic_of(kind), *tokens) for kind in _KINDS]
+        pairs = self._log.partitions.token_pairs(known.wrapped.agent, known.wrapped.session)
+        filters = [stored_subject(topic_of(kind), *tokens) for kind in _KINDS for tokens in pairs]
         async for batch in self._log.history(filters, known.input_seq, known.read_upto):
             for stored in batch:
                 self._note(decode(stored))

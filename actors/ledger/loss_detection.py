@@ -24,6 +24,7 @@ async def find_gaps(
     missing: list[tuple[int, int]] = []
     clock = asyncio.get_running_loop().time
     started = clock()
+    after = max(after, min(log.trimmed_through, upto))
     async for batch in log.history([EVERYTHING], after, upto):
         missing += gaps(after, batch)
         after = batch[-1].seq

@@ -233,7 +233,7 @@ class LedgerProjector:
                 await asyncio.wait((reading,))
 
     async def _write(self, writer: LedgerWriter, batch: Sequence[Stored], stop: asyncio.Event) -> bool:
-        gaps_found = gaps(self._head.seq, batch)
+        gaps_found = gaps(max(self._head.seq, self._log.trimmed_through), batch)
         written = await self._with_retries(lambda: writer.append(batch, self._settings.anchor_every), stop)
         if written is None:
             return False

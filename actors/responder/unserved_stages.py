@@ -18,7 +18,7 @@ from schemas.actor import Message, Scope
 from schemas.availability import Lack
 from schemas.catalogue import entry_of
 from schemas.persistent import Map
-from schemas.stages import token_of
+from schemas.stages import token_among
 from schemas.vocabulary.responder import ResponseEmitted
 from schemas.vocabulary.swarm import StageFound, StageLost
 
@@ -36,7 +36,7 @@ class LostStage(msgspec.Struct, frozen=True):
 
     def concerns(self, agent: str, session: str) -> bool:
         """Whether an exchange of this agent and session depends on one of these partitions."""
-        return token_of(self.scope, self.of, agent, session) in self.partitions
+        return bool(token_among(self.partitions, self.scope, self.of, agent, session))
 
 
 Stages = Map[str, LostStage]
@@ -54,8 +54,8 @@ def with_message(lost: Stages, message: Message) -> Stages:
     lost_stage = lost.get(stage)
     if lost_stage is None or not lost_stage.concerns(message.agent, message.session):
         return lost
-    serving_partition = token_of(lost_stage.scope, lost_stage.of, message.agent, message.session)
-    rest = tuple(name for name in lost_stage.partitions if name != serving_partition)
+    serving = token_among(lost_stage.partitions, lost_stage.scope, lost_stage.of, message.agent, message.session)
+    rest = tuple(name for name in lost_stage.partitions if name != serving)
     return lost.set(stage, msgspec.structs.replace(lost_stage, partitions=rest)) if rest else lost.delete(stage)
 
 

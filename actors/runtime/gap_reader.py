@@ -17,7 +17,7 @@ from events.log import Log, Stored
 from events.partition_view import Delivery
 from events.routes import routes
 from schemas.actor import Actor
-from schemas.subjects import EVERYTHING
+from schemas.subjects import EVERYTHING, Partitions
 
 MOST_SEQUENCES = 100_000
 """Most sequences from one gap to the next that are read this way; beyond that a partition's own filters are cheaper."""
@@ -35,10 +35,11 @@ Receive = Callable[[Delivery, bool], None]
 class _Request:
     """A partition that waits for its messages from a range of the log."""
 
-    def __init__(self, after: int, upto: int, receive: Receive) -> None:
+    def __init__(self, after: int, upto: int, receive: Receive, partitions: Partitions) -> None:
         self.after = after
         self.upto = upto
         self.receive = receive
+        self.partitions = partitions
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def end(self, wrong: Exception | None = None) -> None:
@@ -82,13 +83,21 @@ class SharedReader:
         self._waiting: list[tuple[Key, _Request]] = []
         self._reading: asyncio.Task[None] | None = None
 
-    async def read(self, actor: Actor[Any], partition: str, after: int, upto: int, receive: Receive) -> None:
-        """Hand a partition its messages of a range, in order.
+    async def read(
+        self,
+        actor: Actor[Any],
+        partition: str,
+        after: int,
+        upto: int,
+        receive: Receive,
+        partitions: Partitions | None = None,
+    ) -> None:
+        """Hand a partition its messages of a range, in order; ``partitions`` are the counts in force there.
 
         Raises:
             LogError: the log cannot be read.
         """
-        request = _Request(after, upto, receive)
+        request = _Request(after, upto, receive, partitions or self._log.partitions)
         self._waiting.append(((actor.name, partition), request))
         if self._reading is None or self._reading.done():
             self._reading = self._tasks.create_task(self._read())
@@ -122,8 +131,12 @@ class SharedReader:
             request.end()
 
     def _receivers(self, subject: str, requests: Sequence[tuple[Key, _Request]]) -> list[tuple[_Request, bool]]:
-        owned = {(actor.name, name): own for actor, name, own in routes(self._actors, subject, self._log.partitions)}
-        return [(request, owned[key]) for key, request in requests if key in owned]
+        owned = {
+            (partitions, actor.name, name): own
+            for partitions in dict.fromkeys(request.partitions for _, request in requests)
+            for actor, name, own in routes(self._actors, subject, partitions)
+        }
+        return [(request, owned[found]) for key, request in requests if (found := (request.partitions, *key)) in owned]
 
 
 def _overlapping(requests: Sequence[tuple[Key, _Request]]) -> Sequence[Sequence[tuple[Key, _Request]]]:

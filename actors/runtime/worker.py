@@ -119,6 +119,7 @@ class Worker:
         self._stall_detector = StallDetector()
         self._start_seq = 0
         self._watchers = frozenset(name for name, actor in self._actors.items() if actor.on_availability is not None)
+        self._declined: set[str] = set()
         self._watch = AvailabilityWatch(log.partitions) if self._watchers else None
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -196,6 +197,10 @@ class Worker:
     def heartbeat(self) -> Heartbeat:
         """Return this worker's present heartbeat."""
         names = sorted(self.hosted)
+        declining = {name for (name, _), shard in self.shards.items() if shard.declines and name in self.hosted}
+        if declining - self._declined:
+            _logger.warning("newer_release_runs", actors=sorted(declining - self._declined))
+        self._declined |= declining
         behind = {name for (name, _), shard in self.shards.items() if shard.is_behind(self._start_seq)}
         stalled = self._stall_detector.stalled(self.shards, asyncio.get_running_loop().time())
         self.stalled = by_actor(stalled)
@@ -217,6 +222,7 @@ class Worker:
             stands_in=self._stands_in,
             waiting=waiting,
             metrics=self._metrics,
+            declines=tuple(sorted(self._declined)),
         )
 
     async def _follow_members(self, stop: asyncio.Event, tasks: asyncio.TaskGroup, context: Context) -> None:
@@ -286,15 +292,17 @@ class Worker:
     def _hosts_among(self, members: Mapping[str, bytes]) -> dict[str, list[str]]:
         """Return who runs each actor of this worker: living members that host it, else those that stand in for it."""
         hosts: dict[str, list[str]] = {name: [] for name in self._actors}
+        unable: dict[str, list[str]] = {name: [] for name in self._actors}
         deputies: dict[str, list[str]] = {name: [] for name in self._actors}
         for member, value in sorted(members.items()):
             if (heartbeat := heartbeat_of(value)) is None:
                 continue
-            for names, found in ((heartbeat.actors, hosts), (heartbeat.stands_in, deputies)):
+            able = tuple(name for name in heartbeat.actors if name not in heartbeat.declines)
+            for names, found in ((able, hosts), (heartbeat.declines, unable), (heartbeat.stands_in, deputies)):
                 for name in names:
                     if name in found:
                         found[name].append(member)
-        return {name: hosts[name] or deputies[name] for name in hosts}
+        return {name: hosts[name] or unable[name] or deputies[name] for name in hosts}
 
     def _assignments_among(self, hosts: Mapping[str, Sequence[str]]) -> dict[Key, bool]:
         """Return the partitions to be held here, given the hosts of each actor, and whether each is to be led."""

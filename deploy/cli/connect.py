@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import Future, wait
 from contextlib import asynccontextmanager, nullcontext, suppress
 from contextvars import copy_context
+from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -31,6 +32,7 @@ _GRACE_S = 0.25
 
 if TYPE_CHECKING:
     from actors.gateway.agents import AgentPer
+    from events.ledger import LedgerReader
 
 T = TypeVar("T")
 
@@ -135,6 +137,7 @@ async def open_log(
         deadline.note_servers(access.servers)
     log = await JetStreamLog.connect(access, stream=stream_of(target), create=False)
     log.silence_s = SILENCE_S
+    archive = _open_archive(log, target.data.ledger)
     reason_search = asyncio.create_task(_find_reason(deadline, log)) if deadline is not None else None
     try:
         yield log
@@ -142,7 +145,28 @@ async def open_log(
         if reason_search is not None:
             reason_search.cancel()
             await asyncio.gather(reason_search, return_exceptions=True)
+        if archive is not None:
+            archive.close()
         await log.close()
+
+
+def _open_archive(log: JetStreamLog, file: Path) -> "LedgerReader | None":
+    """Let a log read from the ledger what was removed from its stream; if the ledger is not here, print a note."""
+    from deploy.cli.wrapped_lines import say
+    from events.ledger import LedgerReader
+
+    if not log.trimmed_through:
+        return None
+    found = LedgerReader(file) if file.exists() else None
+    if found is not None and found.info().first_seq == 1 and found.info().last_seq >= log.trimmed_through:
+        log.archive = found
+        return found
+    say(
+        f"neuraxis: events up to sequence {log.trimmed_through:,} were removed from stream {log.stream}, and are in "
+        "its ledger alone: what they hold is not seen here",
+        err=True,
+    )
+    return None
 
 
 async def _find_reason(deadline: Deadline, log: JetStreamLog) -> None:

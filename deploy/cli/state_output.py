@@ -30,7 +30,9 @@ async def fold_partition(source: "Source", upto: int, partition: str, *actors: s
 
     wanted = [actor_named(name) for name in actors]
     replay = Replay(wanted, source.partitions)
-    filters = without_overlap(name for actor in wanted for name in partition_filters(actor, partition))
+    filters = without_overlap(
+        name for actor in wanted for name in partition_filters(actor, partition, source.partitions)
+    )
     with progress("folding", upto) as advance:
         await run_replay(source, replay, filters=filters, progress=advance)
     return {name: view for (name, token), view in replay.views.items() if token == partition}

@@ -160,6 +160,7 @@ async def export_bundle(
         versions={},
         chosen=tuple(chosen),
         missing=losses.lost_for_good,
+        former_partitions=source.partitions.former or msgspec.UNSET,
     )
     redaction = Redaction(key) if key is not None else None
     return await write_bundle(path, _batches(source, upto, losses, redaction), origin)

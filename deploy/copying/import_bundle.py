@@ -78,14 +78,14 @@ async def into_folder(
         os.umask(0o077)  # people's words are in the store
         with data.locked() as lock:
             broker = EmbeddedBroker(data.broker, config.broker, stream=config.log.stream, keep_fds=(lock,))
-            async with _running(broker):
+            async with running_broker(broker):
                 context = BrokerChoice(context=str(context_file(broker.layout.contexts, ADMIN)))
                 access = access_of(context, data, name="neuraxis log import")
                 return await _import(access, recording, config, progress, keys, data.ledger)
 
 
 @asynccontextmanager
-async def _running(broker: EmbeddedBroker) -> AsyncIterator[None]:
+async def running_broker(broker: EmbeddedBroker) -> AsyncIterator[None]:
     """Run a broker for the length of the block; raises ProgramFailed if it does not start."""
     stop, ready = asyncio.Event(), asyncio.Event()
     supervising = asyncio.create_task(Supervisor([(broker,)]).run(stop, ready.set), name="broker")

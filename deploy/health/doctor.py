@@ -20,6 +20,7 @@ from deploy.health.findings import Finding, Verdict
 from deploy.health.gateway_check import examine_gateway
 from deploy.health.model_check import examine_effectors, examine_model
 from deploy.health.readiness import NO_LEDGER, query_ledger_fault
+from deploy.health.resources import examine_resources
 from deploy.health.rights_check import examine_rights
 from deploy.health.servers_check import (
     ServerFacts,
@@ -114,6 +115,7 @@ async def examine(to_check: SetToExamine) -> list[Finding]:
         await examine_gateway(to_check.run),
         judge_shared_agent(to_check.run),
         judge_disk(to_check.data, _disk(to_check.data)),
+        *examine_resources(to_check.data, [process.pid for process in to_check.run.processes] if to_check.run else []),
         *await examine_receivers(to_check.receivers, os.environ),
     ]
     try:

@@ -36,6 +36,7 @@ _REMEDIES = {
     "log": "the broker is away or takes nothing: the checks of the broker say which",
     "storing": "make room on the broker's disk, or raise its limits; `neuraxis up` then starts its broker anew",
     "ledger": "make room where the ledger lies, or start its process with `neuraxis worker ledger`",
+    "resources": "free what it names, or give it more: the gateway serves again by itself",
     "stages": "run `neuraxis up`, or `neuraxis worker all`; the check of the stages names who is missing",
     "guardrails": "run `neuraxis up`, or `neuraxis worker guardrails`",
     "judgements": "wait: it reads the log from its beginning, and then serves",

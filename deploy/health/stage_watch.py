@@ -87,7 +87,7 @@ class StageWatch:
         since it may be starting. A recovering stage is served soon, and does not count.
         """
         now, scope = asyncio.get_running_loop().time(), scopes()[stage]
-        partition = stage, token_of(scope, len(names_of(scope, self._partitions)), agent, session)
+        partition = stage, token_of(scope, self._partitions, agent, session)
         lack = self._watch.lacks.get(partition)
         if lack in (None, "recovering") or self._watch.availability(now) is None:
             return ""

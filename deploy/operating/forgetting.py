@@ -132,7 +132,7 @@ async def count_memories(log: JetStreamLog, agent: str, order: ForgetOrdered, se
     actor = actor_named("memory")
     partition = log.partitions.agent_token(agent)
     replay = Replay([actor], log.partitions)
-    filters = partition_filters(actor, partition)
+    filters = partition_filters(actor, partition, log.partitions)
     await run_replay(StreamSource(log), replay, filters=filters, progress=lambda _: None)
     view = replay.views.get((actor.name, partition))
     state = view.state if view is not None else actor.initial()
@@ -270,7 +270,7 @@ async def _prove(log: JetStreamLog, seq: int) -> None:
 
 
 async def _messages(log: JetStreamLog, agent: str, session: str) -> AsyncIterator[Stored]:
-    filters = [f"log.{log.partitions.agent_token(agent)}.{log.partitions.session_token(session)}.>"]
+    filters = [f"log.{first}.{second}.>" for first, second in log.partitions.token_pairs(agent, session)]
     async for recorded in events_of_agent(log, agent, filters):
         if recorded.message.session == session:
             yield recorded.stored

@@ -30,7 +30,8 @@ async def sessions_with_copies(log: JetStreamLog, agent: str, session: str) -> t
     texts: set[str] = set()
     copying: set[str] = set()
     # All sessions of the agent are read: memory recalls in any of them what people said in another.
-    filters = [stored_subject(topic, log.partitions.agent_token(agent), "*") for topic in _TOPICS]
+    tokens = log.partitions.agent_tokens(agent)
+    filters = [stored_subject(topic, token, "*") for token in tokens for topic in _TOPICS]
     async for recorded in events_of_agent(log, agent, filters):
         message = recorded.message
         if message.session == session:

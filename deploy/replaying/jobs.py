@@ -29,7 +29,7 @@ from events.replay.replay import ActorPartition, Replay, Report
 from events.replay.run_replay import Point, last_seq_of_complete_log, run_replay
 from events.replay.sources import LedgerSource, Source
 from events.replay.verifying.report import merged_reports
-from events.routes import partition_filters, routes, without_overlap
+from events.routes import lineage, partition_filters, routes, without_overlap
 from schemas.actor import Actor, Scope
 from schemas.subjects import Partitions
 
@@ -107,7 +107,8 @@ async def replay_in_jobs(
     actors = [ACTORS[name] for name in work.actors]
     upto = min(work.upto.seq, await last_seq_of_complete_log(source))
     extent = source.extent(Replay(actors, source.partitions).filters, upto, work.upto.time_ns)
-    shares = shares_of(costs_of(actors, extent.subjects, source.partitions, work.only), jobs * _SHARES_PER_PROCESS)
+    costs = costs_of(actors, extent.subjects, source.partitions, work.only)
+    shares = shares_of(costs, jobs * _SHARES_PER_PROCESS, source.partitions)
     parts = [_Share(work, partitions, number, extent) for number, partitions in enumerate(shares)]
     # Each process is a new interpreter: a fork of this one would inherit its event loop, and locks of its threads.
     context = multiprocessing.get_context("spawn")
@@ -147,28 +148,39 @@ def costs_of(
     return costs
 
 
-def shares_of(costs: Mapping[ActorPartition, int], most: int) -> tuple[tuple[ActorPartition, ...], ...]:
+def shares_of(
+    costs: Mapping[ActorPartition, int], most: int, partitions: Partitions | None = None
+) -> tuple[tuple[ActorPartition, ...], ...]:
     """Divide partitions into up to ``most`` shares of about the same load, none of them empty (except an only one).
 
     The largest share comes first. Partitions with the same key stay together, since they read the same messages, which
-    are then decoded once; but a group with more than an equal part of the load is divided by actor. The largest groups
-    are placed first, each into the share that has the least so far.
+    are then decoded once. So do partitions that were divided from the same one: what that one decided is then decided
+    again once for all of them. But a group with more than an equal part of the load is divided by actor. The largest
+    groups are placed first, each into the share that has the least so far.
     """
+    counts = partitions or Partitions()
     groups: dict[tuple[str, str], list[ActorPartition]] = {}
     for name, partition in sorted(costs):
-        scope = ACTORS[name].scope
-        groups.setdefault((name if scope is Scope.GLOBAL else scope.value, partition), []).append((name, partition))
+        scope, origin = ACTORS[name].scope, lineage(ACTORS[name], partition, counts)[0]
+        groups.setdefault((name if scope is Scope.GLOBAL else scope.value, origin), []).append((name, partition))
     equal_part = sum(costs.values()) / max(most, 1)
     pieces = [
         piece
         for group in groups.values()
-        for piece in ([group] if _cost(group, costs) <= equal_part else [[each] for each in group])
+        for piece in ([group] if _cost(group, costs) <= equal_part else _by_actor(group))
     ]
     shares: list[list[ActorPartition]] = [[] for _ in range(most)]
     for piece in sorted(pieces, key=lambda piece: -_cost(piece, costs)):
         min(shares, key=lambda share: _cost(share, costs)).extend(piece)
     shares.sort(key=lambda share: -_cost(share, costs))
     return tuple(tuple(sorted(share)) for share in shares if share) or ((),)
+
+
+def _by_actor(partitions: Sequence[ActorPartition]) -> list[list[ActorPartition]]:
+    found: dict[str, list[ActorPartition]] = {}
+    for each in partitions:
+        found.setdefault(each[0], []).append(each)
+    return list(found.values())
 
 
 def _cost(partitions: Sequence[ActorPartition], costs: Mapping[ActorPartition, int]) -> int:
@@ -208,7 +220,9 @@ async def _replay(opener: SourceOpener, share: _Share) -> Report:
         skipped = sum(count for subject, count in share.extent.subjects.items() if not replay.takes(subject))
         replay.skip(skipped, share.extent.first_seq, share.extent.last_seq)
         filters = without_overlap(
-            each for name, partition in share.partitions for each in partition_filters(ACTORS[name], partition)
+            each
+            for name, partition in share.partitions
+            for each in partition_filters(ACTORS[name], partition, source.partitions)
         )
         upto = Point(seq=share.extent.last_seq)
         report = await run_replay(

@@ -22,7 +22,7 @@ from events.ledger.rows import link_row, to_row
 from events.log import MAX_RECORD_BYTES, Stored
 from events.private_files import open_private
 from schemas.intake.strict import read
-from schemas.subjects import Partitions
+from schemas.subjects import FormerCounts, Partitions
 
 FORMAT = 1
 SUFFIX = ".nxb"
@@ -56,7 +56,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ``project`` is the version that wrote it, ``versions`` the data version of each subject in it. ``original_head`` is
     the head of the chain that a redacted bundle was made from; in one that is not redacted, the same as ``head``.
     ``chosen`` names the exchanges it was recorded for; none: all of them. ``missing`` are ranges (first and last
-    sequence) that the log had recorded as lost.
+    sequence) that the log had recorded as lost. ``former_partitions`` are the counts from before the log was
+    repartitioned.
     """
 
     format: int
@@ -72,11 +73,13 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     versions: dict[str, int]
     chosen: tuple[str, ...] = ()
     missing: tuple[tuple[int, int], ...] = ()
+    former_partitions: tuple[FormerCounts, ...] | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def partitions(self) -> Partitions:
         """The partition counts of the log it was taken from."""
-        return Partitions(agents=self.agent_partitions, sessions=self.session_partitions)
+        former = () if isinstance(self.former_partitions, msgspec.UnsetType) else self.former_partitions
+        return Partitions(self.agent_partitions, self.session_partitions, former)
 
 
 def is_bundle(path: Path) -> bool:
@@ -223,7 +226,10 @@ def _manifest(archive: zipfile.ZipFile, path: Path) -> Manifest:
             raise Misconfigured(
                 f"{path} has bundle format {format}, this release reads {FORMAT}: use the one that wrote it"
             )
-        return read(raw, Manifest, "the manifest")
+        manifest = read(raw, Manifest, "the manifest")
+        if fault := manifest.partitions.fault:
+            raise ValueError(fault)
+        return manifest
     except (*_UNREADABLE, msgspec.MsgspecError) as wrong:
         raise LedgerDamaged(f"{path}: its manifest cannot be read: {wrong}") from wrong
 

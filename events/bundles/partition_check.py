@@ -4,7 +4,7 @@ from urllib.parse import unquote
 
 from events.log import Stored
 from schemas.catalogue import CATALOGUE
-from schemas.subjects import NO_PARTITION, Partitions, partition_tokens, split_stored
+from schemas.subjects import NO_PARTITION, Partitions, split_stored
 
 
 class Placement:
@@ -17,8 +17,9 @@ class Placement:
 
     def __init__(self, partitions: Partitions) -> None:
         self._partitions = partitions
-        self._agents = frozenset((NO_PARTITION, *partition_tokens(partitions.agents)))
-        self._sessions = frozenset((NO_PARTITION, *partition_tokens(partitions.sessions)))
+        stages = [stage for _, stage in partitions.stages]
+        self._agents = frozenset((NO_PARTITION, *(name for stage in stages for name in stage.tokens(False))))
+        self._sessions = frozenset((NO_PARTITION, *(name for stage in stages for name in stage.tokens(True))))
         self._matching = self._contradicting = 0
         self._unknown_partition = ""
 
@@ -37,10 +38,7 @@ class Placement:
             return
         keys = unquote(stored.headers.get("ce-agent", "")), unquote(stored.headers.get("ce-session", ""))
         if any(keys):
-            matches = (agent, session) == (
-                self._partitions.agent_token(keys[0]),
-                self._partitions.session_token(keys[1]),
-            )
+            matches = (agent, session) in self._partitions.token_pairs(*keys)
             self._matching, self._contradicting = self._matching + matches, self._contradicting + (not matches)
 
     @property

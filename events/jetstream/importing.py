@@ -30,7 +30,9 @@ from schemas.subjects import EVERYTHING, Partitions
 Batches = Callable[[], Iterable[Sequence[Stored]]]
 """Starts reading a recorded log, from its first event, in order."""
 
-_EXPECTED_LAST = "Nats-Expected-Last-Sequence"
+EXPECTED_LAST = "Nats-Expected-Last-Sequence"
+"""The header with which the first record of a batch is stored only directly after a sequence."""
+
 _BATCH_BYTES = 4 * 1024 * 1024
 
 
@@ -238,6 +240,6 @@ def _appends(batches: Iterable[Sequence[Stored]], after: int) -> Iterator[list[R
 
 def _record(stored: Stored, first: bool) -> Record:
     try:
-        return import_record(stored, **({_EXPECTED_LAST: str(stored.seq - 1)} if first else {}))
+        return import_record(stored, **({EXPECTED_LAST: str(stored.seq - 1)} if first else {}))
     except ValueError as wrong:
         raise Misconfigured(f"sequence {stored.seq} cannot be imported: {wrong}") from wrong

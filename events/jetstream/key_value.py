@@ -59,9 +59,11 @@ async def ensure_bucket(
         await make_stream(connection, config)
 
 
-async def _put(connection: Connection, bucket: str, key: str, data: bytes, headers: dict[str, str] | None) -> int:
+async def _put(
+    connection: Connection, bucket: str, key: str, data: bytes, headers: dict[str, str] | None, root: str = ""
+) -> int:
     """Store a value; return its sequence."""
-    answer = await connection.request(f"$KV.{bucket}.{key}", data, headers=headers)
+    answer = await connection.request(f"{root or f'$KV.{bucket}'}.{key}", data, headers=headers)
     if b'"error"' in answer.data:
         raise Unavailable(f"bucket {bucket} did not take {key}: {answer.data[:200].decode(errors='replace')}")
     return int(json.loads(answer.data)["seq"])
@@ -117,17 +119,21 @@ class KeyValueSnapshots:
     replaced snapshot is overwritten on disk: it may hold words that are to be forgotten.
     """
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, root: str = "") -> None:
         self._connection = connection
+        self._root = root
 
     @classmethod
-    async def over(cls, connection: Connection, replicas: int = 1) -> "KeyValueSnapshots":
-        """Return the store; makes the bucket if it does not exist."""
+    async def over(cls, connection: Connection, replicas: int = 1, root: str = "") -> "KeyValueSnapshots":
+        """Return the store; makes the bucket if it does not exist.
+
+        ``root`` is the prefix under which it takes values while it is closed to their owners.
+        """
         # Two values a key: a value that the limit pushes out is removed without being overwritten on disk.
         await ensure_bucket(
             connection, SNAPSHOTS_BUCKET, storage="file", max_age=0, replicas=replicas, erasable=True, history=2
         )
-        return cls(connection)
+        return cls(connection, root)
 
     async def save(self, key: str, data: bytes, upto: int) -> None:
         """Replace the snapshot under ``key``; every message of its partition up to sequence ``upto`` is in it."""
@@ -136,12 +142,12 @@ class KeyValueSnapshots:
         replaced = await self._get(key)
         chunks = [packed[start : start + _CHUNK] for start in range(_CHUNK, len(packed), _CHUNK)]
         written = [
-            await _put(self._connection, SNAPSHOTS_BUCKET, f"{key}.{number}", chunk, {"nx-of": digest})
+            await _put(self._connection, SNAPSHOTS_BUCKET, f"{key}.{number}", chunk, {"nx-of": digest}, self._root)
             for number, chunk in enumerate(chunks, 1)
         ]
         head = {"nx-chunks": str(len(chunks)), "nx-sha256": digest, "nx-written": ",".join(map(str, written))}
         head[_UPTO_HEADER] = str(upto)
-        await _put(self._connection, SNAPSHOTS_BUCKET, key, packed[:_CHUNK], head)
+        await _put(self._connection, SNAPSHOTS_BUCKET, key, packed[:_CHUNK], head, self._root)
         await self._erase(replaced)
 
     async def load(self, key: str) -> bytes | None:

@@ -1,7 +1,8 @@
 """The log's JetStream adapter: appends behind fences, and reading."""
 
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
+from typing import Protocol
 
 import msgspec
 
@@ -11,7 +12,7 @@ from events.jetstream.imported import as_recorded
 from events.jetstream.reading.get_message import NO_MESSAGE, get_message
 from events.jetstream.reading.stream_reader import PULL, StreamReader
 from events.jetstream.session_keys import KeyValueKeys, watch
-from events.jetstream.stream import DEFAULT_STREAM, ensure_stream
+from events.jetstream.stream import DEFAULT_STREAM, REPARTITIONING, counts_of, ensure_stream
 from events.log import MAX_BATCH, MAX_RECORD_BYTES, Append, Fence, LogInfo, Record, Stored, Tail
 from events.losses import LOSS_FILTER, Losses
 from events.sealing.keys import Keyring
@@ -47,6 +48,14 @@ class _Ack(msgspec.Struct):
 _ack_decoder = msgspec.json.Decoder(_Ack)
 
 
+class Archive(Protocol):
+    """What keeps messages that were removed from a stream's beginning: a ledger."""
+
+    def history(self, filters: Sequence[str], after: int, upto: int) -> Iterable[Sequence[Stored]]:
+        """Read the messages with ``after < seq <= upto`` that match any filter, in order, as they were stored."""
+        ...
+
+
 class JetStreamLog:
     """A log on a JetStream stream; made by :meth:`connect` or :meth:`over`.
 
@@ -55,6 +64,8 @@ class JetStreamLog:
         stream: The stream's name.
         sealing: Seals and opens people's words; None if the stream was made without sealing.
         imported_through: Messages up to this sequence were imported, and are read as they were recorded.
+        trimmed_through: Messages up to this sequence were removed; a ledger and the snapshots hold them.
+        archive: Where the removed messages are read from; None: they are not read.
         silence_s: Seconds without a message after which reading a closed range gives up.
     """
 
@@ -65,11 +76,14 @@ class JetStreamLog:
         partitions: Partitions,
         sealing: Sealing | None = None,
         imported_through: int = 0,
+        trimmed_through: int = 0,
     ) -> None:
         self.connection = connection
         self.stream = stream
         self.sealing = sealing
         self.imported_through = imported_through
+        self.trimmed_through = trimmed_through
+        self.archive: Archive | None = None
         self.silence_s = _SILENCE_S
         self._partitions = partitions
         self._losses = Losses()
@@ -113,12 +127,18 @@ class JetStreamLog:
             keyring = Keyring(await KeyValueKeys.over(connection, stream, replicas))
             await watch(connection, stream, keyring)
             sealing = Sealing(keyring)
-        return cls(connection, stream, facts.partitions, sealing, facts.imported_through)
+        return cls(connection, stream, facts.partitions, sealing, facts.imported_through, facts.trimmed_through)
 
     def as_stored(self) -> "JetStreamLog":
         """Return this log without opening sealed texts: messages as stored, to the byte, for copies and comparisons."""
-        stored = JetStreamLog(self.connection, self.stream, self._partitions, imported_through=self.imported_through)
-        stored.silence_s = self.silence_s
+        stored = JetStreamLog(
+            self.connection,
+            self.stream,
+            self._partitions,
+            imported_through=self.imported_through,
+            trimmed_through=self.trimmed_through,
+        )
+        stored.silence_s, stored.archive = self.silence_s, self.archive
         return stored
 
     async def opened(self, stored: Stored) -> Stored:
@@ -202,8 +222,12 @@ class JetStreamLog:
 
     async def info(self) -> LogInfo:
         """Return the log's extent."""
-        state = (await self.connection.api(f"STREAM.INFO.{self.stream}"))["state"]
-        return LogInfo(self._partitions, state["first_seq"], state["last_seq"], state["messages"], state["bytes"])
+        found = await self.connection.api(f"STREAM.INFO.{self.stream}")
+        config, state = found["config"], found["state"]
+        kept = 0 if self.archive is None else self.trimmed_through
+        first, messages = (1, state["messages"] + kept) if kept else (state["first_seq"], state["messages"])
+        extent = first, state["last_seq"], messages, state["bytes"]
+        return LogInfo(counts_of(self.stream, config), *extent, REPARTITIONING in config["metadata"])
 
     async def losses(self) -> Losses:
         """Return what the log has recorded as lost by now; a single request if nothing was added."""
@@ -224,6 +248,10 @@ class JetStreamLog:
     async def history(self, filters: Sequence[str], after: int, upto: int) -> AsyncIterator[Sequence[Stored]]:
         """Read a closed range; see ``events.log.Log.history``."""
         after = max(0, after)
+        if self.archive is not None and after < self.trimmed_through:
+            for removed in self.archive.history(filters, after, min(upto, self.trimmed_through)):
+                yield removed if self.sealing is None else await self.sealing.open(removed)
+            after = self.trimmed_through
         if upto <= after:
             return
         reader = await self._reader(filters, after, upto)

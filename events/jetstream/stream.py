@@ -1,5 +1,6 @@
 """The stream behind the log: made once, checked at every start."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -8,7 +9,7 @@ from events.errors import Misconfigured, NotPermitted, Unavailable, UnknownOutco
 from events.jetstream.connection import ApiError, Connection
 from schemas.event import ROOT
 from schemas.permissions import IMPORT_ROOT
-from schemas.subjects import STORED_ROOT, Partitions
+from schemas.subjects import STORED_ROOT, Partitions, former_text, read_former
 
 DEFAULT_STREAM = "NEURAXIS"
 DEDUPE_WINDOW = 120
@@ -23,6 +24,18 @@ there."""
 
 IMPORTED_HEAD = "neuraxis.imported-head"
 
+ARCHIVED = "neuraxis.archived"
+"""In the metadata of a stream whose beginning a ledger keeps: the last sequence that ledger and snapshots hold."""
+
+TRIMMING = "neuraxis.trimming"
+"""In the metadata while the stream's beginning is being removed."""
+
+FORMER_COUNTS = "neuraxis.former"
+"""In the metadata of a stream that was repartitioned: the counts before (``schemas.subjects.former_text``)."""
+
+REPARTITIONING = "neuraxis.repartitioning"
+"""In the metadata while the stream is being repartitioned: the counts that it is to have, such as ``8:32``."""
+
 # JetStream error codes.
 NOT_FOUND = 10059
 JETSTREAM_OFF = (10039, 10076)
@@ -32,12 +45,14 @@ _NS_PER_S = 1_000_000_000
 class StreamFacts(msgspec.Struct, frozen=True):
     """What was fixed when the stream was made: its partitions, and whether people's words in it are sealed.
 
-    ``imported_through`` is the last sequence that was imported, 0 in a log that began here.
+    ``imported_through`` is the last sequence that was imported, 0 in a log that began here; ``trimmed_through`` the
+    last that was removed from its beginning, and is in a ledger.
     """
 
     partitions: Partitions
     sealed: bool
     imported_through: int
+    trimmed_through: int = 0
 
 
 def stream_config(name: str, partitions: Partitions, replicas: int, sealed: bool = False) -> dict[str, Any]:
@@ -58,23 +73,35 @@ def stream_config(name: str, partitions: Partitions, replicas: int, sealed: bool
         "allow_direct": True,
         "allow_atomic": True,
         "republish": {"src": f"{STORED_ROOT}.*.*.>", "dest": f"{ROOT}.>"},
-        "metadata": {
-            "neuraxis.agents": str(partitions.agents),
-            "neuraxis.sessions": str(partitions.sessions),
-            "neuraxis.sealed": "yes" if sealed else "no",
-        },
+        "metadata": counts_metadata(partitions) | {"neuraxis.sealed": "yes" if sealed else "no"},
     }
+
+
+def counts_metadata(partitions: Partitions) -> dict[str, str]:
+    """Return what a stream's metadata says of its partition counts."""
+    counts = {"neuraxis.agents": str(partitions.agents), "neuraxis.sessions": str(partitions.sessions)}
+    return counts | ({FORMER_COUNTS: former_text(partitions.former)} if partitions.former else {})
 
 
 def importing_config(name: str, partitions: Partitions, replicas: int, head: str) -> dict[str, Any]:
     """Return the configuration of a log's stream while it accepts an import, and nothing else."""
     config = stream_config(name, partitions, replicas)
-    del config["republish"]
-    source, wanted = f"{IMPORT_ROOT}.*.*.>", f"{STORED_ROOT}.{{{{wildcard(1)}}}}.{{{{wildcard(2)}}}}.>"
-    config["subjects"] = [source]
-    config["subject_transform"] = {"src": source, "dest": wanted}
     config["metadata"][IMPORTING] = head
-    return config
+    return closed_config(config)
+
+
+def closed_config(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a log's configuration in which nobody can append but the login that may import (``IMPORT_ROOT``)."""
+    source, wanted = f"{IMPORT_ROOT}.*.*.>", f"{STORED_ROOT}.{{{{wildcard(1)}}}}.{{{{wildcard(2)}}}}.>"
+    kept = {name: value for name, value in config.items() if name != "republish"}
+    return kept | {"subjects": [source], "subject_transform": {"src": source, "dest": wanted}}
+
+
+def opened_config(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the configuration of a log that was closed (:func:`closed_config`), open to its owners again."""
+    kept = {name: value for name, value in config.items() if name != "subject_transform"}
+    ours = stream_config(config["name"], Partitions(), config["num_replicas"])
+    return kept | {"subjects": ours["subjects"], "republish": ours["republish"]}
 
 
 async def ensure_stream(
@@ -114,7 +141,27 @@ async def ensure_stream(
         found = await connection.api(f"STREAM.INFO.{name}")
     config = found["config"]
     imported_through = _check_import(name, config)
-    return StreamFacts(_check(name, config, partitions), _check_seal(name, config, sealed), imported_through)
+    if wanted := config.get("metadata", {}).get(REPARTITIONING):
+        agents, _, sessions = wanted.partition(":")
+        raise Misconfigured(
+            f"stream {name} is being repartitioned, or was when that was stopped: run `neuraxis log repartition "
+            f"--agents {agents} --sessions {sessions}` again, which goes on; or with --cancel, which leaves the stream "
+            "as it was"
+        )
+    if TRIMMING in config.get("metadata", {}):
+        raise Misconfigured(
+            f"the beginning of stream {name} is being removed, or was when that was stopped: run `neuraxis log trim` "
+            "again"
+        )
+    there, is_sealed = _check(name, config, partitions), _check_seal(name, config, sealed)
+    return StreamFacts(there, is_sealed, imported_through, trimmed_through(found))
+
+
+def trimmed_through(found: Mapping[str, Any]) -> int:
+    """Return the last sequence that was removed from a stream's beginning and is in a ledger, by the stream's info."""
+    archived = str(found["config"].get("metadata", {}).get(ARCHIVED, "0"))
+    gone = max(0, int(found["state"]["first_seq"]) - 1)
+    return gone if archived.isdecimal() and gone <= int(archived) else 0
 
 
 async def make_stream(connection: Connection, config: dict[str, Any]) -> None:
@@ -161,19 +208,28 @@ def _check_seal(name: str, config: dict[str, Any], wanted: bool | None) -> bool:
     return there
 
 
-def _check(name: str, config: dict[str, Any], partitions: Partitions | None) -> Partitions:
+def counts_of(name: str, config: dict[str, Any]) -> Partitions:
+    """Return the partition counts in a stream's metadata; raises Misconfigured if there are none."""
     metadata = config.get("metadata", {})
     try:
-        there = Partitions(int(metadata["neuraxis.agents"]), int(metadata["neuraxis.sessions"]))
-    except (KeyError, ValueError) as missing:
+        former = read_former(metadata.get(FORMER_COUNTS, ""))
+        there = Partitions(int(metadata["neuraxis.agents"]), int(metadata["neuraxis.sessions"]), former)
+    except (KeyError, ValueError, TypeError) as missing:
         raise Misconfigured(
             f"stream {name} was not made by neuraxis (its metadata has no partition counts): use another stream name"
         ) from missing
-    if partitions is not None and there != partitions:
+    if there.fault:
+        raise Misconfigured(f"the metadata of stream {name} is damaged: {there.fault}; restore it, or import a copy")
+    return there
+
+
+def _check(name: str, config: dict[str, Any], partitions: Partitions | None) -> Partitions:
+    there = counts_of(name, config)
+    if partitions is not None and (there.agents, there.sessions) != (partitions.agents, partitions.sessions):
         raise Misconfigured(
-            f"stream {name} was made with {there.agents} agent and {there.sessions} session partitions, but "
-            f"{partitions.agents} and {partitions.sessions} are configured: the counts are fixed for a stream's life, "
-            "so configure those it has, or start a new stream"
+            f"stream {name} has {there.agents} agent and {there.sessions} session partitions, but {partitions.agents} "
+            f"and {partitions.sessions} are configured: configure those it has, or raise them with `neuraxis log "
+            "repartition`, or start a new stream"
         )
     wanted = stream_config(name, there, 1)
     for field in ("deny_delete", "deny_purge", "allow_atomic", "allow_direct"):

@@ -14,7 +14,7 @@ from events.ledger import read_models
 from events.ledger.sqlite_errors import RECOVERY, translated_errors
 from schemas.identity import content_hash
 from schemas.intake.error_messages import error_line
-from schemas.subjects import Partitions
+from schemas.subjects import Partitions, former_text, is_repartitioned, read_former
 
 FORMAT = 1
 """Version of the tables and of the hashed record. Files of another version are refused."""
@@ -69,7 +69,8 @@ class Meta(msgspec.Struct, frozen=True):
     """A ledger's metadata: format version, the stream that it follows, that stream's partitions, its row count.
 
     ``models`` is the fingerprint of its read models. ``seal`` is the hash of what never changes (:func:`seal_of`); it
-    is empty in a file that was last written before seals were introduced. ``state`` is :data:`AT_WORK` or
+    is empty in a file that was last written before seals were introduced. ``former`` are the partition counts that the
+    stream had before it was repartitioned (``schemas.subjects.former_text``). ``state`` is :data:`AT_WORK` or
     :data:`AT_REST`; these are words, so that one flipped bit cannot turn one into the other.
     """
 
@@ -80,17 +81,19 @@ class Meta(msgspec.Struct, frozen=True):
     rows: int
     models: str
     seal: str = ""
+    former: str = ""
     state: Literal["at work", "at rest"] = AT_REST
 
     @property
     def partitions(self) -> Partitions:
         """The stream's partition counts."""
-        return Partitions(self.agents, self.sessions)
+        return Partitions(self.agents, self.sessions, read_former(self.former))
 
 
 def seal_of(meta: Meta) -> str:
     """Return the hash (64 hex digits) of a ledger's format, stream and partitions, which the chain does not cover."""
-    return content_hash([meta.format, meta.stream, meta.agents, meta.sessions])
+    former = [meta.former] if meta.former else []
+    return content_hash([meta.format, meta.stream, meta.agents, meta.sessions, *former])
 
 
 def statements() -> tuple[str, ...]:
@@ -112,8 +115,11 @@ def read_meta(connection: sqlite3.Connection, path: Path) -> Meta:
     if pairs.get("format") != FORMAT:
         raise Misconfigured(f"{path}: has ledger format {pairs.get('format')!r}; this release knows {FORMAT}")
     try:
-        return msgspec.convert(pairs, Meta)
-    except msgspec.ValidationError as error:
+        meta = msgspec.convert(pairs, Meta)
+        if fault := meta.partitions.fault:
+            raise msgspec.ValidationError(fault)
+        return meta
+    except (msgspec.ValidationError, ValueError, TypeError) as error:
         raise LedgerDamaged(
             f"{path}: the meta table is not what was written: {error_line(Meta, str(error))}; {RECOVERY}"
         ) from error
@@ -200,6 +206,8 @@ def prepare(path: Path, stream: str, partitions: Partitions) -> None:
     connection = connect_for_writing(path)
     try:
         meta = read_meta(connection, path)
+        if meta.stream == stream and is_repartitioned(meta.partitions, partitions):
+            meta = _follow(connection, path, meta, partitions)
         if (meta.stream, meta.partitions) != (stream, partitions):
             raise Misconfigured(
                 f"{path}: follows stream {meta.stream} with {meta.agents} agent and {meta.sessions} session "
@@ -224,6 +232,18 @@ def prepare(path: Path, stream: str, partitions: Partitions) -> None:
         connection.close()
 
 
+def _follow(connection: sqlite3.Connection, path: Path, meta: Meta, partitions: Partitions) -> Meta:
+    """Note that the stream was repartitioned: the rows up to then stay as they are."""
+    agents, sessions, former = partitions.agents, partitions.sessions, former_text(partitions.former)
+    meta = msgspec.structs.replace(meta, agents=agents, sessions=sessions, former=former)
+    noted = {"agents": agents, "sessions": sessions, "former": former, "seal": seal_of(meta)}
+    with translated_errors(path, "note the stream's partitions"):
+        connection.execute("BEGIN IMMEDIATE")
+        connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", noted.items())
+        connection.execute("COMMIT")
+    return msgspec.structs.replace(meta, seal=noted["seal"])
+
+
 def _make(path: Path, stream: str, partitions: Partitions) -> None:
     """Make an empty ledger under another name and rename it when it is complete, unless another process was first."""
     try:
@@ -231,7 +251,8 @@ def _make(path: Path, stream: str, partitions: Partitions) -> None:
         with tempfile.TemporaryDirectory(prefix=f".{path.name}-", dir=path.parent) as folder:
             draft = Path(folder) / path.name
             with translated_errors(path, "make the ledger"):
-                meta = Meta(FORMAT, stream, partitions.agents, partitions.sessions, 0, "", state=AT_WORK)
+                former = former_text(partitions.former)
+                meta = Meta(FORMAT, stream, partitions.agents, partitions.sessions, 0, "", former=former, state=AT_WORK)
                 _create(draft, msgspec.structs.replace(meta, seal=seal_of(meta)))
             with contextlib.suppress(FileExistsError):
                 os.link(draft, path)

@@ -11,9 +11,8 @@ With ``verify`` every decision is made again from the state before it, and compa
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -22,16 +21,15 @@ from events.codec import Recorded, Unreadable, decode, is_spontaneous
 from events.log import Stored
 from events.losses import LOSS_FILTER, is_loss
 from events.partition_view import Processed, View
+from events.replay.own_events import decided_before, without_bytes
 from events.replay.verifying.pending import Activity, Pending, first_undecided, oldest_of, overdue_timer
 from events.replay.verifying.report import Coverage, Difference, Report, in_order
 from events.replay.verifying.verification import BEYOND_BACKLOG, ActorPartition, Verification
-from events.routes import consumed_filters, own_filters, routes, without_overlap
-from schemas.actor import Actor
-from schemas.catalogue import CATALOGUE
-from schemas.envelope import CAUSE_SEQ
+from events.routes import consumed_filters, lineage, own_filters, partition_names, routes, without_overlap
+from schemas.actor import Actor, Scope
 from schemas.errors import UndecodableEvent
 from schemas.persistent import state_hash
-from schemas.subjects import Partitions, split_stored
+from schemas.subjects import Partitions
 
 BACKLOG = 50_000
 """How many messages of the log a consumed message waits at most, until it is known whether it led to events.
@@ -59,8 +57,12 @@ class Replay:
     """Folds stored messages into the views of every partition of the given actors.
 
     Attributes:
-        views: (actor name, partition) -> view, for the partitions that had any message, or were asked for.
+        views: (actor name, partition) -> view, for the partitions that had any message, or were asked for. Where the
+            log was repartitioned: those in force at the position of the replay.
         verification: What is compared, and how it came out.
+        on_view: Called with each view that is made, before anything is folded into it.
+        decides_tail: Whether messages after a partition's last recorded event are decided, to see which of them wait
+            for a decision, instead of being folded as if they had led to nothing.
     """
 
     def __init__(
@@ -87,18 +89,24 @@ class Replay:
             share: The partitions that are folded here, where other replays fold the rest; default: all.
             chosen: The exchanges whose differences are kept; default: all.
         """
-        self._only = only or {}
-        self._share = share
+        named = {actor.name: actor for actor in actors}
+        self._only = {name: frozenset(lineage(named[name], part, partitions)) for name, part in (only or {}).items()}
+        self._share = share and {
+            (name, part) for name, last in share for part in lineage(named[name], last, partitions)
+        }
         self.views: dict[tuple[str, str], View] = {}
-        self.verification = Verification(actors, partitions, keep=keep, chosen=chosen, reached=lambda: self._last)
+        self._stages = iter(partitions.stages)
+        self._whole_log, (self._through, self._partitions) = partitions, next(self._stages)
+        self.verification = Verification(actors, self._partitions, keep=keep, chosen=chosen, reached=lambda: self._last)
         self._actors = tuple(actors)
-        self._partitions = partitions
         self._verify = verify
         self._settle_every = max(1, backlog // 2)
         self._next_settle = self._settle_every
         self._routes: dict[str, _Route | None] = {}
         self._unreadable: Counter[str] = Counter()
         self._activity = Activity()
+        self.on_view: Callable[[View], None] | None = None
+        self.decides_tail = False
         self._last_own_ns: dict[ActorPartition, int] = {}
         self._next_cause_seqs: dict[ActorPartition, int | None] = {}
         self._settled_upto = 0
@@ -109,6 +117,16 @@ class Replay:
         """The filters over all that the replayed actors consumed and published."""
         filters = (each for actor in self._actors for each in (*consumed_filters(actor), *own_filters(actor)))
         return without_overlap((*filters, LOSS_FILTER))
+
+    @property
+    def partitions(self) -> Partitions:
+        """The partition counts of the whole log."""
+        return self._whole_log
+
+    @property
+    def reached(self) -> int:
+        """The sequence of the last message that was fed."""
+        return self._last
 
     @property
     def verifies(self) -> bool:
@@ -122,6 +140,8 @@ class Replay:
 
     def feed(self, stored: Stored) -> None:
         """Take the next message of the log."""
+        if stored.seq > self._through:
+            self.reach(stored.seq - 1)
         self._events += 1
         self._first = self._first or stored.seq
         self._last = stored.seq
@@ -139,9 +159,42 @@ class Replay:
             view.apply_own(delivery)
             self._note_activity(view, delivery)
         if route.consuming:
-            delivery = _without_bytes(delivery)
+            delivery = without_bytes(delivery)
             for view in route.consuming:
                 view.receive(delivery)
+
+    def reach(self, seq: int) -> None:
+        """Note that the log was read up to a sequence, with or without filters: partitions are divided where it was."""
+        while seq >= self._through:
+            self._through, self._partitions = next(self._stages)
+            self._divide()
+
+    def _divide(self) -> None:
+        """Continue with the partitions that the log was then divided into, each from the state of its origin."""
+        before, self.views = self.views, {}
+        self._routes.clear()
+        self._next_cause_seqs.clear()
+        self.verification.partitions = self._partitions
+        for (name, partition), view in before.items():
+            while self._verify and view.actor.scope is not Scope.GLOBAL and view.waiting:
+                if not self._decide_silent(view):
+                    break
+            first = True
+            for part in partition_names(view.actor, self._partitions):
+                if partition not in lineage(view.actor, part, self._partitions) or not self._is_folded(name, part):
+                    continue
+                self.views[name, part] = divided = view.divided(part, self._partitions)
+                self._last_own_ns[name, part] = self._last_own_ns.get((name, partition), 0)
+                if first:  # counted once, however many partitions it was divided into
+                    divided.fold_errors, first = view.fold_errors, False
+                if self._verify:
+                    self.verification.divide((name, partition), part)
+                self._watch(divided)
+
+    def _is_folded(self, name: str, partition: str) -> bool:
+        if name in self._only and partition not in self._only[name]:
+            return False
+        return self._share is None or (name, partition) in self._share
 
     def takes(self, subject: str) -> bool:
         """Whether messages of a stored subject belong to a partition that is folded here, or record a loss."""
@@ -170,7 +223,7 @@ class Replay:
         for view in route.owning if route is not None else ():
             partition = view.actor.name, view.partition
             if partition not in self._next_cause_seqs:
-                self._next_cause_seqs[partition] = _decided_before(ahead)
+                self._next_cause_seqs[partition] = decided_before(ahead)
 
     def knows_next_events(self, partitions: Sequence[ActorPartition]) -> bool:
         """Whether the next event of each of some partitions is known."""
@@ -181,7 +234,14 @@ class Replay:
         for partition in partitions:
             next_cause_seq = self._next_cause_seqs.setdefault(partition, None)
             if not self._verify:
-                self.views[partition].fold_before(next_cause_seq)
+                self._fold_before(self.views[partition], next_cause_seq)
+
+    def _fold_before(self, view: View, next_cause_seq: int | None) -> None:
+        if next_cause_seq is not None or not self.decides_tail:
+            view.fold_before(next_cause_seq)
+            return
+        while view.waiting and view.fold_silent():
+            continue
 
     def skip(self, events: int, first_seq: int, last_seq: int) -> None:
         """Count messages that were not fed, since no partition here receives them."""
@@ -222,6 +282,7 @@ class Replay:
         timer that was due by then. The state hashes are the same with and without ``verify``.
         """
         self._last = max(self._last, self._end)
+        self.reach(self._last)
         waiting: list[Pending] = []
         states: dict[ActorPartition, Any] = {}
         for key, view in self.views.items():
@@ -275,7 +336,7 @@ class Replay:
         if not self._verify:
             self._settled_upto = reached - self._settle_every
             for partition, next_cause_seq in self._next_cause_seqs.items():
-                self.views[partition].fold_before(next_cause_seq)
+                self._fold_before(self.views[partition], next_cause_seq)
             return
         for view in self.views.values():
             if view.open_decision or view.undecidable:
@@ -304,7 +365,7 @@ class Replay:
         for number, (actor, partition, own) in enumerate(
             (actor, partition, own)
             for actor, partition, own in found
-            if self._only.get(actor.name, partition) == partition
+            if actor.name not in self._only or partition in self._only[actor.name]
         ):
             if self._share is not None and (actor.name, partition) not in self._share:
                 continue
@@ -317,24 +378,16 @@ class Replay:
         view = self.views.get((actor.name, partition))
         if view is None:
             view = self.views[actor.name, partition] = View(actor, partition, self._partitions)
-            if self._verify:
-                self.verification.watch(view)
+            self._watch(view)
         return view
 
+    def _watch(self, view: View) -> None:
+        if self._verify:
+            self.verification.watch(view)
+        if self.on_view is not None:
+            self.on_view(view)
 
-def _without_bytes(consumed: Recorded) -> Recorded:
-    """Return a message without headers and bytes, which are not needed again: it takes less memory while it waits."""
-    stored = consumed.stored
-    bare = Stored(stored.seq, stored.time_ns, stored.subject, _NO_HEADERS, b"", stored.seal)
-    return Recorded(bare, consumed.envelope, consumed.message)
-
-
-def _decided_before(own: Stored) -> int:
-    """Return the sequence before which, as an own event shows, its partition had decided all that it consumed."""
-    text, entry = own.headers.get(CAUSE_SEQ, ""), CATALOGUE.get(split_stored(own.subject)[0])
-    cause_seq = int(text) if text.isascii() and text.isdecimal() else 0
-    # A spontaneous event (settings, a timer) comes after the message of its cause sequence is decided.
-    return cause_seq + 1 if entry is not None and entry.spontaneous else cause_seq
-
-
-_NO_HEADERS: Mapping[str, str] = MappingProxyType({})
+    def view_of(self, actor: Actor[Any], partition: str) -> View | None:
+        """Return a partition's view, or that of the one it will be divided from; None if neither had a message."""
+        names = reversed(lineage(actor, partition, self._whole_log))
+        return next((found for name in names if (found := self.views.get((actor.name, name)))), None)

@@ -83,18 +83,37 @@ async def run_replay(
     """
     last = await last_seq_of_complete_log(source)
     with fewer_gc_runs():
-        async for batch in source.history(filters or replay.filters, 0, min(upto.seq, last)):
-            for stored in batch:
-                if stored.time_ns > upto.time_ns:
-                    await _look_ahead(source, replay, replay.undecided, stored.seq - 1, last)
-                    return replay.finish()
-                replay.feed(stored)
-            if not replay.verifies and (partitions := replay.waiting_for_next_event):
-                await _look_ahead(source, replay, partitions, batch[-1].seq, last)
-            progress(batch[-1].seq)
-        if upto.seq < last:
-            await _look_ahead(source, replay, replay.undecided, upto.seq, last)
+        reached = await read_into(source, replay, upto, filters=filters, progress=progress)
+        if reached < last:
+            await _look_ahead(source, replay, replay.undecided, reached, last)
         return replay.finish()
+
+
+async def read_into(
+    source: Source,
+    replay: Replay,
+    upto: Point = END,
+    *,
+    after: int = 0,
+    filters: Sequence[str] = (),
+    progress: Callable[[int], None],
+) -> int:
+    """Feed a replay everything after a sequence up to a point, as :func:`run_replay` does; return the last sequence.
+
+    Messages that wait for a decision then are still waiting.
+    """
+    last = await last_seq_of_complete_log(source)
+    async for batch in source.history(filters or replay.filters, after, min(upto.seq, last)):
+        for stored in batch:
+            if stored.time_ns > upto.time_ns:
+                replay.reach(stored.seq - 1)
+                return stored.seq - 1
+            replay.feed(stored)
+        if not replay.verifies and (partitions := replay.waiting_for_next_event):
+            await _look_ahead(source, replay, partitions, batch[-1].seq, last)
+        progress(batch[-1].seq)
+    replay.reach(reached := min(upto.seq, last))
+    return reached
 
 
 async def _look_ahead(
@@ -114,7 +133,7 @@ async def _look_ahead(
 def _written_by(replay: Replay, partitions: Sequence[ActorPartition]) -> tuple[str, ...]:
     views = [replay.views[partition] for partition in partitions]
     if len(views) == 1:
-        return partition_own_filters(views[0].actor, views[0].partition)
+        return partition_own_filters(views[0].actor, views[0].partition, replay.partitions)
     return without_overlap(each for view in views for each in own_filters(view.actor))
 
 

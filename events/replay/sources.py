@@ -19,7 +19,7 @@ from events.replay.merging import merged_by_seq
 from events.replay.readable_file import ledger_file
 from events.sealing.sealing import Sealing, closed_sealing
 from schemas.event import topic_of
-from schemas.subjects import EVERYTHING, Partitions, split_stored, topic_filter
+from schemas.subjects import EVERYTHING, NO_PARTITION, Partitions, split_stored, topic_filter
 from schemas.vocabulary.gateway import InputReceived
 
 _INPUTS = topic_filter(topic_of(InputReceived))
@@ -302,11 +302,8 @@ class StreamSource:
         return []
 
     async def _from(self, first: Stored, exchange: str) -> list[Stored]:
-        _, agent, session = split_stored(first.subject)
         last = (await self.info()).last_seq
-        readings = [
-            self._stored(filter, first.seq - 1, last) for filter in (f"log.{agent}.{session}.>", f"log.{agent}._.>")
-        ]
+        readings = [self._stored(filter, first.seq - 1, last) for filter in _filters_from(first, self.partitions)]
         found = [
             stored async for batch in merged_by_seq(readings) for stored in batch if exchange_of(stored) == exchange
         ]
@@ -326,6 +323,14 @@ class StreamSource:
         async for batch in self._stored(filter, 0, (await self.info()).last_seq):
             for stored in batch:
                 yield stored
+
+
+def _filters_from(first: Stored, partitions: Partitions) -> list[str]:
+    """Return the filters over all partitions that may hold further messages of an exchange, given its first."""
+    _, agent, session = split_stored(first.subject)
+    agents = partitions.onward(agent, unquote(first.headers.get("ce-agent", "")), of_sessions=False)
+    sessions = partitions.onward(session, unquote(first.headers.get("ce-session", "")), of_sessions=True)
+    return [f"log.{one}.{other}.>" for one in agents for other in dict.fromkeys((*sessions, NO_PARTITION))]
 
 
 def _surroundings(found: Sequence[Stored], last: int) -> tuple[int, int]:

@@ -64,7 +64,7 @@ def test_each_partition_reads_what_belongs_to_it_and_nothing_else(
     actor = with_scope(actor, scope)
     belongs = partitions_of(actor, subject, PARTITIONS) if heard(actor, subject) else ()
     for partition in partition_names(actor, PARTITIONS):
-        hits = [one for one in partition_filters(actor, partition) if matches(one, subject)]
+        hits = [one for one in partition_filters(actor, partition, PARTITIONS) if matches(one, subject)]
         assert len(hits) == (partition in belongs), f"{subject} in {partition}: {hits}"
 
 
@@ -90,7 +90,7 @@ def test_one_reading_for_all_actors_hands_out_each_message_once(subject: str) ->
 def test_no_two_filters_of_a_partition_overlap(actor: Actor[Any], scope: Scope) -> None:
     actor = with_scope(actor, scope)
     for partition in partition_names(actor, PARTITIONS):
-        filters = partition_filters(actor, partition)
+        filters = partition_filters(actor, partition, PARTITIONS)
         assert filters
         assert not [pair for pair in combinations(filters, 2) if overlap(*pair)]
 

@@ -55,6 +55,11 @@ class SimulatedLog:
         """The partition counts fixed when the stream was made."""
         return self._stream.partitions
 
+    @property
+    def trimmed_through(self) -> int:
+        """Nothing is removed here."""
+        return 0
+
     def kill(self) -> None:
         """Kill the worker that holds this log; see ``SimulatedConnection.kill``."""
         self.connection.kill()

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from actors.runtime.clock import Clock, SystemClock
 from actors.runtime.effectors.answered_ids import Answer, Answers
-from actors.runtime.effectors.handover import Handover
+from actors.runtime.effectors.handover import NEWER_S, Handover
 from actors.runtime.effectors.requests import (
     EFFECT_ABANDONED,
     EFFECT_RAISED,
@@ -55,9 +55,6 @@ T = TypeVar("T")
 
 STOP_DEADLINE = 10.0
 """Seconds that requests in progress get to end when the worker is told to stop."""
-
-NEWER_S = 10.0
-"""Seconds for which a request of a newer release is left to newer workers: longer than a worker takes to start."""
 
 _RETRY_FIRST, _RETRY_MOST = 0.05, 1.0
 """First and longest pause before the log is asked again, in seconds."""

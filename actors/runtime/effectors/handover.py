@@ -9,6 +9,9 @@ import msgspec
 
 from actors.runtime.clock import Clock
 
+NEWER_S = 10.0
+"""Seconds for which a message of a newer release is left to newer workers: longer than a worker takes to start."""
+
 _FIRST_S, _MOST_S = 0.1, 2.0
 """First and longest pause before a request is tried again, in seconds."""
 

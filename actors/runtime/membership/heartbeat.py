@@ -36,6 +36,8 @@ class Heartbeat(msgspec.Struct, frozen=True):
         waiting: Actor -> messages that wait to be decided in the partitions that it leads; absent where none wait.
         stands_in: The actors that it runs only because no living worker hosts them.
         metrics: Where it serves its metrics; None if it serves none.
+        declines: Those of its actors that received messages of a newer release: other workers should run them, if any
+            can.
     """
 
     actors: tuple[str, ...]
@@ -47,6 +49,7 @@ class Heartbeat(msgspec.Struct, frozen=True):
     stands_in: tuple[str, ...] = ()
     waiting: Mapping[str, int] = {}
     metrics: MetricsAddress | None = None
+    declines: tuple[str, ...] = ()
 
 
 def heartbeat_of(value: bytes) -> Heartbeat | None:

@@ -14,6 +14,7 @@ import msgspec
 from actors.runtime.budget import Budget
 from actors.runtime.committer import Group
 from actors.runtime.context import Context, Role
+from actors.runtime.effectors.handover import NEWER_S, Handover
 from actors.runtime.fair_scheduler import LONG_BYTES, SLICE_NS
 from actors.runtime.partition.completeness_proof import CompletenessProof
 from actors.runtime.partition.event_author import EventAuthor
@@ -28,6 +29,7 @@ from events.partition_view import Delivery, View
 from events.routes import fence_filter
 from schemas.actor import Actor, Emission, Timer
 from schemas.availability import Availability
+from schemas.errors import UnknownVersion
 
 _OUTBOX = 1_000
 """Most decisions that wait for their append; while so many do, nothing more is decided."""
@@ -64,6 +66,9 @@ class DecisionLoop(ABC):
         self._own_in_flight: set[str] = set()
         self._refused: set[int] = set()
         self._own_arrived = asyncio.Event()
+        self._newer_release = Handover(context.clock, NEWER_S)
+        self._recheck: asyncio.TimerHandle | None = None
+        self.declines = False
         self._stopping = False
         self._fence_last: int | None = None
         self._warming: asyncio.Task[None] | None = None
@@ -109,6 +114,8 @@ class DecisionLoop(ABC):
                 break
             started = clock.elapsed_ns()
             message = view.waiting[0]
+            if self._leaves_to_newer(message):
+                break
             sequence = message.stored.seq
             evicts = self._evicts(message)
             decided = view.decide_next(refused=sequence in self._refused)
@@ -133,6 +140,18 @@ class DecisionLoop(ABC):
         if submitted:
             self._submit()
         self._after_work()
+
+    def _leaves_to_newer(self, delivery: Delivery) -> bool:
+        """Whether a message is left to workers of the newer release that wrote it: this one could only fail it.
+
+        It is left to them for as long as a worker may take to start; then it is failed here.
+        """
+        if not isinstance(delivery, Unreadable) or delivery.code != UnknownVersion.code:
+            return False
+        pause_s = self._newer_release.pause_s("", delivery.stored.seq, delivery.stored.time_ns)
+        if pause_s and (self._recheck is None or self._recheck.when() <= asyncio.get_running_loop().time()):
+            self._recheck = asyncio.get_running_loop().call_later(pause_s, self.turn)
+        return bool(pause_s)
 
     def _may_decide(self) -> bool:
         return (

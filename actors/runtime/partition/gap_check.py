@@ -124,7 +124,8 @@ class GapCheck:
             self._upto = upto
 
     async def _read(self, after: int, upto: int) -> list[tuple[int, int]]:
-        found = await self._find_gaps(after, upto)
+        start = max(after, min(self._log.trimmed_through, upto))  # what was removed on purpose is no gap
+        found = await self._find_gaps(start, upto)
         for first, last in found:
             if not self._losses.has_gap(first, last):
                 _logger.error("log_lacks_messages", first_seq=first, last_seq=last)

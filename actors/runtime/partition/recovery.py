@@ -7,12 +7,14 @@ import msgspec
 from actors.runtime.context import Context
 from actors.runtime.gap_reader import MOST_SEQUENCES
 from events.codec import decode
+from events.errors import Misconfigured
 from events.loggers import get_logger
 from events.partition_view import Checkpoint, Delivery, View
-from events.routes import partition_filters
+from events.routes import lineage, partition_filters
 from events.snapshot import last_known_loss, matches_log, snapshot_key, unpack
 from schemas.actor import Actor
 from schemas.catalogue import prefixes_of
+from schemas.subjects import Partitions
 
 _logger = get_logger("neuraxis.shard")
 
@@ -30,8 +32,31 @@ async def fold_history(actor: Actor[Any], partition: str, context: Context, upto
     data = await context.snapshots.load(snapshot_key(actor, partition))
     losses = context.losses.last_seq
     checkpoint = await _usable_checkpoint(actor, partition, context, data) if data is not None else None
-    view = View(actor, partition, context.log.partitions, checkpoint)
-    after = view.position
+    partitions = context.log.partitions
+    if checkpoint is not None:
+        view = View(actor, partition, partitions, checkpoint)
+        after = view.position
+        await _fold(view, context, partitions, after, upto)
+        return FoldedHistory(view, after, losses)
+    if trimmed := context.log.trimmed_through:
+        raise Misconfigured(
+            f"the log begins behind sequence {trimmed}, and {actor.name} partition {partition} has no snapshot that "
+            "this release can use: stop the workers, and run `neuraxis log trim --snapshots` where the ledger is"
+        )
+    # From the start: as the partitions that this one was divided from, one after another, and then as itself.
+    reached, names = 0, lineage(actor, partition, partitions)
+    stages = partitions.stages[-len(names) :]
+    view = View(actor, names[0], stages[0][1])
+    for name, (through, counts) in zip(names, stages, strict=True):
+        if name != view.partition:
+            view = view.divided(name, counts)
+        await _fold(view, context, counts, reached, min(through, upto))
+        reached = through
+    return FoldedHistory(view, 0, losses)
+
+
+async def _fold(view: View, context: Context, partitions: Partitions, after: int, upto: int) -> None:
+    """Fold into a view what its partition consumed and wrote between two sequences; raises LogError."""
 
     def receive(delivery: Delivery, own: bool) -> None:
         if own:
@@ -39,10 +64,10 @@ async def fold_history(actor: Actor[Any], partition: str, context: Context, upto
         else:
             view.receive(delivery)
 
-    own_prefixes = frozenset(prefixes_of(actor.name))
+    actor, own_prefixes = view.actor, frozenset(prefixes_of(view.actor.name))
 
     async def through_filters(begin: int, end: int) -> None:
-        async for batch in context.log.history(partition_filters(actor, partition), begin, end):
+        async for batch in context.log.history(partition_filters(actor, view.partition, partitions), begin, end):
             for stored in batch:
                 receive(decode(stored), stored.subject.split(".", 3)[3].split(".", 1)[0] in own_prefixes)
 
@@ -50,10 +75,9 @@ async def fold_history(actor: Actor[Any], partition: str, context: Context, upto
     for begin, end in context.losses.ranges_with_gaps(after, upto, MOST_SEQUENCES):
         await through_filters(reached, begin)
         if not context.losses.has_gap(begin + 1, end):
-            await context.shared_reader.read(actor, partition, begin, end, receive)
+            await context.shared_reader.read(actor, view.partition, begin, end, receive, partitions)
         reached = end
     await through_filters(reached, upto)
-    return FoldedHistory(view, after, losses)
 
 
 async def _usable_checkpoint(actor: Actor[Any], partition: str, context: Context, data: bytes) -> Checkpoint | None:
@@ -68,4 +92,7 @@ async def _usable_checkpoint(actor: Actor[Any], partition: str, context: Context
         _logger.error("snapshot_ahead_of_log", actor=actor.name, partition=partition, place=reached)
         return None
     context.counters.snapshots_used += 1
+    fenced = checkpoint.own_last if checkpoint.fenced is None else checkpoint.fenced
+    if 0 < fenced <= context.log.trimmed_through:  # the fence counts no event any more
+        return msgspec.structs.replace(checkpoint, fenced=0)
     return checkpoint

@@ -19,6 +19,7 @@ from events.errors import LogError, Misconfigured
 from events.loggers import get_logger
 from events.partition_view import Delivery
 from schemas.actor import Actor, Message
+from schemas.errors import UnknownVersion
 
 _RETRY_FIRST, _RETRY_MOST = 0.02, 1.0
 """First and longest pause before a recovery is tried again, in seconds."""
@@ -108,6 +109,11 @@ class Shard(DecisionLoop):
 
     def on_message(self, delivery: Delivery, own: bool) -> None:
         """Take the partition's next message; ``own`` says whether this actor wrote it."""
+        if isinstance(delivery, Unreadable) and delivery.code == UnknownVersion.code:
+            self.declines = True
+            if own and self.role is Role.STANDBY:
+                self.view.passed_over += 1  # it cannot take over any more: workers that can read it will
+                return
         if self.role is Role.RECOVERING:
             self._inbox.append((delivery, own))
         elif not own:
@@ -237,6 +243,8 @@ class Shard(DecisionLoop):
         epoch = self.epoch
         try:
             last = await self._context.log.last(self._fence_filter)
+            # After the fence is read: a repartitioning first marks the stream, and only then moves every fence.
+            info = await self._context.log.info()
             async with asyncio.timeout(_OWN_DEADLINE):
                 while self.epoch == epoch and not await has_folded(self._context.log, self.view, last):
                     self._own_arrived.clear()
@@ -249,6 +257,13 @@ class Shard(DecisionLoop):
                 self._discard_state()
                 self._recover()
             return
+        if self.view.passed_over:
+            raise Misconfigured(
+                f"{self.actor.name} partition {self.partition} has decided messages of a newer release, which this one "
+                "cannot read: run that release or a later one"
+            )
+        if info.is_repartitioning or info.partitions != self._context.log.partitions:
+            raise Misconfigured("the log was repartitioned since this process began: start it again")
         if self.epoch != epoch or not self.leads or self._stopping or self.role is not Role.STANDBY:
             return
         self.role = Role.LEADING

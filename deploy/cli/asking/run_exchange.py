@@ -76,8 +76,8 @@ async def _shown_events(
     log: JetStreamLog, agent: str, session: str, exchange: str, after: int, upto: int
 ) -> Sequence[Event]:
     """Return the events that are shown beside an exchange's answer, of those between its input and its end."""
-    tokens = log.partitions.agent_token(agent), log.partitions.session_token(session)
-    filters = [stored_subject(topic_of(kind), *tokens) for kind in SHOWN_EVENTS]
+    pairs = log.partitions.token_pairs(agent, session)
+    filters = [stored_subject(topic_of(kind), *tokens) for kind in SHOWN_EVENTS for tokens in pairs]
     return [
         recorded.message.event
         async for batch in log.history(filters, after, upto)

@@ -11,8 +11,10 @@ from deploy.cli import wrapped_lines
 from deploy.cli.command_types import Commands
 from deploy.cli.logs.log_copies import export, record
 from deploy.cli.logs.log_import import import_
+from deploy.cli.logs.log_repartition import repartition
 from deploy.cli.logs.log_tail import tail
 from deploy.cli.logs.log_test import test
+from deploy.cli.logs.log_trim import trim
 from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.cli.replaying.open_source import (
@@ -43,7 +45,7 @@ def log() -> None:
     """
 
 
-for subcommand in (export, import_, record, tail, test):
+for subcommand in (export, import_, record, repartition, tail, test, trim):
     log.add_command(subcommand)
 
 
@@ -151,6 +153,8 @@ async def _info(target: Target, log_file: Path | None) -> list[dict[str, Any]]:
         sources: list[Source] = []
         if log_file is None:
             found = await open_things.enter_async_context(stream_or_ledger(target))
+            if not isinstance(found, LedgerSource):
+                found.archive = None  # the extent of the stream itself is shown
             sources.append(found if isinstance(found, LedgerSource) else stream_source(open_things, found))
         if log_file is not None or (file.exists() and not isinstance(sources[0], LedgerSource)):
             ledger = LedgerSource(file)
@@ -182,7 +186,9 @@ async def _compare(target: Target, file: Path) -> tuple["Comparison | None", str
 
     try:
         async with open_log(target) as live:
-            return await compare(file, live.as_stored()), ""
+            stream = live.as_stored()
+            stream.archive = None  # what the stream itself holds is compared
+            return await compare(file, stream), ""
     except (NotRunning, Unavailable, UnknownOutcome) as why:
         return None, str(why)
 

@@ -119,7 +119,7 @@ async def _settings_in_force(
 
     found = None
     name = topic_of(configured).partition(".")[2]
-    filters = [f"log.*.{source.partitions.session_token(explanation.session)}.{name}"]
+    filters = [f"log.*.{token}.{name}" for token in source.partitions.session_tokens(explanation.session)]
     async for batch in source.as_stored(filters, 0, upto):
         for recorded in map(decode, batch):
             if isinstance(recorded, Recorded) and isinstance(recorded.message.event, configured):

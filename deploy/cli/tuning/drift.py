@@ -101,7 +101,8 @@ async def _show(target: Target, log_file: Path | None, agent: str, last: int) ->
     async with open_source(target, log_file) as source:
         upto, partition = (await source.info()).last_seq, source.partitions.agent_token(agent)
         views = await state_output.fold_partition(source, upto, partition, "drift")
-        about = events_of_agent(source, agent, [f"log.{partition}.*.drift.>"], upto)
+        filters = [f"log.{token}.*.drift.>" for token in source.partitions.agent_tokens(agent)]
+        about = events_of_agent(source, agent, filters, upto)
         events = [recorded async for recorded in about]
         if not events:
             raise NothingFound(

@@ -118,8 +118,8 @@ async def _latest_events(source: "Source", agent: str, upto: int, max_count: int
     from schemas.event import Configured, Failed
     from schemas.subjects import NO_PARTITION
 
-    token = source.partitions.agent_token(agent)
-    filters = [f"log.{token}.{NO_PARTITION}.{owner}.>" for owner in ("monitor", "regulator")]
+    tokens = source.partitions.agent_tokens(agent)
+    filters = [f"log.{token}.{NO_PARTITION}.{owner}.>" for token in tokens for owner in ("monitor", "regulator")]
     return await latest_events_of_agent(
         source, agent, filters, upto, max_count, lambda each: not isinstance(each.message.event, Configured | Failed)
     )

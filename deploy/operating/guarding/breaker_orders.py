@@ -123,11 +123,11 @@ def no_judged_input(source: Source, agent: str, session: str) -> NothingFound:
 
 async def latest_breaker_events(source: Source, agent: str, session: str, upto: int, most: int) -> list[Recorded]:
     """Return the breaker's latest events of a session, ``most`` at most, oldest first."""
-    tokens = source.partitions.agent_token(agent), source.partitions.session_token(session)
+    pairs = source.partitions.token_pairs(agent, session)
     return await latest_events_of_agent(
         source,
         agent,
-        [f"log.{tokens[0]}.{tokens[1]}.breaker.>"],
+        [f"log.{first}.{second}.breaker.>" for first, second in pairs],
         upto,
         most,
         lambda each: hasattr(each.message.event, "standing") and each.message.session == session,

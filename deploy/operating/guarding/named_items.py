@@ -28,8 +28,10 @@ async def items_in_force(
         withdrawn: The event that withdraws one.
         item: The type of an item: fields of the event that records one, and its sequence ``seq``.
     """
-    token = source.partitions.agent_token(agent)
-    filters = [stored_subject(topic_of(kind), token, NO_PARTITION) for kind in (recorded, withdrawn)]
+    tokens = source.partitions.agent_tokens(agent)
+    filters = [
+        stored_subject(topic_of(kind), token, NO_PARTITION) for token in tokens for kind in (recorded, withdrawn)
+    ]
     found: dict[str, ItemT] = {}
     async for record in events_of_agent(source, agent, filters):
         event = record.message.event

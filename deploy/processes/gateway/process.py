@@ -32,6 +32,7 @@ from deploy.cli.rendering.sentences import sentence_on
 from deploy.config.configured_log import configured_log
 from deploy.config.loading import Config
 from deploy.health.readiness import LedgerProbe, ok_if_empty
+from deploy.health.resources import used_up
 from deploy.health.stage_watch import StageWatch, needed_by, unserved_text
 from deploy.processes.broker.users import GATEWAY
 from deploy.processes.gateway.examinations import BrokerExaminations
@@ -163,6 +164,7 @@ async def _serve(
         checks: dict[str, Callable[[], Awaitable[str]]] = {
             "storing": ok_if_empty(lambda: storage_fault(connection, log.stream)),
             "ledger": LedgerProbe(connection, expected=lifeline.supervised),
+            "resources": ok_if_empty(used_up),
             "stages": ok_if_empty(unserved),
         }
         loops = LoopService(

@@ -33,7 +33,7 @@ async def compare(path: Path, log: Log) -> Comparison:
         head = reader.head()
         # The ledger's end is read before the stream's: then a live projector cannot seem to be ahead of the stream.
         info = await log.info()
-        tally = _Tally(reader, head.seq, await Losses.of(log, info.last_seq))
+        tally = _Tally(reader, head.seq, await Losses.of(log, info.last_seq), log.trimmed_through)
         rows = _flat(reader, min(head.seq, info.last_seq))
         row = next(rows, None)
         async for message in _messages(log, info.last_seq):
@@ -58,6 +58,7 @@ async def compare(path: Path, log: Log) -> Comparison:
         stream_last_seq=info.last_seq,
         behind=tally.behind,
         anchors=tally.anchors,
+        archived=tally.archived,
         findings=tuple(tally.findings.listed),
         finding_count=tally.findings.count,
     )
@@ -77,9 +78,10 @@ async def _messages(log: Log, upto: int) -> AsyncIterator[Stored]:
 class _Tally:
     """The counts and findings of a comparison."""
 
-    def __init__(self, reader: LedgerReader, last: int, losses: Losses) -> None:
+    def __init__(self, reader: LedgerReader, last: int, losses: Losses, trimmed: int) -> None:
         self.findings = Findings()
-        self.equal = self.behind = self.anchors = 0
+        self.equal = self.behind = self.anchors = self.archived = 0
+        self._trimmed = trimmed
         self._reader = reader
         self._last = last
         self._losses = losses
@@ -94,6 +96,9 @@ class _Tally:
             self.equal += 1
 
     def missing_in_stream(self, seq: int) -> None:
+        if seq <= self._trimmed:
+            self.archived += 1
+            return
         self.findings.add(seq, Check.MISSING_IN_STREAM, "the stream has no such message")
 
     def stream_ends_early(self, stream_last: int) -> None:

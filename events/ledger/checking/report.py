@@ -92,6 +92,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
     ``compared`` counts the messages that are equal in both, ``anchors`` the checked anchors of the stream, and
     ``behind`` the stream's messages after the ledger's last. A projector is usually behind, so these are no findings.
+    ``archived`` counts the ledger's rows that were removed from the stream's beginning.
     """
 
     path: str
@@ -102,6 +103,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     anchors: int
     findings: tuple[Finding, ...]
     finding_count: int
+    archived: int = 0
 
     @property
     def ok(self) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from events.codec import Recorded, Unreadable
-from events.partition_view import Processed
+from events.partition_view import Processed, View
 from events.replay.replay import Replay
 from events.replay.run_replay import Point, run_replay
 from events.replay.sources import Source
@@ -143,12 +143,17 @@ async def first_holding(
         Misconfigured, LogError: as ``events.replay.run_replay.run_replay`` does.
     """
     search = _Search(actor, partition, key, condition)
-    replay = Replay([actor], source.partitions)
-    view = replay.view(actor, partition)
-    view.on_processed = search.on_processed
-    view.on_system_event = search.on_system_event
-    view.on_orphan = search.on_orphan
-    await run_replay(source, replay, upto, filters=partition_filters(actor, partition), progress=progress)
+    replay = Replay([actor], source.partitions, only={actor.name: partition})
+
+    def watch(view: View) -> None:
+        view.on_processed = search.on_processed
+        view.on_system_event = search.on_system_event
+        view.on_orphan = search.on_orphan
+
+    replay.on_view = watch
+    filters = partition_filters(actor, partition, source.partitions)
+    await run_replay(source, replay, upto, filters=filters, progress=progress)
+    view = replay.view_of(actor, partition) or replay.view(actor, partition)
     search.look(view.state)
     if search.found is None and not search.path_exists and condition.operator != "exists":
         raise NoSuchPath(no_such_path(view.state, dict(entries_under(view.state, key)), path_text(condition.path)))

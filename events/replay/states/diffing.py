@@ -9,7 +9,7 @@ import msgspec
 from events.replay.replay import Replay
 from events.replay.run_replay import Point, run_replay
 from events.replay.sources import Source
-from events.routes import partition_filters
+from events.routes import lineage, partition_filters
 from schemas.actor import Actor
 from schemas.persistent import state_builtins
 
@@ -116,8 +116,11 @@ async def changed_between(
     before, after = [await _states_at(source, actors, partition, point, progress) for point in points]
     initial = {actor.name: _StateAt(0, actor.initial()) for actor in actors}
     found = []
-    for name, part in sorted({*before, *after}):
-        was, now = before.get((name, part), initial[name]), after.get((name, part), initial[name])
+    named = {actor.name: actor for actor in actors}
+    for name, part in sorted(after):
+        names = reversed(lineage(named[name], part, source.partitions))
+        was = next((there for each in names if (there := before.get((name, each)))), initial[name])
+        now = after[name, part]
         if was.state is now.state or was.state == now.state:
             continue
         found.append(
@@ -139,11 +142,8 @@ async def _states_at(
     upto: Point,
     progress: Callable[[int], None],
 ) -> dict[tuple[str, str], _StateAt]:
-    replay = Replay(actors, source.partitions)
-    filters = () if partition is None else partition_filters(actors[0], partition)
+    only = {} if partition is None else {actors[0].name: partition}
+    replay = Replay(actors, source.partitions, only=only)
+    filters = () if partition is None else partition_filters(actors[0], partition, source.partitions)
     await run_replay(source, replay, upto, filters=filters, progress=progress)
-    return {
-        key: _StateAt(view.position, view.state)
-        for key, view in replay.views.items()
-        if partition is None or key[1] == partition
-    }
+    return {key: _StateAt(view.position, view.state) for key, view in replay.views.items()}

@@ -21,6 +21,8 @@ _MOST_ENTRIES_NAMED = 3
 class PartitionState(msgspec.Struct, frozen=True, kw_only=True):
     """A partition's state after the message of sequence ``place``.
 
+    At a point before the log was repartitioned, ``partition`` is the one that the requested one was divided from.
+
     ``under_key``: path -> value, of the entries kept under the requested key; empty if there are none.
     """
 
@@ -91,13 +93,14 @@ async def state_at(
     A message whose events come after that point is not folded, nor are later messages: the partition had not decided
     them yet. No decider is called; see ``events.replay.replay``.
     """
-    replay = Replay([actor], source.partitions)
-    await run_replay(source, replay, upto, filters=partition_filters(actor, partition), progress=progress)
-    view = replay.views.get((actor.name, partition))
+    replay = Replay([actor], source.partitions, only={actor.name: partition})
+    filters = partition_filters(actor, partition, source.partitions)
+    await run_replay(source, replay, upto, filters=filters, progress=progress)
+    view = replay.view_of(actor, partition)
     state = view.state if view is not None else actor.initial()
     return PartitionState(
         actor=actor.name,
-        partition=partition,
+        partition=view.partition if view is not None else partition,
         place=view.position if view is not None else 0,
         state_hash=state_hash(state),
         under_key=dict(entries_under(state, key)),

@@ -53,6 +53,12 @@ class SealedWordsTracker:
         self._actor = actor
         self._sessions: set[tuple[str, str]] = set()
 
+    def copy(self) -> "SealedWordsTracker":
+        """Return another tracker with the same notes."""
+        other = SealedWordsTracker(self._actor)
+        other._sessions = set(self._sessions)
+        return other
+
     def may_matter(self, processed: Processed) -> bool:
         """Whether sealed words may matter for this message. A cheap check first: mostly they do not."""
         return bool(self._sessions) or _is_closed(processed.delivery) or any(map(_is_closed, processed.recorded))

@@ -50,6 +50,7 @@ class Verification:
         coverage: The counts so far, by actor.
         differences: The first differences found.
         losses: What the log has recorded as lost.
+        partitions: The partition counts in force where the log is read.
         on_verdict: Called for each message that led to events and was compared: with it, whether it came out the same,
             and 1; with -1 if that is taken back.
     """
@@ -77,7 +78,7 @@ class Verification:
         self.losses = Losses()
         self._differing: list[tuple[str, int, int]] = []
         self.on_verdict: Callable[[Delivery, bool, int], None] | None = None
-        self._partitions = partitions
+        self.partitions = partitions
         self._chosen = chosen
         self._reached = reached
         self._silent: dict[ActorPartition, int] = {}
@@ -92,6 +93,18 @@ class Verification:
         view.on_system_event = lambda own, state: self._check_spontaneous(view, own, state)
         view.on_unfolded = lambda processed: self._check_unfolded(view, processed)
         view.on_orphan = lambda group: self._check_orphan(view, group)
+
+    def divide(self, partition: ActorPartition, name: str) -> None:
+        """Copy what is known of a partition to one of those that it was divided into."""
+        divided = partition[0], name
+        if partition in self._silent:
+            self._silent[divided] = self._silent[partition]
+        if partition in self._bodies:
+            self._bodies[divided] = self._bodies[partition].copy()
+        if partition in self._untrusted_states:
+            self._untrusted_states[divided] = self._untrusted_states[partition]
+        if partition in self._sealed_words:
+            self._sealed_words[divided] = self._sealed_words[partition].copy()
 
     def count_silent(self, view: View, processed: Processed) -> None:
         """Count a message that was decided here and led to no event."""
@@ -145,7 +158,7 @@ class Verification:
             self._leave_unverified(view, reason)
             return
         processed = _with_models(view, processed)
-        where = self._partitions, view.partition
+        where = self.partitions, view.partition
         try:
             decided = decide_only(view.actor, processed.before, processed.delivery, *where)
         except Exception:
@@ -170,7 +183,7 @@ class Verification:
     def _check_folded(self, view: View, processed: Processed, decided: tuple[NewEvent, ...]) -> None:
         """Compare a decision after folding it, since a live actor folds a decision before it records anything."""
         delivery = processed.delivery
-        folded, _ = fold_decided(view.actor, processed.before, delivery, decided, self._partitions, view.partition)
+        folded, _ = fold_decided(view.actor, processed.before, delivery, decided, self.partitions, view.partition)
         compared = compare(processed.recorded, folded, self._bodies_of(view))
         if compared.difference is None:
             self._count_identical(view, processed, 1)
@@ -250,7 +263,7 @@ class Verification:
             return ()
         _, agent_token, session_token = split_stored(own.stored.subject)
         cause = Cause(timer.cause, view.position, view.time_ns, "", "", "", agent_token, session_token)
-        return address_events(view.actor.name, cause, (timer.emission,), self._partitions)
+        return address_events(view.actor.name, cause, (timer.emission,), self.partitions)
 
     def _leave_unverified(self, view: View, reason: str) -> None:
         unverified = self.coverage[view.actor.name].unverified

@@ -7,14 +7,15 @@ from typing import Any
 import msgspec
 
 from events.codec import Recorded
+from events.division import part_of
 from events.log import Stored
 from events.make_decision import NewEvent, at_behaviour, fold
 from events.partition_view import Delivery, Processed
 from events.replay.verifying.sealed_words import SealedWordsTracker
 from events.replay.whatif.changes import Changes
 from events.replay.whatif.record_index import Key, RecordIndex
-from events.routes import routes
-from schemas.actor import Actor, Timer
+from events.routes import lineage, routes
+from schemas.actor import Actor, Scope, Timer
 from schemas.envelope import Envelope
 from schemas.event import Configured
 from schemas.subjects import Partitions
@@ -30,6 +31,7 @@ class Partition:
         may_differ: Whether its decisions may differ from the recorded ones: its settings or behaviour are changed, or
             it has received other messages than in the record.
         behaviour: The behaviour in force at its position.
+        agents: The agents whose messages it has received.
     """
 
     def __init__(
@@ -43,6 +45,7 @@ class Partition:
         self.decided_upto = decided_upto
         self.may_differ = False
         self.behaviour = actor.behaviour
+        self.agents: set[str] = set()
         self._latest = changes.latest
         self._sealed_words = SealedWordsTracker(actor)
         self._undecidable = tuple(
@@ -50,6 +53,21 @@ class Partition:
             for recorded in spontaneous
             if isinstance(recorded.message.event, Configured)
         )
+
+    def begin_as_part_of(self, origin: "Partition", partitions: Partitions) -> None:
+        """Continue from the partition that this one was divided from, with its part of that one's state."""
+        scope = self.actor.scope
+
+        def is_mine(key: str) -> bool:
+            return partitions.resolve(origin.name, key, scope is Scope.SESSION) == self.name
+
+        self.state = part_of(origin.state, scope, origin.agents, is_mine)
+        self.position, self.time_ns, self.behaviour = origin.position, origin.time_ns, origin.behaviour
+        self.decided_upto = max(self.decided_upto, origin.decided_upto)
+        self.may_differ = origin.may_differ
+        self.spontaneous.extendleft(reversed(origin.spontaneous))
+        self._sealed_words = origin._sealed_words.copy()
+        self._undecidable = (*origin._undecidable, *self._undecidable)
 
     def needs_sealed(self, delivery: Delivery) -> bool:
         """Whether a decision needs, or may depend on, words that cannot be opened; call it once, before the fold."""
@@ -109,31 +127,42 @@ class TimelinePartitions:
 
     Attributes:
         timed: Those of actors that have timers.
+        partitions: The counts in force.
     """
 
     def __init__(
         self, actors: Iterable[Actor[Any]], partitions: Partitions, past: RecordIndex, changes: Changes
     ) -> None:
         self._actors = tuple(actors)
-        self._partitions = partitions
+        self._stages = iter(partitions.stages)
+        self._through, self.partitions = next(self._stages)
         self._past = past
         self._changes = changes
         self._by_key: dict[Key, Partition] = {}
+        self._divided: dict[Key, Partition] = {}
         self._consuming: dict[str, tuple[Partition, ...]] = {}
         self.timed: list[Partition] = []
+
+    def reach(self, seq: int) -> None:
+        """Proceed to the message of a sequence, with the partitions that the log had there."""
+        while seq > self._through:
+            self._through, self.partitions = next(self._stages)
+            self._consuming.clear()
+            undivided = {key: each for key, each in self._by_key.items() if each.actor.scope is Scope.GLOBAL}
+            self._divided, self._by_key = self._by_key, undivided
 
     def consuming(self, subject: str) -> tuple[Partition, ...]:
         """Return the partitions that consume messages of a stored subject."""
         found = self._consuming.get(subject)
         if found is None:
-            routed = routes(self._actors, subject, self._partitions)
+            routed = routes(self._actors, subject, self.partitions)
             found = tuple(self._of(actor, name) for actor, name, own in routed if not own)
             self._consuming[subject] = found
         return found
 
     def writing(self, actor: Actor[Any], subject: str) -> list[Partition]:
         """Return the partitions of an actor that may have written messages of a stored subject."""
-        routed = routes([actor], subject, self._partitions)
+        routed = routes([actor], subject, self.partitions)
         return [self._of(owner, name) for owner, name, own in routed if own]
 
     def _of(self, actor: Actor[Any], name: str) -> Partition:
@@ -142,6 +171,9 @@ class TimelinePartitions:
         if partition is None:
             spontaneous, decided_upto = self._past.spontaneous.get(key, ()), self._past.decided_upto.get(key, 0)
             partition = self._by_key[key] = Partition(actor, name, spontaneous, decided_upto, self._changes)
+            names = lineage(actor, name, self.partitions)[:-1]
+            if names and (origin := self._divided.get((actor.name, names[-1]))) is not None:
+                partition.begin_as_part_of(origin, self.partitions)
             if actor.timer is not None:
                 self.timed.append(partition)
         return partition

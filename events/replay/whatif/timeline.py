@@ -58,7 +58,6 @@ class Timeline:
         chosen: frozenset[str] = frozenset(),
     ) -> None:
         self._actors = {actor.name: actor for actor in actors if actor.name in past.actors}
-        self._partitions = partitions
         self._past = past
         self._changes = changes
         self._requests = requests
@@ -88,6 +87,7 @@ class Timeline:
 
     def feed(self, stored: Stored) -> None:
         """Take the next message of the record."""
+        self._all_partitions.reach(stored.seq)
         self._events += 1
         self._seq = stored.seq
         self._fire_due_timers(stored)
@@ -252,6 +252,8 @@ class Timeline:
 
     def _decide(self, partition: Partition, delivery: Delivery) -> None:
         self._fold_spontaneous(partition, delivery.stored.seq)
+        if isinstance(delivery, Recorded):
+            partition.agents.add(delivery.envelope.agent)
         partition.position, partition.time_ns = delivery.stored.seq, delivery.stored.time_ns
         tally = self._tallies[partition.actor.name]
         reason = self._why_held(partition, delivery)
@@ -272,11 +274,12 @@ class Timeline:
         actor, before, delivery = partition.actor, partition.state, at_behaviour(delivery, partition.behaviour)
         if isinstance(delivery, Recorded) and self._past.models:
             delivery = with_models(delivery, self._past.models.get((actor.name, delivery.envelope.id), ()))
-        decided, after = decide(actor, before, delivery, self._partitions, partition.name)
+        partitions = self._all_partitions.partitions
+        decided, after = decide(actor, before, delivery, partitions, partition.name)
         aligned = with_recorded_ids(decided, (actor.name, f"{actor.name}/{partition.name}"), self._past)
         if aligned is decided:
             return decided, after
-        return fold_decided(actor, before, delivery, aligned, self._partitions, partition.name)
+        return fold_decided(actor, before, delivery, aligned, partitions, partition.name)
 
     def _emit(self, decided: NewEvent, is_open: bool) -> None:
         """Deliver the events of a decision; ``is_open``: if they are not in the record, they may lie behind its end."""
@@ -385,7 +388,7 @@ class Timeline:
         """
         emission = timer.emission
         cause = Cause(timer.cause, self._seq, timer.due_ns, "", "", "", NO_PARTITION, NO_PARTITION)
-        (decided,) = address_events(partition.actor.name, cause, (emission,), self._partitions)
+        (decided,) = address_events(partition.actor.name, cause, (emission,), self._all_partitions.partitions)
         recorded = recorded_of(decided, self._seq, timer.due_ns)
         partition.fold_own(recorded)
         if emission.exchange:

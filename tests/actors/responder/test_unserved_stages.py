@@ -11,7 +11,7 @@ from actors.responder.unserved_stages import MOST_ENDS
 from schemas.actor import Scope
 from schemas.availability import Lack
 from schemas.event import Event
-from schemas.stages import scopes, token_of
+from schemas.stages import scopes, token_among
 from schemas.vocabulary.responder import ResponseEmitted, ResponseRequested
 from schemas.vocabulary.swarm import StageFound, StageLost
 from tests.actors.responder.builders import (
@@ -38,7 +38,7 @@ def lost(stage: str, *, served: Address | None = None, reason: Lack = "no_owner"
     scope = scopes()[stage]
     of = 1 if scope is Scope.GLOBAL else OF
     names = ("all",) if scope is Scope.GLOBAL else tuple(f"{number:02d}" for number in range(of))
-    kept = token_of(scope, of, served.agent, served.session) if served is not None else ""
+    kept = token_among(names, scope, of, served.agent, served.session) if served is not None else ""
     partitions = tuple(name for name in names if name != kept)
     return StageLost(actor=stage, scope=scope.value, partitions=partitions, of=of, reason=reason, absent_ms=8_000)
 

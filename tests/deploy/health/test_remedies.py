@@ -23,7 +23,17 @@ def findings() -> Iterator[Finding]:
     yield doctor.judge_ledger(Path("ledger.db"), 20, 10)
     yield doctor.judge_processes(run_file(Status("gateway", 1, False, 0)))
     yield doctor.judge_processes(run_file(Status("gateway", 1, True, 2)))
-    for check in ("http", "log", "storing", "ledger", "stages", "guardrails", "judgements", "of one's own"):
+    for check in (
+        "http",
+        "log",
+        "storing",
+        "ledger",
+        "resources",
+        "stages",
+        "guardrails",
+        "judgements",
+        "of one's own",
+    ):
         yield judge_gateway("http://127.0.0.1:1", 503, {check: "wrong"})
     yield judge_model(ModelInUse(backend="openai", base_url="http://127.0.0.1:1", models=("a",)), "no answer")
 

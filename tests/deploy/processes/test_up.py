@@ -91,11 +91,15 @@ def up(tmp_path: Path) -> Iterator[Up]:
         running.process.wait()
 
 
+ROOM = {"disk", "inodes", "memory"}
+"""What the machine of a test may be short of."""
+
+
 def test_a_set_comes_up_healthy_and_stops_in_order_leaving_nothing(up: Up) -> None:
     examined = up.neuraxis("doctor", "--json")
     findings = {row["check"]: row for row in map(json.loads, examined.stdout.splitlines())}
     assert examined.returncode == 0, examined.stdout
-    assert {row["verdict"] for name, row in findings.items() if name != "disk"} == {"ok", "n/a"}
+    assert {row["verdict"] for name, row in findings.items() if name not in ROOM} == {"ok", "n/a"}
     assert findings["durability"]["detail"] == "an acknowledged append survives a power cut"
 
     started = up.output.read_text()

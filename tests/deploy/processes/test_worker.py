@@ -94,7 +94,7 @@ def test_a_worker_refuses_a_stream_of_other_partitions_in_one_line(broker: Broke
 
     asyncio.run(make_a_stream())
     said = refusal(broker, tmp_path, "clock")
-    assert "was made with 2 agent and 8 session partitions, but 4 and 16 are configured" in said
+    assert "has 2 agent and 8 session partitions, but 4 and 16 are configured" in said
 
 
 @pytest.mark.parametrize(

@@ -156,7 +156,7 @@ class GuardService:
     ) -> Mapping[str, list[Event]]:
         """Return the guards' events of exchanges between their inputs and their ends."""
         ends = {answer.exchange: answer.seq for answer in answers}
-        tokens = sorted({self._client.log.partitions.agent_token(agent) for agent in agents})
+        tokens = sorted({token for agent in agents for token in self._client.log.partitions.agent_tokens(agent)})
         filters = [f"log.{token}.*{topic_of(kind).removeprefix(ROOT)}" for token in tokens for kind in VERDICTS]
         events: dict[str, list[Event]] = {}
         after, upto = min(answer.input_seq for answer in answers), max(ends.values())

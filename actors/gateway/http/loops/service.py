@@ -251,9 +251,9 @@ class LoopService:
     async def _judgement(self, repeated: Answer, decided: str, deadline: WaitDeadline) -> Judged:
         """Read a judgement from the log: it is so old that it is not kept here."""
         # The judgement of a live loop is stored under its session.
-        subject = f"log.{self._log.partitions.agent_token(repeated.agent)}.*.guardrails"
+        subjects = [f"log.{token}.*.guardrails" for token in self._log.partitions.agent_tokens(repeated.agent)]
         kinds = (GuardrailsFinalized, GuardrailsForceFinalized, GuardrailsRerunOrdered)
-        filters = [f"{subject}.{topic_of(kind).rpartition('.')[2]}" for kind in kinds]
+        filters = [f"{subject}.{topic_of(kind).rpartition('.')[2]}" for subject in subjects for kind in kinds]
         try:
             async with self._client.deadline(deadline):
                 async for batch in self._log.history(filters, 0, repeated.seq):

@@ -157,9 +157,8 @@ class Conversations:
 
     async def _usage(self, decision: Decision, after: int, upto: int) -> Usage:
         """Return the tokens that the models of an exchange used, read from the log."""
-        partitions = self._client.log.partitions
-        tokens = partitions.agent_token(decision.agent), partitions.session_token(decision.session)
-        filters, usages = [stored_subject(topic_of(LlmCompleted), *tokens)], []
+        pairs = self._client.log.partitions.token_pairs(decision.agent, decision.session)
+        filters, usages = [stored_subject(topic_of(LlmCompleted), *tokens) for tokens in pairs], []
         with contextlib.suppress(TimeoutError, LogError):
             async with asyncio.timeout(USAGE_S):
                 async for batch in self._client.log.history(filters, after, upto):

@@ -1,0 +1,103 @@
+"""``neuraxis log repartition``."""
+
+import asyncio
+import os
+from typing import TYPE_CHECKING
+
+import click
+
+from deploy.cli.command_types import command
+from deploy.cli.options import Target, examples, json_option, target_options, whole_number
+from deploy.cli.rendering.layout.counted_nouns import counted
+
+if TYPE_CHECKING:
+    from deploy.copying.repartitioning import Progress, Repartitioned
+
+
+@command(
+    epilog=examples(
+        "neuraxis log repartition --sessions 32",
+        "neuraxis log repartition --agents 8 --sessions 32 --context admin.json",
+        "neuraxis log repartition --cancel",
+    )
+)
+@target_options
+@click.option("--agents", type=whole_number(1), help="Partitions of agents.  [default: as many as there are]")
+@click.option("--sessions", type=whole_number(1), help="Partitions of sessions.  [default: as many as there are]")
+@click.option("--cancel", is_flag=True, help="Give up one that was interrupted; the log is then as it was before.")
+@json_option
+def repartition(target: Target, agents: int | None, sessions: int | None, cancel: bool, as_json: bool) -> None:
+    """Divide the partitions of a log, so that more workers can share them.
+
+    Each count must be a multiple of what it is: a partition is divided, and never joined with another. No event is
+    changed or copied, and the ledger goes on. Every new partition begins with the state of the one that it comes from,
+    which is checked. No set or worker may run. If this was interrupted, run it again: it goes on.
+    """
+    from deploy.cli.failures import WrongUse
+    from deploy.cli.rendering.layout.terminal import progress
+    from schemas.subjects import MOST_PARTITIONS
+
+    if cancel and (agents or sessions):
+        raise WrongUse("--cancel takes no counts: it leaves the log with those it has")
+    if not cancel and not agents and not sessions:
+        raise WrongUse("name the new counts: --sessions N, --agents N or both")
+    if max(agents or 0, sessions or 0) > MOST_PARTITIONS:
+        raise WrongUse(f"there are at most {MOST_PARTITIONS} partitions of each kind")
+    if cancel:
+        was_there = asyncio.run(_cancel(target))
+        click.echo("given up: the log is as it was before" if was_there else "there was nothing to give up", err=True)
+        return
+    with progress("repartitioning", None) as advance:
+        done = {"folding": 0, "checking": 0}
+
+        def report_progress(step: str, reached: int) -> None:
+            done[step] = reached
+            advance(sum(done.values()))
+
+        found = asyncio.run(_repartition(target, agents, sessions, report_progress))
+    _report(found, as_json=as_json)
+
+
+async def _cancel(target: Target) -> bool:
+    from deploy.cli.connect import access_to
+    from deploy.copying.repartitioning import cancel, within_folder
+    from deploy.processes.broker import ADMIN
+    from deploy.processes.broker_access import effective_choice
+
+    config = target.config()
+    if effective_choice(target.flags, config.broker, os.environ).named:
+        return await cancel(access_to(target, ADMIN), config)
+    async with within_folder(target.data, config) as access:
+        return await cancel(access, config)
+
+
+async def _repartition(
+    target: Target, agents: int | None, sessions: int | None, report_progress: "Progress"
+) -> "Repartitioned":
+    from deploy.cli.connect import access_to
+    from deploy.copying.repartitioning import repartition, within_folder
+    from deploy.processes.broker import ADMIN
+    from deploy.processes.broker_access import effective_choice
+
+    config = target.config()
+    if effective_choice(target.flags, config.broker, os.environ).named:
+        return await repartition(access_to(target, ADMIN), config, agents, sessions, report_progress)
+    async with within_folder(target.data, config) as access:
+        return await repartition(access, config, agents, sessions, report_progress)
+
+
+def _report(found: "Repartitioned", *, as_json: bool) -> None:
+    from deploy.cli.output import emit
+    from deploy.cli.wrapped_lines import say
+
+    before, after = found.before, found.after
+    if as_json:
+        counts = {"agents": after.agents, "sessions": after.sessions}
+        former = {"agents": before.agents, "sessions": before.sessions, "through_seq": found.through}
+        emit([{"stream": found.stream, **counts, "former": former, "states_checked": found.states}], as_json=True)
+        return
+    say(
+        f"stream {found.stream}: {before.agents} agent and {before.sessions} session partitions up to sequence "
+        f"{found.through:,}, {after.agents} and {after.sessions} from then on; {counted(found.states, 'state')} checked"
+    )
+    say(f"its workers need log.agents = {after.agents} and log.sessions = {after.sessions} in their configuration")

@@ -1,0 +1,74 @@
+"""``neuraxis log trim``."""
+
+import asyncio
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from deploy.cli.command_types import command
+from deploy.cli.options import Target, examples, json_option, target_options
+from deploy.cli.rendering.layout.counted_nouns import counted
+
+if TYPE_CHECKING:
+    from deploy.copying.trimming import Trimmed
+
+_DAY_S = 86_400.0
+
+
+@command(
+    epilog=examples(
+        "neuraxis log trim --older-than 90",
+        "neuraxis log trim --older-than 90 --context admin.json --ledger ledger.db",
+        "neuraxis log trim --snapshots",
+    )
+)
+@target_options
+@click.option("--older-than", type=click.FloatRange(0, min_open=True), metavar="DAYS", help="Remove older events.")
+@click.option("--snapshots", is_flag=True, help="Remove nothing; write the snapshots of all states anew.")
+@click.option(
+    "--ledger", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+    help="The ledger that keeps what is removed.  [default: the data folder's]",
+)  # fmt: skip
+@json_option
+def trim(target: Target, older_than: float | None, snapshots: bool, ledger: Path | None, as_json: bool) -> None:
+    """Remove the beginning of a stream that its ledger keeps.
+
+    The ledger is proved sound and equal to the stream first, and a snapshot of every state is written from it. Then
+    workers start from the snapshots, and `why`, `state --at` and `replay` read the ledger. No set or worker may run.
+    The last event is never removed. If this was interrupted, run it again.
+    """
+    from deploy.cli.failures import WrongUse
+    from deploy.cli.output import emit
+    from deploy.cli.rendering.layout.terminal import progress
+    from deploy.cli.wrapped_lines import say
+
+    if (older_than is None) != snapshots:
+        raise WrongUse("name an age in days, --older-than DAYS, or --snapshots, and not both")
+    with progress("folding", None) as advance:
+        age_s = None if older_than is None else older_than * _DAY_S
+        found = asyncio.run(_trim(target, ledger or target.data.ledger, age_s, advance))
+    if as_json:
+        emit([msgspec.structs.asdict(found)], as_json=True)
+        return
+    say(
+        f"stream {found.stream}: {counted(found.removed, 'event')} removed, sequence {found.first_seq:,} to "
+        f"{found.last_seq:,} left; {counted(found.snapshots, 'snapshot')} written"
+    )
+
+
+async def _trim(target: Target, ledger: Path, age_s: float | None, advance: Callable[[int], None]) -> "Trimmed":
+    from deploy.cli.connect import access_to
+    from deploy.copying.repartitioning import within_folder
+    from deploy.copying.trimming import trim
+    from deploy.processes.broker import ADMIN
+    from deploy.processes.broker_access import effective_choice
+
+    config = target.config()
+    if effective_choice(target.flags, config.broker, os.environ).named:
+        return await trim(access_to(target, ADMIN), config, ledger, age_s, advance)
+    async with within_folder(target.data, config) as access:
+        return await trim(access, config, ledger, age_s, advance)

@@ -1,0 +1,209 @@
+"""Remove the beginning of a stream that a ledger keeps: the ledger is then its archive, and snapshots hold the states.
+
+Nothing is purged, which the stream denies to everybody. A limit of age is set on the stream until the broker has
+removed what is older; then it is reset. Before that, the ledger must be sound and equal to the stream, its last event
+must be younger than the age, and a snapshot of every partition is written from it. So the ledger holds whatever the
+broker removes, and no partition needs it. Meanwhile the stream is marked, so that no process starts on it. If this is
+killed at any moment, it can be run again.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from actors.registry import ACTORS
+from deploy.config.loading import Config
+from deploy.copying.repartitioning import has_pending, refuse_members, stream_info
+from events.errors import LedgerDamaged, LogError, Misconfigured, Unavailable
+from events.jetstream import Access, Connection, JetStreamLog, KeyValueSnapshots
+from events.jetstream.key_value import SNAPSHOTS_BUCKET
+from events.jetstream.stream import ARCHIVED, DEDUPE_WINDOW, TRIMMING
+from events.ledger import compare, verify
+from events.losses import Losses
+from events.partition_view import View
+from events.replay.replay import Replay
+from events.replay.run_replay import read_into
+from events.replay.sources import LedgerSource
+from events.routes import partition_names
+from events.snapshot import pack, snapshot_key
+from schemas.permissions import IMPORT_ROOT
+
+Progress = Callable[[int], None]
+
+_OWNERS_ROOT = f"$KV.{SNAPSHOTS_BUCKET}"
+_BUCKET = f"KV_{SNAPSHOTS_BUCKET}"
+_ADMIN_ROOT = f"{IMPORT_ROOT}.snapshots"
+"""Subjects under which the bucket takes snapshots while its owners cannot write to it."""
+
+_MIN_AGE_S = 3600.0
+"""The least age of what can be removed: the broker remembers message ids for two minutes, and clocks may differ."""
+
+_REMOVAL_TIMEOUT_S = 60.0
+"""Seconds that the broker gets to remove what is too old."""
+
+_POLL_INTERVAL_S = 0.1
+_NS = 1_000_000_000
+
+
+class Trimmed(msgspec.Struct, frozen=True):
+    """What was done: the first and last sequence that the stream now holds, and how many snapshots were written."""
+
+    stream: str
+    first_seq: int
+    last_seq: int
+    removed: int
+    snapshots: int
+
+
+async def trim(access: Access, config: Config, ledger: Path, older_than_s: float | None, progress: Progress) -> Trimmed:
+    """Remove events of the configured stream that are older than some seconds; None: write only the snapshots.
+
+    The login must be one that may change streams. No worker may run.
+
+    Raises:
+        Misconfigured: a worker runs, the ledger is not this stream's, a message is undecided, or the ledger is too old.
+        LedgerDamaged: the ledger is not sound.
+        LogError: the broker cannot be reached, or refuses.
+    """
+    if older_than_s is not None and older_than_s < _MIN_AGE_S:
+        raise Misconfigured("name an age of an hour at least: younger events are still needed")
+    stream = config.log.stream
+    connection = await Connection.open(access)
+    try:
+        await _end_trimming(connection, stream)
+        info = await stream_info(connection, stream)
+        await refuse_members(connection, stream)
+        log = await JetStreamLog.over(connection, stream=stream, create=False)
+        last = await _check_archive(log, ledger)
+        cutoff_ns = None if older_than_s is None else _server_ns(info) - int(older_than_s * _NS)
+        if cutoff_ns is not None:
+            await _refuse_nothing_left(log, last, cutoff_ns)
+        try:
+            await _begin_trimming(connection, stream, config.log.replicas)
+            written = await _write_snapshots(log, ledger, progress)
+            if cutoff_ns is not None:
+                await _remove(connection, stream, last, cutoff_ns)
+        except BaseException:
+            with suppress(LogError):  # the first error explains more, and the mark on the stream says what to do
+                await _end_trimming(connection, stream)
+            raise
+        await _end_trimming(connection, stream)
+        after = (await stream_info(connection, stream))["state"]
+        removed = after["first_seq"] - info["state"]["first_seq"]
+        return Trimmed(stream, after["first_seq"], after["last_seq"], removed, written)
+    finally:
+        await connection.close()
+
+
+async def _check_archive(log: JetStreamLog, ledger: Path) -> int:
+    """Return the last sequence of the ledger, which holds all of the stream up to there."""
+    if not ledger.exists():  # noqa: ASYNC240  # one short check, before anything is done
+        raise Misconfigured(
+            f"{ledger} is not there: the ledger is the archive of what is removed; name it with --ledger"
+        )
+    chain = await asyncio.to_thread(verify, ledger)
+    if not chain.ok:
+        raise LedgerDamaged(f"{ledger} is not sound: `neuraxis log verify --log {ledger}` tells; nothing was removed")
+    found = await compare(ledger, log)
+    if not found.ok:
+        why = f"sequence {found.findings[0].seq}: {found.findings[0].detail}"
+        raise Misconfigured(f"{ledger} does not hold what stream {log.stream} does ({why}): nothing was removed")
+    if chain.first_seq != 1:
+        raise Misconfigured(f"{ledger} begins at sequence {chain.first_seq}, not 1: states cannot be folded from it")
+    return found.last_seq
+
+
+def _server_ns(info: Mapping[str, Any]) -> int:
+    """Return the broker's time (Unix nanoseconds), which decides the age of its messages."""
+    return _ns(str(info["ts"]))
+
+
+def _ns(text: str) -> int:
+    whole, _, fraction = text.removesuffix("Z").partition(".")
+    seconds = int(datetime.fromisoformat(whole).replace(tzinfo=UTC).timestamp())
+    return seconds * _NS + int(fraction.ljust(9, "0")[:9])
+
+
+async def _refuse_nothing_left(log: JetStreamLog, last: int, cutoff_ns: int) -> None:
+    newest = await log.at(last)
+    if newest is None or newest.time_ns <= cutoff_ns:
+        raise Misconfigured(
+            f"the ledger's last event, sequence {last}, is older than that, and what is removed must lie before it: "
+            "run the set once, or name a longer age; nothing was removed"
+        )
+
+
+async def _write_snapshots(log: JetStreamLog, ledger: Path, progress: Progress) -> int:
+    """Fold the ledger, and write a snapshot of every partition of every actor; return how many."""
+    source = LedgerSource(ledger, log.sealing)
+    snapshots = KeyValueSnapshots(log.connection, _ADMIN_ROOT)
+    try:
+        replay = Replay(tuple(ACTORS.values()), source.partitions)
+        replay.decides_tail = True
+        await read_into(source, replay, progress=progress)
+        losses: Losses = await source.losses()
+        if pending := sorted({view.actor.name for view in replay.views.values() if has_pending(view)}):
+            raise Misconfigured(
+                f"{', '.join(pending)} have yet to decide what came last: start the set, wait for a few seconds, stop "
+                "it, and run this again; nothing was removed"
+            )
+        count = 0
+        for actor in ACTORS.values():
+            for partition in partition_names(actor, source.partitions):
+                view = replay.views.get((actor.name, partition)) or View(actor, partition, source.partitions)
+                data = pack(actor, partition, view.checkpoint(), losses.last_seq)
+                await snapshots.save(snapshot_key(actor, partition), data, view.position)
+                count += 1
+        return count
+    finally:
+        source.close()
+
+
+async def _begin_trimming(connection: Connection, stream: str, replicas: int) -> None:
+    """Keep workers off the stream, and let only the admin write to the bucket of snapshots, not their owners."""
+    await KeyValueSnapshots.over(connection, replicas)
+    config = (await stream_info(connection, stream))["config"]
+    await connection.api(f"STREAM.UPDATE.{stream}", config | {"metadata": config["metadata"] | {TRIMMING: "yes"}})
+    bucket = (await connection.api(f"STREAM.INFO.{_BUCKET}"))["config"]
+    closed = {
+        "subjects": [f"{_ADMIN_ROOT}.>"],
+        "subject_transform": {"src": f"{_ADMIN_ROOT}.>", "dest": f"{_OWNERS_ROOT}.>"},
+    }
+    await connection.api(f"STREAM.UPDATE.{_BUCKET}", bucket | closed)
+
+
+async def _remove(connection: Connection, stream: str, last: int, cutoff_ns: int) -> None:
+    info = await stream_info(connection, stream)
+    config = info["config"]
+    age_ns = _server_ns(info) - cutoff_ns
+    limits = {"max_age": age_ns, "duplicate_window": min(age_ns, config["duplicate_window"])}
+    marked = config["metadata"] | {ARCHIVED: str(last)}
+    await connection.api(f"STREAM.UPDATE.{stream}", config | limits | {"metadata": marked})
+    deadline = asyncio.get_running_loop().time() + _REMOVAL_TIMEOUT_S
+    while not await _is_gone(connection, stream, cutoff_ns):
+        if asyncio.get_running_loop().time() > deadline:
+            raise Unavailable(f"the broker has not removed all within {_REMOVAL_TIMEOUT_S:g} s: run this again")
+        await asyncio.sleep(_POLL_INTERVAL_S)
+
+
+async def _end_trimming(connection: Connection, stream: str) -> None:
+    """Reset the stream and the bucket, if the stream is marked: it is being trimmed, or that was interrupted."""
+    config = (await stream_info(connection, stream))["config"]
+    if TRIMMING not in config["metadata"]:
+        return
+    bucket = (await connection.api(f"STREAM.INFO.{_BUCKET}"))["config"]
+    opened = {name: value for name, value in bucket.items() if name != "subject_transform"}
+    await connection.api(f"STREAM.UPDATE.{_BUCKET}", opened | {"subjects": [f"{_OWNERS_ROOT}.>"]})
+    kept = {name: value for name, value in config["metadata"].items() if name != TRIMMING}
+    limits = {"max_age": 0, "duplicate_window": DEDUPE_WINDOW * _NS}
+    await connection.api(f"STREAM.UPDATE.{stream}", config | limits | {"metadata": kept})
+
+
+async def _is_gone(connection: Connection, stream: str, cutoff_ns: int) -> bool:
+    """Whether all events up to the cut-off time are gone from a stream."""
+    return _ns(str((await stream_info(connection, stream))["state"]["first_ts"])) > cutoff_ns

@@ -1,0 +1,132 @@
+"""What a machine may use up besides disk space: inodes, file descriptors and memory.
+
+``doctor`` warns if less than :data:`SCARCE` is left. A gateway is not ready if less than :data:`USED_UP` is left: new
+requests then go to another one, and this one is ready again once more is left.
+"""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from deploy.health.findings import Finding, Verdict
+
+SCARCE = 0.10
+USED_UP = 0.02
+"""Shares of the total."""
+
+_PROC = Path("/proc")
+_CGROUP = Path("/sys/fs/cgroup")
+
+
+class Left(msgspec.Struct, frozen=True):
+    """How much of a resource is left: ``free`` of ``total``, in its own unit; ``whose``: of which process or disk."""
+
+    what: str
+    whose: str
+    free: int
+    total: int
+
+    @property
+    def share(self) -> float:
+        """The share that is left; all of it where there is no limit."""
+        return self.free / self.total if self.total > 0 else 1.0
+
+
+REMEDIES = {
+    "inodes": "delete files that nobody needs, or use a file system with more inodes: no new file can be made without",
+    "file descriptors": "raise the limit (ulimit -n, LimitNOFILE=), or find what holds them open",
+    "memory": "give it more memory, or fewer processes: the system ends what asks for more",
+}
+
+
+def inodes_left(folder: Path) -> Left | None:
+    """Return how many files can still be made on a folder's disk; None if that is not known, or there is no limit."""
+    try:
+        found = os.statvfs(folder)
+    except OSError:
+        return None
+    if not found.f_files:  # some file systems make them as they are needed
+        return None
+    return Left("inodes", f"the disk of {folder.name or folder}", found.f_favail, found.f_files)
+
+
+def descriptors_left(pid: int | None = None, proc: Path = _PROC) -> Left | None:
+    """Return how many files a process may still open (without ``pid``: this one); None if that is not known."""
+    name = "self" if pid is None else str(pid)
+    try:
+        used = len(os.listdir(proc / name / "fd"))
+        limit = _soft_limit((proc / name / "limits").read_text())
+    except (OSError, ValueError):
+        return None
+    if limit is None:
+        return None
+    return Left("file descriptors", "this process" if pid is None else f"process {pid}", max(0, limit - used), limit)
+
+
+def _soft_limit(limits: str) -> int | None:
+    line = next((line for line in limits.splitlines() if line.startswith("Max open files")), "")
+    soft = line.removeprefix("Max open files").split()[0] if line else "unlimited"
+    return None if soft == "unlimited" else int(soft)
+
+
+def memory_left(proc: Path = _PROC, cgroup: Path = _CGROUP) -> Left | None:
+    """Return the free bytes of memory of the machine or the container, whichever has the smaller share left."""
+    found = [left for left in (_machine_memory(proc), _container_memory(cgroup)) if left is not None]
+    return min(found, key=lambda left: left.share, default=None)
+
+
+def _machine_memory(proc: Path) -> Left | None:
+    try:
+        rows = dict(line.split(":", 1) for line in (proc / "meminfo").read_text().splitlines() if ":" in line)
+        free, total = (int(rows[name].split()[0]) * 1024 for name in ("MemAvailable", "MemTotal"))
+    except (OSError, KeyError, ValueError, IndexError):
+        return None
+    return Left("memory", "this machine", free, total)
+
+
+def _container_memory(cgroup: Path) -> Left | None:
+    try:
+        most = (cgroup / "memory.max").read_text().strip()
+        used = int((cgroup / "memory.current").read_text())
+        rows = dict(line.split(" ", 1) for line in (cgroup / "memory.stat").read_text().splitlines() if " " in line)
+        reclaimable = int(rows.get("inactive_file", "0"))
+    except (OSError, ValueError):
+        return None
+    if most == "max":
+        return None
+    return Left("memory", "this container", max(0, int(most) - used + reclaimable), int(most))
+
+
+def judge_left(what: str, lefts: Sequence[Left]) -> Finding:
+    """Judge what is left of one resource, where least of it is left."""
+    if not lefts:
+        return Finding(what, Verdict.SKIP, "how much is left is not known here")
+    worst = min(lefts, key=lambda left: left.share)
+    seen = f"{worst.share:.0%} of the {what} of {worst.whose} {'is' if what == 'memory' else 'are'} free"
+    if worst.share >= SCARCE:
+        return Finding(what, Verdict.OK, seen)
+    return Finding(what, Verdict.WARN, seen, REMEDIES[what])
+
+
+def examine_resources(folder: Path, pids: Sequence[int]) -> list[Finding]:
+    """Judge inodes, file descriptors and memory for the set of a data folder and its processes."""
+    inodes, memory = inodes_left(folder), memory_left()
+    descriptors = [left for pid in pids if (left := descriptors_left(pid)) is not None]
+    return [
+        judge_left("inodes", [inodes] if inodes is not None else []),
+        judge_left("file descriptors", descriptors),
+        judge_left("memory", [memory] if memory is not None else []),
+    ]
+
+
+async def used_up() -> str:
+    """Return in words what this process has used up; empty if enough of everything is left."""
+    return used_up_text([left for left in (descriptors_left(), memory_left()) if left is not None])
+
+
+def used_up_text(lefts: Sequence[Left]) -> str:
+    """Return a sentence on what is used up; empty if enough of everything is left."""
+    scarce = [left for left in lefts if left.share < USED_UP]
+    return ", ".join(f"next to no {left.what} left for {left.whose}: {REMEDIES[left.what]}" for left in scarce)

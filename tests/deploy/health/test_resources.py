@@ -1,0 +1,74 @@
+"""Inodes, file descriptors and memory: each is told before it is used up, and a gateway that has none is not ready."""
+
+import os
+from pathlib import Path
+
+from deploy.health.findings import Verdict
+from deploy.health.resources import (
+    Left,
+    descriptors_left,
+    examine_resources,
+    inodes_left,
+    judge_left,
+    memory_left,
+    used_up_text,
+)
+
+LIMITS = "Limit  Soft Limit  Hard Limit  Units\nMax open files            {}  1048576  files\n"
+
+
+def test_what_gets_scarce_is_told_with_a_remedy() -> None:
+    for what in ("inodes", "file descriptors", "memory"):
+        for free, verdict in ((50, Verdict.OK), (9, Verdict.WARN), (0, Verdict.WARN)):
+            found = judge_left(what, [Left(what, "this machine", 90, 100), Left(what, "this process", free, 100)])
+            assert (found.check, found.verdict) == (what, verdict)
+            assert bool(found.remedy) == (verdict is Verdict.WARN)
+    assert judge_left("inodes", []).verdict is Verdict.SKIP
+
+
+def test_a_gateway_is_not_ready_only_once_next_to_nothing_is_left() -> None:
+    scarce, gone = Left("memory", "this machine", 5, 100), Left("file descriptors", "this process", 1, 1024)
+    assert used_up_text([scarce]) == ""
+    assert used_up_text([scarce, gone]).startswith("next to no file descriptors left for this process: raise the limit")
+
+
+def test_open_files_are_counted_against_the_soft_limit(tmp_path: Path) -> None:
+    (tmp_path / "7" / "fd").mkdir(parents=True)
+    for name in range(6):
+        (tmp_path / "7" / "fd" / str(name)).touch()
+    (tmp_path / "7" / "limits").write_text(LIMITS.format("16"))
+    assert descriptors_left(7, tmp_path) == Left("file descriptors", "process 7", 10, 16)
+    (tmp_path / "7" / "limits").write_text(LIMITS.format("unlimited"))
+    assert descriptors_left(7, tmp_path) is None
+    assert descriptors_left(8, tmp_path) is None
+
+
+def test_more_open_files_leave_less() -> None:
+    before = descriptors_left()
+    assert before is not None
+    held = [os.open(os.devnull, os.O_RDONLY) for _ in range(20)]
+    try:
+        after = descriptors_left()
+    finally:
+        for descriptor in held:
+            os.close(descriptor)
+    assert after is not None
+    assert (before.free - after.free, before.total) == (20, after.total)
+
+
+def test_memory_is_that_of_the_container_where_it_is_the_shorter(tmp_path: Path) -> None:
+    (tmp_path / "meminfo").write_text("MemTotal: 1000 kB\nMemFree: 1 kB\nMemAvailable: 600 kB\n")
+    machine = Left("memory", "this machine", 600 * 1024, 1000 * 1024)
+    assert memory_left(tmp_path, tmp_path / "none") == machine
+    (tmp_path / "memory.max").write_text("1000\n")
+    (tmp_path / "memory.current").write_text("980\n")
+    (tmp_path / "memory.stat").write_text("anon 900\ninactive_file 30\n")
+    assert memory_left(tmp_path, tmp_path) == Left("memory", "this container", 50, 1000)
+    (tmp_path / "memory.max").write_text("max\n")
+    assert memory_left(tmp_path, tmp_path) == machine
+
+
+def test_this_machine_is_looked_at(tmp_path: Path) -> None:
+    found = {each.check for each in examine_resources(tmp_path, [os.getpid(), 2**22 + 1])}
+    assert found == {"inodes", "file descriptors", "memory"}
+    assert inodes_left(tmp_path / "nowhere") is None

@@ -1,0 +1,184 @@
+"""The beginning of a stream is removed, and its ledger keeps it: all goes on, and nothing counts as lost."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from actors.gateway import Client, new_input
+from actors.ledger.projector import LedgerProjector
+from actors.registry import ACTORS
+from deploy.config.loading import RUNNING_SECTIONS, load
+from deploy.copying import trimming
+from deploy.copying.trimming import Trimmed, trim
+from deploy.operating.forgetting import count_memories, survey
+from events.errors import Misconfigured
+from events.jetstream import Access, JetStreamLog, KeyValueSnapshots
+from events.jetstream.stream import TRIMMING
+from events.ledger import LedgerReader, compare, verify
+from events.replay.replay import Replay
+from events.replay.run_replay import run_replay
+from events.replay.sources import LedgerSource
+from events.snapshot import partition_key
+from schemas.persistent import state_hash
+from schemas.vocabulary.ledger import LossRecorded
+from schemas.vocabulary.operator import ForgetOrdered
+from tests.actors.runtime.living import PARTITIONS, Living, at_rest, converse, living
+from tests.actors.runtime.waiting import DEADLINE_S, until
+from tests.broker import Broker
+from tests.events.setting import collect
+from tests.judging import exchanges, replayed
+
+CONFIG = load(RUNNING_SECTIONS, environment={})
+EVERY = tuple(ACTORS.values())
+
+
+def on_log(broker: Broker, body: Callable[[JetStreamLog], Awaitable[None]]) -> None:
+    async def main() -> None:
+        log = await JetStreamLog.connect(broker.url, partitions=PARTITIONS)
+        try:
+            async with asyncio.timeout(120):
+                await body(log)
+        finally:
+            await log.close()
+
+    asyncio.run(main())
+
+
+async def projected(broker: Broker, ledger: Path) -> None:
+    """Have a projector write the ledger up to the stream's end, with an anchor behind all, and stop."""
+    log = await JetStreamLog.connect(broker.url, partitions=PARTITIONS)
+    try:
+        end, stop = (await log.info()).last_seq, asyncio.Event()
+        projector = LedgerProjector(log, ledger)
+        running = asyncio.create_task(projector.run(stop))
+        await until(lambda: projector.progress.position >= end, "the ledger to catch up")
+        stop.set()
+        await running
+    finally:
+        await log.close()
+
+
+async def trimmed(broker: Broker, ledger: Path, older_than_s: float | None) -> Trimmed:
+    return await trim(Access(servers=broker.url), CONFIG, ledger, older_than_s, lambda _: None)
+
+
+async def asked(log: JetStreamLog, text: str) -> None:
+    async with Client.open(log) as edge:
+        addressed = new_input(
+            text, agent="agent-1", session="session-1", partitions=log.partitions, now_ns=edge.now_ns()
+        )
+        await edge.submit(addressed)
+        await edge.await_end(addressed.exchange, DEADLINE_S)
+
+
+def test_what_was_removed_is_in_the_ledger_and_every_partition_goes_on_from_its_snapshot(
+    broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = tmp_path / "ledger.db"
+
+    async def body(log: JetStreamLog) -> None:
+        async with living(broker, "before") as worker:
+            await converse(log, 4, 2)
+            await at_rest(log)
+            await worker.stopped()
+        await projected(broker, ledger)
+        before = (await log.info()).last_seq
+        with pytest.raises(Misconfigured, match="an hour at least"):
+            await trimmed(broker, ledger, 60.0)
+        monkeypatch.setattr(trimming, "_MIN_AGE_S", 0.0)
+        with pytest.raises(Misconfigured, match="is not there"):
+            await trimmed(broker, tmp_path / "none.db", 5.0)
+        # Something recent must be left, whatever the age.
+        old = time.monotonic()
+        await until(lambda: time.monotonic() - old > 2.0, "what there is to be old")
+        with pytest.raises(Misconfigured, match="must lie before it"):
+            await trimmed(broker, ledger, 1.0)
+        async with living(broker, "between") as worker:
+            await asked(log, "Hello there")
+            with pytest.raises(Misconfigured, match="1 worker runs"):
+                await trimmed(broker, ledger, 1.0)
+            await at_rest(log)
+            await worker.stopped()
+        with pytest.raises(Misconfigured, match="must lie before it"):
+            await trimmed(broker, ledger, 1.0)
+        await projected(broker, ledger)
+        age = time.monotonic() - old
+        done = await trimmed(broker, ledger, age)
+        assert done.removed >= before - 1
+        assert done.first_seq > 1
+        config = (await log.connection.api("STREAM.INFO.NEURAXIS"))["config"]
+        assert (config["max_age"], config["deny_purge"], TRIMMING in config["metadata"]) == (0, True, False)
+
+        after = await JetStreamLog.connect(broker.url, create=False)
+        assert after.trimmed_through == done.first_seq - 1
+        async with living(broker, "after") as worker:
+            await asked(after, "Do you remember what we discussed last time?")
+            await asked(after, "thanks!")
+            await resting(after, worker)
+            states = {key: shard.view for key, shard in worker.worker.shards.items()}
+            counters = worker.worker.counters
+            await worker.stopped()
+        assert counters.snapshots_used == len(states)
+        await projected(broker, ledger)
+        source = LedgerSource(ledger)
+        folded = Replay(EVERY, PARTITIONS)
+        await run_replay(source, folded, progress=lambda _: None)
+        differing = [
+            key for key, view in folded.views.items() if state_hash(view.state) != state_hash(states[key].state)
+        ]
+        assert differing == []
+        _, report = replayed(EVERY, [one async for some in source.history([">"], 0, 2**62) for one in some], PARTITIONS)
+        source.close()
+        assert report.clean
+        found = await collect(after)
+        assert not exchanges(found, LossRecorded)
+        compared = await compare(ledger, after.as_stored())
+        assert compared.ok, compared
+        assert compared.archived == done.first_seq - 1
+        assert verify(ledger).ok
+        # With the ledger at hand, the log is read whole.
+        with LedgerReader(ledger) as archive:
+            after.archive = archive
+            assert (await after.info()).first_seq == 1
+            assert [each.seq for each in await collect(after)] == list(range(1, (await after.info()).last_seq + 1))
+            order = ForgetOrdered(what="session", by="ann", why="asked to")
+            assert await count_memories(after, "agent-0", order, "session-0") > 0
+            assert (await survey(after, "agent-0", "session-0")).exchanges == 2
+            after.archive = None
+        # Without a snapshot nothing is folded from the middle; the snapshots are written anew from the ledger.
+        snapshots = KeyValueSnapshots(after.connection)
+        await snapshots.drop(partition_key("breaker", "00"))
+        async with living(broker, "without") as worker:
+            assert "neuraxis log trim --snapshots" in repr(await worker.ended())
+        await asyncio.sleep(0)
+        await until_gone(after)
+        await trimmed(broker, ledger, None)
+        async with living(broker, "again") as worker:
+            await asked(after, "Hello there")
+            await worker.stopped()
+        await after.close()
+
+    on_log(broker, body)
+
+
+async def resting(log: JetStreamLog, worker: Living) -> None:
+    """Wait until nothing waits for a decision and nothing has been appended for a while."""
+    last, since = 0, time.monotonic()
+    while time.monotonic() - since < 1.0:
+        now = (await log.info()).last_seq
+        if now != last or any(shard.view.waiting or shard.outbox for shard in worker.worker.shards.values()):
+            last, since = now, time.monotonic()
+        await asyncio.sleep(0.05)
+
+
+async def until_gone(log: JetStreamLog) -> None:
+    """Wait until the bucket has forgotten a worker that did not sign off."""
+    from events.jetstream import KeyValueMembership
+
+    membership, end = KeyValueMembership(log.connection), time.monotonic() + DEADLINE_S
+    while await membership.members():
+        assert time.monotonic() < end
+        await asyncio.sleep(0.1)
