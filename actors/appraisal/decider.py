@@ -36,10 +36,10 @@ from actors.appraisal.trust_gate import (
     HOUR_NS,
     CallBudget,
     Waiting,
-    answers,
     events_of_answer,
     events_of_input,
     events_without_answer,
+    is_awaited,
     parts_of,
     spent_after,
     waiting_on,
@@ -143,7 +143,7 @@ def _answer_events(state: AppraisalState, message: Message, passed: ReflexAnswer
 def _judgement_events(waiting: Waiting, event: Event) -> tuple[Event, ...]:
     """Return the events of an exchange that waits for a judgement, once that comes or can no longer come; else none."""
     match event:
-        case LlmCompleted() | LlmFailed() if answers(waiting, event):
+        case LlmCompleted() | LlmFailed() if is_awaited(waiting, event):
             return events_of_answer(waiting, event)
         case ClockFired(set_by=set_by) if set_by == topic_of(JudgementRequested):
             return events_without_answer(waiting, UNANSWERED)

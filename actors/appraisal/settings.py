@@ -14,7 +14,8 @@ Embedder = Literal["auto", "hashed"]
 class TrustSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """When a language model is asked to judge an input, and how its judgement counts.
 
-    A model can raise a part's falsehood, and never lowers it: no text can persuade the model to trust it more.
+    A model can raise a part's falsehood, and never lowers it: no text can persuade the model to trust it more. A part
+    is *open* while its local falsehood leaves undecided whether it is an attack.
 
     Attributes:
         gate: ``local``: the local numbers decide at once, and a model's judgement counts when it arrives. ``llm``: an

@@ -43,10 +43,10 @@ class CallBudget(msgspec.Struct, frozen=True, gc=False):
     calls: int
 
 
-def parts_of(judged: InputReceived, layers: Sequence[LayerTrust], roles: Sequence[str]) -> list[Part]:
+def parts_of(judged_input: InputReceived, layers: Sequence[LayerTrust], roles: Sequence[str]) -> list[Part]:
     """Return the parts of an input that are judged, with their texts; ``layers`` is the trust in them, in order."""
-    found = [(layers[0], judged.text)]
-    for trust, layer in zip(layers[1:], judged.layers, strict=False):
+    found = [(layers[0], judged_input.text)]
+    for trust, layer in zip(layers[1:], judged_input.layers, strict=False):
         if layer.role in roles:
             found.append((trust, layer.content))
     return found
@@ -56,7 +56,7 @@ def events_of_input(
     appraised: AppraisalCompleted, parts: Sequence[Part], settings: TrustSettings, spent: CallBudget | None, now_ns: int
 ) -> tuple[Event, ...]:
     """Return the events of an input with its local appraisal; only that one if no model is to be asked."""
-    # Layers that are not read cannot be shown to a model. They stop an input all the same.
+    # Above ``open_to`` the breaker trips, whatever a model says. This holds for layers that were left unread, too.
     stopped = any(layer.falsehood > settings.open_to for layer in appraised.layers)
     asked = () if stopped else parts_to_judge(parts, settings)
     if not asked:
@@ -86,8 +86,8 @@ def spent_after(spent: CallBudget | None, now_ns: int) -> CallBudget:
     return CallBudget(spent.since_ns, calls + 1) if spent is not None and calls else CallBudget(now_ns, 1)
 
 
-def answers(waiting: Waiting, event: LlmCompleted | LlmFailed) -> bool:
-    """Whether a model's answer is the one waited for. The failure of an unreadable request has no id."""
+def is_awaited(waiting: Waiting, event: LlmCompleted | LlmFailed) -> bool:
+    """Return whether a model's answer is the awaited one. The failure of an unreadable request has no id."""
     if isinstance(event, LlmFailed) and not event.request:
         return event.failed_topic == topic_of(JudgementRequested)
     return event.request == waiting.request and event.purpose == "appraise"

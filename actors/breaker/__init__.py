@@ -1,4 +1,4 @@
-"""The circuit breaker of a session's trust: polite inputs never make up for a violation; a recovery attempt does.
+"""The circuit breaker of a session's trust: only a recovery attempt makes up for a violation.
 
 States: NORMAL (inputs are answered); VIOLATED, RECOVERY (an attempt to recover is running) and TERMINATED (inputs are
 not answered). It decides from the numbers of ``appraisal.completed`` alone: a layer's falsehood above 0.65 is a role
@@ -47,9 +47,9 @@ Other messages:
   the session.
 - ``operator.breaker_reset_ordered`` leads to ``reset``: the state of a new session, whatever the state was.
 
-TERMINATED is final otherwise, and is never forgotten. Four numbers are kept of each session: some 220 bytes of memory,
-and 110 of each snapshot. A partition holds at most 20,000 of them (``terminated_sessions``). At that number it fails
-closed: known sessions go on, and inputs of all others are withheld, with a critical alert (``filled``), until an
+TERMINATED is final otherwise, and is never forgotten. Four numbers are kept of each such session: some 220 bytes of
+memory, and 110 of each snapshot. A partition holds at most 20,000 of them (``terminated_sessions``). At that number it
+fails closed: known sessions go on, and inputs of all others are withheld, with a critical alert (``filled``), until an
 operator resets some sessions or raises the setting.
 
 Other sessions are forgotten a day after their last input, and those with violations after 30 days. "Over a session's

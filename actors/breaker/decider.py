@@ -178,7 +178,7 @@ def _known(state: BreakerState, key: str) -> Machine | None:
     ended = state.terminated.get(key)
     if ended is None:
         return state.marked.get(key) or state.sessions.get(key)
-    breakers = moves.Breakers(ended.role_confusion, ended.context_saturation)
+    breakers = moves.ViolationCounts(ended.role_confusion, ended.context_saturation)
     return Machine("TERMINATED", ended.trust, ended.attempts, breakers=breakers)
 
 

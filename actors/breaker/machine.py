@@ -42,7 +42,7 @@ DECIMALS = 6
 """Decimals of every recorded number."""
 
 
-class Breakers(msgspec.Struct, frozen=True, gc=False):
+class ViolationCounts(msgspec.Struct, frozen=True, gc=False):
     """The number of a session's violations, by kind; an input adds one at most."""
 
     role_confusion: int = 0
@@ -71,7 +71,7 @@ class Machine(msgspec.Struct, frozen=True):
     trust: float = 0.5
     attempts: int = 0
     attempt_turns: int = 0
-    breakers: Breakers = Breakers()
+    breakers: ViolationCounts = ViolationCounts()
     falsehoods: tuple[float, ...] = ()
     balances: tuple[float, ...] = ()
     interactions: int = 0
@@ -312,13 +312,13 @@ def _with_warning(moves: tuple[Move, ...], settings: BreakerSettings) -> tuple[M
     return (*moves[:-1], warning, msgspec.structs.replace(moves[-1], after=warning.after))
 
 
-def with_violation(breakers: Breakers, violation: Violation | None) -> Breakers:
+def with_violation(breakers: ViolationCounts, violation: Violation | None) -> ViolationCounts:
     """Count a violation under its kind; None counts nothing."""
     match violation:
         case "role_confusion":
-            return Breakers(breakers.role_confusion + 1, breakers.context_saturation)
+            return ViolationCounts(breakers.role_confusion + 1, breakers.context_saturation)
         case "context_saturation":
-            return Breakers(breakers.role_confusion, breakers.context_saturation + 1)
+            return ViolationCounts(breakers.role_confusion, breakers.context_saturation + 1)
     return breakers
 
 

@@ -37,7 +37,7 @@ def familiarity_of(
     """Return how familiar the topic of an exchange is; ``recollections`` are the agent's memories recalled for it.
 
     A relevant memory counts like one on the same topic, whichever session it came from. ``world_state_present`` says
-    that the agent knows a fact besides those counted.
+    that the agent knows a fact besides those counted. ``bearing`` is the highest energy of a recalled text.
     """
     relevant = [each for each in recollections if each.energy >= RELEVANT_ENERGY]
     own = sum(gist.topic == pending.topic for gist in session.fresh_gists(now_ns, settings))

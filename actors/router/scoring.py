@@ -23,7 +23,7 @@ READING_WEIGHT = "respond.answerable"
 """A weight that only those profiles have that use appraisal's reading of the text (``TurnReading``)."""
 
 FULL_CONVERSATION, FULL_FINDINGS = 4, 2
-"""Turns from which a conversation counts in full, and findings of an ACT loop from which they do."""
+"""How many turns of a conversation, and how many findings of an ACT loop, have full effect; more have no more."""
 
 _THRESHOLDS = Thresholds()
 _SATURATION = Saturation()
@@ -114,8 +114,8 @@ def _with_reading(terms: Contributions, signals: Signals, weights: Mapping[str, 
     """Return the terms with those added that depend on the kind of turn, and on what is known about it.
 
     Information missing in a text may have been said before. So a clarifying question is less likely in a conversation
-    under way, and where a fact that the person told is relevant to the text. A cold context alone is no reason to ask:
-    its term counts only as far as information is missing.
+    under way, and where a fact that the person told is relevant to the text (``bearing``). A cold context alone is no
+    reason to ask: its term counts only as far as information is missing.
     """
     conversation = min(signals.working_memory_turns / FULL_CONVERSATION, 1.0)
     findings = min(signals.findings / FULL_FINDINGS, 1.0)

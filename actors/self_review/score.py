@@ -118,6 +118,7 @@ def _context_cosine(scene: Scene) -> int:
     # A context whose length is zero, or some millionths by rounding, has no direction, so no cosine.
     if square <= scene.chosen * scene.chosen or with_stimulus <= 0:
         return 0
+    # Millionths divided by the root of millionths are thousandths.
     return min(MICRO, round(with_stimulus / sqrt(square) * 1_000.0))
 
 

@@ -11,16 +11,16 @@ each in [0, 1] over a sliding window (default 10 minutes), and 1.0 where the win
 - delivered share: of the accepted inputs, those that were decided. An exchange that ended as FAILED was not, nor one
   without an end after the grace period; one under way is not counted yet.
 - decision consistency: of the last decisions on inputs like a known precedent, the share that agrees with the majority
-  of those on the same precedent: like inputs, like decisions. 1.0 below ten of them.
+  of those on the same precedent. It is 1.0 while there are fewer than ten.
 
 ``swarm.measured`` is appended when the index is 0.05 or more away from the last one appended (1.0 before any). It is
 healthy from 0.70 on.
 
-**Stages that nobody serves.** Heartbeats of workers are leases of the broker, not events. The shell of the worker that
-leads swarm reads them; what is certain enters the log as facts: ``swarm.stage_lost`` and ``swarm.stage_found``. While a
-stage is lost, the health alignment is 0, the delivered share counts only the served partitions, and the swarm is not
-healthy. Shells also measure decisions beyond a stage's latency budget; these become ``swarm.over_budget`` and
-``swarm.within_budget``, and no decision depends on them.
+**Stages that nobody serves.** Heartbeats of workers are not events: the broker keeps them until they expire. The shell
+of the worker that leads swarm reads them; what is certain enters the log as facts: ``swarm.stage_lost`` and
+``swarm.stage_found``. While a stage is lost, the health alignment is 0, the delivered share counts only the served
+partitions, and the swarm is not healthy. Shells also measure decisions beyond a stage's latency budget; these become
+``swarm.over_budget`` and ``swarm.within_budget``, and no decision depends on them.
 
 ``sliding_window`` holds the sliding window, ``coherence_index`` the formula, ``availability_events`` what is worth
 recording of a measurement, ``asked_stages`` which stages something waits for, ``decider`` what each event adds.

@@ -35,14 +35,14 @@ Progress = Callable[[str, int], None]
 class ImportResult(msgspec.Struct, frozen=True):
     """The result of an import: how many events, the head of their chain (hex digits), and the counts of partitions.
 
-    ``after`` is the sequence that an interrupted import went on from. ``sealed``: people's words in it are sealed.
-    ``keys`` counts the sessions' keys that were put back, ``keys_given`` all that came with the copy.
+    ``resumed_after`` is the sequence that an interrupted import went on from. ``sealed``: people's words in it are
+    sealed. ``keys`` counts the sessions' keys that were put back, ``keys_given`` all that came with the copy.
     """
 
     events: int
     head: str
     partitions: Partitions
-    after: int
+    resumed_after: int
     sealed: bool
     keys: int = 0
     keys_given: int = 0

@@ -128,16 +128,16 @@ def judge_servers(servers: Sequence[ServerFacts], expected: Collection[str], cou
 
 async def examine_copies(connection: Connection, stream: str, wanted: int) -> Finding:
     """Check how many copies stream, buckets and durable consumers have, and whether all are up to date."""
-    few, late = [], []
+    differing, late = [], []
     async for name, info in stream_infos(connection, stream):
         if int(info["config"]["num_replicas"]) != wanted:
-            few.append(f"{name} has {info['config']['num_replicas']}")
+            differing.append(f"{name} has {info['config']['num_replicas']}")
         late += [f"{name} on {peer}" for peer in stale_peers(info.get("cluster") or {})]
     for consumer in (await connection.api(f"CONSUMER.LIST.{stream}")).get("consumers") or ():
         own = int(consumer["config"].get("num_replicas", 0))
         if consumer["config"].get("durable_name") and own not in (0, wanted):
-            few.append(f"consumer {consumer['name']} has {own}")
-    return judge_copies(few, late, wanted)
+            differing.append(f"consumer {consumer['name']} has {own}")
+    return judge_copies(differing, late, wanted)
 
 
 def members_of(cluster: Mapping[str, Any]) -> tuple[str, ...]:
@@ -152,11 +152,11 @@ def stale_peers(cluster: Mapping[str, Any]) -> list[str]:
     return [peer["name"] for peer in peers if peer.get("offline") or not peer.get("current")]
 
 
-def judge_copies(few: Sequence[str], late: Sequence[str], wanted: int) -> Finding:
-    """Judge the copies; ``few`` names what has another number than ``wanted``, ``late`` what is not up to date."""
+def judge_copies(differing: Sequence[str], late: Sequence[str], wanted: int) -> Finding:
+    """Judge the copies; ``differing`` names what has not ``wanted`` copies, ``late`` what is not up to date."""
     configured = "1 copy" if wanted == 1 else f"{wanted} copies"
-    if few:
-        return Finding("copies", Verdict.FAIL, f"{', '.join(few)}; configured are {configured}", _MAKE_COPIES)
+    if differing:
+        return Finding("copies", Verdict.FAIL, f"{', '.join(differing)}; configured are {configured}", _MAKE_COPIES)
     if late:
         remedy = "start the server, and wait: it takes what it has missed from the others"
         return Finding("copies", Verdict.WARN, f"not up to date: {', '.join(late)}", remedy)

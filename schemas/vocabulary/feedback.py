@@ -42,7 +42,7 @@ _entry = partial(Entry, owner="gateway", scope=Scope.SESSION)
 
 ENTRIES = (
     _entry(
-        meaning="Somebody says how an exchange was; the router learns of it whether its choice of mode was right.",
+        meaning="Somebody says how an exchange was; the router learns from it whether its choice of mode was right.",
         sample=FeedbackGiven(mode="RESPOND", reward=0.8, comment="just what I needed"),
     ),
     _entry(

@@ -13,7 +13,7 @@ import numpy as np
 from actors.intuition.index.extending import FULL, append_postings, place_shingles, remove_postings
 from actors.intuition.index.hash_table import Hashes, Sizes
 from actors.intuition.index.query import COMPARED, Answer, Hit, Query, plan_reading
-from actors.intuition.index.store import HEADER, SIZE_SHIFT, TALLY, Entry, Store
+from actors.intuition.index.store import HEADER, LENGTH, SIZE_SHIFT, TALLY, Entry, Store
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -207,7 +207,7 @@ def _search(
             gathered = _touch(marks, touched, gathered, block, largest)
             continue
         while block >= 0:
-            for at in range(block + HEADER, block + HEADER + pool[block + 1]):
+            for at in range(block + HEADER, block + HEADER + pool[block + LENGTH]):
                 gathered = _touch(marks, touched, gathered, pool[at], largest)
             block = pool[block]
 
@@ -215,10 +215,10 @@ def _search(
         if cut_off:
             block = firsts[cells[order[allowed]]]
             while latest > 0:
-                end = block + HEADER + pool[block + 1]
+                end = block + HEADER + pool[block + LENGTH]
                 for at in range(max(end - latest, block + HEADER), end):
                     gathered = _touch(marks, touched, gathered, pool[at], np.inf)
-                latest -= pool[block + 1]
+                latest -= pool[block + LENGTH]
                 block = pool[block]
 
     most = len(similar) - 1

@@ -7,7 +7,7 @@ memory views, whose cells Python reads faster than those of an array.
 from typing import Any
 
 from actors.intuition.index.hash_table import NONE
-from actors.intuition.index.store import FIRST_CAPACITY, HEADER, MOST_CAPACITY, SIZE_SHIFT
+from actors.intuition.index.store import CAPACITY, FIRST_CAPACITY, HEADER, LENGTH, MOST_CAPACITY, SIZE_SHIFT
 
 FULL = -1
 """Returned if shingles crowd at the end of the table: it must grow, and the shingles must be placed again."""
@@ -41,7 +41,17 @@ def place_shingles(keys: Any, hashes: Any, cells: Any) -> int:
 
 
 def append_postings(counts: Any, firsts: Any, smallest: Any, pool: Any, pooled: int, cells: Any, entry: int) -> int:
-    """Append ``entry``, the highest so far, to the list of each cell; return how much of the pool is then in use."""
+    """Append ``entry``, the highest so far, to the list of each cell; return how much of the pool is then in use.
+
+    Args:
+        counts: The number of entries in the list of each cell.
+        firsts: The entry of each cell that has only one; of a cell with several, where its latest block is in the pool.
+        smallest: The fewest shingles that an entry in the list of a cell has.
+        pool: The blocks. The first cell of a block is the position of the block before it, -1 if there is none.
+        pooled: How many cells of the pool are in use.
+        cells: The cells of the entry's shingles.
+        entry: Its position in the order of adding.
+    """
     for at in range(len(cells)):
         cell = cells[at]
         smallest[cell] = min(smallest[cell], len(cells))
@@ -51,27 +61,30 @@ def append_postings(counts: Any, firsts: Any, smallest: Any, pool: Any, pooled: 
             firsts[cell] = entry
             continue
         block = firsts[cell]
-        if count > 1 and pool[block + 1] < pool[block + 2]:
-            pool[block + HEADER + pool[block + 1]] = entry
-            pool[block + 1] += 1
+        if count > 1 and pool[block + LENGTH] < pool[block + CAPACITY]:
+            pool[block + HEADER + pool[block + LENGTH]] = entry
+            pool[block + LENGTH] += 1
             continue
-        capacity = FIRST_CAPACITY if count == 1 else min(2 * pool[block + 2], MOST_CAPACITY)
+        capacity = FIRST_CAPACITY if count == 1 else min(2 * pool[block + CAPACITY], MOST_CAPACITY)
         firsts[cell] = pooled
         pool[pooled] = -1 if count == 1 else block
-        pool[pooled + 2] = capacity
+        pool[pooled + CAPACITY] = capacity
         if count == 1:
             pool[pooled + HEADER] = block  # until now the entry itself was in the cell
             pool[pooled + HEADER + 1] = entry
-            pool[pooled + 1] = 2
+            pool[pooled + LENGTH] = 2
         else:
             pool[pooled + HEADER] = entry
-            pool[pooled + 1] = 1
+            pool[pooled + LENGTH] = 1
         pooled += HEADER + capacity
     return pooled
 
 
 def remove_postings(counts: Any, firsts: Any, smallest: Any, pool: Any, marks: Any, cells: Any, entry: int) -> None:
-    """Remove ``entry`` from the list of each cell; the freed room stays unused until the store is built again."""
+    """Remove ``entry`` from the list of each cell; the freed room stays unused until the store is built again.
+
+    ``marks`` holds an entry's number of shingles in its upper 16 bits. The others are as in :func:`append_postings`.
+    """
     size = marks[entry] >> SIZE_SHIFT
     for at in range(len(cells)):
         cell = cells[at]
@@ -80,16 +93,16 @@ def remove_postings(counts: Any, firsts: Any, smallest: Any, pool: Any, marks: A
             smallest[cell] = NONE
             continue
         block = firsts[cell]
-        while pool[block + 1] == 0 or pool[block + HEADER] > entry:
+        while pool[block + LENGTH] == 0 or pool[block + HEADER] > entry:
             block = pool[block]
         position = block + HEADER
         while pool[position] != entry:
             position += 1
-        pool[block + 1] -= 1
-        for after in range(position, block + HEADER + pool[block + 1]):
+        pool[block + LENGTH] -= 1
+        for after in range(position, block + HEADER + pool[block + LENGTH]):
             pool[after] = pool[after + 1]
         head = firsts[cell]
-        while pool[head + 1] == 0:
+        while pool[head + LENGTH] == 0:
             head = pool[head]
         firsts[cell] = head
         if counts[cell] == 1:
@@ -98,7 +111,7 @@ def remove_postings(counts: Any, firsts: Any, smallest: Any, pool: Any, marks: A
         elif smallest[cell] == size:
             least = NONE
             while head >= 0:
-                for other in range(head + HEADER, head + HEADER + pool[head + 1]):
+                for other in range(head + HEADER, head + HEADER + pool[head + LENGTH]):
                     least = min(least, marks[pool[other]] >> SIZE_SHIFT)
                 head = pool[head]
             smallest[cell] = least

@@ -3,7 +3,7 @@
 import numpy as np
 
 from actors.intuition.index.hash_table import Cells, Hashes, Integers
-from actors.intuition.index.store import HEADER, SIZE_SHIFT, Store
+from actors.intuition.index.store import HEADER, LENGTH, SIZE_SHIFT, Store
 
 
 def entries_of(store: Store, cell: int) -> Cells:
@@ -14,7 +14,7 @@ def entries_of(store: Store, cell: int) -> Cells:
     blocks = []
     while first >= 0:
         begin = first + HEADER
-        blocks.append(store.pool[begin : begin + int(store.pool[first + 1])])
+        blocks.append(store.pool[begin : begin + int(store.pool[first + LENGTH])])
         first = int(store.pool[first])
     return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
 
@@ -24,7 +24,7 @@ def latest_of(store: Store, cell: int, most: int) -> Cells:
     block = int(store.table.firsts[cell])
     latest = []
     while block >= 0 and most > 0:
-        end = block + HEADER + int(store.pool[block + 1])
+        end = block + HEADER + int(store.pool[block + LENGTH])
         latest.append(store.pool[max(end - most, block + HEADER) : end])
         most -= len(latest[-1])
         block = int(store.pool[block])

@@ -21,6 +21,9 @@ from actors.intuition.index.hash_table import GROWTH, Cells, Hashes, Integers, T
 HEADER = 3
 """Cells before a block's entries: position of the previous block, number of entries, capacity."""
 
+LENGTH, CAPACITY = 1, 2
+"""Which of these cells hold the number of entries, and the capacity."""
+
 FIRST_CAPACITY, MOST_CAPACITY = 4, 1024
 """Capacity of the first block of a list, and of the largest: each block has twice the capacity of the one before."""
 
@@ -159,7 +162,7 @@ def _inverted(shingles: Hashes, owners: Cells, sizes_of: Cells) -> tuple[Table, 
     firsts = np.where(several, blocks, owners[begins]).astype(np.int32)
     pool = np.full(int(sizes.sum()), -1, np.int32)
     heads, lengths = blocks[several], counts[several]
-    pool[heads + 1] = pool[heads + 2] = lengths
+    pool[heads + LENGTH] = pool[heads + CAPACITY] = lengths
     # The n-th posting of a list goes to the n-th cell after its block's header.
     ranks = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     pool[np.repeat(heads + HEADER, lengths) + ranks] = owners[np.repeat(several, counts)]

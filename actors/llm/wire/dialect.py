@@ -28,43 +28,44 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     """The form of requests to an endpoint.
 
     Attributes:
-        length: The name of the parameter that limits the answer; empty: none.
-        longest: The highest limit that the model accepts; 0: any.
-        form: How an answer by a schema is requested; ``prompt`` puts the schema into the instructions.
+        length_parameter: The name of the parameter that limits the answer; empty: none.
+        most_tokens: The highest limit that the model accepts; 0: any.
+        answer_form: How an answer by a schema is requested; ``prompt`` puts the schema into the instructions.
         stream: Whether answers are streamed if the caller wants that.
         stream_options: Whether a stream is asked for its usage.
-        system: Whether instructions have a role of their own.
+        system_role: Whether instructions have a role of their own.
         context: Tokens of prompt and answer together; 0: unknown.
         density: Most tokens of the model for each token that ``estimate`` counts, from 1.
     """
 
-    length: Literal["max_tokens", "max_completion_tokens", ""] = "max_tokens"
-    longest: int = 0
-    form: Literal["json_schema", "json_object", "prompt"] = "json_schema"
+    length_parameter: Literal["max_tokens", "max_completion_tokens", ""] = "max_tokens"
+    most_tokens: int = 0
+    answer_form: Literal["json_schema", "json_object", "prompt"] = "json_schema"
     stream: bool = True
     stream_options: bool = True
-    system: bool = True
+    system_role: bool = True
     context: int = 0
     density: float = 1.0
 
     def adaptations_of(self, call: ModelCall) -> tuple[str, ...]:
         """Return which parts of a call are sent differently than to an endpoint that supports everything."""
         sent = {
-            f"max_tokens is sent as {self.length}" if self.length else "max_tokens is left out": (
-                self.length != "max_tokens"
+            f"max_tokens is sent as {self.length_parameter}" if self.length_parameter else "max_tokens is left out": (
+                self.length_parameter != "max_tokens"
             ),
-            f"max_tokens is at most {self.longest}": 0 < self.longest < call.most_tokens,
-            f"json_schema is sent as {self.form}": call.answer_schema is not None and self.form != "json_schema",
+            f"max_tokens is at most {self.most_tokens}": 0 < self.most_tokens < call.most_tokens,
+            f"json_schema is sent as {self.answer_form}": call.answer_schema is not None
+            and self.answer_form != "json_schema",
             "stream is left out": bool(call.stream_to) and not self.stream,
             "stream_options is left out": bool(call.stream_to) and self.stream and not self.stream_options,
             "the system role is sent as user": (
-                not self.system and any(message.role == "system" for message in call.messages)
+                not self.system_role and any(message.role == "system" for message in call.messages)
             ),
         }
         return tuple(name for name, differs in sent.items() if differs)
 
 
-_SHARED = ("length", "stream_options")
+_SHARED = ("length_parameter", "stream_options")
 """Fields that apply to an endpoint, whichever of its models is asked."""
 
 
@@ -137,13 +138,13 @@ def learn_from_refusal(dialect: Dialect, reason: str, call: ModelCall, sent: Col
         return _with_smaller_context(dialect, reason, call)
     if "stream_options" in sent and re.search(r"(?i)stream_options|include_usage", reason):
         return msgspec.structs.replace(dialect, stream_options=False)
-    if dialect.length in sent and _LENGTH.search(reason):
+    if dialect.length_parameter in sent and _LENGTH.search(reason):
         return _with_other_length(dialect, reason, call)
     if "response_format" in sent and _FORM.search(reason):
-        weaker_form = "json_object" if dialect.form == "json_schema" else "prompt"
-        return msgspec.structs.replace(dialect, form=weaker_form)
-    if dialect.system and call.messages[0].role == "system" and _SYSTEM.search(reason):
-        return msgspec.structs.replace(dialect, system=False)
+        weaker_form = "json_object" if dialect.answer_form == "json_schema" else "prompt"
+        return msgspec.structs.replace(dialect, answer_form=weaker_form)
+    if dialect.system_role and call.messages[0].role == "system" and _SYSTEM.search(reason):
+        return msgspec.structs.replace(dialect, system_role=False)
     if "stream" in sent and _STREAM.search(reason):
         return msgspec.structs.replace(dialect, stream=False)
     return None
@@ -152,10 +153,10 @@ def learn_from_refusal(dialect: Dialect, reason: str, call: ModelCall, sent: Col
 def _with_other_length(dialect: Dialect, said: str, call: ModelCall) -> Dialect:
     most = _MOST.search(said)
     bound = int(most[1]) if most is not None else 0
-    if 0 < bound < min(call.most_tokens, dialect.longest or call.most_tokens):
-        return msgspec.structs.replace(dialect, longest=bound)
-    other_name = "max_completion_tokens" if dialect.length == "max_tokens" else ""
-    return msgspec.structs.replace(dialect, length=other_name)
+    if 0 < bound < min(call.most_tokens, dialect.most_tokens or call.most_tokens):
+        return msgspec.structs.replace(dialect, most_tokens=bound)
+    other_name = "max_completion_tokens" if dialect.length_parameter == "max_tokens" else ""
+    return msgspec.structs.replace(dialect, length_parameter=other_name)
 
 
 def _with_smaller_context(dialect: Dialect, said: str, call: ModelCall) -> Dialect:

@@ -14,21 +14,21 @@ def request_body(call: ModelCall, model: str, dialect: Dialect = PLAIN) -> bytes
     """Return the body that asks ``model`` for a call's answer."""
     messages = list(call.messages)
     body: dict[str, Any] = {"model": model}
-    if dialect.length:
-        body[dialect.length] = min(call.most_tokens, dialect.longest or call.most_tokens)
+    if dialect.length_parameter:
+        body[dialect.length_parameter] = min(call.most_tokens, dialect.most_tokens or call.most_tokens)
     if call.answer_schema is not None:
-        if dialect.form == "json_schema":
+        if dialect.answer_form == "json_schema":
             schema = {"name": "answer", "schema": call.answer_schema}
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
         else:
             messages = _with_schema(messages, call.answer_schema)
-        if dialect.form == "json_object":
+        if dialect.answer_form == "json_object":
             body["response_format"] = {"type": "json_object"}
     if call.stream_to and dialect.stream:
         body["stream"] = True
         if dialect.stream_options:
             body["stream_options"] = {"include_usage": True}
-    return msgspec.json.encode(body | {"messages": messages if dialect.system else _without_system(messages)})
+    return msgspec.json.encode(body | {"messages": messages if dialect.system_role else _without_system(messages)})
 
 
 def _with_schema(messages: Sequence[ChatMessage], schema: dict[str, Any]) -> list[ChatMessage]:

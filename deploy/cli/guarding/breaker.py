@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from deploy.operating.guarding.breaker_orders import OrderDone
     from events.codec import Recorded
     from events.replay.sources import Source
-    from schemas.vocabulary.breaker import BreakerRecoveryStarted, BreakerReset, Standing
-    from schemas.vocabulary.operator import BreakerRecoveryOrdered, BreakerResetOrdered
+    from schemas.vocabulary.breaker import Standing
+    from schemas.vocabulary.operator import BreakerRecoveryOrdered
 
 _DEFAULT_COUNT = 10
 _TIMEOUT_S = 15.0
@@ -165,7 +165,6 @@ def recover(target: Target, session: str, agent: str, by: str, why: str, timeout
     from deploy.cli.connect import open_log, run_within
     from deploy.operating.guarding.breaker_orders import NotCarriedOut
     from events.replay.sources import StreamSource
-    from schemas.vocabulary.breaker import BreakerRecoveryStarted
     from schemas.vocabulary.operator import BreakerRecoveryOrdered
 
     async def work(within: "Deadline") -> "OrderDone":
@@ -176,7 +175,7 @@ def recover(target: Target, session: str, agent: str, by: str, why: str, timeout
                 f"session {session!r} is in {current.state}: a recovery attempt begins from VIOLATED only"
             )
         order = BreakerRecoveryOrdered(by=by, why=why)
-        return await _give_recovery_order(target, agent, session, order, BreakerRecoveryStarted, within, current.upto)
+        return await _give_recovery_order(target, agent, session, order, within, current.upto)
 
     _print_done(run_within(target, timeout, work), "recovers", as_json)
 
@@ -250,13 +249,15 @@ async def _give_recovery_order(
     target: Target,
     agent: str,
     session: str,
-    order: "BreakerRecoveryOrdered | BreakerResetOrdered",
-    answer: "type[BreakerRecoveryStarted | BreakerReset]",
+    order: "BreakerRecoveryOrdered",
     deadline: "Deadline",
-    seen: int | None = None,
+    violated_at: int,
 ) -> "OrderDone":
     from deploy.cli.connect import open_log
     from deploy.operating.guarding.breaker_orders import give_breaker_order
+    from schemas.vocabulary.breaker import BreakerRecoveryStarted
 
     async with open_log(target, deadline=deadline) as log:
-        return await give_breaker_order(log, agent, session, order, answer, deadline=deadline, violated_at=seen)
+        return await give_breaker_order(
+            log, agent, session, order, BreakerRecoveryStarted, deadline=deadline, violated_at=violated_at
+        )

@@ -81,10 +81,10 @@ def report(target: Target, result: "ImportResult") -> None:
     """Say on stderr what was imported, and what its workers need."""
     settings = target.config().log
     what = f"stream {settings.stream}: {counted(result.events, 'event')}, head {result.head[:12]}"
-    if result.after == result.events:
+    if result.resumed_after == result.events:
         what += "; they were imported already"
-    elif result.after:
-        what += f"; went on behind sequence {result.after:,}"
+    elif result.resumed_after:
+        what += f"; went on behind sequence {result.resumed_after:,}"
     click.echo(what, err=True)
     if result.sealed and result.keys:
         click.echo(f"people's words in it are sealed; {counted(result.keys, 'key')} put back", err=True)

@@ -99,9 +99,9 @@ async def precedents_in_force(source: Source, agent: str) -> list[ListedPreceden
     return await items_in_force(source, agent, "precedent", PrecedentRecorded, PrecedentWithdrawn, ListedPrecedent)
 
 
-def differing(events: Iterable[PrecedentRecorded], held: Iterable[ListedPrecedent]) -> list[PrecedentRecorded]:
+def differing(events: Iterable[PrecedentRecorded], in_force: Iterable[ListedPrecedent]) -> list[PrecedentRecorded]:
     """Return the precedents that are not in force with the same content, whoever recorded them."""
-    known = {each.precedent: _content(each) for each in held}
+    known = {each.precedent: _content(each) for each in in_force}
     return [event for event in events if known.get(event.precedent) != _content(event)]
 
 

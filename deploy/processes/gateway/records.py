@@ -153,7 +153,10 @@ class BrokerRecords:
     async def follow(
         self, filter: str, after: int | None, *, words: bool
     ) -> AsyncGenerator[StreamedEvent | None, None]:
-        """Yield the events after a sequence, without end; yield None whenever no event came for a while."""
+        """Yield the events after a sequence, without end; yield None whenever no event came for a while.
+
+        ``words`` says whether they are shown with people's words.
+        """
         last = (await self._log.info()).last_seq
         if after is not None:
             _check_is_in_log("after", after, last)

@@ -7,7 +7,7 @@ from math import floor
 
 import pytest
 
-from actors.breaker.machine import Breakers, Machine, Move, end_by_calm, judge, reading_of, start_recovery
+from actors.breaker.machine import Machine, Move, ViolationCounts, end_by_calm, judge, reading_of, start_recovery
 from actors.breaker.settings import BreakerSettings
 from tests.actors.breaker.builders import LONG, SHORT, layer
 from tests.actors.breaker.model import CALM, INPUTS, TIMER, Action, Rules, Session, explored
@@ -25,7 +25,7 @@ def machine_of(session: Session) -> Machine:
         trust=session.trust / 100,
         attempts=session.attempts,
         attempt_turns=session.turns,
-        breakers=Breakers(role_confusion=session.violations),
+        breakers=ViolationCounts(role_confusion=session.violations),
         falsehoods=tuple(0.61 if high else 0.0 for high in session.high),
         balances=(0.0,) * len(session.high),
     )

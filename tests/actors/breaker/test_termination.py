@@ -6,7 +6,7 @@ from itertools import product
 import msgspec
 import pytest
 
-from actors.breaker.machine import Breakers, Machine, broken_rule
+from actors.breaker.machine import Machine, ViolationCounts, broken_rule
 from actors.breaker.settings import BreakerSettings
 from schemas.vocabulary.responder import Action, Stage
 from tests.actors.breaker.builders import GOOD, HOUR_MS, LONG, VIOLATING, Talk, appraised, ended, name_of, terminated
@@ -42,9 +42,9 @@ def test_both_kinds_of_breaker_count_together_and_are_told_apart():
     """Session memory, violation accumulation."""
     talk = Talk(VIOLATING)
     talk.say(0.55, characters=LONG)
-    assert talk.machine.breakers == Breakers(role_confusion=1, context_saturation=1)
+    assert talk.machine.breakers == ViolationCounts(role_confusion=1, context_saturation=1)
     talk.say(0.55, characters=LONG)
-    assert (talk.machine.state, talk.machine.breakers) == ("TERMINATED", Breakers(1, 2))
+    assert (talk.machine.state, talk.machine.breakers) == ("TERMINATED", ViolationCounts(1, 2))
 
 
 def test_persistent_violations_terminate_more_than_six_by_a_rule_of_their_own():

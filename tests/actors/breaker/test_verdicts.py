@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import actors.breaker
 from actors.breaker import ACTOR
-from actors.breaker.machine import Breakers, Machine, Move, judge, reading_of, refuse, stance_of, start_recovery
+from actors.breaker.machine import Machine, Move, ViolationCounts, judge, reading_of, refuse, stance_of, start_recovery
 from actors.breaker.settings import BreakerSettings
 from tests.actors.breaker.builders import (
     GOOD,
@@ -48,7 +48,7 @@ MACHINES = [
         trust=trust,
         attempts=attempts,
         attempt_turns=turns,
-        breakers=Breakers(breakers),
+        breakers=ViolationCounts(breakers),
         falsehoods=window,
         balances=window,
     )

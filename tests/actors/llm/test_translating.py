@@ -245,7 +245,7 @@ def test_a_schema_that_is_not_enforced_stands_among_the_instructions() -> None:
 )
 def test_every_way_to_refuse_a_system_role_is_understood(said: str) -> None:
     better = learn_from_refusal(PLAIN, said, INSTRUCTED, ("model", "messages", "max_tokens"))
-    assert better == msgspec.structs.replace(PLAIN, system=False)
+    assert better == msgspec.structs.replace(PLAIN, system_role=False)
 
 
 @pytest.mark.parametrize(

@@ -35,10 +35,12 @@ MODEL = "neuraxis"
 """The model named in answers to moderations, whatever model a request names."""
 
 _BAD = ResponseSpec(Failure, description="The request is not valid: the message names the field.")
-_NOT_TAKEN = ResponseSpec(Failure, description="It could not be stored in time, or nobody serves the guards.")
+_NOT_STORED = ResponseSpec(Failure, description="It could not be stored in time, or nobody serves the guards.")
 _LATE = ResponseSpec(Failure, description="It is in the log, and has no end in time.")
-_RESPONSES = {400: _BAD, 503: _NOT_TAKEN, 504: _LATE}
-_OPENAIS = {status: ResponseSpec(ApiFailure, description=each.description) for status, each in _RESPONSES.items()}
+_RESPONSES = {400: _BAD, 503: _NOT_STORED, 504: _LATE}
+_OPENAI_RESPONSES = {
+    status: ResponseSpec(ApiFailure, description=each.description) for status, each in _RESPONSES.items()
+}
 
 
 @post(
@@ -64,7 +66,7 @@ async def guard(data: JSONBody[GuardRequest], request: Request[Any, Any, State],
     status_code=200,
     security=ASK,
     before_request=refuse_unless(ModerationRequest),
-    responses=_OPENAIS,
+    responses=_OPENAI_RESPONSES,
     opt={OF_AGENT: True},
 )
 async def moderate(data: JSONBody[ModerationRequest], request: Request[Any, Any, State], user: User = "") -> Moderation:

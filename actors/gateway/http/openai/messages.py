@@ -1,7 +1,7 @@
-"""The text of a request that the guards read: every message as a part of an input, in its role. Pure.
+"""The text of a request that the guards read: every message as a layer of an input, in its role. Pure.
 
 A model is shown more than the last user turn. So all text of a request is read: each message, the tool calls in it, the
-definitions of tools, and the texts of unknown parameters.
+definitions of tools, and the texts of unknown parameters. Each of these is a *part* until it becomes a layer.
 """
 
 import base64
@@ -88,6 +88,7 @@ def definitions_in(body: Mapping[str, Any]) -> tuple[ReadMessage, ...]:
 
 def unshown_parameters_in(body: Mapping[str, Any]) -> tuple[ReadMessage, ...]:
     """Return the parameters in ``_NOT_SHOWN`` as one part, if they hold text; each request's are read anew."""
+    # Under the key of an id, one-word values are taken as ids, and not read.
     texts = [value for name in sorted(_NOT_SHOWN & body.keys()) for value in all_text_in(body[name], "id")]
     return (ReadMessage("document", "\n".join(texts)),) if texts else ()
 
@@ -147,6 +148,7 @@ def is_not_text(key: str, value: str) -> bool:
 
 
 def _is_words(value: Any) -> bool:
+    """Return whether a value may be words: a text with white space in it, or a value that is no text."""
     return not isinstance(value, str) or any(map(str.isspace, value))
 
 

@@ -43,7 +43,10 @@ class Examinations(Protocol):
         ...
 
     async def state(self, actor: str, key: str, at: int, path: str) -> bytes:
-        """Return the state of an actor's partition at a sequence, 0 for now, as ``neuraxis state --json`` does."""
+        """Return the state of an actor's partition at a sequence, 0 for now, as ``neuraxis state --json`` does.
+
+        ``key`` names the partition, or a session or an agent in it.
+        """
         ...
 
     async def settings(self) -> bytes:

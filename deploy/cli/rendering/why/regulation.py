@@ -88,10 +88,10 @@ def _duration(ms: int) -> str:
 
 def pressure_line(pressure: Pressure) -> str:
     """Return a pressure as a line."""
-    answer = f"{'raise' if pressure.sign > 0 else 'lower'} {pressure.parameter}" if pressure.parameter else "no weight"
+    change = f"{'raise' if pressure.sign > 0 else 'lower'} {pressure.parameter}" if pressure.parameter else "no weight"
     line = f"{pressure.name} {pressure.value:g}, threshold {pressure.threshold:g}, severity {pressure.severity:g}"
     held = f", not now: {HELD[pressure.held]}" if pressure.held else ""
-    return printable(f"{line}: {answer}{held}")
+    return printable(f"{line}: {change}{held}")
 
 
 @lines_on.register
