@@ -60,6 +60,7 @@ class Target:
         """
         from deploy.config.loading import RUNNING_SECTIONS, all_sections, assignment_layer, load
 
+        self._refuse_rivals(flags)
         wanted = all_sections() if every_section else {**RUNNING_SECTIONS, **(more or {})}
         set_layers = [assignment_layer(assignment) for assignment in self.sets]
         set_sections = {section for section, _ in self._set_keys()}
@@ -72,6 +73,16 @@ class Target:
             flags=[*set_layers, *flags],
             ignore_others=not (every_section or checked),
         )
+
+    def _refuse_rivals(self, flags: Sequence["Layer"]) -> None:
+        """Refuse an option and a ``--set`` that set the same key: one of the two would be ignored."""
+        from deploy.cli.failures import WrongUse
+        from deploy.config.assignments import dotted_keys, key_of
+
+        keys = {key_of(assignment) for assignment in self.sets}
+        for layer in flags:
+            if rivals := keys.intersection(dotted_keys(layer.values)):
+                raise WrongUse(f"{layer.origin} and --set {min(rivals)} set the same: give one of them")
 
     def changes(self) -> list["Layer"]:
         """Return the layers of ``--set``, for a command that does not apply them to the configuration."""
@@ -98,11 +109,25 @@ def config_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add ``--config`` and ``--set``."""
     file = click.Path(path_type=Path, dir_okay=False)
     command = click.option(
-        "--set", "sets", multiple=True, metavar="KEY=VALUE", help="Set a configuration value: router.profile=seed."
+        "--set",
+        "sets",
+        multiple=True,
+        metavar="KEY=VALUE",
+        callback=_with_each_key_once,
+        help="Set a configuration value: router.profile=seed.",
     )(command)
     return click.option(
         "--config", "config_file", type=file, help="Configuration file.  [default: neuraxis.toml if there is one]"
     )(command)
+
+
+def _with_each_key_once(_: click.Context, parameter: click.Parameter, sets: tuple[str, ...]) -> tuple[str, ...]:
+    """Return what ``--set`` gave; raises BadParameter if a key is set twice, as an option of one value is refused."""
+    from deploy.config.assignments import repeated_key
+
+    if key := repeated_key(sets):
+        raise click.BadParameter(f"{key} is set twice: give it one value", param=parameter)
+    return sets
 
 
 def target_options(command: Callable[..., Any]) -> Callable[..., Any]:

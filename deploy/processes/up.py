@@ -20,6 +20,7 @@ from actors.registry import ACTORS
 from actors.webhook.receivers import addresses
 from actors.webhook.settings import WebhookSettings
 from deploy.cli.rendering.greeting import Up, called_by, greeting
+from deploy.config.assignments import without_overridden
 from deploy.config.configured_log import configured_log
 from deploy.config.loading import BadConfiguration, Config
 from deploy.config.models import ModelChoice, actor_flags, check_answerable, choose_model, worker_flags
@@ -330,8 +331,8 @@ def _gateway(plan: Plan, broker: SetBroker, listener: socket.socket) -> WorkerPr
 def _worker(plan: Plan, name: str, context: str, hosted: tuple[str, ...], flags: tuple[str, ...] = ()) -> WorkerProgram:
     # -P: a folder named `deploy` in the working folder must not be imported instead of ours.
     command = (sys.executable, "-P", "-m", "neuraxis_server", "worker", *hosted)
-    options = ("--data", str(plan.data.path), "--context", context, "--name", name, *plan.config_flags, *flags)
-    return WorkerProgram(name, (*command, *options))
+    options = ("--data", str(plan.data.path), "--context", context, "--name", name)
+    return WorkerProgram(name, (*command, *options, *without_overridden((*plan.config_flags, *flags))))
 
 
 async def prepare_embedded(broker: EmbeddedBroker, config: Config, ledger: Path | None = None) -> None:

@@ -20,7 +20,7 @@ from deploy.replaying.what_if import changes_of, run, settings_of
 from deploy.replaying.what_if_verdicts import measured_texts, reason_text, why_nothing_compared
 from events.errors import LogError
 from events.jetstream import Access, Connection
-from events.replay.presence_checks import BeyondEnd, NothingFound, check_holds
+from events.replay.presence_checks import BeyondEnd, NothingFound, check_holds, check_holds_key
 from events.replay.run_replay import END, Point
 from events.replay.sources import Source, StreamSource
 from events.replay.states.conditions import BadCondition, path_of
@@ -230,7 +230,8 @@ async def show_state(source: Source, question: ShowState) -> Any:
     Raises:
         UnknownActor: there is no actor of that name.
         NoSuchPartition, BadCondition: the key or the path is not valid in any log.
-        NothingFound: the log has not reached the sequence, or the state has nothing at the path.
+        NothingFound: the log has not reached the sequence or has nothing of the key, or the state has nothing at the
+            path.
         LogError: the log cannot be read.
     """
     actor = actor_named(question.actor)
@@ -239,6 +240,9 @@ async def show_state(source: Source, question: ShowState) -> Any:
     upto = Point(seq=question.at) if question.at else END
     await check_holds(source, upto)
     found = await state_at(source, ACTORS[actor.name], partition, question.key, upto, lambda _: None)
+    if not found.under_key:
+        # A key of nobody would otherwise be answered with the state of everybody else in its partition.
+        await check_holds_key(source, question.key, tokens=[partition])
     if not steps:
         return found
     values = value_at(found.state, found.under_key, steps)

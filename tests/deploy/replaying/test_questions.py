@@ -97,6 +97,8 @@ def test_an_exchange_that_is_not_there_cannot_be_decide_again(source: LedgerSour
         ("breaker", "all", "", NoSuchPartition),
         ("breaker", "morning", "[", BadCondition),
         ("breaker", "morning", "nowhere", NothingFound),
+        ("breaker", "mourning", "", NothingFound),
+        ("clock", "mourning", "", NothingFound),
     ],
 )
 def test_a_state_that_is_nowhere_is_no_state(

@@ -63,6 +63,7 @@ def test_a_state_is_what_the_command_prints_at_any_point(client: httpx.Client, l
     [
         ("/api/state/breaker/x?at=99999999", 400, "ends at"),
         ("/api/state/breaker/x?when=1", 400, "when"),
+        ("/api/state/breaker/never-seen", 404, "never-seen"),
     ],
 )
 def test_a_state_that_cannot_be_told_says_why(client: httpx.Client, path: str, status: int, word: str) -> None:

@@ -1,0 +1,39 @@
+"""The assignments of ``--set``: each key once where a person writes them, the last where a set adds its own."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+SET = "--set"
+
+
+def key_of(assignment: str) -> str:
+    """Return the key of ``SECTION.KEY=VALUE``, for comparisons: a section is written in any case."""
+    section, dot, rest = assignment.partition("=")[0].partition(".")
+    return f"{section.lower()}{dot}{rest}"
+
+
+def repeated_key(assignments: Iterable[str]) -> str:
+    """Return the first key that is set twice, or an empty text: of its values only the last would count."""
+    seen = set()
+    for assignment in assignments:
+        if (key := key_of(assignment)) in seen:
+            return key
+        seen.add(key)
+    return ""
+
+
+def dotted_keys(values: Mapping[str, Any], above: str = "") -> Iterator[str]:
+    """Yield the keys of nested values, as ``--set`` writes them."""
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            yield from dotted_keys(value, f"{above}{name}.")
+        else:
+            yield f"{above}{name}"
+
+
+def without_overridden(flags: Sequence[str]) -> tuple[str, ...]:
+    """Return configuration flags, as pairs of option and value, without a ``--set`` that a later one overrides."""
+    pairs = list(zip(flags[::2], flags[1::2], strict=True))
+    last = {key_of(value): place for place, (option, value) in enumerate(pairs) if option == SET}
+    kept = (pair for place, pair in enumerate(pairs) if pair[0] != SET or last[key_of(pair[1])] == place)
+    return tuple(part for pair in kept for part in pair)
