@@ -72,7 +72,8 @@ def reading_a_ledger(group: click.Group = main, path: tuple[str, ...] = ()) -> I
             yield from reading_a_ledger(command, (*path, name))
         elif flags := {flag for each in command.params for flag in each.opts} & {"--log", "--ledger"}:
             wanted = [each for each in command.params if isinstance(each, click.Argument) and each.required]
-            if (*path, name) not in {("log", "import"), ("worker",)}:  # which take bundles, and write one
+            # These take bundles, write a ledger, or read one only beside its stream.
+            if (*path, name) not in {("log", "import"), ("worker",), ("log", "trim")}:
                 yield (*COPIED.get((*path, name), (*path, name, *("somebody" for _ in wanted))), *flags)
 
 
