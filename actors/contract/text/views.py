@@ -51,7 +51,10 @@ _BINARY = re.compile(r"(?:[01]{8}[\s,]*){4,}")
 _MORSE = re.compile(r"(?:[.\-\u2022\u2013]{1,6}[ /|]+){8,}[.\-\u2022\u2013]{1,6}")
 _ESCAPE = re.compile(r"%[0-9a-fA-F]{2}|\\u\{?[0-9a-fA-F]{4,6}\}?|\\U[0-9a-fA-F]{8}|\\x[0-9a-fA-F]{2}|&#x?[0-9a-fA-F]+;")
 _CODE_ESCAPE = re.compile(r"\\u\{?([0-9a-fA-F]{4,6})\}?|\\U([0-9a-fA-F]{8})|\\x([0-9a-fA-F]{2})")
-_LEET_WORD = re.compile(r"(?<![\w@$#])(?=[a-zA-Z@$]*[0134578@$])(?=\S*[a-zA-Z])[a-zA-Z0134578@$]{2,}")
+_LEET_WORD = re.compile(r"(?<![\w@$#])(?=[a-zA-Z@$]*[0134578@$])[a-zA-Z0134578@$]{2,}")
+_UP_TO_LETTER = re.compile(r"(\S*[a-zA-Z])\S*|\S+")
+"""A run without white space; the group ends with its last letter."""
+
 _SPACED = re.compile(r"(?<!\S)(?:\S[ \u00a0]){5,}\S(?!\S)")
 _NAMES_ROT13 = re.compile(r"(?i)\brot[ -]?13\b")
 _MORSE_LETTERS = dict(
@@ -187,10 +190,20 @@ def _leetspeak(head: str) -> Iterator[str]:
 def _is_leetspeak(text: str, plain: str) -> bool:
     if sum(map(text.count, LEET_MARKS)) < 2:
         return False
-    found = len(_LEET_WORD.findall(text))
+    found = _count_leet_words(text)
     return found >= 2 and (
         found >= 0.3 * len(text.split()) or common_word_share(plain) > common_word_share(text) + 0.03
     )
+
+
+def _count_leet_words(text: str) -> int:
+    """Count the words with marks in a run that has a letter in the word or behind it; each run is read once."""
+    found = run_end = last_letter = 0
+    for word in _LEET_WORD.finditer(text):
+        if word.start() >= run_end and (run := _UP_TO_LETTER.match(text, word.start())) is not None:
+            run_end, last_letter = run.end(), run.end(1)
+        found += word.start() < last_letter
+    return found
 
 
 def _rewritten(head: str, rewriting: Rewriting, is_likelier: Callable[[str, str], bool]) -> Iterator[str]:

@@ -125,11 +125,12 @@ def pending_text(pending: Pending, end_ns: int) -> str:
     exchange = f", exchange {pending.exchange}" if pending.exchange else ""
     waited = max(0, end_ns - pending.time_ns) / 1e9  # a live log may have grown since its end was looked up
     id = pending.id or "-"
+    unrun = "" if pending.has_recorded else "; it recorded nothing in this log"
     if pending.is_timer:
         missing = f"has not recorded {pending.topic} (set by {id}{exchange}), which was due"
     else:
         missing = f"has not decided {pending.topic} (sequence {pending.seq}, id {id}{exchange}),"
-    return f"{pending.actor}/{pending.partition} {missing} {waited:,.1f} s before the log's end"
+    return f"{pending.actor}/{pending.partition} {missing} {waited:,.1f} s before the log's end{unrun}"
 
 
 def changed_fields(recorded: str, redecided: str) -> tuple[tuple[str, str, str], ...]:

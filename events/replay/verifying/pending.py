@@ -27,7 +27,9 @@ class Pending(msgspec.Struct, frozen=True):
     Of a timer, they are the last folded message's sequence, the id of what set it, its event's topic and exchange, and
     when it was due. ``since_ns`` is the later of that time and the time of its partition's last event. ``elsewhere_s``
     counts the seconds since then in which messages were decided elsewhere, up to ``LIVELY_S``: by other partitions of
-    the actor, or by any actor if it has only one.
+    the actor, or by any actor if it has only one. ``has_recorded`` is false if the partition has no event in the log,
+    not even the settings that it starts with: nobody ran the actor, such as one that a later release added. Then what
+    other actors decided shows nothing.
     """
 
     actor: str
@@ -40,6 +42,7 @@ class Pending(msgspec.Struct, frozen=True):
     since_ns: int
     is_timer: bool = False
     elsewhere_s: int = 0
+    has_recorded: bool = True
 
     def is_overdue(self, end_ns: int) -> bool:
         """Whether a log that ends at ``end_ns`` went on for longer without it than a living actor takes.
@@ -93,7 +96,7 @@ def oldest_of(waiting: Iterable[Pending], active: Mapping[str, Sequence[int]]) -
 
 
 def _with_activity(pending: Pending, active: Mapping[str, Sequence[int]]) -> Pending:
-    others = active if pending.partition == WHOLE else (pending.actor,)
+    others = active if pending.partition == WHOLE and pending.has_recorded else (pending.actor,)
     seconds = {second for actor in others for second in active.get(actor, ())}
     later = sum(second > pending.since_ns // _SECOND_NS for second in seconds)
     return msgspec.structs.replace(pending, elsewhere_s=min(later, LIVELY_S))
@@ -108,7 +111,8 @@ def first_undecided(view: View, last_own_ns: int) -> Pending:
     stored, topic = delivery.stored, split_stored(delivery.stored.subject)[0]
     id, exchange = (delivery.message.id, delivery.message.exchange) if isinstance(delivery, Recorded) else ("", "")
     where = view.actor.name, view.partition, stored.seq
-    return Pending(*where, id, topic, exchange, stored.time_ns, max(stored.time_ns, last_own_ns))
+    since_ns = max(stored.time_ns, last_own_ns)
+    return Pending(*where, id, topic, exchange, stored.time_ns, since_ns, has_recorded=view.own_last > 0)
 
 
 def overdue_timer(view: View, last_own_ns: int) -> Pending | None:
@@ -122,5 +126,12 @@ def overdue_timer(view: View, last_own_ns: int) -> Pending | None:
     emission, where = timer.emission, (view.actor.name, view.partition, view.position)
     since_ns = max(timer.due_ns, last_own_ns)
     return Pending(
-        *where, timer.cause, topic_of(emission.event), emission.exchange or "", timer.due_ns, since_ns, is_timer=True
+        *where,
+        timer.cause,
+        topic_of(emission.event),
+        emission.exchange or "",
+        timer.due_ns,
+        since_ns,
+        is_timer=True,
+        has_recorded=view.own_last > 0,
     )

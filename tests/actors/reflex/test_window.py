@@ -4,6 +4,7 @@ import base64
 import codecs
 import random
 import re
+import time
 
 import pytest
 
@@ -124,6 +125,13 @@ def test_a_flood_of_beginnings_is_not_held_for_ever(flood: str) -> None:
         assert window.received - window.released <= 2 * LONGEST_HELD
     window.end()
     assert window.released == len(flood)
+
+
+def test_a_long_run_of_digits_and_signs_is_read_once_a_check() -> None:
+    began = time.process_time()
+    window, _ = read("1-" * 32_768, 64)
+    assert window.released == 65_536
+    assert time.process_time() - began < 2.5  # some .4 s; 5 s while each word looked for a letter in all of the run
 
 
 def test_a_call_of_ours_is_taken_apart_into_who_said_what() -> None:
