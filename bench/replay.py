@@ -27,8 +27,8 @@ import msgspec
 from actors.registry import ACTORS
 from bench.harness import replay_ledger
 from bench.harness.table import Row, measure_in_turns, rows_of, show
-from deploy.replaying.jobs import ReplayWork, replay_in_jobs
-from events.codec import decode
+from deploy.replaying.parallel_replay import ReplayWork, replay_in_jobs
+from events.decoding import decode
 from events.errors import LedgerDamaged
 from events.ledger import LedgerReader
 from events.replay.replay import Replay, Report

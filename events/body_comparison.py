@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from events.codec import Recorded
+from events.decoding import Recorded
 from events.make_decision import NewEvent
 from schemas.catalogue import CATALOGUE, decode_event, upcast_body
 from schemas.errors import VocabularyError

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 import msgspec
 
-from events.codec import Recorded, decode
+from events.decoding import Recorded, decode
 from events.log import Log, Stored
 from schemas.event import topic_of
 from schemas.subjects import EVERYTHING, topic_filter

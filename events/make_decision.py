@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from events.codec import Recorded, Unreadable
+from events.decoding import Recorded, Unreadable
 from schemas.actor import NEWEST_BEHAVIOUR, Actor, Emission, Message, Scope
 from schemas.catalogue import entry_of
 from schemas.envelope import decode_headers

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from events.codec import Recorded, Unreadable, is_spontaneous
+from events.decoding import Recorded, Unreadable, is_spontaneous
 from events.division import part_of
 from events.errors import Misconfigured
 from events.make_decision import Cause, NewEvent, address_events, at_behaviour, decide, fail_append, fold

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from events.codec import Recorded, decode, is_spontaneous
+from events.decoding import Recorded, decode, is_spontaneous
 from events.log import Stored
 from events.replay.replay import Replay, Report
 from schemas.actor import Actor

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from actors.gateway.wait_deadlines import WaitDeadline, WaitDeadlines
-from events.codec import Recorded
+from events.decoding import Recorded
 from events.errors import Unavailable
 
 T = TypeVar("T")

@@ -15,7 +15,7 @@ from actors.gateway.answer_wait import await_answer, retry_until_reachable
 from actors.gateway.external_events import WrappedEvent
 from actors.gateway.forwarded_inputs import PassedInput
 from actors.gateway.wait_deadlines import WaitDeadlines, Within, deadline_within
-from events.codec import Recorded, decode
+from events.decoding import Recorded, decode
 from events.log import Log, Tail
 from schemas.event import topic_of
 from schemas.subjects import stored_subject, topic_filter

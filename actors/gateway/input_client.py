@@ -23,7 +23,7 @@ from actors.gateway.forwarded_inputs import PassedInput, new_outcome
 from actors.gateway.inputs import DEFAULT_LIMITS, InputOptions, new_input
 from actors.gateway.operator_orders import Order, events_of_orders
 from actors.gateway.wait_deadlines import WaitDeadline, WaitDeadlines, Within, deadline_within
-from events.codec import Recorded, decode
+from events.decoding import Recorded, decode
 from events.log import MAX_BATCH, Log
 from schemas.event import Event
 from schemas.intake.limits import InputLimits

@@ -12,7 +12,7 @@ from importlib.metadata import version
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
-from events.codec import Recorded, decode
+from events.decoding import Recorded, decode
 from events.log import Log, Stored
 from schemas.envelope import LATENCY
 from schemas.event import ROOT, topic_of

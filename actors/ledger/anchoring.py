@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from events.codec import Recorded, decode
+from events.decoding import Recorded, decode
 from events.ledger.checking.chain import Head
 from events.ledger.rows import topic_of_subject
 from events.log import Append, Fence, Stored

@@ -63,9 +63,9 @@ include the agent's soul (the text that says who the agent is), that of ACKNOWLE
 """
 
 from actors.responder.decider import ResponderState, decide, evolve
+from actors.responder.ending_events import PASSES, VERDICTS
 from actors.responder.log_lines import log_lines
 from actors.responder.settings import ResponderSettings
-from actors.responder.verdicts import PASSES, VERDICTS
 from schemas.actor import Actor, Scope
 from schemas.vocabulary.act import ActFinished
 from schemas.vocabulary.gateway import InputReceived

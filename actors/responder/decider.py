@@ -1,6 +1,7 @@
 """The responder's state machine: ends each exchange once, or asks a model for its answer. Pure.
 
-A partition's state is folded from inputs, verdicts, models' answers and ends; ``verdicts`` says what ends an exchange.
+A partition's state is folded from inputs, verdicts, models' answers and ends; ``ending_events`` says what ends an
+exchange.
 """
 
 from collections.abc import Iterable, Iterator
@@ -10,11 +11,11 @@ import msgspec
 from actors.contract.text.shortening import shorten
 from actors.responder.composing.prompting import request_again, request_for
 from actors.responder.drafts import is_rerun_possible, with_best, with_failure, with_passed, with_reply
+from actors.responder.ending_events import PASSES, VERDICTS, asks_model, must_wait, overrules
 from actors.responder.forwarding import with_answer
 from actors.responder.pending import Case, Pending, Turn
 from actors.responder.settings import ResponderSettings
 from actors.responder.unserved_stages import MOST_ENDS, Stages, end_of_unserved, with_message
-from actors.responder.verdicts import PASSES, VERDICTS, asks_model, must_wait, overrules
 from schemas.actor import Emission, Message, session_key
 from schemas.event import Event
 from schemas.persistent import ExpiringMap, Map

@@ -11,9 +11,9 @@ import msgspec
 from actors.responder.composing.composer import text_of
 from actors.responder.drafts import end_by_best_draft
 from actors.responder.end_of_exchange import end_of
+from actors.responder.ending_events import end_without_model
 from actors.responder.forwarding import is_forwarded
 from actors.responder.pending import Case, Pending
-from actors.responder.verdicts import end_without_model
 from schemas.actor import Message, Scope
 from schemas.availability import Lack
 from schemas.catalogue import entry_of

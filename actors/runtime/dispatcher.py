@@ -14,7 +14,7 @@ from actors.runtime.clock import Clock
 from actors.runtime.committer import Committer
 from actors.runtime.fair_scheduler import SLICE_NS, FairScheduler
 from actors.runtime.partition.shard import Shard
-from events.codec import decode
+from events.decoding import decode
 from events.log import Log, Stored
 from events.losses import LOSS_FILTER, Losses
 from events.partition_view import Delivery

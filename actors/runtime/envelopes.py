@@ -1,6 +1,6 @@
 """Turns decided events into records: adds the envelope to a body."""
 
-from events.codec import Recorded, Unreadable
+from events.decoding import Recorded, Unreadable
 from events.log import Record
 from events.make_decision import NewEvent
 from schemas.catalogue import CATALOGUE

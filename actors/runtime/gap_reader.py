@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from events.codec import decode
+from events.decoding import decode
 from events.errors import LogError
 from events.log import Log, Stored
 from events.partition_view import Delivery

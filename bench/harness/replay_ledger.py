@@ -8,7 +8,7 @@ import msgspec
 
 from actors.registry import ACTORS
 from actors.runtime.envelopes import to_record
-from events.codec import decode
+from events.decoding import decode
 from events.ledger import LedgerWriter
 from events.log import Record, Stored
 from events.make_decision import Cause, NewEvent

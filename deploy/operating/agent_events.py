@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 
-from events.codec import Recorded, decode
+from events.decoding import Recorded, decode
 from events.log import Log
 from events.replay.sources import Source
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from events.codec import Recorded, decode
+from events.decoding import Recorded, decode
 from events.errors import Misconfigured
 from events.ledger.reader import END
 from events.replay.presence_checks import NothingFound, span_of

@@ -11,7 +11,7 @@ from actors.registry import ACTORS, actor_named
 from deploy.operating.agent_events import events_of_agent
 from deploy.operating.deadline import Deadline
 from deploy.operating.session_copies import sessions_with_copies
-from events.codec import Recorded
+from events.decoding import Recorded
 from events.errors import LogError
 from events.jetstream import JetStreamLog, KeyValueSnapshots
 from events.log import Record, Seal, Stored

@@ -4,7 +4,7 @@ import msgspec
 
 from actors.gateway.external_events import InvalidInput
 from actors.gateway.inputs import InputOptions
-from events.codec import Recorded, decode
+from events.decoding import Recorded, decode
 from events.log import Seal
 from events.replay.presence_checks import NothingFound
 from events.replay.sources import Source

@@ -15,12 +15,12 @@ from actors.registry import ACTORS
 from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.cli.rendering.replay import effect_text, pending_text
 from deploy.config.loading import file_layer
-from deploy.replaying.effect_checks import check_effects
+from deploy.replaying.run_effect_check import check_effects
 from deploy.replaying.what_if import changes_of, settings_of
 from deploy.replaying.what_if import run as run_what_if
 from deploy.replaying.what_if_verdicts import complaint, why_nothing_compared
 from events.bundles import read_manifest
-from events.codec import Recorded
+from events.decoding import Recorded
 from events.partition_view import Delivery
 from events.replay.replay import Difference, Replay
 from events.replay.replay import Report as ReplayReport

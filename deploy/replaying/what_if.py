@@ -10,8 +10,8 @@ from actors.contract.text.judge.weights import added_weights
 from actors.gateway.operator_orders import Order, records_of
 from actors.registry import ACTORS
 from deploy.config.loading import BadConfiguration, Layer, all_sections, flag_layer, overrides
-from deploy.replaying.effect_checks import REQUESTS_TO
-from events.codec import Recorded, decode
+from deploy.replaying.run_effect_check import REQUESTS_TO
+from events.decoding import Recorded, decode
 from events.errors import Misconfigured
 from events.log import Stored
 from events.replay.run_replay import END, Point

@@ -12,7 +12,7 @@ from typing import Literal
 
 import msgspec
 
-from events.codec import Recorded, decode
+from events.decoding import Recorded, decode
 from events.log import Stored
 from schemas.catalogue import CATALOGUE
 from schemas.envelope import BUDGET, LATENCY, Envelope, decode_headers

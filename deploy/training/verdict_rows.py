@@ -2,7 +2,7 @@
 
 from deploy.training.labelled_corpus import Row
 from deploy.training.labelled_files import Label
-from events.codec import Recorded, decode
+from events.decoding import Recorded, decode
 from events.log import Seal
 from events.replay.sources import Source
 from schemas.event import topic_of

@@ -13,7 +13,7 @@ from typing import cast
 
 import msgspec
 
-from events.codec import Recorded, decode
+from events.decoding import Recorded, decode
 from events.errors import Refused
 from events.ledger.checking.chain import GENESIS
 from events.ledger.rows import link_row, to_row, topic_of_subject

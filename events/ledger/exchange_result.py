@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from events.codec import Recorded, decode
+from events.decoding import Recorded, decode
 from events.ledger.reader import LedgerReader
 from events.ledger.rows import topic_of_subject
 from events.log import Stored

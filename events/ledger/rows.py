@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 import orjson
 
-from events.codec import DEFAULT_BEHAVIOUR
+from events.decoding import DEFAULT_BEHAVIOUR
 from events.ledger.checking.chain import link
 from events.ledger.sqlite_errors import DamagedRow
 from events.log import Stored

@@ -5,7 +5,7 @@ from typing import get_args
 
 import msgspec
 
-from events.codec import Recorded, Unreadable, decode
+from events.decoding import Recorded, Unreadable, decode
 from events.log import Stored
 from schemas.availability import Lack
 from schemas.catalogue import CATALOGUE, entry_of

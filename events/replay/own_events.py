@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from events.codec import Recorded
+from events.decoding import Recorded
 from events.log import Stored
 from schemas.catalogue import CATALOGUE
 from schemas.envelope import CAUSE_SEQ

@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from events.codec import Recorded, Unreadable, decode, is_spontaneous
+from events.decoding import Recorded, Unreadable, decode, is_spontaneous
 from events.log import Stored
 from events.losses import LOSS_FILTER, is_loss
 from events.partition_view import Processed, View

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from actors.runtime.envelopes import to_record
-from events.codec import decode
+from events.decoding import decode
 from events.log import Record, Stored
 from events.make_decision import Cause, NewEvent
 from events.partition_view import Checkpoint, View

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.registry import ACTORS
-from events.codec import Unreadable, decode
+from events.decoding import Unreadable, decode
 from events.log import Stored
 from events.make_decision import Cause, NewEvent, address_events, cause_of, decide, fail_append, fold
 from events.routes import fence_filter

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from actors.registry import ACTORS
 from actors.runtime.envelopes import to_record
 from events import partition_view as view_module
-from events.codec import Recorded, decode
+from events.decoding import Recorded, decode
 from events.errors import Misconfigured
 from events.log import Record, Stored
 from events.make_decision import Cause, NewEvent, address_events

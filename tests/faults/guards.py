@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 
 from actors.gateway import Client, ExchangeEnd, new_input
-from events.codec import Recorded, decode
+from events.decoding import Recorded, decode
 from events.jetstream import JetStreamLog
 from schemas.event import Event
 from schemas.subjects import Partitions

@@ -19,7 +19,7 @@ import pytest
 
 from actors.arbiter.settings import ArbiterSettings
 from actors.registry import ACTORS
-from events.codec import Recorded, decode
+from events.decoding import Recorded, decode
 from events.log import Stored
 from events.losses import Losses
 from schemas.vocabulary.responder import ResponseEmitted

@@ -32,7 +32,7 @@ from actors.runtime.effectors.requests import (
 from actors.runtime.envelopes import to_record, trace_of
 from actors.runtime.known_losses import KnownLosses
 from actors.runtime.partition.gap_check import GapCheck
-from events.codec import Recorded, Unreadable, decode
+from events.decoding import Recorded, Unreadable, decode
 from events.errors import Conflict, LogError, Refused, Unavailable, UnknownOutcome
 from events.jetstream import JetStreamLog
 from events.jetstream.reading.delivery import Delivery

@@ -4,7 +4,7 @@ from itertools import chain
 
 import msgspec
 
-from events.codec import Recorded, Unreadable
+from events.decoding import Recorded, Unreadable
 from events.jetstream.reading.delivery import Delivery
 from events.make_decision import Cause, NewEvent, address_events
 from schemas.actor import Scope

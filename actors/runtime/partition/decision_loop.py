@@ -20,7 +20,7 @@ from actors.runtime.partition.completeness_proof import CompletenessProof
 from actors.runtime.partition.event_author import EventAuthor
 from actors.runtime.partition.snapshot_saver import SnapshotSaver
 from actors.runtime.partition.timer_loop import TimerLoop
-from events.codec import Unreadable
+from events.decoding import Unreadable
 from events.errors import LogError
 from events.log import Fence
 from events.loggers import get_logger

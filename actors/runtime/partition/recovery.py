@@ -6,7 +6,7 @@ import msgspec
 
 from actors.runtime.context import Context
 from actors.runtime.gap_reader import MOST_SEQUENCES
-from events.codec import decode
+from events.decoding import decode
 from events.errors import Misconfigured
 from events.loggers import get_logger
 from events.partition_view import Checkpoint, Delivery, View

@@ -14,7 +14,7 @@ from actors.runtime.measurements import LEASE_LEFT, LEASE_TAKEN
 from actors.runtime.partition.decision_loop import DecisionLoop
 from actors.runtime.partition.log_damage import has_folded, is_own_gone, lost_fence
 from actors.runtime.partition.recovery import fold_history
-from events.codec import Unreadable
+from events.decoding import Unreadable
 from events.errors import LogError, Misconfigured
 from events.loggers import get_logger
 from events.partition_view import Delivery

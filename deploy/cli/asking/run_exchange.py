@@ -22,7 +22,7 @@ from deploy.cli.rendering.layout.terminal import console, print_hanging
 from deploy.cli.rendering.layout.wrapping import wrap_words
 from deploy.client import client_on
 from deploy.operating.deadline import Deadline
-from events.codec import Recorded, decode
+from events.decoding import Recorded, decode
 from events.errors import LogError
 from events.jetstream import JetStreamLog
 from schemas.event import Event, topic_of

@@ -27,7 +27,7 @@ from deploy.cli.replaying.open_source import log_option, open_source
 if TYPE_CHECKING:
     from deploy.operating.deadline import Deadline
     from deploy.operating.guarding.breaker_orders import OrderDone
-    from events.codec import Recorded
+    from events.decoding import Recorded
     from events.replay.sources import Source
     from schemas.vocabulary.breaker import Standing
     from schemas.vocabulary.operator import BreakerRecoveryOrdered

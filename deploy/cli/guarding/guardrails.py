@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from deploy.operating.deadline import Deadline
     from deploy.operating.guarding.loop_overrides import OverrideDone
-    from events.codec import Recorded
+    from events.decoding import Recorded
     from schemas.event import Event
     from schemas.vocabulary.loops import LoopOverridden
 

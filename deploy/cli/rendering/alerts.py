@@ -7,7 +7,7 @@ import msgspec
 from rich.text import Text
 
 from deploy.cli.rendering.layout.printable import printable_struct
-from events.codec import Recorded, decode
+from events.decoding import Recorded, decode
 from events.log import Stored
 from schemas.event import ROOT, topic_of
 from schemas.vocabulary.alerts import Alert, SeverityName, Status

@@ -10,7 +10,7 @@ from rich.text import Text
 from deploy.cli.rendering.hidden_texts import without_words
 from deploy.cli.rendering.layout.printable import printable_struct
 from deploy.cli.rendering.layout.quoting import quoted_line
-from events.codec import Recorded, decode
+from events.decoding import Recorded, decode
 from events.log import Stored
 from schemas.errors import UNREADABLE
 from schemas.event import ROOT

@@ -128,8 +128,8 @@ async def _replay(
 ) -> "tuple[str, Report, EffectReport, int, str]":
     from actors.registry import ACTORS
     from deploy.cli.rendering.layout.terminal import progress
-    from deploy.replaying.effect_checks import check_effects
-    from deploy.replaying.jobs import ReplayWork, jobs_for, replay_in_jobs
+    from deploy.replaying.parallel_replay import ReplayWork, jobs_for, replay_in_jobs
+    from deploy.replaying.run_effect_check import check_effects
     from events.replay.presence_checks import check_holds_key, check_reaches
     from events.replay.replay import Replay
     from events.replay.run_replay import run_replay

@@ -113,7 +113,7 @@ async def _settings_in_force(
     """Return the settings of an actor's partition of the exchange, as recorded last before a sequence."""
     import msgspec
 
-    from events.codec import Recorded, decode
+    from events.decoding import Recorded, decode
     from schemas.actor import settings_of
     from schemas.event import topic_of
 

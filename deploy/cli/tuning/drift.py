@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from actors.drift.decider import State
-    from events.codec import Recorded
+    from events.decoding import Recorded
 
 _DEFAULT_COUNT = 10
 

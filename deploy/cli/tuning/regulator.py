@@ -16,7 +16,7 @@ from deploy.cli.replaying.open_source import log_option, open_source
 
 if TYPE_CHECKING:
     from actors.regulator.decider import State
-    from events.codec import Recorded
+    from events.decoding import Recorded
     from events.replay.sources import Source
 
 _DEFAULT_COUNT = 20

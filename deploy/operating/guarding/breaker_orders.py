@@ -9,7 +9,7 @@ from actors.gateway import Client, Order, Receipt, is_answer_to
 from actors.gateway.operator_orders import records_of
 from deploy.operating.agent_events import latest_events_of_agent
 from deploy.operating.deadline import Deadline
-from events.codec import Recorded
+from events.decoding import Recorded
 from events.jetstream import JetStreamLog
 from events.replay.presence_checks import NothingFound
 from events.replay.sources import Source, StreamSource

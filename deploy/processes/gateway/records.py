@@ -20,7 +20,7 @@ from actors.runtime.membership.availability import readable_heartbeats
 from deploy.health.stage_health import stage_health
 from deploy.health.stage_watch import NEEDED
 from deploy.processes.query_services import EXCHANGE_QUERY, EXCHANGES_QUERY, OVERVIEW_QUERY
-from events.codec import Recorded, decode
+from events.decoding import Recorded, decode
 from events.errors import LogError, Unavailable
 from events.jetstream import Connection, JetStreamLog
 from events.jetstream.connection import Reply

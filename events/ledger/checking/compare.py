@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
-from events.codec import Recorded, decode
+from events.decoding import Recorded, decode
 from events.ledger.checking.report import Check, Comparison, Findings
 from events.ledger.reader import LedgerReader
 from events.ledger.rows import topic_of_subject

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from events.codec import Recorded, decode
+from events.decoding import Recorded, decode
 from events.ledger.checking.chain import GENESIS
 from events.ledger.checking.read_model_check import ReadModelCheck
 from events.ledger.checking.recorded_losses import losses_in

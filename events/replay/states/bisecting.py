@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from events.codec import Recorded, Unreadable
+from events.decoding import Recorded, Unreadable
 from events.partition_view import Processed, View
 from events.replay.replay import Replay
 from events.replay.run_replay import Point, run_replay

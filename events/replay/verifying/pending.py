@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from events.codec import Recorded
+from events.decoding import Recorded
 from events.partition_view import View
 from events.routes import WHOLE
 from schemas.event import topic_of

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from events.codec import Recorded
+from events.decoding import Recorded
 from events.log import Seal
 from events.partition_view import Delivery, Processed
 from events.sealing.bodies import CLOSED_TEXT

@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 
 from events.body_comparison import BodyComparer
-from events.codec import Recorded, Unreadable
+from events.decoding import Recorded, Unreadable
 from events.log import Seal
 from events.losses import Losses
 from events.make_decision import (

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from events.codec import Recorded
+from events.decoding import Recorded
 from events.errors import Misconfigured
 from schemas.actor import Actor, readable_settings
 from schemas.event import Configured

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from events.body_comparison import BodyComparer, BodyComparison
-from events.codec import Recorded
+from events.decoding import Recorded
 from events.make_decision import NewEvent
 from events.replay.whatif.report import Tally
 from schemas.event import Event

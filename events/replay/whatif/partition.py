@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from events.codec import Recorded
+from events.decoding import Recorded
 from events.division import part_of
 from events.log import Stored
 from events.make_decision import NewEvent, at_behaviour, fold

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from events.codec import Recorded, decode, is_spontaneous
+from events.decoding import Recorded, decode, is_spontaneous
 from events.log import Seal, Stored
 from events.make_decision import APPEND_REFUSED
 from events.replay.verifying.sealed_words import SEALED

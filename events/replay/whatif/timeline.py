@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from events.body_comparison import BodyComparison
-from events.codec import Recorded, Unreadable, decode, is_spontaneous
+from events.decoding import Recorded, Unreadable, decode, is_spontaneous
 from events.errors import Misconfigured
 from events.log import Stored
 from events.make_decision import Cause, NewEvent, address_events, at_behaviour, decide, fold_decided, with_models

@@ -18,7 +18,7 @@ from actors.runtime.clock import Clock, SystemClock
 from actors.runtime.effectors.effector_worker import EffectorWorker
 from actors.runtime.effectors.spec import EffectorContext
 from actors.runtime.envelopes import to_record
-from events.codec import Recorded, decode
+from events.decoding import Recorded, decode
 from events.jetstream import JetStreamLog
 from events.jetstream.connection import Reply
 from events.log import Append, Record

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from actors.gateway import InvalidInput, new_input
 from actors.gateway.external_events import MAX_NAME, WrappedEvent
 from actors.gateway.inputs import NothingSaid
-from events.codec import Recorded, decode
+from events.decoding import Recorded, decode
 from events.log import Stored
 from schemas.identity import event_id
 from schemas.intake.limits import InputLimits

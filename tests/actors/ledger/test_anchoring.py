@@ -1,7 +1,7 @@
 """When an anchor is due, and what it looks like."""
 
 from actors.ledger.anchoring import AnchorState, anchor_append, due_before_stop, with_anchor, with_batch
-from events.codec import Recorded, decode
+from events.decoding import Recorded, decode
 from events.ledger import Head
 from events.log import Fence, Stored
 from events.loss_recording import OWN_FILTER

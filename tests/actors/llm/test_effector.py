@@ -17,7 +17,7 @@ from actors.runtime.clock import SystemClock
 from actors.runtime.effectors.effector_worker import EffectorWorker
 from actors.runtime.effectors.spec import EffectorContext
 from actors.runtime.envelopes import to_record
-from events.codec import Recorded, decode
+from events.decoding import Recorded, decode
 from events.jetstream import JetStreamLog
 from events.log import Append, Record
 from events.make_decision import Cause, address_events

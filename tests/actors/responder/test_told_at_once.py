@@ -7,7 +7,7 @@ import pytest
 
 from actors.registry import ACTORS
 from actors.responder import ACTOR
-from events.codec import Recorded, decode
+from events.decoding import Recorded, decode
 from schemas.vocabulary.breaker import Stance
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.memory import Recollection, Retired

@@ -13,7 +13,7 @@ from actors.gateway import Client, new_input
 from actors.registry import ACTORS
 from actors.runtime.context import Role
 from actors.runtime.partition.shard import Shard
-from events.codec import Recorded, decode
+from events.decoding import Recorded, decode
 from events.errors import Misconfigured
 from events.jetstream import JetStreamLog
 from events.log import Append, Record

@@ -8,7 +8,7 @@ from typing import Any
 from actors.gateway import Client, ExchangeEnd, new_input
 from actors.registry import ACTORS
 from actors.runtime.worker import Worker
-from events.codec import Recorded, decode
+from events.decoding import Recorded, decode
 from schemas.event import Event
 from schemas.stages import WITNESSES
 from schemas.subjects import Partitions

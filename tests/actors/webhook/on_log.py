@@ -1,7 +1,7 @@
 """Alerts on a real broker's log, and what is recorded of their deliveries."""
 
 from actors.runtime.envelopes import to_record
-from events.codec import Recorded, decode
+from events.decoding import Recorded, decode
 from events.jetstream import JetStreamLog
 from events.log import Record
 from events.make_decision import Cause, address_events

@@ -15,7 +15,7 @@ import msgspec
 
 from actors.llm.calling import Partial
 from actors.runtime.envelopes import to_record
-from events.codec import Recorded, decode
+from events.decoding import Recorded, decode
 from events.jetstream import JetStreamLog
 from events.log import Append
 from events.make_decision import address_events, cause_of

@@ -15,7 +15,7 @@ from actors.gateway.external_events import build_event
 from actors.gateway.inputs import new_input
 from deploy.cli import main
 from events.bundles import unpack
-from events.codec import Recorded, decode
+from events.decoding import Recorded, decode
 from events.jetstream import JetStreamLog
 from events.log import Append, Tail
 from schemas.event import Event, topic_of

@@ -13,7 +13,7 @@ from actors.gateway.operator_orders import Order, records_of
 from deploy.cli import main
 from deploy.operating.guarding.item_files import BadFile
 from deploy.operating.guarding.precedents import precedents_in
-from events.codec import Recorded, decode
+from events.decoding import Recorded, decode
 from events.jetstream import JetStreamLog
 from events.log import MAX_BATCH, Stored
 from schemas.event import Event

@@ -7,7 +7,7 @@ import pytest
 
 from actors.registry import ACTORS
 from events.bundles import Redaction, redacted
-from events.codec import Recorded, decode
+from events.decoding import Recorded, decode
 from events.log import Seal, Stored
 from events.sealing.bodies import CLOSED_TEXT, HEADER
 from events.sealing.sealing import closed_sealing

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from hypothesis import given, settings
 
-from events.codec import Recorded, Unreadable, decode
+from events.decoding import Recorded, Unreadable, decode
 from events.ledger import Check, LedgerReader, verify
 from events.ledger.rows import topic_of_subject
 from events.log import Stored

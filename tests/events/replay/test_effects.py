@@ -7,7 +7,7 @@ from functools import cache
 import msgspec
 import pytest
 
-from deploy.replaying.effect_checks import REQUESTS_TO
+from deploy.replaying.run_effect_check import REQUESTS_TO
 from events.bundles import read_events
 from events.log import Stored
 from events.replay.verifying.effect_check import EffectCheck, EffectReport, RequestIdReader

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from events.codec import Recorded, Unreadable, decode
+from events.decoding import Recorded, Unreadable, decode
 from events.errors import Refused
 from events.log import Record, Seal
 from events.sealing.bodies import CLOSED_TEXT, GONE, HEADER, location_to_seal, open_texts, sealed_record

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from events.codec import Recorded, decode
+from events.decoding import Recorded, decode
 from events.errors import Misconfigured, Refused, Unavailable
 from events.jetstream import JetStreamLog
 from events.log import Append, Seal, Stored

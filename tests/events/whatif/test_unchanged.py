@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from actors.registry import ACTORS
 from deploy.replaying.what_if import DELIVERIES
 from events.bundles import read_events, read_manifest
-from events.codec import Recorded, decode
+from events.decoding import Recorded, decode
 from events.log import Stored
 from events.replay.whatif import Report
 from schemas.vocabulary.gateway import InputReceived

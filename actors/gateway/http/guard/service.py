@@ -12,7 +12,7 @@ from actors.gateway.external_events import WrappedEvent
 from actors.gateway.http.loops.service import NoJudge, NotAccepted, Unanswered
 from actors.gateway.input_client import Client
 from actors.gateway.wait_deadlines import WaitDeadline
-from events.codec import Recorded, decode
+from events.decoding import Recorded, decode
 from events.errors import Unavailable, UnknownOutcome
 from schemas.event import ROOT, Event, topic_of
 from schemas.identity import new_exchange_id

@@ -11,7 +11,7 @@ from typing import TypeVar, get_args
 
 import msgspec
 
-from events.codec import Recorded, decode
+from events.decoding import Recorded, decode
 from events.log import Log, Stored
 from schemas.event import ROOT, Event, topic_of
 from schemas.subjects import topic_filter

@@ -13,7 +13,7 @@ from actors.gateway.http.loops.judgements import Answer, FamilyStanding, Judged,
 from actors.gateway.http.readiness_checks import OK, passes, without_locations
 from actors.gateway.input_client import Client
 from actors.gateway.wait_deadlines import WaitDeadline
-from events.codec import Recorded, decode
+from events.decoding import Recorded, decode
 from events.errors import LogError, Unavailable, UnknownOutcome
 from events.loggers import get_logger
 from schemas.event import Event, topic_of

@@ -17,7 +17,7 @@ from actors.gateway.http.openai.questions import Question
 from actors.gateway.http.openai.streamed_text import StreamedText
 from actors.gateway.input_client import Client
 from actors.gateway.wait_deadlines import WaitDeadline
-from events.codec import Recorded, decode
+from events.decoding import Recorded, decode
 from events.errors import LogError
 from schemas.event import topic_of
 from schemas.subjects import stored_subject

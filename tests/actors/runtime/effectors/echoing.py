@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 
 from actors.runtime.effectors.effector_worker import EffectorWorker
-from events.codec import Recorded, decode
+from events.decoding import Recorded, decode
 from events.errors import LogError
 from events.jetstream import JetStreamLog
 from events.log import Append

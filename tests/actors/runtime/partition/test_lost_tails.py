@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from events.codec import Recorded, decode
+from events.decoding import Recorded, decode
 from events.errors import LogCut
 from events.jetstream import JetStreamLog
 from events.log import Stored

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from actors.registry import ACTORS
 from deploy.cli import main
-from deploy.replaying.jobs import MOST_JOBS, costs_of, jobs_for, shares_of
+from deploy.replaying.parallel_replay import MOST_JOBS, costs_of, jobs_for, shares_of
 from events.replay.replay import ActorPartition
 from events.routes import partition_names
 from schemas.subjects import Partitions

@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 from actors.drift import ACTOR
 from actors.drift.settings import DriftSettings
 from deploy.cli.tuning.drift import drift, drift_overview
-from events.codec import Recorded, decode
+from events.decoding import Recorded, decode
 from events.replay.presence_checks import NothingFound
 from schemas.catalogue import CATALOGUE
 from schemas.vocabulary.drift import DriftScheduled

@@ -10,7 +10,7 @@ from actors.gateway.operator_orders import Order
 from actors.reflex import ACTOR
 from deploy.operating.order_client import give
 from deploy.processes.supervising.lifeline import READY
-from events.codec import Recorded, decode
+from events.decoding import Recorded, decode
 from events.jetstream import JetStreamLog
 from events.log import Append, Stored
 from events.replay.replay import Replay

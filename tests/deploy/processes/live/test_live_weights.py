@@ -9,7 +9,7 @@ from actors.gateway import new_input
 from actors.registry import actor_named
 from actors.runtime.envelopes import to_record
 from deploy.processes.supervising.lifeline import READY
-from events.codec import Recorded, decode
+from events.decoding import Recorded, decode
 from events.jetstream import JetStreamLog
 from events.log import Append, Stored
 from events.make_decision import Cause, address_events

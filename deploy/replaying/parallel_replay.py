@@ -91,7 +91,7 @@ def _cores() -> int:
 async def replay_in_jobs(
     source: LedgerSource, opener: SourceOpener, work: ReplayWork, jobs: int, progress: Callable[[int], None]
 ) -> Report:
-    """Replay a ledger in up to ``jobs`` processes.
+    """Replay a ledger in up to ``parallel_replay`` processes.
 
     Args:
         source: The ledger, from which the shares are made.

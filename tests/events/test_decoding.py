@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from events.codec import Recorded, Unreadable, decode, is_spontaneous
+from events.decoding import Recorded, Unreadable, decode, is_spontaneous
 from events.log import Stored
 from schemas.catalogue import CATALOGUE
 from schemas.event import Event
