@@ -125,7 +125,7 @@ async def read_all_that_is_consumed(running: Deployed, partitions: int | None) -
         for actor in ACTORS.values():
             async with log_of(running, actor.name) as log:
                 for partition in partition_names(actor, log.partitions)[:partitions]:
-                    await (await log.tail(partition_filters(actor, partition), 0)).close()
+                    await (await log.tail(partition_filters(actor, partition, log.partitions), 0)).close()
                     assert await log.last(fence_filter(actor, partition)) == 0
                 assert (await log.losses()).last_seq == 0
 
