@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from actors.runtime.context import Context, Role
+from actors.runtime.effectors.handover import NEWER_S
 from actors.runtime.measurements import LEASE_LEFT, LEASE_TAKEN
 from actors.runtime.partition.decision_loop import DecisionLoop
 from actors.runtime.partition.log_damage import has_folded, is_own_gone, lost_fence
@@ -258,6 +259,10 @@ class Shard(DecisionLoop):
                 self._recover()
             return
         if self.view.passed_over:
+            # A member that can read them may be there, and what this worker declines not yet be known: time to learn it.
+            await asyncio.sleep(NEWER_S)
+            if self.epoch != epoch or not self.leads or self._stopping:
+                return
             raise Misconfigured(
                 f"{self.actor.name} partition {self.partition} has decided messages of a newer release, which this one "
                 "cannot read: run that release or a later one"

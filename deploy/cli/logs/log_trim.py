@@ -10,13 +10,14 @@ import click
 import msgspec
 
 from deploy.cli.command_types import command
-from deploy.cli.options import Target, examples, json_option, target_options
+from deploy.cli.options import Number, Target, examples, json_option, target_options
 from deploy.cli.rendering.layout.counted_nouns import counted
 
 if TYPE_CHECKING:
     from deploy.copying.trimming import Trimmed
 
 _DAY_S = 86_400.0
+_MAX_DAYS = 36_500.0
 
 
 @command(
@@ -27,7 +28,7 @@ _DAY_S = 86_400.0
     )
 )
 @target_options
-@click.option("--older-than", type=click.FloatRange(0, min_open=True), metavar="DAYS", help="Remove older events.")
+@click.option("--older-than", type=Number(0, min_open=True, max=_MAX_DAYS), metavar="DAYS", help="Remove older events.")
 @click.option("--snapshots", is_flag=True, help="Remove nothing; write the snapshots of all states anew.")
 @click.option(
     "--ledger", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",

@@ -15,7 +15,8 @@ from tests.deploy.processes.gateway.test_gateway_outage import gateway
 
 SLOTS = 8
 PATIENCE_S = 120.0
-FLAGS = ("--set", f"gateway.concurrent={SLOTS}", "--set", "gateway.wait_s=30")
+FLAGS = ("--set", f"gateway.concurrent={SLOTS}")
+CROWD_WAIT_S = 30.0
 LARGE = b'{"agent": "ann", "arousal": 0.5, "working_memory": ["' + b"a" * 900_000 + b'"]}'
 OVERSIZE = b" " * 1_500_000
 GROWTH_BYTES = 96 * 1024 * 1024
@@ -58,7 +59,7 @@ async def held(broker: Broker) -> set[int]:
 def test_of_a_crowd_some_are_told_to_come_again_and_nothing_that_was_accepted_is_lost(
     clients: int, broker: Broker, tmp_path: Path
 ) -> None:
-    with gateway(tmp_path, broker.url, *FLAGS) as single:
+    with gateway(tmp_path, broker.url, *FLAGS, wait_s=CROWD_WAIT_S) as single:
         url = str(single.base_url)
         process = process_of(single.base_url.port or 0)
         accepted: list[int] = []
@@ -107,7 +108,7 @@ def test_who_sends_slowly_is_cut_off_and_others_are_served_meanwhile(
         b"POST /v1/ticks HTTP/1.1\r\nHost: 127",
         b"POST /v1/ticks HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\n{",
     )
-    with gateway(tmp_path, broker.url, *flags) as single:
+    with gateway(tmp_path, broker.url, *flags, wait_s=CROWD_WAIT_S) as single:
         port = single.base_url.port or 0
 
         async def slow(sent: bytes, begun: asyncio.Semaphore) -> bytes:

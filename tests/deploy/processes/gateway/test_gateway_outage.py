@@ -28,7 +28,7 @@ LOOP = {
 
 
 @contextlib.contextmanager
-def gateway(folder: Path, nats: str, *flags: str) -> Iterator[httpx.Client]:
+def gateway(folder: Path, nats: str, *flags: str, wait_s: float = WAIT_S) -> Iterator[httpx.Client]:
     """A gateway's process beside a broker, and a client to it."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
@@ -36,7 +36,7 @@ def gateway(folder: Path, nats: str, *flags: str) -> Iterator[httpx.Client]:
         process = subprocess.Popen(
             [
                 *command("gateway", "--nats", nats, "--http", f"127.0.0.1:{port}"),
-                *("--set", f"gateway.wait_s={WAIT_S:g}", *flags),
+                *("--set", f"gateway.wait_s={wait_s:g}", *flags),
             ],
             stderr=said,
             cwd=folder,
