@@ -259,7 +259,7 @@ class Shard(DecisionLoop):
                 self._recover()
             return
         if self.view.passed_over:
-            # A member that can read them may be there, and what this worker declines not yet be known: time to learn it.
+            # A worker that can read them may be there, and what this one declines not yet known: leave it the time.
             await asyncio.sleep(NEWER_S)
             if self.epoch != epoch or not self.leads or self._stopping:
                 return
