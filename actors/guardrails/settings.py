@@ -17,12 +17,15 @@ Persona = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
 class GuardrailsSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What guardrails decide with.
 
-    Alignment is how well an answer fits its question, drift how far it strays from it; both are from 0 to 1.
+    A *loop* is one pass of a deliberation: an answer of this system, or one that an external orchestrator reports. A
+    *family* is a loop with its reruns. Alignment is how well an answer fits its question, drift how far it strays from
+    it; both are from 0 to 1. A *bias* is a tag that a loop's critics report; one in too many families is an *echo*.
 
     Attributes:
         alignment_threshold: A loop with an alignment below this runs again.
         drift_threshold: A loop with a drift above this runs again.
-        summary_alignment: Least alignment of a valid summary; ``summary_drift`` its largest drift.
+        summary_alignment: The scores of a loop are valid from this alignment on, and up to the drift ``summary_drift``;
+            a loop with others runs again, for ``summary_invalid``.
         max_reruns: Most reruns of a loop family, 0 to 20, if its loops name no limit.
         fatigue_increment: What a rerun that improved nothing adds to its family's fatigue.
         fatigue_decay: What a rerun that improved something takes from it.
@@ -36,8 +39,8 @@ class GuardrailsSettings(msgspec.Struct, frozen=True, kw_only=True):
         family_lifetime_ms: A loop family is remembered for at least this long after its last loop, and for no longer
             than twice this. Meanwhile a repeated completion is recognised.
         family_loops: How many of the latest loops of a family are remembered.
-        bias_tags: How many of the latest biases of an agent are remembered.
-        bias_loops: How many of the latest families with a bias are remembered; no count exceeds this.
+        bias_tags: Of how many different biases, the latest of an agent, anything is remembered.
+        bias_loops: How many of the latest families with one bias are remembered; no count exceeds this.
         critic: Who scores an answer of this system.
         loop_critic: Who scores an external loop that brings question and answer, but not both scores.
         loop_critic_timeout_ms: How long a model may take for an external loop; less than a gateway waits.

@@ -26,7 +26,7 @@ from actors.contract.text.excerpt import excerpt_of
 from actors.contract.text.judge.instruction_words import PLAIN_INSTRUCTION_WORDS
 from actors.contract.text.views import EXTRACTED
 
-DEPTH, DEPTH_OF_REWRITTEN = 6, 3
+DEPTH, DEPTH_OF_MIXED = 6, 3
 """Most disguises inside each other that are undone: of encodings alone, and with disguises of any kind among them."""
 
 MOST_TEXTS, MOST_CHARACTERS = 32, 393_216
@@ -67,7 +67,7 @@ _REWRITTEN = frozenset({"pieces", "split", "escapes"})
 """Forms that ordinary texts contain, too: their results are read only where they say something new."""
 
 _ENCODINGS = frozenset({"unseen", "escapes", "numerals", "payloads", "binary", "morse"})
-"""Forms that are only used to hide text, so they are undone at any depth; other forms also match ordinary texts."""
+"""Forms that encode a text. Ordinary texts are not encoded several times, so these may be nested to ``DEPTH``."""
 
 
 class Decoded(msgspec.Struct, frozen=True):
@@ -130,7 +130,7 @@ def _undone(parent: Decoded, known: set[str]) -> Iterator[tuple[str, list[str], 
     """Yield for each form its new results, and the number of characters that it did not decode."""
     text, last = parent.text, parent.path[-1:]
     possible = forms_in(text)
-    if len(parent.path) >= DEPTH_OF_REWRITTEN and not _ENCODINGS.issuperset(parent.path):
+    if len(parent.path) >= DEPTH_OF_MIXED and not _ENCODINGS.issuperset(parent.path):
         possible = frozenset()
     for name, form in _FORMS:
         # A form is not applied to its own result, except for those that are often applied twice.
