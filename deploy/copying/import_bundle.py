@@ -74,18 +74,28 @@ async def into_folder(
         ProgramFailed: the broker cannot be started.
         LedgerDamaged, LogError: as for :func:`into_broker`.
     """
-    async with _opened(copy, progress) as recording:
-        os.umask(0o077)  # people's words are in the store
-        with data.locked() as lock:
-            broker = EmbeddedBroker(data.broker, config.broker, stream=config.log.stream, keep_fds=(lock,))
-            async with running_broker(broker):
-                context = BrokerChoice(context=str(context_file(broker.layout.contexts, ADMIN)))
-                access = access_of(context, data, name="neuraxis log import")
-                return await _import(access, recording, config, progress, keys, data.ledger)
+    async with _opened(copy, progress) as recording, admin_in_folder(data, config, "neuraxis log import") as access:
+        return await _import(access, recording, config, progress, keys, data.ledger)
 
 
 @asynccontextmanager
-async def running_broker(broker: EmbeddedBroker) -> AsyncIterator[None]:
+async def admin_in_folder(data: DataFolder, config: Config, name: str) -> AsyncIterator[Access]:
+    """Run the embedded broker of a data folder in which no set runs; give its admin's access, under a client's name.
+
+    Raises:
+        FolderTaken: a set runs in the folder.
+        ProgramFailed: the broker cannot be started.
+    """
+    os.umask(0o077)  # people's words are in the store
+    with data.locked() as lock:
+        broker = EmbeddedBroker(data.broker, config.broker, stream=config.log.stream, keep_fds=(lock,))
+        async with _running(broker):
+            context = BrokerChoice(context=str(context_file(broker.layout.contexts, ADMIN)))
+            yield access_of(context, data, name=name)
+
+
+@asynccontextmanager
+async def _running(broker: EmbeddedBroker) -> AsyncIterator[None]:
     """Run a broker for the length of the block; raises ProgramFailed if it does not start."""
     stop, ready = asyncio.Event(), asyncio.Event()
     supervising = asyncio.create_task(Supervisor([(broker,)]).run(stop, ready.set), name="broker")

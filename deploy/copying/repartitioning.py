@@ -11,7 +11,6 @@ its fence, asks the broker for the stream's counts, and stops. If this is killed
 will finish; or ``cancel`` opens the stream, which is then as before.
 """
 
-import os
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -24,10 +23,7 @@ import msgspec
 from actors.registry import ACTORS
 from actors.runtime.envelopes import to_record
 from deploy.config.loading import Config
-from deploy.copying.import_bundle import running_broker
-from deploy.processes.broker import ADMIN, EmbeddedBroker
-from deploy.processes.broker.users import context_file
-from deploy.processes.broker_access import BrokerChoice, access_of
+from deploy.copying.import_bundle import admin_in_folder
 from deploy.processes.running_set import DataFolder
 from events.division import owned_entries
 from events.errors import LogError, Misconfigured
@@ -101,12 +97,8 @@ async def within_folder(data: DataFolder, config: Config) -> AsyncIterator[Acces
     """
     if not data.broker.exists():
         raise Misconfigured(f"{data.path} holds no log: name the folder of a set with --data, or a broker with --nats")
-    os.umask(0o077)  # people's words are in the store
-    with data.locked() as lock:
-        broker = EmbeddedBroker(data.broker, config.broker, stream=config.log.stream, keep_fds=(lock,))
-        async with running_broker(broker):
-            context = BrokerChoice(context=str(context_file(broker.layout.contexts, ADMIN)))
-            yield access_of(context, data, name="neuraxis log")
+    async with admin_in_folder(data, config, "neuraxis log") as access:
+        yield access
 
 
 async def repartition(

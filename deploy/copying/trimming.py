@@ -10,7 +10,6 @@ killed at any moment, it can be run again.
 import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from deploy.copying.repartitioning import has_pending, refuse_members, stream_in
 from events.errors import LedgerDamaged, LogError, Misconfigured, Unavailable
 from events.jetstream import Access, Connection, JetStreamLog, KeyValueSnapshots
 from events.jetstream.key_value import SNAPSHOTS_BUCKET
+from events.jetstream.reading.get_message import unix_ns
 from events.jetstream.stream import ARCHIVED, DEDUPE_WINDOW, TRIMMING
 from events.ledger import compare, verify
 from events.losses import Losses
@@ -120,13 +120,7 @@ async def _check_archive(log: JetStreamLog, ledger: Path) -> int:
 
 def _server_ns(info: Mapping[str, Any]) -> int:
     """Return the broker's time (Unix nanoseconds), which decides the age of its messages."""
-    return _ns(str(info["ts"]))
-
-
-def _ns(text: str) -> int:
-    whole, _, fraction = text.removesuffix("Z").partition(".")
-    seconds = int(datetime.fromisoformat(whole).replace(tzinfo=UTC).timestamp())
-    return seconds * _NS + int(fraction.ljust(9, "0")[:9])
+    return unix_ns(info["ts"])
 
 
 async def _refuse_nothing_left(log: JetStreamLog, last: int, cutoff_ns: int) -> None:
@@ -206,4 +200,4 @@ async def _end_trimming(connection: Connection, stream: str) -> None:
 
 async def _is_gone(connection: Connection, stream: str, cutoff_ns: int) -> bool:
     """Whether all events up to the cut-off time are gone from a stream."""
-    return _ns(str((await stream_info(connection, stream))["state"]["first_ts"])) > cutoff_ns
+    return unix_ns((await stream_info(connection, stream))["state"]["first_ts"]) > cutoff_ns
