@@ -30,7 +30,7 @@ from events.errors import LogError, Misconfigured
 from events.jetstream import Access, Connection, JetStreamLog
 from events.jetstream.connection import ApiError
 from events.jetstream.importing import EXPECTED_LAST
-from events.jetstream.key_value import MEMBERS_BUCKET, KeyValueMembership, KeyValueSnapshots
+from events.jetstream.key_value import MEMBERS_BUCKET, SNAPSHOTS_BUCKET, KeyValueMembership, KeyValueSnapshots
 from events.jetstream.stream import (
     IMPORTED_THROUGH,
     IMPORTING,
@@ -197,11 +197,7 @@ async def stream_info(connection: Connection, stream: str) -> dict[str, Any]:
 
 async def refuse_members(connection: Connection, stream: str) -> None:
     """Raise Misconfigured if a worker lives that may lead partitions of the log."""
-    try:
-        await connection.api(f"STREAM.INFO.KV_{MEMBERS_BUCKET}")
-    except ApiError as error:
-        if error.number != NOT_FOUND:
-            raise
+    if not await _has_bucket(connection, MEMBERS_BUCKET):
         return  # the broker has restarted since the last worker left
     if members := await KeyValueMembership(connection).members():
         count = len(members)
@@ -209,6 +205,16 @@ async def refuse_members(connection: Connection, stream: str) -> None:
             f"{count} worker{'s' * (count > 1)} run{'s' * (count == 1)} on stream {stream}: stop them all, wait three "
             "seconds, and run this again; gateways may stay until you start the workers with the new counts"
         )
+
+
+async def _has_bucket(connection: Connection, bucket: str) -> bool:
+    try:
+        await connection.api(f"STREAM.INFO.KV_{bucket}")
+    except ApiError as error:
+        if error.number != NOT_FOUND:
+            raise
+        return False
+    return True
 
 
 async def _close(connection: Connection, stream: str, counts: str) -> None:
@@ -335,6 +341,8 @@ def _differs(name: str, partition: str) -> StatesDiffer:
 
 async def _drop_snapshots(connection: Connection, before: Partitions) -> None:
     """Delete the snapshots of former partitions: nobody would renew them when a person is to be forgotten."""
+    if not await _has_bucket(connection, SNAPSHOTS_BUCKET):
+        return  # no worker has run on this broker: the log was imported
     snapshots = KeyValueSnapshots(connection)
     for actor in _SCOPED:
         for partition in partition_names(actor, before):

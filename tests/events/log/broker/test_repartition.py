@@ -230,6 +230,16 @@ def test_one_that_was_killed_goes_on_or_is_given_up(broker: Broker, moved: bool)
     on_log(broker, body)
 
 
+def test_a_log_that_no_worker_has_run_on_is_divided(broker: Broker) -> None:
+    async def body(log: JetStreamLog) -> None:
+        done = await divided(broker)
+        after = await opened(broker)
+        assert (after.partitions, done.after) == (done.after, Partitions(*AFTER, done.after.former))
+        await after.close()
+
+    on_log(broker, body)
+
+
 def test_nonsense_and_running_workers_are_refused_and_nothing_changes(broker: Broker) -> None:
     async def body(log: JetStreamLog) -> None:
         before = (await log.connection.api(f"STREAM.INFO.{log.stream}"))["config"]
