@@ -6,7 +6,7 @@ message it cannot read.
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -59,16 +59,20 @@ def _on_each(folder: Path, look: Look, before: Callable[[JetStreamLog], Awaitabl
 
 async def _on_one(folder: Path, name: str, look: Look, before: Callable[[JetStreamLog], Awaitable[None]]) -> list[int]:
     subjects, rotten = LAYOUTS[name]
-    with Broker(folder) as broker:
+    with ExitStack() as stack:
+        broker = Broker(folder)
+        stack.callback(broker.kill)
+        # In threads: a server that takes long to start must not use up the time in which another layout connects.
+        await asyncio.to_thread(broker.start)
         log = await JetStreamLog.connect(broker.url)
         try:
             for subject in subjects:
                 await log.append([plain(record(subject, b"x" * 100))])
             await before(log)
-            broker.stop()
+            await asyncio.to_thread(broker.stop)
             for seq in rotten:
                 flip_bit_of(broker.store, seq)
-            broker.start()
+            await asyncio.to_thread(broker.start)
             await back(Setting(log, broker.kill, broker.start))
             for seq in rotten:
                 loss = LossRecorded(first_seq=seq, through_seq=seq, known_by="stream", given_again=False)
