@@ -26,7 +26,7 @@ from actors.contract.text.decoding.escapes import undo_blanks
 from actors.contract.text.joined_parts import shares
 from actors.reflex.answer_verdicts import GeneratedText, SignatureFindings, generated_text_in, thought_in, verdict_on
 from actors.reflex.decoding.encodings import MAX_WORK, EncodedRun
-from actors.reflex.imports import Imports, whole_library, with_event
+from actors.reflex.imported_patterns import Imports, whole_library, with_event
 from actors.reflex.joined_layers import TEXT, JoinedParts, joined_parts
 from actors.reflex.library import Library
 from actors.reflex.matcher import FREE_CANDIDATES, READINGS, Hit, Matcher, compile_library

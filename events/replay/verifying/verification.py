@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
-from events.body_comparison import BodyComparer
 from events.decoding import Recorded, Unreadable
 from events.log import Seal
 from events.losses import Losses
@@ -25,6 +24,7 @@ from events.make_decision import (
     with_models,
 )
 from events.partition_view import Delivery, Processed, View
+from events.replay.body_comparison import BodyComparer
 from events.replay.verifying.report import Compared, Coverage, Difference, Differences, body_text, compare, topics_text
 from events.replay.verifying.sealed_words import SEALED, SealedWordsTracker
 from schemas.actor import Actor

@@ -8,7 +8,7 @@ import msgspec
 
 from actors.gateway.answer_wait import NoEnd
 from actors.gateway.external_events import WrappedEvent, agent_event
-from actors.gateway.http.bodies import Accepted
+from actors.gateway.http.loops.bodies import Accepted
 from actors.gateway.http.loops.judgements import Answer, FamilyStanding, Judged, Judgement, Judgements
 from actors.gateway.http.readiness_checks import OK, passes, without_locations
 from actors.gateway.input_client import Client
