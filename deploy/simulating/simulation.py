@@ -57,8 +57,9 @@ _RECOLLECTION = Recollection(id="gist:1", layer="gist", text="what was said of i
 class Simulation(msgspec.Struct, frozen=True, kw_only=True):
     """The outcome of a simulation.
 
-    ``messages`` are those about routing, in order; ``digest`` is a hash of the bytes of all messages, ``states`` has
-    the hash of each actor's last state.
+    ``plant`` names the planted fault; from day ``gone_on`` on it is removed again (None: never). ``messages`` are those
+    about routing, in order, of ``events`` messages in all. ``digest`` is a hash of the bytes of all messages;
+    ``states`` has the hash of each actor's last state.
     """
 
     days: int
@@ -136,7 +137,7 @@ class _SimulatedTalk:
         configured = RouterConfigured(
             settings=document, settings_hash=content_hash(document), behaviour=ACTORS["router"].behaviour
         )
-        self.world.plant("router", configured, Address(""))
+        self.world.store_as("router", configured, Address(""))
 
     def adjust_wrongly(self, wrong: WrongAdjustment) -> None:
         """Record the wrong adjustment, as if the regulator had made it."""
@@ -154,7 +155,7 @@ class _SimulatedTalk:
             pressure=wrong.pressure,
             metric_before=0.0 if metric is None else metric,
         )
-        self.world.plant("regulator", adjusted, Address(AGENT))
+        self.world.store_as("regulator", adjusted, Address(AGENT))
 
 
 def _answer(request: Message) -> MemoryActionsAnswered:
@@ -187,7 +188,6 @@ def simulate_days(
     """
     fault = PLANTS[plant]
     talk = _SimulatedTalk(Population(), seed)
-    talk.set_weights({})
     for number in range(days):
         if fault.weights and number == fault.day:
             talk.set_weights(fault.weights)

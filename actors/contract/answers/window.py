@@ -79,9 +79,9 @@ class AnswerWindow:
         self._faults = faults
         self._leak_share = leak_share
         self._leaks = Leaks(prompt)
-        self._links = Pictures(prompt)
-        self._kept = PromptSecrets(prompt)
-        self._compares_layers = bool(self._leaks or self._kept.values)
+        self._pictures = Pictures(prompt)
+        self._secrets = PromptSecrets(prompt)
+        self._compares_layers = bool(self._leaks or self._secrets.values)
         self._tail = ""
         self._unread = 0
         self._paused_at = 0
@@ -128,11 +128,11 @@ class AnswerWindow:
         complete = len(tail) if incomplete is None else incomplete.start()
         for view in views:
             self._leaks.read(view)
-        self._links.read(tail[:complete])
+        self._pictures.read(tail[:complete])
         faults: dict[AnswerFault, bool] = {
             "prompt_leak": self._leaks.share >= self._leak_share,
-            "carrying_link": bool(self._links.hosts),
-            "secret": "secret" in self._faults and any(map(self._kept.found_in, views)),
+            "carrying_link": bool(self._pictures.hosts),
+            "secret": "secret" in self._faults and any(map(self._secrets.found_in, views)),
         }
         self.found = tuple(fault for fault, there in faults.items() if there and fault in self._faults)
         if self.found:

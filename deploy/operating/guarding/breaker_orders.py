@@ -1,12 +1,11 @@
 """Orders to a session's circuit breaker, to recover or to be reset: given through the log, and answered there."""
 
-import time
 from functools import partial
 
 import msgspec
 
 from actors.gateway import Client, Order, Receipt, is_answer_to
-from actors.gateway.operator_orders import records_of
+from actors.gateway.operator_orders import check_orders
 from deploy.operating.agent_events import latest_events_of_agent
 from deploy.operating.deadline import Deadline
 from events.decoding import Recorded
@@ -106,7 +105,7 @@ async def reset_breaker(
         NothingFound: the breaker has judged no input of that session: the name may be misspelt.
         NotCarriedOut, LogError, InvalidInput: see :func:`give_breaker_order`.
     """
-    records_of([Order(event=event, agent=agent, session=session)], log.partitions, time.time_ns())
+    check_orders([Order(event=event, agent=agent, session=session)], log.partitions)
     source = StreamSource(log)
     if not await latest_breaker_events(source, agent, session, (await source.info()).last_seq, 1):
         raise no_judged_input(source, agent, session)
