@@ -21,8 +21,8 @@ numbers, and a ``trace.seat_added`` for each entity. A tick without entities can
 score: it has no ``result`` and no seats. If no recent prompt of an agent is known, its reviews are resolved by calm
 alone.
 
-**Feedback.** A *seat* is a review's verdict on an entity. Seats change the entity's worth (``pog`` in settings), which
-is part of later scores, and its weight in memory, which makes it more or less likely to be recalled.
+**Feedback.** A *seat* is a review's verdict on an entity. Seats change the entity's worth (``pog`` in the names of
+settings), which is part of later scores, and its weight in memory, which makes it more or less likely to be recalled.
 """
 
 from actors.self_review.decider import State, decide, evolve, initial

@@ -19,7 +19,7 @@ from actors.contract.answers.credentials import LONGEST_VALUE, PromptSecrets
 from actors.contract.answers.leaks import Leaks, reversed_and_rot13
 from actors.contract.answers.pictures import Pictures
 from actors.contract.answers.prompt import Prompt
-from actors.contract.text.views import read_views
+from actors.contract.text.decoded_views import read_decoded_views
 from schemas.vocabulary.reflex import AnswerFault
 
 WINDOW = LONGEST_VALUE
@@ -118,7 +118,7 @@ class AnswerWindow:
 
     def _check(self, *, complete_answer: bool = False) -> None:
         tail, self._unread = self._tail, 0
-        decoded_views = read_views(tail).found if _MAY_BE_ENCODED.search(tail) else ()
+        decoded_views = read_decoded_views(tail).found if _MAY_BE_ENCODED.search(tail) else ()
         views = (
             tail,
             *(view.text for view in decoded_views),

@@ -8,7 +8,7 @@ import re
 from actors.contract.text.folding import fold
 from actors.memory.extraction.keys import BIRTHDAY, CAR, LANGUAGES, NAME, SCHOOL, SPOUSE, head_of, key_of
 from actors.memory.extraction.phrases import capitals_in, name_in, value_of
-from actors.memory.terms import word_lists
+from actors.memory.extraction.word_lists import word_lists
 from schemas.vocabulary.memory import Fact
 
 _LISTS = word_lists()

@@ -65,8 +65,8 @@ async def give_breaker_order(
         LogError, InvalidInput: see ``Client.order`` and ``Client.first``.
     """
     async with Client.open(log) as client:
-        find = f"`neuraxis breaker show {session} --agent {agent}` tells, once the broker answers"
-        deadline.note_sending(f"the order about session {session!r}", find)
+        how_to_look = f"`neuraxis breaker show {session} --agent {agent}` tells, once the broker answers"
+        deadline.note_sending(f"the order about session {session!r}", how_to_look)
         order = await client.order([Order(event=event, agent=agent, session=session)], deadline.left_for_step)
         deadline.note_stored(
             order.seq, "no breaker has carried it out: it will when its worker runs; `neuraxis doctor` tells"

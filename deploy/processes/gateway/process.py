@@ -183,7 +183,7 @@ async def _serve(
                 settings.upstream,
                 conversations,
                 client,
-                lends=lambda: not job.keys.required,
+                sends_callers_keys=lambda: not job.keys.required,
                 reading=job.config.section("reflex", ReflexSettings),
             )
         )

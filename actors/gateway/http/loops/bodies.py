@@ -213,7 +213,7 @@ def check_loop(loop_id: str) -> None:
         raise InvalidField("loop_id", "loop_id is part of an address: it may hold no slash, and be neither . nor ..")
 
 
-def check_outside(loop_id: str) -> None:
+def check_callers_loop(loop_id: str) -> None:
     """Raise InvalidField for a loop's name without room for the suffix of a rerun, or one that belongs to an exchange.
 
     The loop of an exchange is its answer. If a caller could complete it, it would be judged before it has an answer.
@@ -235,7 +235,7 @@ def completion_event(body: LoopCompletion) -> LoopCompleted:
             person, or a question comes without its answer.
     """
     check_loop(body.loop_id)
-    check_outside(body.loop_id)
+    check_callers_loop(body.loop_id)
     if body.reflection_status != DONE:
         raise InvalidField(
             "reflection_status",

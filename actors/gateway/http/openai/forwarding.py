@@ -247,7 +247,7 @@ class UpstreamForwarder:
     ) -> None:
         """Record that a request gets no answer, in a task of its own, since no caller waits for that."""
         if self._closed:  # its exchange ends at its deadline
-            _logger.warning("abandoned_unsaid", exchange=passed.exchange, reason=reason, error="stopped")
+            _logger.warning("abandon_not_recorded", exchange=passed.exchange, reason=reason, error="stopped")
             return
         outcome = InputAbandoned(reason=reason, status=status, withheld_for=withheld_for)
         self._tasks.create_task(self._abandon(passed, outcome), name="abandon")
@@ -257,10 +257,10 @@ class UpstreamForwarder:
             await self.client.settle(passed, outcome, RECORD_S)
         except LogError as error:
             # Without this record the exchange ends at its deadline.
-            _logger.warning("abandoned_unsaid", exchange=passed.exchange, reason=outcome.reason, error=error.code)
+            _logger.warning("abandon_not_recorded", exchange=passed.exchange, reason=outcome.reason, error=error.code)
         except Exception:
             # Raised in the task group it would end all other requests, too.
-            _logger.exception("abandoned_unsaid", exchange=passed.exchange, reason=outcome.reason, error="bug")
+            _logger.exception("abandon_not_recorded", exchange=passed.exchange, reason=outcome.reason, error="bug")
         self.client.stop_waiting(passed.exchange)
 
 
