@@ -18,7 +18,7 @@ import msgspec
 
 from actors.breaker import machine as moves
 from actors.breaker.machine import Machine
-from actors.breaker.recording import events_of, standing_of
+from actors.breaker.move_events import events_of, standing_of
 from actors.breaker.settings import BreakerSettings
 from schemas.actor import Message
 from schemas.event import Event, topic_of

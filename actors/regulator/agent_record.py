@@ -5,9 +5,9 @@ from collections.abc import Mapping
 import msgspec
 
 from actors.regulator.decision_window import Slices
-from actors.regulator.judging import Trial
 from actors.regulator.pressures import Answer, Opinion
 from actors.regulator.settings import RegulatorSettings
+from actors.regulator.trial_outcome import Trial
 from schemas.persistent import Map
 from schemas.vocabulary.regulator import BOUNDS, FLOORS, PressureName
 

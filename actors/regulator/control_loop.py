@@ -11,9 +11,9 @@ import msgspec
 
 from actors.regulator.agent_record import Loop, Move, direction, is_within_limits, rest_key, trial_of
 from actors.regulator.decision_window import Counts, total, within
-from actors.regulator.judging import Judged, Trial, judge
 from actors.regulator.pressures import Opinion, answers_to, opinion_since, pressures_of
 from actors.regulator.settings import RegulatorSettings
+from actors.regulator.trial_outcome import Judged, Trial, judge
 from actors.regulator.weight_changes import answer_pressure, fade_correction, is_blocked, next_step, revert_failed
 from schemas.event import Event
 from schemas.vocabulary.regulator import Adjusted, Confirmed, CycleCompleted, Held, Outcome, Pressure, Reverted

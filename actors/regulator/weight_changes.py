@@ -19,9 +19,9 @@ from actors.regulator.agent_record import (
     trial_of,
 )
 from actors.regulator.decision_window import Counts
-from actors.regulator.judging import Judged
 from actors.regulator.pressures import answers_to, metric_of
 from actors.regulator.settings import RegulatorSettings
+from actors.regulator.trial_outcome import Judged
 from schemas.persistent import Map
 from schemas.vocabulary.regulator import Adjusted, Held, Pressure, Reverted, Verdict
 

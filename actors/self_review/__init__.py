@@ -6,7 +6,8 @@ them. The prompt of an exchange that was only checked, or that another model ans
 has affect, novelty and danger alone. An *entity* is a part that a prompt was, or could have been, made of: a memory.
 Everything is computed from recorded numbers.
 
-``tick``, ``exchange``     a tick, from an external engine and from an exchange of this system
+``tick``                   a tick, and how one of an external engine is read
+``exchange_as_tick``       an exchange of this system as a tick
 ``modes``                  which modes conflict, learned from the decisions made under them
 ``similarity``, ``score``  the score of a prompt
 ``counterfactual``         the swap of one entity that would have raised the score most

@@ -13,7 +13,7 @@ from actors.contract.answers.window import LONGEST_HELD, STREAMED, WINDOW, Answe
 from actors.contract.text.decoded_views import DecodedViews, read_decoded_views
 from schemas.effectors.model_calls import ChatMessage, ModelCall
 from schemas.vocabulary.gateway import Layer
-from schemas.wording.fencing import fenced_blocks
+from schemas.wording.delimited_blocks import delimited_blocks
 from tests.actors.reflex.test_answer_verdicts import HOST, SAID, SYSTEM
 from tests.actors.reflex.test_secrets import KEYS
 from tests.each import each
@@ -135,7 +135,7 @@ def test_a_long_run_of_digits_and_signs_is_read_once_a_check() -> None:
 
 
 def test_a_call_of_ours_is_taken_apart_into_who_said_what() -> None:
-    blocks = fenced_blocks([("system, part 1 of 2", SYSTEM), ("memory, strongest first", "name: Ada")], [SAID])
+    blocks = delimited_blocks([("system, part 1 of 2", SYSTEM), ("memory, strongest first", "name: Ada")], [SAID])
     call = ModelCall(
         purpose="respond",
         messages=(
