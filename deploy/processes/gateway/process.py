@@ -173,7 +173,7 @@ async def _serve(
             wait_s=settings.wait_s,
             hosted=hosted,
             unserved=partial(stages.lacking, "guardrails"),
-            looks=checks,
+            further_checks=checks,
         )
         guard = GuardService(client, wait_s=settings.wait_s, sentence=sentence_on)
         conversations = Conversations(client, wait_s=settings.answer_s, early=not _may_reject_answers(job.config))

@@ -86,7 +86,7 @@ async def gateway(
     open_inbox: OpenInbox | None = None,
     most: int = 64,
     agent_per: AgentPer = "shared",
-    looks: Mapping[str, Callable[[], Awaitable[str]]] | None = None,
+    further_checks: Mapping[str, Callable[[], Awaitable[str]]] | None = None,
     operations: Any = None,
     records: Any = None,
     examinations: Any = None,
@@ -112,7 +112,7 @@ async def gateway(
             judgements,
             wait_s=wait_s,
             hosted=hosted,
-            looks=looks,
+            further_checks=further_checks,
             unserved=partial(stages.lacking, "guardrails"),
         )
         guard = GuardService(edge, wait_s=wait_s, sentence=sentence_on)
