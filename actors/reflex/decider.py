@@ -2,7 +2,8 @@
 
 input.received                            -> blocked or passed; library_changed before it, once after each change
 input.answered, of a forwarded input,
-llm.completed, delegate.answered          -> answer_blocked or answer_passed, for texts that reflex reads (``answers``);
+llm.completed, delegate.answered          -> answer_blocked or answer_passed, for texts that reflex reads
+                                             (``answer_verdicts``);
                                              a thought of an idle agent belongs to no exchange
 response.requested                        -> nothing; the model's instructions are kept to compare its answer with
 response.emitted                          -> nothing; the input's text is kept until then
