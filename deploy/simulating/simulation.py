@@ -7,7 +7,7 @@ import msgspec
 
 from actors.registry import ACTORS
 from actors.regulator.control_loop import counts_in_window
-from actors.regulator.decider import loop_of
+from actors.regulator.decider import record_of
 from actors.regulator.pressures import metric_of
 from actors.router.settings import Profile, RouterSettings
 from deploy.simulating.planted_faults import PLANTS, WrongAdjustment
@@ -142,16 +142,16 @@ class _SimulatedTalk:
     def adjust_wrongly(self, wrong: WrongAdjustment) -> None:
         """Record the wrong adjustment, as if the regulator had made it."""
         state = self.world.states["regulator"]
-        loop, settings = loop_of(state, AGENT), state.settings
-        metric = metric_of(wrong.pressure, counts_in_window(loop, self.world.now_ns, settings), settings)
-        before = loop.weights[wrong.parameter]
+        record, settings = record_of(state, AGENT), state.settings
+        metric = metric_of(wrong.pressure, counts_in_window(record, self.world.now_ns, settings), settings)
+        before = record.weights[wrong.parameter]
         adjusted = Adjusted(
             parameter=wrong.parameter,
             before=before,
             after=round(before + wrong.delta, 6),
             delta=wrong.delta,
             requested=wrong.delta,
-            offset=round(loop.offsets.get(wrong.parameter, 0.0) + wrong.delta, 6),
+            offset=round(record.offsets.get(wrong.parameter, 0.0) + wrong.delta, 6),
             pressure=wrong.pressure,
             metric_before=0.0 if metric is None else metric,
         )

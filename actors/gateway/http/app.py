@@ -86,7 +86,7 @@ class Services(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     operations: Operations
     records: Records
     examinations: Examinations
-    measuring: MetricsSource
+    metrics_source: MetricsSource
     audit: Audit
     forwarding: UpstreamForwarder | None = None
 

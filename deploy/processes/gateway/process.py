@@ -202,7 +202,7 @@ async def _serve(
                 operations=operations,
                 records=records,
                 examinations=examinations,
-                measuring=metrics_source(metrics, log, records, stages, membership),
+                metrics_source=metrics_source(metrics, log, records, stages, membership),
                 audit=Auditing(client, wait_s=settings.wait_s),
                 forwarding=forwarding,
             )

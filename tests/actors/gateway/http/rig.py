@@ -91,7 +91,7 @@ async def gateway(
     records: Any = None,
     examinations: Any = None,
     rated: Lookup | None = None,
-    measuring: Any = None,
+    metrics_source: Any = None,
     operator_keys: Sequence[str] = (),
     ring: Keyring | None = None,
 ) -> AsyncIterator[httpx.AsyncClient]:
@@ -128,7 +128,7 @@ async def gateway(
                 operations=operations,
                 records=records,
                 examinations=examinations,
-                measuring=measuring,
+                metrics_source=metrics_source,
                 audit=Auditing(edge, wait_s=wait_s),
             )
         )
