@@ -107,6 +107,7 @@ class _Text:
 
 
 Count = Callable[[_Text, _Runs, Flags], tuple[Integers, Integers]]
+"""Counts, for each run, the shingles that precedents hold, and the others."""
 
 
 def passages(

@@ -21,6 +21,7 @@ from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.reflex import Match, ReflexBlocked
 
 Label = Literal["attack", "benign", "hard_benign"]
+"""What a text is; ``hard_benign``: harmless, but in the words of attacks."""
 
 
 class Prompt(msgspec.Struct, frozen=True, kw_only=True):

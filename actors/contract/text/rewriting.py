@@ -17,6 +17,7 @@ from actors.contract.text.judge.instruction_words import LEET
 from actors.contract.text.tokens import letters_of
 
 Rewriting = Literal["spaced", "leetspeak", "rot13", "reversed"]
+"""The rewritings that are undone."""
 
 _NO_LETTERS = bytes(ord(" ") if not chr(code).isalpha() or code >= 128 else code for code in range(256))
 # A gap of several spaces or a line end; a single space before a single character. ``\x00`` marks wide gaps meanwhile.

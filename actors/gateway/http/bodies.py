@@ -9,7 +9,11 @@ from schemas.intake import strict
 from schemas.intake.blank import is_blank
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+"""A name that a body gives, such as that of a session or an agent."""
+
 Reason = Annotated[str, msgspec.Meta(min_length=1, max_length=2000)]
+"""Why a person does something, in their words."""
+
 Body = TypeVar("Body", bound=msgspec.Struct)
 
 _RECORDED_NAMES = ("by", "why", "override_by", "override_reason")

@@ -45,6 +45,7 @@ MOST_WORK = 32_768
 """Characters of results that are decoded again, in addition to twice the length of the text."""
 
 Form = Callable[[str], Iterator[str | Undecoded]]
+"""Undoes one form of hiding: text -> what it decodes to, and what could not be decoded."""
 
 _FORMS: tuple[tuple[str, Form], ...] = (
     ("unseen", decode_invisible),

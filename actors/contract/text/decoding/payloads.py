@@ -51,6 +51,7 @@ _MOST_BETWEEN = 2
 """Most other words between two encoded words of one text, such as the names of a document's values."""
 
 Decode = Callable[[str], bytes]
+"""An encoded word -> its bytes."""
 
 
 def decode_payloads(text: str) -> Iterator[str | Undecoded]:

@@ -29,6 +29,7 @@ _RERUN_SUFFIX = re.compile(r"_r[0-9]+$")
 _EXCHANGE_LOOP = re.compile(r"[0-9a-f]{32}(_r[0-9]+)?")
 
 Words = Annotated[str, msgspec.Meta(max_length=200_000)]
+"""A question or an answer of the deliberation."""
 
 
 class BiasTag(msgspec.Struct, frozen=True, kw_only=True):

@@ -27,6 +27,7 @@ MOST_BYTES = 16 * 1024 * 1024
 """Most bytes of an answer that are recorded. A longer whole answer is not delivered; a longer stream is."""
 
 Abandoned = Literal["upstream_unreachable", "upstream_overdue", "upstream_refused", "upstream_cut", "client_left"]
+"""Why an upstream's response was not relayed to its end, as ``input.abandoned`` records it."""
 
 _logger = get_logger("neuraxis.gateway")
 
