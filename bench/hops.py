@@ -24,6 +24,8 @@ from schemas.subjects import Partitions, stored_subject, topic_filter
 
 ROUNDS = 3
 STEADY_S = 3.0
+"""Seconds of a round at a fixed rate."""
+
 RATE = 100
 """Inputs a second in the latency cases."""
 

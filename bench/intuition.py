@@ -36,13 +36,19 @@ from actors.intuition.settings import IntuitionSettings
 from actors.intuition.signature import signature_of, text_signature, to_bytes
 
 SIZES = (10_000, 100_000, 1_000_000)
+"""Numbers of motifs."""
+
 DICT_MOST = 100_000
 """Most motifs with which the dict peer is run: with a million it needs three gigabytes."""
 
 THRESHOLD = 0.7
+"""Similarity from which an input is rejected."""
+
 QUESTIONS = 2_000
 SECONDS_PER_CASE = 4.0
 HOSTILE_MOTIFS = (667, 20_000)
+"""Numbers of motifs against which hostile inputs are judged."""
+
 HOSTILE_LAYERS = (1, 100, 1024)
 """Number of layers of a hostile input, which has a megabyte in all."""
 

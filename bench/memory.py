@@ -26,10 +26,18 @@ from schemas.persistent import decode_state, encode_state
 from schemas.vocabulary.memory import Fact
 
 SIZES = (10_000, 100_000)
+"""Numbers of episodes."""
+
 WIDTHS = (128, 256)
+"""Numbers of an embedding."""
+
 MOST = 8
+"""Episodes that a search returns at most."""
+
 SECONDS_PER_CASE = 2.0
 BUDGET_MS = 50.0
+"""What a recall should take at most, in milliseconds."""
+
 _MODEL = "bench"
 _HOUR_NS = 3_600 * 10**9
 _TOPICS = 500

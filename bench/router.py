@@ -68,7 +68,7 @@ CASES = {
 }
 """Name -> text. Beyond a page, the cost does not grow with the text, except if nothing in it is visible."""
 
-GROUND = msgspec.structs.replace(
+REMEMBERED = msgspec.structs.replace(
     COLD, context_warmth=0.44, working_memory_turns=4, gist_count=1, fact_count=1, fact_keys=("f",), is_new_topic=False
 )
 """What memory knows of a session of four turns, with a gist and a fact."""
@@ -119,7 +119,7 @@ def _row(case: str, text: str) -> Row:
     answered, received = _session(text), _message(InputReceived(text=text), "now", 9)
     state, recalled = (
         ACTOR.evolve(answered, received),
-        _message(MemoryRecalled(familiarity=GROUND, recollections=()), "now", 10),
+        _message(MemoryRecalled(familiarity=REMEMBERED, recollections=()), "now", 10),
     )
     (selected,) = ACTOR.decide(state, recalled)
     reading, _ = percentiles(lambda: read_text(text), SECONDS_PER_CASE)

@@ -123,7 +123,7 @@ class Losses:
         lost = [loss.event for loss in self.found if not loss.event.given_again]
         return any(event.first_seq <= first and last <= event.through_seq for event in lost)
 
-    def excuse(self, seq: int, shown_at: int) -> bool:
+    def may_explain(self, seq: int, shown_at: int) -> bool:
         """Whether a decision on the message at ``seq`` may depend on messages that are lost for ever.
 
         That is so if it was made, or its events were stored, after the lost messages and before the loss was recorded.

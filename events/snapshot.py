@@ -19,7 +19,7 @@ class _Snapshot(msgspec.Struct, frozen=True):
     actor: str
     partition: str
     behaviour: int
-    place: int
+    position: int = msgspec.field(name="place")  # the name under which snapshots are kept
     own_last: int
     time_ns: int
     configured: bytes
@@ -86,7 +86,7 @@ def unpack(actor: Actor[Any], partition: str, data: bytes) -> Checkpoint | None:
         return None
     if configured is not None and not isinstance(configured, Configured):
         return None
-    where = found.place, found.own_last, found.time_ns, configured, found.fenced, found.own_id
+    where = found.position, found.own_last, found.time_ns, configured, found.fenced, found.own_id
     return Checkpoint(state, *where, found.answered)
 
 

@@ -14,6 +14,7 @@ guardrails.appraisal_requested -> appraisal.answer_appraised, for the answer of 
 response.emitted        the exchange has ended: its text is dropped, a repetition of its input is not appraised; what
                         still waits for a judgement -> appraisal.judged and appraisal.completed without it
 operator.allowance_recorded, operator.allowance_withdrawn  allowed text is not judged from the next input on
+operator.forget_ordered the session is dropped
 appraisal.configured    the settings from here on
 """
 

@@ -1,8 +1,8 @@
 """What a language model is asked about an input, and how its answer is read. Pure.
 
-The parts are fenced: they stand between lines with a key that no part can contain, since the key is computed from all
-of them. The prompt says that what stands there is data. An answer can only raise a falsehood. So a part that persuades
-the model gains nothing.
+The parts are delimited: they stand between lines with a key that no part can contain, since the key is computed from
+all of them. The prompt says that what stands there is data. An answer can only raise a falsehood. So a part that
+persuades the model gains nothing.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from actors.contract.text.excerpt import excerpt
 from actors.contract.text.shortening import shares, shorten
 from schemas.effectors.model_calls import ChatMessage, ModelCall, cuts_of, read_answer
 from schemas.vocabulary.appraisal import AttackKind, JudgementRequested, LayerTrust, PartJudged
-from schemas.wording.fencing import fenced_blocks
+from schemas.wording.delimited_blocks import delimited_blocks
 
 LONGEST_ANSWER = 4_000
 """Most characters of an answer; a usable one has far fewer."""
@@ -64,7 +64,7 @@ def judgement_request(parts: Sequence[Part], settings: TrustSettings) -> Judgeme
     texts = [excerpt(text) for _, text in parts]
     limits = shares([len(text) for text in texts], settings.characters)
     shown = [shorten(text, limit, len) for text, limit in zip(texts, limits, strict=True)]
-    blocks = fenced_blocks(
+    blocks = delimited_blocks(
         [
             (f"part {number}, {_PART_LABELS[trust.layer.partition('[')[0]]}", each.text)
             for number, ((trust, _), each) in enumerate(zip(parts, shown, strict=True), start=1)

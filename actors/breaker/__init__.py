@@ -56,7 +56,7 @@ Other sessions are forgotten a day after their last input, and those with violat
 life" means for as long as the session is remembered.
 
 ``machine`` holds the rules over plain numbers, ``settings`` their constants, ``decider`` what each message does to the
-machine, ``recording`` the events that record its moves (steps from state to state).
+machine, ``move_events`` the events that record its moves (steps from state to state).
 """
 
 from actors.breaker.decider import BreakerState, decide, evolve

@@ -18,7 +18,7 @@ import msgspec
 
 from actors.breaker import machine as moves
 from actors.breaker.machine import Machine
-from actors.breaker.recording import events_of, standing_of
+from actors.breaker.move_events import events_of, standing_of
 from actors.breaker.settings import BreakerSettings
 from schemas.actor import Message
 from schemas.event import Event, topic_of
@@ -217,7 +217,7 @@ def _progress(state: BreakerState, exchange: str) -> Progress | None:
 
 
 def _is_counted(state: BreakerState, message: Message) -> bool:
-    """Whether an input was judged, no earlier guard has refused it, and no reset has forgiven it since."""
+    """Whether an input was judged, no earlier guard has refused it, and no reset has cleared it since."""
     kept = state.exchanges.get(message.exchange)
     return kept is not None and kept.progress == "judged" and kept.judged_seq > machine_of(state, message).reset_seq
 

@@ -14,6 +14,8 @@ from schemas.vocabulary.appraisal import LayerTrust
 from schemas.vocabulary.breaker import BreakerState, Stance, Violation
 
 Starter = Literal["input", "timer", "operator"]
+"""What starts or ends a recovery attempt."""
+
 Reason = Literal[
     "attempts_used_up",
     "attempt_budget",
@@ -23,7 +25,11 @@ Reason = Literal[
     "refusal_share",
     "violation_count",
 ]
+"""The rule that terminates a session."""
+
 Danger = Literal["trust", "recent_falsehood", "balance_trend", "refusal_share"]
+"""The rule that one more input of some kind would break, or low trust."""
+
 MoveName = Literal[
     "cleared",
     "withheld",
@@ -35,6 +41,8 @@ MoveName = Literal[
     "warned",
     "calmed",
 ]
+"""What happens to a session; each move becomes the event of its name."""
+
 FINAL_MOVES: frozenset[MoveName] = frozenset({"cleared", "withheld", "tripped", "terminated"})
 """The moves that say what becomes of an input: the last of its decision."""
 

@@ -14,6 +14,7 @@ KINDS: tuple[Kind, ...] = ("reflection", "question", "hypothesis")
 
 _MANTISSA_BITS = 53  # of a float
 _LONGEST_MS = 30 * 24 * 3600 * 1000
+"""The longest time until the next drift: thirty days."""
 
 
 class Pause(NamedTuple):

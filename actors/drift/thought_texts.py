@@ -19,8 +19,13 @@ LONGEST_THOUGHT = 400
 """Most characters of a thought."""
 
 _LONGEST_ANSWER = 16_000
+"""Most characters of a model's answer that are read."""
+
 _QUOTED_CHARACTERS = 200
+"""Most characters of an episode that a prompt quotes."""
+
 _MOST_OTHERS = 3
+"""Most other concepts that a thought names."""
 
 _SENTENCES: Mapping[Kind, str] = MappingProxyType(
     {

@@ -4,7 +4,10 @@ import msgspec
 
 
 class AnswerPiece(msgspec.Struct, frozen=True, kw_only=True):
-    """A piece of an answer, as the effector ``llm`` sends it; see ``actors.llm.calling.Partial``."""
+    """A piece of an answer, as the effector ``llm`` sends it; see ``actors.llm.calling.SentPiece``.
+
+    ``index`` counts the pieces of an ``attempt`` from 0. A later attempt begins the text anew.
+    """
 
     request: str
     attempt: int
@@ -14,7 +17,7 @@ class AnswerPiece(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def piece_in(data: bytes) -> AnswerPiece | None:
-    """Return the piece in a message of an inbox; None for any other message, such as the copy of the end."""
+    """Return the piece in a message of an inbox; None for any other, such as the copy of the exchange's end."""
     try:
         return msgspec.json.decode(data, type=AnswerPiece)
     except (msgspec.DecodeError, UnicodeDecodeError):

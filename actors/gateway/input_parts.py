@@ -34,6 +34,7 @@ class InputContext(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 Attachments = tuple[str | Attachment, ...] | None
+"""Documents or results of tools, each written as a text or as an object."""
 
 
 class InputParts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -37,6 +37,11 @@ def records_of(orders: Sequence[Order], partitions: Partitions, now_ns: int) -> 
     return [each.record for each in events_of_orders(orders, partitions, now_ns)]
 
 
+def check_orders(orders: Sequence[Order], partitions: Partitions) -> None:
+    """Raise InvalidInput if :func:`records_of` would, before something else is done for the orders."""
+    records_of(orders, partitions, 0)
+
+
 def events_of_orders(orders: Sequence[Order], partitions: Partitions, now_ns: int) -> list[WrappedEvent]:
     """Return the events of one operation, in order; raises as :func:`records_of`."""
     operation = new_exchange_id(now_ns)

@@ -48,7 +48,7 @@ agent, and the loops of all sessions of an agent are decided in the order of the
 
 ``loop_family``     names of loops, and what is kept of a family
 ``bias``            an agent's biases within the window
-``loop_judging``         the decision on a loop
+``loop_judging``    the decision on a loop
 ``critic``          what a model is asked, and its answer
 ``open_exchange``   what is kept while a model is asked
 ``external_loops``  external loops that wait for their critic

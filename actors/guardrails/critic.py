@@ -10,7 +10,7 @@ from actors.guardrails.settings import GuardrailsSettings
 from schemas.effectors.model_calls import ChatMessage, ModelCall, cuts_of, read_answer
 from schemas.event import Unit
 from schemas.vocabulary.guardrails import CritiqueRequested
-from schemas.wording.fencing import fenced_blocks
+from schemas.wording.delimited_blocks import delimited_blocks
 
 MOST_TAGS = 16
 """Most bias tags of a critique."""
@@ -46,7 +46,7 @@ def critique_call(loop_id: str, question: str, answer: str, settings: Guardrails
     """Return the request for a critique of the answer that a loop came to."""
     texts = {"question": question, "answer": answer}
     shown = {what: shorten(text, settings.critic_characters, len) for what, text in texts.items()}
-    blocks = fenced_blocks([(f"the {what}", each.text) for what, each in shown.items()])
+    blocks = delimited_blocks([(f"the {what}", each.text) for what, each in shown.items()])
     return CritiqueRequested(
         loop_id=loop_id,
         call=ModelCall(

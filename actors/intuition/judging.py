@@ -5,13 +5,13 @@ from typing import NamedTuple
 
 import msgspec
 
+from actors.contract.text.decoded_views import read_decoded_views
 from actors.contract.text.decoding import decoded_texts
 from actors.contract.text.excerpt import DECODED, excerpt_of
 from actors.contract.text.joined_parts import joined_parts
 from actors.contract.text.judge.model import Model
 from actors.contract.text.judge.weights import added_weights
 from actors.contract.text.judge.worst_passage import read_text, unread_share
-from actors.contract.text.views import read_views
 from actors.intuition.comparing import compare
 from actors.intuition.index import Found
 from actors.intuition.library import Library
@@ -198,7 +198,7 @@ def _with_decoded(part_names: dict[str, str]) -> dict[str, str]:
     compared = dict(part_names)
     for text, name in list(part_names.items())[:MOST_DECODED]:
         shown = excerpt_of(text, DECODED).text
-        views = (view.text for view in read_views(shown).found)
+        views = (view.text for view in read_decoded_views(shown).found)
         for decoded_text in (*views, *(decoded.text for decoded in decoded_texts(shown) if decoded.has_words)):
             compared.setdefault(decoded_text, name)
     return compared

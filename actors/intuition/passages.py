@@ -107,6 +107,7 @@ class _Text:
 
 
 Count = Callable[[_Text, _Runs, Flags], tuple[Integers, Integers]]
+"""Counts, for each run, the shingles that precedents hold, and the others."""
 
 
 def passages(
@@ -129,7 +130,7 @@ def passages(
     runs = _runs(text, longest, max(fewest_words, 2))
     bounds = _bounds(text, runs, threshold, _by_phrase)
     if wholes:
-        whole = _wholes(text, wholes)
+        whole = _whole_parts(text, wholes)
         runs = _Runs(*(np.concatenate(pair) for pair in zip(whole, runs, strict=True)))
         bounds = np.concatenate((_bounds(text, whole, threshold, _by_part), bounds))
     if longest:
@@ -191,7 +192,8 @@ def _buried(library: Library, text: _Text, fewest_words: int, threshold: float) 
     return _Runs(*(each[chosen] for each in runs)), np.minimum(bounds[chosen], 1.0)
 
 
-def _wholes(text: _Text, parts: Sequence[int]) -> _Runs:
+def _whole_parts(text: _Text, parts: Sequence[int]) -> _Runs:
+    """Return a run for each part of the text: the whole of it."""
     firsts, lasts = text.part_firsts[list(parts)], text.part_ends[list(parts)] - 1
     not_empty = firsts <= lasts
     firsts, lasts = firsts[not_empty], lasts[not_empty]

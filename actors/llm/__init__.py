@@ -4,8 +4,8 @@ It answers the events that carry a ``ModelCall`` (``actors.llm.calling.REQUESTS`
 ``llm.failed`` for every kind of failure; the actor that asked continues without an answer. It decides nothing: model,
 number of calls and time limits are settings, and the prompt is in the request. What an endpoint does not support of a
 request is learned from its refusals (``actors.llm.wire.dialect``), and recorded with the answer. While a model
-generates, pieces of its text are sent to the request's inbox (``actors.llm.calling.Partial``); the answer is what the
-event holds.
+generates, pieces of its text are sent to the request's inbox (``actors.llm.calling.SentPiece``); the answer is what
+the event holds.
 """
 
 from contextlib import AbstractAsyncContextManager

@@ -46,7 +46,7 @@ Publish = Callable[[str, bytes], Awaitable[None]]
 _logger = get_logger("neuraxis.llm")
 
 
-class Partial(msgspec.Struct, frozen=True, kw_only=True):
+class SentPiece(msgspec.Struct, frozen=True, kw_only=True):
     """A piece of an answer, sent to ``ModelCall.stream_to`` while the model generates.
 
     The pieces of one ``attempt``, in order of ``index`` (from 0), form the text so far. A later attempt starts again
@@ -329,7 +329,7 @@ class _PieceSender:
         ready = len(self._held) - (self._window.received - self._window.released)
         text, self._held = self._held[:ready], self._held[ready:]
         if text:
-            partial = Partial(
+            sent_piece = SentPiece(
                 request=self._message.id,
                 exchange=self._message.exchange,
                 attempt=self._attempt,
@@ -337,7 +337,7 @@ class _PieceSender:
                 text=text,
             )
             self._index += 1
-            await self._publish(self._call.stream_to, msgspec.json.encode(partial))
+            await self._publish(self._call.stream_to, msgspec.json.encode(sent_piece))
 
 
 def enrich_failure(failed: Failed, message: Message) -> Failed:

@@ -21,7 +21,7 @@ _LEAST = 64
 """Tokens that a message is not cut below."""
 
 _BLOCK_START = re.compile(r"\[data (\w{1,40}): ([^\]\n]{0,200})\]\n")
-"""The line before a block: its key and its name (written by ``schemas.wording.fencing``)."""
+"""The line before a block: its key and its name (written by ``schemas.wording.delimited_blocks``)."""
 
 
 def fit_to_context(call: ModelCall, context: int, density: float = 1.0) -> tuple[ModelCall, tuple[Cut, ...]]:

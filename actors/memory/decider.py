@@ -32,7 +32,7 @@ from actors.memory.agent_memory import (
 from actors.memory.extraction.corrections import KnownValues
 from actors.memory.extraction.fact_extraction import ExtractedFacts, extract_facts
 from actors.memory.extraction.keys import key_of
-from actors.memory.extraction.private import keeps, without_private
+from actors.memory.extraction.private_facts import keeps, without_private
 from actors.memory.familiarity import familiarity_of
 from actors.memory.forgetting import (
     Remaining,

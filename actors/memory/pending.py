@@ -16,7 +16,6 @@ from schemas.vocabulary.memory import Fact, MemoryRecalled
 UNCLASSIFIED = "unclassified"
 """The topic of an exchange that was not appraised."""
 
-_HALF = 0.5
 _MOST_NOTED = 8
 """Most memorized facts of an exchange that its gist contains."""
 
@@ -68,7 +67,7 @@ def with_appraisal(pending: Pending, event: AppraisalCompleted) -> Pending:
         topic=event.conversation_topic,
         topic_confidence=event.topic_confidence,
         is_new_topic=event.is_new_topic,
-        salience=round(_HALF * event.arousal + _HALF * event.novelty, 6),
+        salience=round(0.5 * event.arousal + 0.5 * event.novelty, 6),
         # The first name in an appraisal's models is that of the embedder.
         model=event.models.partition("+")[0],
         embedding=b"" if pending.forgotten else from_text(event.embedding),

@@ -245,12 +245,12 @@ def _facts(memory: AgentMemory, cue: Cue, settings: MemorySettings) -> Iterator[
         energy = max(energy_of(key, fact, sought), cosine, asked)
         if energy:
             is_awake = energy >= settings.floor
-            says_no_more = is_awake and episode is not None and _says_no_more(episode.text, fact)
-            says = f"{_EXCHANGE}{fact.exchanges[-1]}" if says_no_more else ""
+            only_states = is_awake and episode is not None and _only_states(episode.text, fact)
+            says = f"{_EXCHANGE}{fact.exchanges[-1]}" if only_states else ""
             yield Candidate(energy, "fact", fact.number, text_of(key, fact), says=says)
 
 
-def _says_no_more(text: str, fact: StatedFact) -> bool:
+def _only_states(text: str, fact: StatedFact) -> bool:
     """Whether an exchange only states this fact."""
     return {*terms_of(persons_words(text))}.issubset((*fact.terms, *_NAMING))
 

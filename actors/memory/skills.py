@@ -7,7 +7,7 @@ import msgspec
 from actors.contract.text.terms import terms_of
 from actors.memory.agent_memory import AgentMemory, failure_rate
 from actors.memory.extraction.fact_extraction import fact_of
-from actors.memory.extraction.private import without_private
+from actors.memory.extraction.private_facts import without_private
 from actors.memory.familiarity import familiarity_of
 from actors.memory.layers.concepts import spread
 from actors.memory.layers.facts import CurrentValues, asked_by, asks_for_all

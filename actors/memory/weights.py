@@ -22,6 +22,8 @@ from actors.memory.settings import MemorySettings
 from actors.memory.terms import DECIMALS
 
 _LARGEST_LOG = 1.0
+"""The logarithm of a weight lies between this and its negative."""
+
 _NEWEST = 0.5
 """Share of the newest seat in the average."""
 

@@ -7,7 +7,8 @@ reaches a red flag, or comes back: only on a change, with hysteresis, and from t
 A decision is the first choice of an exchange. It counts as ACT if an ACT loop followed, else as the mode of the answer.
 The choice after a loop cannot be ACT; counting it would make the share of ACT too low.
 
-``decision_window`` keeps the decisions, ``judging`` the conditions, ``settings`` the ranges, ``decider`` the state.
+``decision_window`` keeps the decisions, ``hysteresis`` when a share counts as unhealthy, ``settings`` the ranges,
+``decider`` the state.
 """
 
 from actors.monitor.decider import State, decide, evolve, initial

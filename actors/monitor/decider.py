@@ -9,7 +9,7 @@ monitor.configured        the settings from here on
 import msgspec
 
 from actors.monitor.decision_window import Misroute, Window, decision_of, with_decision, with_misroute
-from actors.monitor.judging import Condition, judge_modes, judge_rates, with_event
+from actors.monitor.hysteresis import Condition, judge_modes, judge_rates, with_event
 from actors.monitor.settings import MonitorSettings
 from schemas.actor import Emission, Message
 from schemas.event import Event

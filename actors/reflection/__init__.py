@@ -17,8 +17,10 @@ The last two apply to disagreements alone, since an opinion that agrees claims n
 satisfaction only afterwards, the disagreement is removed from the window again. There is a pressure only if, over 7
 days, enough opinions count and more than 25% of them disagree.
 
-``sampling``  which decisions are reviewed      ``opinion_call``   the request to the model, and its answer
-``judging``   safeguards, and the window        ``causes``   which signals support a dimension
+``sampling``          which decisions are reviewed
+``opinion_call``      the request to the model, and its answer
+``causality_check``   which signals support a dimension
+``opinion_counting``  which opinions count, and what follows from those of the window
 """
 
 from actors.reflection.decider import State, decide, evolve, reconfigured

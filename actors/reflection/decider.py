@@ -12,8 +12,8 @@ llm.completed, .failed  -> reflection.concluded, for the request that was made
 
 import msgspec
 
-from actors.reflection.judging import CountedInsight, conclude, counted_with, insight_of
 from actors.reflection.opinion_call import opinion_call, opinions_of
+from actors.reflection.opinion_counting import CountedInsight, conclude, counted_with, insight_of
 from actors.reflection.sampling import Case, Shortfalls, case_of, draw_sample, shortfalls_after, stratum_of
 from actors.reflection.settings import ReflectionSettings
 from schemas.actor import Emission, Message

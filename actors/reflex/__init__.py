@@ -10,7 +10,7 @@ The library is a built-in profile plus the patterns that operators have imported
 the first input after a change a partition records by ``reflex.library_changed`` which library it uses.
 
 Texts are also read in other ways: spaced, leetspeak, rot13 and reversed, and decoded from base64, hex and
-percent-encoding, two deep. A match names its view: ``plain`` is the input's text, ``document[1]:plain`` the layer at
+percent-encoding, three deep. A match names its view: ``plain`` is the input's text, ``document[1]:plain`` the layer at
 index 1, whose role is document, ``document[1]:base64:rot13`` the decoded base64 runs of that layer, read in rot13.
 Spans are character offsets in that text or layer as it was received, or in the decoded text.
 

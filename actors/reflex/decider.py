@@ -2,7 +2,8 @@
 
 input.received                            -> blocked or passed; library_changed before it, once after each change
 input.answered, of a forwarded input,
-llm.completed, delegate.answered          -> answer_blocked or answer_passed, for texts that reflex reads (``answers``);
+llm.completed, delegate.answered          -> answer_blocked or answer_passed, for texts that reflex reads
+                                             (``answer_verdicts``);
                                              a thought of an idle agent belongs to no exchange
 response.requested                        -> nothing; the model's instructions are kept to compare its answer with
 response.emitted                          -> nothing; the input's text is kept until then
@@ -26,12 +27,12 @@ from actors.contract.text.decoding.escapes import undo_blanks
 from actors.contract.text.joined_parts import shares
 from actors.reflex.answer_verdicts import GeneratedText, SignatureFindings, generated_text_in, thought_in, verdict_on
 from actors.reflex.decoding.encodings import MAX_WORK, EncodedRun
-from actors.reflex.imports import Imports, whole_library, with_event
+from actors.reflex.imported_patterns import Imports, whole_library, with_event
 from actors.reflex.joined_layers import TEXT, JoinedParts, joined_parts
 from actors.reflex.library import Library
 from actors.reflex.matcher import FREE_CANDIDATES, READINGS, Hit, Matcher, compile_library
 from actors.reflex.settings import ReflexSettings
-from actors.reflex.views import View, Views, views_of
+from actors.reflex.text_views import TextView, TextViews, text_views_of
 from schemas.actor import Message
 from schemas.event import Event
 from schemas.persistent import ExpiringMap, Map
@@ -82,7 +83,7 @@ class _Occurrence(NamedTuple):
 
     hit: Hit
     joined: JoinedParts
-    view: View
+    view: TextView
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -172,7 +173,7 @@ def judge(matcher: Matcher, settings: ReflexSettings, received: InputReceived) -
     for joined, budget in zip(
         joined_texts, _DecodingBudgets(settings, [joined.text for joined in joined_texts]), strict=True
     ):
-        views = views_of(joined.text, settings.decoded_views, budget.characters, budget.work)
+        views = text_views_of(joined.text, settings.decoded_views, budget.characters, budget.work)
         budget.spend(views)
         unread += (_unread(joined, encoding, count, "decoding") for encoding, count in views.unread)
         undone, left = _with_disguises_undone(views.all, settings)
@@ -222,7 +223,7 @@ def judge_answer(
 
 def _decoded_views(text: str, settings: ReflexSettings) -> Iterator[str]:
     # Reversed and rot13 are included: the matcher searches for signatures in them.
-    yield from (view.text for view in views_of(text, settings.decoded_views, settings.max_decoded).all[1:])
+    yield from (view.text for view in text_views_of(text, settings.decoded_views, settings.max_decoded).all[1:])
     yield from reversed_and_rot13(text)
 
 
@@ -286,12 +287,12 @@ class _DecodingBudgets:
         self.work += next(self._work)
         return self
 
-    def spend(self, views: Views) -> None:
+    def spend(self, views: TextViews) -> None:
         """Subtract what the views of the current text used."""
         self.characters, self.work = self.characters - views.decoded, self.work - views.work
 
 
-def _with_disguises_undone(views: Sequence[View], settings: ReflexSettings) -> tuple[tuple[View, ...], int]:
+def _with_disguises_undone(views: Sequence[TextView], settings: ReflexSettings) -> tuple[tuple[TextView, ...], int]:
     """Return the views of a text with its rarer disguises undone, and how many characters were not decoded.
 
     ``views`` are those of its encoded runs, and first the text itself. White space that is escaped is undone in each of
@@ -309,9 +310,9 @@ def _with_disguises_undone(views: Sequence[View], settings: ReflexSettings) -> t
     ), left
 
 
-def _view(path: tuple[str, ...], text: str, parent: View) -> View:
+def _view(path: tuple[str, ...], text: str, parent: TextView) -> TextView:
     """Return a view that is the whole text of its parent, decoded."""
-    return View(path, text, (EncodedRun(0, len(parent.text), text),), parent)
+    return TextView(path, text, (EncodedRun(0, len(parent.text), text),), parent)
 
 
 def _unread(joined: JoinedParts, what: UnreadKind, amount: int, why: UnreadBound, half: int = UNREAD_HALF) -> Unread:

@@ -1,4 +1,4 @@
-"""Joins the parts of an input for reading: a few are read separately, many as one text.
+"""Joins the parts of an input (its text and its layers) for reading: a few are read separately, many as one text.
 
 A call costs about a tenth of a millisecond for even the shortest text, so a thousand parts cannot be read one by one.
 Joined parts are separated by text that occurs in no signature and no encoded run.
@@ -13,7 +13,7 @@ TEXT = "text"
 """The name of the part that is the user's text."""
 
 MOST_APART = 16
-"""Most layers that are read separately."""
+"""Most parts that are read separately."""
 
 _SEPARATOR = "\n~\U0010ffff~\n"
 """It has a noncharacter, which counts as a letter: signs alone may stand between the words of a signature."""

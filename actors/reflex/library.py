@@ -1,8 +1,8 @@
 """The pattern library: which signatures are known threats, and in which order.
 
 A built-in profile is beside this module: ``seed`` as plain pattern sets, ``standard`` as templates (``templates``).
-Imports of operators (``imports``) come after it. The order of sets, and of signatures in them, is the library order:
-the first blocking match in that order decides.
+Imports of operators (``imported_patterns``) come after it. The order of sets, and of signatures in them, is the library
+order: the first blocking match in that order decides.
 """
 
 from collections.abc import Iterator

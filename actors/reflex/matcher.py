@@ -71,8 +71,8 @@ WINDOW = 4096
 """Bytes searched at a time: the candidates of one window are held in memory, and may exceed the rest of the budget."""
 
 MAX_TOGETHER = 128
-"""Most spellings that may end at one position of a text. Imports are limited to fewer (``imports.MAX_DEPTH``), but a
-signature may have several spellings, and those of the profile are added."""
+"""Most spellings that may end at one position of a text. Imports are limited to fewer
+(``imported_patterns.MAX_DEPTH``), but a signature may have several spellings, and those of the profile are added."""
 
 _LEETSPEAK_DIGITS = bytes.maketrans(b"0134578", b"oieastb")
 """Leetspeak's digits as letters, for text that is in rot13 as well."""

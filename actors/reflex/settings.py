@@ -11,6 +11,7 @@ from schemas.vocabulary.gateway import Role
 from schemas.vocabulary.reflex import AnswerFault
 
 Decoding = Literal["spaced", "leetspeak", "rot13", "reversed", "split", "base64", "hex", "percent", "disguised"]
+"""A reading of a text besides the plain one; see ``ReflexSettings.decoded_views``."""
 
 
 class ReflexSettings(msgspec.Struct, frozen=True, kw_only=True):

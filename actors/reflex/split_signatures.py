@@ -31,6 +31,8 @@ FEWEST_JOINED = 3
 
 _SPACE, _SIGN = 1, 2
 _BOTH = _SPACE | _SIGN
+"""What stands between two letters: white space, symbols, or both."""
+
 _ENDS_CLAUSE = re.compile(r"[.!?:;](?!\.)")
 """A full stop and the like right behind a word; dots that go on end no clause."""
 

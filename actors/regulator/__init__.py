@@ -10,9 +10,9 @@ all changes of a day, reverts included, add up to .02 at most.
 The regulator only emits events. Routers apply them live, in the log's order (``actors.router.regulator_offsets``), and
 record in every decision the weights that it was made with. From there the regulator knows them.
 
-``decision_window`` counts decisions, ``pressures`` names what is wrong and which weights answer it, ``judging`` judges
-trials, ``weight_changes`` chooses the one change of a cycle, ``control_loop`` puts a cycle together, ``agent_record``
-holds what is kept of an agent, ``decider`` the state.
+``decision_window`` counts decisions, ``pressures`` names what is wrong and which weights answer it, ``trial_outcome``
+judges adjustments on trial, ``weight_changes`` chooses the one change of a cycle, ``control_loop`` puts a cycle
+together, ``agent_record`` holds what is kept of an agent, ``decider`` the state.
 """
 
 from actors.regulator.decider import State, decide, evolve, initial

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 import msgspec
 
 from actors.regulator.decision_window import Slices
-from actors.regulator.judging import Trial
 from actors.regulator.pressures import Answer, Opinion
 from actors.regulator.settings import RegulatorSettings
+from actors.regulator.trial_outcome import Trial
 from schemas.persistent import Map
 from schemas.vocabulary.regulator import BOUNDS, FLOORS, PressureName
 
@@ -21,7 +21,7 @@ class Move(msgspec.Struct, frozen=True):
     size: float
 
 
-class Loop(msgspec.Struct, frozen=True, kw_only=True):
+class AgentRecord(msgspec.Struct, frozen=True, kw_only=True):
     """What the regulator keeps of an agent.
 
     Attributes:
@@ -70,45 +70,47 @@ def limits(parameter: str, weights: Mapping[str, float]) -> tuple[float, float]:
     return (least if floor is None else max(least, floor)), most
 
 
-def is_within_limits(loop: Loop, parameter: str) -> bool:
+def is_within_limits(record: AgentRecord, parameter: str) -> bool:
     """Whether the router's profile has a weight, and the weight lies within its limits.
 
     If it lies beyond them, an operator has set it. A weight that is missing or beyond its limits is left alone, and a
     revert waits until it is back.
     """
-    weight = loop.weights.get(parameter)
-    least, most = limits(parameter, loop.weights)
+    weight = record.weights.get(parameter)
+    least, most = limits(parameter, record.weights)
     return weight is not None and least <= weight <= most
 
 
-def is_cooling(loop: Loop, parameter: str, now_ns: int, settings: RegulatorSettings) -> bool:
+def is_cooling(record: AgentRecord, parameter: str, now_ns: int, settings: RegulatorSettings) -> bool:
     """Whether a weight was changed too recently to be changed again."""
-    changed_ns = loop.changed_ns.get(parameter)
+    changed_ns = record.changed_ns.get(parameter)
     return changed_ns is not None and now_ns - changed_ns < settings.cooldown_ms * _NS_PER_MS
 
 
-def is_resting(loop: Loop, pressure: PressureName, parameter: str, now_ns: int, settings: RegulatorSettings) -> bool:
+def is_resting(
+    record: AgentRecord, pressure: PressureName, parameter: str, now_ns: int, settings: RegulatorSettings
+) -> bool:
     """Whether a weight was recently moved for a pressure without success."""
-    since_ns = loop.resting_ns.get(rest_key(pressure, parameter))
+    since_ns = record.resting_ns.get(rest_key(pressure, parameter))
     return since_ns is not None and now_ns - since_ns < settings.rest_ms * _NS_PER_MS
 
 
-def spent_today(loop: Loop, now_ns: int, settings: RegulatorSettings) -> float:
+def spent_today(record: AgentRecord, now_ns: int, settings: RegulatorSettings) -> float:
     """Return how much of the day's allowance is used up."""
-    return sum(move.size for move in loop.moves if now_ns - move.at_ns < settings.day_ms * _NS_PER_MS)
+    return sum(move.size for move in record.moves if now_ns - move.at_ns < settings.day_ms * _NS_PER_MS)
 
 
-def trial_of(loop: Loop, parameter: str) -> Trial | None:
+def trial_of(record: AgentRecord, parameter: str) -> Trial | None:
     """Return the trial of a weight, if there is one."""
-    return next((trial for trial in loop.trials if trial.parameter == parameter), None)
+    return next((trial for trial in record.trials if trial.parameter == parameter), None)
 
 
 def direction(answer: Answer) -> str:
-    """Return the key of ``Loop.pressed_ns``: a weight with a direction."""
+    """Return the key of ``AgentRecord.pressed_ns``: a weight with a direction."""
     parameter, sign = answer
     return f"{'+' if sign > 0 else '-'}{parameter}"
 
 
 def rest_key(pressure: PressureName, parameter: str) -> str:
-    """Return the key of ``Loop.resting_ns``: a weight as the answer to a pressure."""
+    """Return the key of ``AgentRecord.resting_ns``: a weight as the answer to a pressure."""
     return f"{pressure} {parameter}"

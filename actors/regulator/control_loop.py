@@ -9,11 +9,11 @@ latest first.
 
 import msgspec
 
-from actors.regulator.agent_record import Loop, Move, direction, is_within_limits, rest_key, trial_of
+from actors.regulator.agent_record import AgentRecord, Move, direction, is_within_limits, rest_key, trial_of
 from actors.regulator.decision_window import Counts, total, within
-from actors.regulator.judging import Judged, Trial, judge
 from actors.regulator.pressures import Opinion, answers_to, opinion_since, pressures_of
 from actors.regulator.settings import RegulatorSettings
+from actors.regulator.trial_outcome import Judged, Trial, judge
 from actors.regulator.weight_changes import answer_pressure, fade_correction, is_blocked, next_step, revert_failed
 from schemas.event import Event
 from schemas.vocabulary.regulator import Adjusted, Confirmed, CycleCompleted, Held, Outcome, Pressure, Reverted
@@ -31,15 +31,17 @@ class _Change(msgspec.Struct, frozen=True):
     pressures: tuple[Pressure, ...]
 
 
-def cycle_events(loop: Loop, now_ns: int, settings: RegulatorSettings) -> tuple[Event, ...]:
+def cycle_events(record: AgentRecord, now_ns: int, settings: RegulatorSettings) -> tuple[Event, ...]:
     """Return the events of a cycle: judgements, at most one change of a weight, and last the cycle's summary."""
-    counts = counts_in_window(loop, now_ns, settings)
+    counts = counts_in_window(record, now_ns, settings)
     enough = counts.decisions >= settings.decisions_needed
-    pressures = pressures_of(counts, fresh_opinion(loop, now_ns, settings), settings, loop.weights) if enough else ()
+    pressures = (
+        pressures_of(counts, fresh_opinion(record, now_ns, settings), settings, record.weights) if enough else ()
+    )
     present = {each.name for each in pressures if each.held not in NO_CHANGE_NEEDED}
-    judged = judge(loop.trials, counts, loop.opinion, present, now_ns, settings)
+    judged = judge(record.trials, counts, record.opinion, present, now_ns, settings)
     helped = [each for each in judged if each.outcome == "helped"]
-    change = _change(loop, counts, judged, pressures, enough, now_ns, settings)
+    change = _change(record, counts, judged, pressures, enough, now_ns, settings)
     summary = CycleCompleted(
         decisions=counts.decisions,
         pressures=change.pressures,
@@ -47,15 +49,15 @@ def cycle_events(loop: Loop, now_ns: int, settings: RegulatorSettings) -> tuple[
         wake_after_ms=settings.period_ms if counts.decisions else 0,
     )
     return (
-        *(_confirmation(loop, each) for each in helped),
+        *(_confirmation(record, each) for each in helped),
         *([change.event] if change.event is not None else []),
         summary,
     )
 
 
-def counts_in_window(loop: Loop, now_ns: int, settings: RegulatorSettings) -> Counts:
+def counts_in_window(record: AgentRecord, now_ns: int, settings: RegulatorSettings) -> Counts:
     """Return the counts within the window."""
-    return total(within(loop.slices, now_ns, settings.window_ms * _NS_PER_MS, slice_width_ns(settings)))
+    return total(within(record.slices, now_ns, settings.window_ms * _NS_PER_MS, slice_width_ns(settings)))
 
 
 def slice_width_ns(settings: RegulatorSettings) -> int:
@@ -63,49 +65,49 @@ def slice_width_ns(settings: RegulatorSettings) -> int:
     return max(1, settings.window_ms * _NS_PER_MS // settings.slices)
 
 
-def fresh_opinion(loop: Loop, now_ns: int, settings: RegulatorSettings) -> Opinion | None:
+def fresh_opinion(record: AgentRecord, now_ns: int, settings: RegulatorSettings) -> Opinion | None:
     """Return reflection's opinion if it is no older than the window; else None.
 
     Decisions before the last change that an opinion led to are left out, since that change may have helped.
     """
-    opinion = loop.opinion
+    opinion = record.opinion
     if opinion is None or now_ns - opinion.at_ns > settings.window_ms * _NS_PER_MS:
         return None
-    return opinion_since(opinion, loop.consulted_ns, settings.opinions_needed) if loop.consulted_ns else opinion
+    return opinion_since(opinion, record.consulted_ns, settings.opinions_needed) if record.consulted_ns else opinion
 
 
-def with_adjustment(loop: Loop, event: Adjusted, now_ns: int, settings: RegulatorSettings) -> Loop:
-    """Return the loop with an adjustment on trial, or with one more step of a series."""
-    series = trial_of(loop, event.parameter) if event.step > 1 else None
+def with_adjustment(record: AgentRecord, event: Adjusted, now_ns: int, settings: RegulatorSettings) -> AgentRecord:
+    """Return the record with an adjustment on trial, or with one more step of a series."""
+    series = trial_of(record, event.parameter) if event.step > 1 else None
     earlier = series.deltas if series is not None else ()
     trial = Trial(
         event.parameter, (*earlier, event.delta), event.pressure, event.metric_before, now_ns, fading=event.fading
     )
-    moved = _with_change(loop, event, now_ns, settings)
+    moved = _with_change(record, event, now_ns, settings)
     if not event.fading:
         # Fading takes back part of an earlier correction, whose cause is kept.
         away_from_zero = event.offset * event.delta > 0
         causes = moved.causes.set(event.parameter, event.pressure) if away_from_zero else moved.causes
         moved = msgspec.structs.replace(moved, causes=causes, led_ns=moved.led_ns.set(event.parameter, now_ns))
-    return msgspec.structs.replace(moved, trials=(*_without_trial(loop, event.parameter), trial))
+    return msgspec.structs.replace(moved, trials=(*_without_trial(record, event.parameter), trial))
 
 
-def with_reversion(loop: Loop, event: Reverted, now_ns: int, settings: RegulatorSettings) -> Loop:
-    """Return the loop with an adjustment undone, or the latest step of a series.
+def with_reversion(record: AgentRecord, event: Reverted, now_ns: int, settings: RegulatorSettings) -> AgentRecord:
+    """Return the record with an adjustment undone, or the latest step of a series.
 
     If the adjustment had made things worse, the next one is half as large. If a whole series did not help, its pressure
     leaves the weight alone for a while. If fading brought the pressure back, the weight fades later.
     """
-    trial = trial_of(loop, event.parameter)
-    moved = _with_change(loop, event, now_ns, settings)
+    trial = trial_of(record, event.parameter)
+    moved = _with_change(record, event, now_ns, settings)
     moved = msgspec.structs.replace(moved, led_ns=moved.led_ns.set(event.parameter, now_ns))
-    others = _without_trial(loop, event.parameter)
+    others = _without_trial(record, event.parameter)
     if trial is not None and event.steps_left:
         left = msgspec.structs.replace(
             trial, deltas=trial.deltas[: event.steps_left], at_ns=now_ns, verdict=event.verdict
         )
         return msgspec.structs.replace(moved, trials=(*others, left))
-    factors, returned, resting_ns = loop.factors, loop.returned, loop.resting_ns
+    factors, returned, resting_ns = record.factors, record.returned, record.resting_ns
     if trial is not None and trial.fading:
         returned = returned.set(event.parameter, returned.get(event.parameter, 0) + 1)
     elif event.verdict == "worse":
@@ -115,29 +117,29 @@ def with_reversion(loop: Loop, event: Reverted, now_ns: int, settings: Regulator
     return msgspec.structs.replace(moved, trials=others, factors=factors, returned=returned, resting_ns=resting_ns)
 
 
-def with_confirmation(loop: Loop, event: Confirmed) -> Loop:
-    """Return the loop with a confirmed adjustment; the next one of its weight has full size again."""
-    trials = _without_trial(loop, event.parameter)
+def with_confirmation(record: AgentRecord, event: Confirmed) -> AgentRecord:
+    """Return the record with a confirmed adjustment; the next one of its weight has full size again."""
+    trials = _without_trial(record, event.parameter)
     if event.fading:
-        returned = loop.returned.delete(event.parameter) if event.parameter in loop.returned else loop.returned
-        return msgspec.structs.replace(loop, trials=trials, returned=returned)
-    factors = loop.factors.delete(event.parameter) if event.parameter in loop.factors else loop.factors
-    return msgspec.structs.replace(loop, trials=trials, factors=factors)
+        returned = record.returned.delete(event.parameter) if event.parameter in record.returned else record.returned
+        return msgspec.structs.replace(record, trials=trials, returned=returned)
+    factors = record.factors.delete(event.parameter) if event.parameter in record.factors else record.factors
+    return msgspec.structs.replace(record, trials=trials, factors=factors)
 
 
-def with_cycle(loop: Loop, event: CycleCompleted, now_ns: int) -> Loop:
-    """Return the loop after a cycle: which weights were called for, and in which direction."""
-    pressed = loop.pressed_ns
+def with_cycle(record: AgentRecord, event: CycleCompleted, now_ns: int) -> AgentRecord:
+    """Return the record after a cycle: which weights were called for, and in which direction."""
+    pressed = record.pressed_ns
     for pressure in event.pressures:
         if pressure.held in NO_CHANGE_NEEDED:
             continue
         for answer in {*answers_to(pressure), *([(pressure.parameter, pressure.sign)] if pressure.parameter else [])}:
             pressed = pressed.set(direction(answer), now_ns)
-    return msgspec.structs.replace(loop, pressed_ns=pressed, scheduled=event.wake_after_ms > 0)
+    return msgspec.structs.replace(record, pressed_ns=pressed, scheduled=event.wake_after_ms > 0)
 
 
 def _change(
-    loop: Loop,
+    record: AgentRecord,
     counts: Counts,
     judged: list[Judged],
     pressures: tuple[Pressure, ...],
@@ -146,20 +148,20 @@ def _change(
     settings: RegulatorSettings,
 ) -> _Change:
     """Return the one change of a cycle."""
-    failed = [each for each in judged if each.failed and is_within_limits(loop, each.trial.parameter)]
+    failed = [each for each in judged if each.failed and is_within_limits(record, each.trial.parameter)]
     by_name = {each.name: each for each in pressures}
     next_of_series: Adjusted | None = None
     for each in judged:
         if each.outcome != "onward" or each.trial.pressure not in by_name:
             continue
-        step = next_step(loop, each, by_name[each.trial.pressure], now_ns, settings)
+        step = next_step(record, each, by_name[each.trial.pressure], now_ns, settings)
         if isinstance(step, Adjusted):
             next_of_series = next_of_series or step
         elif step == "at_bound":
             # No further step is possible, and the steps made did not help.
             failed.append(each._replace(outcome="no_improvement"))
-    event: Adjusted | Reverted | None = revert_failed(loop, failed, now_ns, settings)
-    if event is None and is_blocked(loop, failed, now_ns, settings):
+    event: Adjusted | Reverted | None = revert_failed(record, failed, now_ns, settings)
+    if event is None and is_blocked(record, failed, now_ns, settings):
         return _Change(None, _all_held(pressures, "day_spent"))
     event = event or next_of_series
     if event is not None:
@@ -167,23 +169,23 @@ def _change(
     freed = [each.trial.parameter for each in judged if each.outcome == "helped"]
     answered: list[Pressure] = []
     for pressure in pressures:
-        found = answer_pressure(loop, pressure, freed, now_ns, settings) if event is None else "behind_a_worse_one"
+        found = answer_pressure(record, pressure, freed, now_ns, settings) if event is None else "behind_a_worse_one"
         if isinstance(found, Adjusted):
             event = found
             answered.append(_answered(pressure, found))
         else:
             answered.append(msgspec.structs.replace(pressure, held=pressure.held or found))
     if event is None and enough:
-        event = fade_correction(loop, counts, now_ns, settings)
+        event = fade_correction(record, counts, now_ns, settings)
     return _Change(event, tuple(answered))
 
 
-def _confirmation(loop: Loop, judged: Judged) -> Confirmed:
+def _confirmation(record: AgentRecord, judged: Judged) -> Confirmed:
     trial = judged.trial
     return Confirmed(
         parameter=trial.parameter,
         delta=trial.delta,
-        offset=loop.offsets.get(trial.parameter, 0.0),
+        offset=record.offsets.get(trial.parameter, 0.0),
         pressure=trial.pressure,
         metric_before=trial.metric_before,
         # No second opinion mentions what was faded, so nothing can be measured of it, and nothing has become worse.
@@ -217,9 +219,11 @@ def _outcome(
     return "held" if pressures else "no_pressure"
 
 
-def _with_change(loop: Loop, event: Adjusted | Reverted, now_ns: int, settings: RegulatorSettings) -> Loop:
-    kept = tuple(move for move in loop.moves if now_ns - move.at_ns < settings.day_ms * _NS_PER_MS)
-    offsets, causes, returned = loop.offsets, loop.causes, loop.returned
+def _with_change(
+    record: AgentRecord, event: Adjusted | Reverted, now_ns: int, settings: RegulatorSettings
+) -> AgentRecord:
+    kept = tuple(move for move in record.moves if now_ns - move.at_ns < settings.day_ms * _NS_PER_MS)
+    offsets, causes, returned = record.offsets, record.causes, record.returned
     if event.offset:
         offsets = offsets.set(event.parameter, event.offset)
     elif event.parameter in offsets:
@@ -228,18 +232,18 @@ def _with_change(loop: Loop, event: Adjusted | Reverted, now_ns: int, settings: 
         causes = causes.delete(event.parameter) if event.parameter in causes else causes
         returned = returned.delete(event.parameter) if event.parameter in returned else returned
     return msgspec.structs.replace(
-        loop,
+        record,
         # The next decision will record the weights. Two cycles may follow each other without a decision between them.
-        weights=loop.weights.set(event.parameter, event.after),
+        weights=record.weights.set(event.parameter, event.after),
         offsets=offsets,
         in_force=None,
         causes=causes,
         returned=returned,
-        changed_ns=loop.changed_ns.set(event.parameter, now_ns),
+        changed_ns=record.changed_ns.set(event.parameter, now_ns),
         moves=(*kept, Move(now_ns, abs(event.delta))),
-        consulted_ns=now_ns if event.pressure == "reflection" else loop.consulted_ns,
+        consulted_ns=now_ns if event.pressure == "reflection" else record.consulted_ns,
     )
 
 
-def _without_trial(loop: Loop, parameter: str) -> tuple[Trial, ...]:
-    return tuple(trial for trial in loop.trials if trial.parameter != parameter)
+def _without_trial(record: AgentRecord, parameter: str) -> tuple[Trial, ...]:
+    return tuple(trial for trial in record.trials if trial.parameter != parameter)

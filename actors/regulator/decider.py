@@ -15,7 +15,7 @@ any decision in its window schedules none; the agent's next decision does.
 
 import msgspec
 
-from actors.regulator.agent_record import Loop
+from actors.regulator.agent_record import AgentRecord
 from actors.regulator.control_loop import (
     cycle_events,
     slice_width_ns,
@@ -51,10 +51,10 @@ _NS_PER_MS = 1_000_000
 
 
 class State(msgspec.Struct, frozen=True):
-    """A partition: the settings, and the loop of each agent."""
+    """A partition: the settings, and in ``loops`` the record of each agent."""
 
     settings: RegulatorSettings = RegulatorSettings()
-    loops: Map[str, Loop] = Map()
+    loops: Map[str, AgentRecord] = Map()
 
 
 def initial() -> State:
@@ -64,74 +64,76 @@ def initial() -> State:
 
 def decide(state: State, message: Message) -> tuple[Emission, ...]:
     """Return the first schedule of an agent, or its cycle when the clock has fired."""
-    loop, settings = loop_of(state, message.agent), state.settings
+    record, settings = record_of(state, message.agent), state.settings
     match message.event:
-        case ModeSelected() as selected if not loop.scheduled and mode_of(selected) is not None:
-            offsets = dict(sorted(loop.offsets.items()))
+        case ModeSelected() as selected if not record.scheduled and mode_of(selected) is not None:
+            offsets = dict(sorted(record.offsets.items()))
             return _without_session((RegulatorScheduled(wake_after_ms=settings.period_ms, offsets=offsets),))
-        case ClockFired(set_by=set_by) if set_by in _TIMER_EVENTS and loop.scheduled:
-            return _without_session(cycle_events(loop, message.time_ns, settings))
+        case ClockFired(set_by=set_by) if set_by in _TIMER_EVENTS and record.scheduled:
+            return _without_session(cycle_events(record, message.time_ns, settings))
     return ()
 
 
 def evolve(state: State, message: Message) -> State:
     """Fold a message into the state; total."""
-    loop = loop_of(state, message.agent)
-    after = _evolved(loop, message, state.settings)
-    if after is loop:
+    record = record_of(state, message.agent)
+    after = _evolved(record, message, state.settings)
+    if after is record:
         return state
     seen = msgspec.structs.replace(after, seen_ns=message.time_ns)
     loops = with_entry(state.loops, message.agent, seen, state.settings.agents, _keep_rank)
     return msgspec.structs.replace(state, loops=loops)
 
 
-def loop_of(state: State, agent: str) -> Loop:
-    """Return what is known of an agent; an empty loop for one without decisions."""
-    return state.loops.get(agent) or Loop()
+def record_of(state: State, agent: str) -> AgentRecord:
+    """Return what is known of an agent; an empty record for one without decisions."""
+    return state.loops.get(agent) or AgentRecord()
 
 
-def _keep_rank(loop: Loop) -> tuple[bool, int]:
+def _keep_rank(record: AgentRecord) -> tuple[bool, int]:
     # When there are too many agents, those with changed weights are dropped last: what was tried would be lost.
-    return bool(loop.offsets or loop.trials), loop.seen_ns
+    return bool(record.offsets or record.trials), record.seen_ns
 
 
-def _evolved(loop: Loop, message: Message, settings: RegulatorSettings) -> Loop:
+def _evolved(record: AgentRecord, message: Message, settings: RegulatorSettings) -> AgentRecord:
     now_ns = message.time_ns
     match message.event:
         case ModeSelected() as selected:
-            return _with_decision(loop, selected, now_ns, settings)
+            return _with_decision(record, selected, now_ns, settings)
         case FeedbackObserved(feedback=feedback):
             kind = next((each for each in MISROUTES if each == feedback), None)
             if kind is None:
-                return loop
-            slices = with_misroute(loop.slices, kind, now_ns, slice_width_ns(settings))
-            return msgspec.structs.replace(loop, slices=_in_window(slices, now_ns, settings))
+                return record
+            slices = with_misroute(record.slices, kind, now_ns, slice_width_ns(settings))
+            return msgspec.structs.replace(record, slices=_in_window(slices, now_ns, settings))
         case ReflectionConcluded() as concluded:
-            return msgspec.structs.replace(loop, opinion=_opinion(concluded, now_ns))
+            return msgspec.structs.replace(record, opinion=_opinion(concluded, now_ns))
         case RegulatorScheduled():
-            return msgspec.structs.replace(loop, scheduled=True)
+            return msgspec.structs.replace(record, scheduled=True)
         case CycleCompleted() as event:
-            loop = msgspec.structs.replace(loop, slices=_in_window(loop.slices, now_ns, settings))
-            return with_cycle(loop, event, now_ns)
+            record = msgspec.structs.replace(record, slices=_in_window(record.slices, now_ns, settings))
+            return with_cycle(record, event, now_ns)
         case Adjusted() as event:
-            return with_adjustment(loop, event, now_ns, settings)
+            return with_adjustment(record, event, now_ns, settings)
         case Reverted() as event:
-            return with_reversion(loop, event, now_ns, settings)
+            return with_reversion(record, event, now_ns, settings)
         case Confirmed() as event:
-            return with_confirmation(loop, event)
-    return loop
+            return with_confirmation(record, event)
+    return record
 
 
-def _with_decision(loop: Loop, selected: ModeSelected, now_ns: int, settings: RegulatorSettings) -> Loop:
+def _with_decision(
+    record: AgentRecord, selected: ModeSelected, now_ns: int, settings: RegulatorSettings
+) -> AgentRecord:
     mode = mode_of(selected)
     if mode is None:
-        return loop
-    slices = with_decision(loop.slices, mode, selected, now_ns, slice_width_ns(settings))
+        return record
+    slices = with_decision(record.slices, mode, selected, now_ns, slice_width_ns(settings))
     weights = Map({name: selected.weights[name] for name in _KEPT_WEIGHTS if name in selected.weights})
     return msgspec.structs.replace(
-        loop,
+        record,
         slices=_in_window(slices, now_ns, settings),
-        weights=loop.weights if weights == loop.weights else weights,
+        weights=record.weights if weights == record.weights else weights,
         in_force=None if selected.regulated is None else Map(selected.regulated),
     )
 

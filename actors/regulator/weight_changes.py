@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import msgspec
 
 from actors.regulator.agent_record import (
-    Loop,
+    AgentRecord,
     direction,
     is_cooling,
     is_resting,
@@ -19,9 +19,9 @@ from actors.regulator.agent_record import (
     trial_of,
 )
 from actors.regulator.decision_window import Counts
-from actors.regulator.judging import Judged
 from actors.regulator.pressures import answers_to, metric_of
 from actors.regulator.settings import RegulatorSettings
+from actors.regulator.trial_outcome import Judged
 from schemas.persistent import Map
 from schemas.vocabulary.regulator import Adjusted, Held, Pressure, Reverted, Verdict
 
@@ -34,40 +34,42 @@ _MOST_DOUBLINGS = 4
 _NS_PER_MS = 1_000_000
 
 
-def revert_failed(loop: Loop, failed: Sequence[Judged], now_ns: int, settings: RegulatorSettings) -> Reverted | None:
+def revert_failed(
+    record: AgentRecord, failed: Sequence[Judged], now_ns: int, settings: RegulatorSettings
+) -> Reverted | None:
     """Return the revert of the latest step of the first failed adjustment whose weight may be changed now."""
-    used = spent_today(loop, now_ns, settings)
+    used = spent_today(record, now_ns, settings)
     room = settings.per_day - used
     for each in failed:
         # If the day's allowance was lowered since, the step may exceed it. It is then undone on a day without others.
         fits = not used or abs(each.trial.deltas[-1]) <= room + _DECIMAL / 2
-        if fits and not is_cooling(loop, each.trial.parameter, now_ns, settings):
-            return _revert(loop, each)
+        if fits and not is_cooling(record, each.trial.parameter, now_ns, settings):
+            return _revert(record, each)
     return None
 
 
-def is_blocked(loop: Loop, failed: Sequence[Judged], now_ns: int, settings: RegulatorSettings) -> bool:
+def is_blocked(record: AgentRecord, failed: Sequence[Judged], now_ns: int, settings: RegulatorSettings) -> bool:
     """Whether a revert waits only for room in the day's allowance, which other changes must then not use up."""
-    return any(not is_cooling(loop, each.trial.parameter, now_ns, settings) for each in failed)
+    return any(not is_cooling(record, each.trial.parameter, now_ns, settings) for each in failed)
 
 
 def next_step(
-    loop: Loop, judged: Judged, pressure: Pressure, now_ns: int, settings: RegulatorSettings
+    record: AgentRecord, judged: Judged, pressure: Pressure, now_ns: int, settings: RegulatorSettings
 ) -> Adjusted | Held:
     """Return the next step of a series, or why there is none."""
     trial = judged.trial
     answer = msgspec.structs.replace(pressure, parameter=trial.parameter, sign=1 if trial.deltas[0] > 0 else -1)
     # Each step is twice as large as the one before, so that a few of them cross a range in which the weight has no
     # effect.
-    factor = loop.factors.get(trial.parameter, 1.0) * float(1 << len(trial.deltas))
-    found = _step(loop, answer, factor, now_ns, settings)
+    factor = record.factors.get(trial.parameter, 1.0) * float(1 << len(trial.deltas))
+    found = _step(record, answer, factor, now_ns, settings)
     if not isinstance(found, Adjusted):
         return found
     return msgspec.structs.replace(found, metric_before=trial.metric_before, step=len(trial.deltas) + 1)
 
 
 def answer_pressure(
-    loop: Loop, pressure: Pressure, confirmed: Sequence[str], now_ns: int, settings: RegulatorSettings
+    record: AgentRecord, pressure: Pressure, confirmed: Sequence[str], now_ns: int, settings: RegulatorSettings
 ) -> Adjusted | Held:
     """Return the change that answers a pressure, of its first weight that may be moved; else why the first may not be.
 
@@ -77,11 +79,11 @@ def answer_pressure(
         return pressure.held
     first: Held = "no_weight"
     for index, (parameter, sign) in enumerate(answers_to(pressure)):
-        held = _why_held(loop, pressure, parameter, confirmed, now_ns, settings)
+        held = _why_held(record, pressure, parameter, confirmed, now_ns, settings)
         if not held:
-            factor = 1.0 if parameter in confirmed else loop.factors.get(parameter, 1.0)
+            factor = 1.0 if parameter in confirmed else record.factors.get(parameter, 1.0)
             chosen = msgspec.structs.replace(pressure, parameter=parameter, sign=sign)
-            found = _step(loop, chosen, factor, now_ns, settings)
+            found = _step(record, chosen, factor, now_ns, settings)
             if isinstance(found, Adjusted):
                 return found
             held = found
@@ -89,45 +91,47 @@ def answer_pressure(
     return first
 
 
-def fade_correction(loop: Loop, counts: Counts, now_ns: int, settings: RegulatorSettings) -> Adjusted | None:
+def fade_correction(record: AgentRecord, counts: Counts, now_ns: int, settings: RegulatorSettings) -> Adjusted | None:
     """Return a step back of the correction that was needed least recently; None if none may be made."""
-    for _, parameter in sorted(_may_fade(loop, now_ns, settings)):
-        found = _step_back(loop, parameter, counts, now_ns, settings)
+    for _, parameter in sorted(_may_fade(record, now_ns, settings)):
+        found = _step_back(record, parameter, counts, now_ns, settings)
         if found is not None:
             return found
     return None
 
 
-def _may_fade(loop: Loop, now_ns: int, settings: RegulatorSettings) -> list[tuple[int, str]]:
+def _may_fade(record: AgentRecord, now_ns: int, settings: RegulatorSettings) -> list[tuple[int, str]]:
     """Return the corrections that may fade, each with the time when it was last needed (Unix nanoseconds)."""
     found = []
-    for parameter, offset in _in_force(loop).items():
+    for parameter, offset in _in_force(record).items():
         if (
-            parameter not in loop.causes
-            or trial_of(loop, parameter) is not None
-            or not is_within_limits(loop, parameter)
+            parameter not in record.causes
+            or trial_of(record, parameter) is not None
+            or not is_within_limits(record, parameter)
         ):
             continue
-        pressed_ns = loop.pressed_ns.get(direction((parameter, 1 if offset > 0 else -1)), 0)
-        since_ns = max(loop.led_ns.get(parameter, 0), pressed_ns)
-        fade_after_ns = (settings.fade_after_ms * _NS_PER_MS) << min(loop.returned.get(parameter, 0), _MOST_DOUBLINGS)
-        if now_ns - since_ns >= fade_after_ns and not is_cooling(loop, parameter, now_ns, settings):
+        pressed_ns = record.pressed_ns.get(direction((parameter, 1 if offset > 0 else -1)), 0)
+        since_ns = max(record.led_ns.get(parameter, 0), pressed_ns)
+        fade_after_ns = (settings.fade_after_ms * _NS_PER_MS) << min(record.returned.get(parameter, 0), _MOST_DOUBLINGS)
+        if now_ns - since_ns >= fade_after_ns and not is_cooling(record, parameter, now_ns, settings):
             found.append((since_ns, parameter))
     return found
 
 
-def _in_force(loop: Loop) -> Map[str, float]:
+def _in_force(record: AgentRecord) -> Map[str, float]:
     """Return the part of the corrections that is in force: a changed setting may put a part of them out of bounds."""
-    return loop.offsets if loop.in_force is None else loop.in_force
+    return record.offsets if record.in_force is None else record.in_force
 
 
-def _step_back(loop: Loop, parameter: str, counts: Counts, now_ns: int, settings: RegulatorSettings) -> Adjusted | None:
-    offset, before, cause = _in_force(loop)[parameter], loop.weights.get(parameter), loop.causes[parameter]
-    size = min(abs(offset), settings.per_day, settings.per_day - spent_today(loop, now_ns, settings))
+def _step_back(
+    record: AgentRecord, parameter: str, counts: Counts, now_ns: int, settings: RegulatorSettings
+) -> Adjusted | None:
+    offset, before, cause = _in_force(record)[parameter], record.weights.get(parameter), record.causes[parameter]
+    size = min(abs(offset), settings.per_day, settings.per_day - spent_today(record, now_ns, settings))
     delta = towards_zero(-size if offset > 0 else size)
     if before is None or abs(delta) < min(settings.least_step, abs(offset)):
         return None
-    least, most = limits(parameter, loop.weights)
+    least, most = limits(parameter, record.weights)
     if not least <= rounded(before + delta) <= most:
         return None
     metric = metric_of(cause, counts, settings)
@@ -145,31 +149,38 @@ def _step_back(loop: Loop, parameter: str, counts: Counts, now_ns: int, settings
 
 
 def _why_held(
-    loop: Loop, pressure: Pressure, parameter: str, confirmed: Sequence[str], now_ns: int, settings: RegulatorSettings
+    record: AgentRecord,
+    pressure: Pressure,
+    parameter: str,
+    confirmed: Sequence[str],
+    now_ns: int,
+    settings: RegulatorSettings,
 ) -> Held:
     """Return why a weight may not be moved for a pressure now; empty if it may."""
-    if parameter not in loop.weights:
+    if parameter not in record.weights:
         return "no_weight"
-    if not is_within_limits(loop, parameter):
+    if not is_within_limits(record, parameter):
         return "beyond_bounds"
-    if trial_of(loop, parameter) is not None and parameter not in confirmed:
+    if trial_of(record, parameter) is not None and parameter not in confirmed:
         return "on_trial"
-    if is_cooling(loop, parameter, now_ns, settings):
+    if is_cooling(record, parameter, now_ns, settings):
         return "cooling"
-    return "resting" if is_resting(loop, pressure.name, parameter, now_ns, settings) else ""
+    return "resting" if is_resting(record, pressure.name, parameter, now_ns, settings) else ""
 
 
-def _step(loop: Loop, pressure: Pressure, factor: float, now_ns: int, settings: RegulatorSettings) -> Adjusted | Held:
+def _step(
+    record: AgentRecord, pressure: Pressure, factor: float, now_ns: int, settings: RegulatorSettings
+) -> Adjusted | Held:
     """Return a step of the weight that answers a pressure, or why none can be made."""
     parameter = pressure.parameter
-    before = loop.weights.get(parameter)
+    before = record.weights.get(parameter)
     if before is None:
         return "no_weight"
-    if not is_within_limits(loop, parameter):
+    if not is_within_limits(record, parameter):
         return "beyond_bounds"
-    least, most = limits(parameter, loop.weights)
+    least, most = limits(parameter, record.weights)
     room, room_to_limit = (
-        settings.per_day - spent_today(loop, now_ns, settings),
+        settings.per_day - spent_today(record, now_ns, settings),
         most - before if pressure.sign > 0 else before - least,
     )
     full_size = min(settings.gain * pressure.severity, settings.per_day)
@@ -185,15 +196,15 @@ def _step(loop: Loop, pressure: Pressure, factor: float, now_ns: int, settings: 
         after=rounded(before + delta),
         delta=delta,
         requested=rounded(pressure.sign * size),
-        offset=rounded(loop.offsets.get(parameter, 0.0) + delta),
+        offset=rounded(record.offsets.get(parameter, 0.0) + delta),
         pressure=pressure.name,
         metric_before=pressure.metric,
     )
 
 
-def _revert(loop: Loop, judged: Judged) -> Reverted:
+def _revert(record: AgentRecord, judged: Judged) -> Reverted:
     trial = judged.trial
-    before, (least, most) = loop.weights.get(trial.parameter, 0.0), limits(trial.parameter, loop.weights)
+    before, (least, most) = record.weights.get(trial.parameter, 0.0), limits(trial.parameter, record.weights)
     after, delta = rounded(before - trial.deltas[-1]), -trial.deltas[-1]
     if not least <= after <= most:
         # A setting changed since has brought the weight nearer to its bound.
@@ -204,7 +215,7 @@ def _revert(loop: Loop, judged: Judged) -> Reverted:
         before=before,
         after=after,
         delta=delta,
-        offset=rounded(loop.offsets.get(trial.parameter, 0.0) + delta),
+        offset=rounded(record.offsets.get(trial.parameter, 0.0) + delta),
         pressure=trial.pressure,
         metric_before=trial.metric_before,
         metric_after=judged.metric,

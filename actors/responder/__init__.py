@@ -1,9 +1,9 @@
 """The responder: the only writer of an exchange's end, exactly one ``response.emitted`` for each accepted input.
 
 It decides from ``input.received`` (opens the exchange), from what answers are based on (``memory.recalled``,
-``act.finished``, a model's answers), from ``operator.forget_ordered`` (drops a session's text), from the failures of
-every stage (an exchange fails closed), from ``clock.fired`` (the deadlines), and from the verdicts by which stages end
-an exchange or let it be answered:
+``act.finished``, a model's answers), from ``operator.forget_ordered`` and ``memory.turns_forgotten`` (drop a session's
+text), from the failures of every stage (an exchange fails closed), from ``clock.fired`` (the deadlines), and from the
+verdicts by which stages end an exchange or let it be answered:
 
 ====================================  ======================================  =========================================
 event                                 end                                     reason

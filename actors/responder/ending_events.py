@@ -29,7 +29,7 @@ from actors.responder.drafts import (
 )
 from actors.responder.end_of_exchange import PRECEDENT, end_of
 from actors.responder.forwarding import (
-    SILENT,
+    UPSTREAM_SILENT,
     end_of_abandoned,
     end_of_blocked_upstream,
     end_of_passed_upstream,
@@ -174,7 +174,7 @@ def end_of_deadline(case: Case, event: ClockFired) -> ResponseEmitted | None:
         return None
     if case.pending.answer is not None:
         return end_of(case.pending, "REFLEX", "FAILED", "deadline", text_of("unfinished"))
-    reason = SILENT if is_forwarded(case.pending) else "deadline"
+    reason = UPSTREAM_SILENT if is_forwarded(case.pending) else "deadline"
     return end_of(case.pending, case.pending.silent[0], "FAILED", reason, text_of("unfinished"))
 
 

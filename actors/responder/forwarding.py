@@ -15,7 +15,7 @@ from schemas.vocabulary.responder import ResponseEmitted
 FORWARDED = "forward"
 """The reason of an end that another model answered."""
 
-SILENT = "upstream_silent"
+UPSTREAM_SILENT = "upstream_silent"
 """The reason of an end for which no answer of another model was reported until the deadline."""
 
 _FINISH_REASONS: Mapping[str, Ended] = {

@@ -13,11 +13,12 @@ It consumes:
 - ``llm.completed`` and ``llm.failed``: the answer to a tie-break
 - ``act.finished``: what an ACT loop (looking things up) has found
 - ``response.emitted``: what was answered, since the session's next input may praise or criticise it
-(``router.feedback_observed``)
+  (``router.feedback_observed``)
 - ``feedback.given``: explicit feedback of an application
+- ``operator.forget_ordered`` and ``memory.turns_forgotten``: sessions whose words are dropped
 - ``regulator.adjusted`` and ``.reverted``: offsets to the agent's weights from there on
-- ``regulator.scheduled`` and ``.cycle_completed``: which agents are still active, and the offsets of an agent that was
-dropped here
+- ``regulator.scheduled`` and ``.cycle_completed``: which agents are still active, and the offsets of an agent that
+  was dropped here
 
 ``signals`` reads texts, ``scoring`` holds the formula, ``settings`` its numbers, ``selection`` combines them,
 ``tiebreak`` asks the model, ``feedback`` judges a choice by the next input, ``regulator_offsets`` holds what the

@@ -32,8 +32,9 @@ CLAUSES_READ = 3
 """Most clauses in which a clarification is looked for, since it opens a message."""
 
 _LEAST_SHARED = 2
-_PARTIAL_OVERLAP = 0.5
-_FULL_OVERLAP = 0.8
+"""Fewest common words of a message that repeats another."""
+
+_PARTIAL_OVERLAP, _FULL_OVERLAP = 0.5, 0.8
 """Share of common words from which a message repeats another if one has all words of the other, and in any case."""
 
 

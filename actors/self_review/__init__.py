@@ -6,7 +6,8 @@ them. The prompt of an exchange that was only checked, or that another model ans
 has affect, novelty and danger alone. An *entity* is a part that a prompt was, or could have been, made of: a memory.
 Everything is computed from recorded numbers.
 
-``tick``, ``exchange``     a tick, from an external engine and from an exchange of this system
+``tick``                   a tick, and how one of an external engine is read
+``exchange_as_tick``       an exchange of this system as a tick
 ``modes``                  which modes conflict, learned from the decisions made under them
 ``similarity``, ``score``  the score of a prompt
 ``counterfactual``         the swap of one entity that would have raised the score most
@@ -21,8 +22,8 @@ numbers, and a ``trace.seat_added`` for each entity. A tick without entities can
 score: it has no ``result`` and no seats. If no recent prompt of an agent is known, its reviews are resolved by calm
 alone.
 
-**Feedback.** A *seat* is a review's verdict on an entity. Seats change the entity's worth (``pog`` in settings), which
-is part of later scores, and its weight in memory, which makes it more or less likely to be recalled.
+**Feedback.** A *seat* is a review's verdict on an entity. Seats change the entity's worth (``pog`` in the names of
+settings), which is part of later scores, and its weight in memory, which makes it more or less likely to be recalled.
 """
 
 from actors.self_review.decider import State, decide, evolve, initial

@@ -36,8 +36,8 @@ from actors.self_review.agent_state import (
     without_session,
     without_words,
 )
-from actors.self_review.exchange import Pending, pending_of, with_appraisal, with_recall, without_text
-from actors.self_review.exchange import tick_of as tick_of_exchange
+from actors.self_review.exchange_as_tick import Pending, pending_of, with_appraisal, with_recall, without_text
+from actors.self_review.exchange_as_tick import tick_of as tick_of_exchange
 from actors.self_review.gate import events_of
 from actors.self_review.settings import SelfReviewSettings
 from actors.self_review.tick import Tick

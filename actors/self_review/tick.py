@@ -1,4 +1,4 @@
-"""One tick of an agent: an exchange of this system (see ``exchange``), or a tick of an external engine. Pure."""
+"""One tick of an agent: an exchange of this system (``exchange_as_tick``), or a tick of an external engine. Pure."""
 
 from collections.abc import Collection, Hashable, Iterable, Mapping
 from hashlib import blake2b

@@ -20,6 +20,7 @@ FAILURES, DECIDED, FAILED = "failures", "decided.", "failed."
 _NONE: Mapping[str, LostStage] = Map()
 
 Polarity = Literal["do", "withhold"]
+"""What a precedent argues for: doing as an input asks, or not."""
 
 
 class PrecedentDecision(msgspec.Struct, frozen=True):

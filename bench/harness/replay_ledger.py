@@ -30,6 +30,9 @@ BATCH = 5_000
 _STEP_NS = 300_000
 """Time from one event to the next."""
 
+_LATENCY_US = 40
+"""Microseconds that each decision is recorded to have taken."""
+
 _SESSIONS = 499
 """Number of sessions, in turn."""
 
@@ -97,7 +100,7 @@ class _World:
 
     def _append(self, view: View, decided: tuple[NewEvent, ...]) -> None:
         for event in decided:
-            self._store(to_record(event, "neuraxis/bench", "0.1.0+0123456789abcdef", self.now_ns, 40))
+            self._store(to_record(event, "neuraxis/bench", "0.1.0+0123456789abcdef", self.now_ns, _LATENCY_US))
         if decided:
             view.acknowledge([event.topic for event in decided], self.seq)
 

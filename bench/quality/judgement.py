@@ -1,6 +1,6 @@
 """What a language model's judgement adds to detection, on a sample of labelled prompts.
 
-Of each of four aims (direct and indirect attacks, benign and hard benign texts) equally many rows are taken, chosen by
+Of each of four kinds (direct and indirect attacks, benign and hard benign texts) equally many rows are taken, chosen by
 their texts' hashes. Every row that reflex, the scorer and the trust evaluator let pass as they ship is shown to the
 model, by the same request that appraisal makes; its answer is read as appraisal reads it, and stops the row if the
 breaker would trip. One run shows two gates: ``both`` asks about all of these rows, ``llm`` only about rows whose
@@ -40,7 +40,7 @@ from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.llm import LlmCompleted, LlmFailed
 from schemas.vocabulary.reflex import ReflexBlocked
 
-AIMS = ("direct attacks", "indirect injections", "benign", "hard benign")
+KINDS = ("direct attacks", "indirect injections", "benign", "hard benign")
 BREAKER = BreakerSettings()
 """The breaker's settings, which say from which falsehood on an input is stopped."""
 
@@ -54,9 +54,19 @@ class RecordedAnswer(msgspec.Struct, frozen=True):
 
 
 class Judged(msgspec.Struct, frozen=True):
-    """The result for a row: whether the local guards stop it, and the model's judgement, if it was asked."""
+    """The result for a row of a kind.
 
-    aim: str
+    Attributes:
+        kind: One of ``KINDS``.
+        local: Whether the local guards (reflex, the scorer, the trust evaluator) stop it.
+        open: Whether the gate ``llm`` would ask about it: its falsehood leaves it in doubt.
+        reason: Why the model's answer could not be used; empty if it could.
+        stopped: Whether the breaker trips by the model's judgement.
+        tokens: Tokens of the question and the answer.
+        took_ms: How long the answer took; 0 if the model was not asked.
+    """
+
+    kind: str
     local: bool
     open: bool = False
     reason: str = ""
@@ -66,9 +76,20 @@ class Judged(msgspec.Struct, frozen=True):
 
 
 class Tally(msgspec.Struct, frozen=True):
-    """A line of the result: shares of the rows of an aim."""
+    """A line of the result: how many rows of a kind there are, and how many of them are what.
 
-    aim: str
+    Attributes:
+        kind: One of ``KINDS``.
+        rows: All rows of the kind.
+        local: Those that the local guards stop.
+        asked: Those that the model was asked about.
+        unusable: Those of which its answer could not be used.
+        both: Those that it stops, asked under the gate ``both``.
+        open: Those that the gate ``llm`` would ask about.
+        llm: Those of them that it stops.
+    """
+
+    kind: str
     rows: int
     local: int
     asked: int
@@ -79,19 +100,19 @@ class Tally(msgspec.Struct, frozen=True):
 
 
 def sample(rows: Sequence[Row], count: int) -> list[tuple[str, Row]]:
-    """Return rows with their aims: equally many of each aim, those whose texts have the lowest hashes."""
+    """Return rows with their kinds: equally many of each kind, those whose texts have the lowest hashes."""
     found: list[tuple[str, Row]] = []
-    for aim in AIMS:
-        of_aim = sorted((row for row in rows if aim_of(row) == aim), key=lambda row: _hash(row.text))
-        found += [(aim, row) for row in of_aim[: count // len(AIMS)]]
+    for kind in KINDS:
+        of_kind = sorted((row for row in rows if kind_of(row) == kind), key=lambda row: _hash(row.text))
+        found += [(kind, row) for row in of_kind[: count // len(KINDS)]]
     return found
 
 
-def aim_of(row: Row) -> str:
-    """Return the aim that a row belongs to; empty for none."""
+def kind_of(row: Row) -> str:
+    """Return the kind that a row belongs to; empty for none."""
     if row.attack:
-        return AIMS[0] if is_direct(row.category) else AIMS[1] if row.category in INDIRECT else ""
-    return {"benign": AIMS[2], "hard_benign": AIMS[3]}[row.label]
+        return KINDS[0] if is_direct(row.category) else KINDS[1] if row.category in INDIRECT else ""
+    return {"benign": KINDS[2], "hard_benign": KINDS[3]}[row.label]
 
 
 async def judge(
@@ -101,16 +122,16 @@ async def judge(
     kept = _read(record)
     blocks = _reflex()
     found = []
-    for number, (aim, row) in enumerate(rows):
+    for number, (kind, row) in enumerate(rows):
         received = InputReceived(text=row.text)
         local = appraise(SessionMemory(), received, AppraisalSettings())
         reading = reading_of(local.layers, BREAKER)
         if blocks(row.text) or score(row.text) >= THRESHOLD or reading is None or reading.violation:
-            found.append(Judged(aim, True))
+            found.append(Judged(kind, True))
             continue
         asked = events_of_input(local, [(local.layers[0], row.text)], trust, None, 0)[0]
         if not isinstance(asked, JudgementRequested):
-            found.append(Judged(aim, False))
+            found.append(Judged(kind, False))
             continue
         key = _hash(msgspec.json.encode((asked.call.messages, asked.call.answer_schema)).decode())
         if key not in kept:
@@ -120,29 +141,29 @@ async def judge(
             assert isinstance(answer, LlmCompleted | LlmFailed)
             kept[key] = RecordedAnswer(key, answer, round((time.perf_counter() - began) * 1000, 1))
             _keep(record, kept[key])
-        found.append(_judged(aim, asked, kept[key], local.layers[0].falsehood >= TrustSettings().open_from))
+        found.append(_judged(kind, asked, kept[key], local.layers[0].falsehood >= TrustSettings().open_from))
     return found
 
 
-def _judged(aim: str, asked: JudgementRequested, kept: RecordedAnswer, is_open: bool) -> Judged:
+def _judged(kind: str, asked: JudgementRequested, kept: RecordedAnswer, is_open: bool) -> Judged:
     outcome = events_of_answer(waiting_on(kept.key, asked), kept.answer)[0]
     assert isinstance(outcome, AppraisalJudged)
     reading = reading_of(outcome.layers, BREAKER)
     stopped = reading is not None and reading.violation is not None
     completed = kept.answer if isinstance(kept.answer, LlmCompleted) else None
     tokens = completed.prompt_tokens + completed.completion_tokens if completed is not None else 0
-    return Judged(aim, False, is_open, outcome.reason, stopped, tokens, kept.took_ms)
+    return Judged(kind, False, is_open, outcome.reason, stopped, tokens, kept.took_ms)
 
 
 def tallies(judged: Sequence[Judged]) -> list[Tally]:
-    """Return a line for each aim."""
+    """Return a line for each kind."""
     lines = []
-    for aim in AIMS:
-        rows = [each for each in judged if each.aim == aim]
+    for kind in KINDS:
+        rows = [each for each in judged if each.kind == kind]
         asked = [each for each in rows if each.took_ms]
         lines.append(
             Tally(
-                aim=aim,
+                kind=kind,
                 rows=len(rows),
                 local=sum(each.local for each in rows),
                 asked=len(asked),
@@ -161,7 +182,7 @@ def show(judged: Sequence[Judged], gate: str) -> None:
     print(f"{heads} | {'llm asks':>8} {'adds':>7}" if gate == "both" else heads)
     for line in tallies(judged):
         share = [f"{100 * number / max(1, line.rows):6.1f}%" for number in (line.local, line.both, line.llm)]
-        line_text = f"{line.aim:20} {line.rows:5} {share[0]} | {line.asked:9} {line.unusable:8} {share[1]}"
+        line_text = f"{line.kind:20} {line.rows:5} {share[0]} | {line.asked:9} {line.unusable:8} {share[1]}"
         print(f"{line_text} | {line.open:8} {share[2]}" if gate == "both" else line_text)
     asked = sorted(each.took_ms for each in judged if each.took_ms)
     if asked:
@@ -226,7 +247,7 @@ def main() -> None:
     parser.add_argument("corpus", type=Path, help="labelled prompts, JSON Lines")
     parser.add_argument("--llm", required=True, metavar="URL|local", help="an endpoint that speaks OpenAI's protocol")
     parser.add_argument("--model", default="", help="its name there (default: llm.models.appraise)")
-    parser.add_argument("--rows", type=int, default=500, help="rows to judge, a quarter for each aim")
+    parser.add_argument("--rows", type=int, default=500, help="rows to judge, a quarter for each kind")
     parser.add_argument("--record", type=Path, help="file that answers are kept in, and taken from")
     parser.add_argument("--gate", choices=("llm", "both"), default="both", help="rows to ask about: open ones, or all")
     parser.add_argument("--characters", type=int, default=TrustSettings().characters, help="of a row shown at most")

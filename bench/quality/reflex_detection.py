@@ -21,6 +21,7 @@ from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.reflex import Match, ReflexBlocked
 
 Label = Literal["attack", "benign", "hard_benign"]
+"""What a text is; ``hard_benign``: harmless, but in the words of attacks."""
 
 
 class Prompt(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,7 +103,7 @@ def by_set(judged: Iterable[Judged]) -> dict[str, Counter[str]]:
     return dict(found)
 
 
-def alarming(judged: Iterable[Judged]) -> Counter[tuple[str, str, str]]:
+def false_alarms(judged: Iterable[Judged]) -> Counter[tuple[str, str, str]]:
     """Return how many harmless prompts each signature matches, by action, set and signature."""
     found: Counter[tuple[str, str, str]] = Counter()
     for each in judged:
@@ -144,7 +145,7 @@ def main(arguments: Sequence[str]) -> None:
     print("\n".join(_report(judged)))
     if "--signatures" in arguments:
         print("\nharmless prompts that each signature matches")
-        for (action, pattern, signature), count in alarming(judged).most_common():
+        for (action, pattern, signature), count in false_alarms(judged).most_common():
             print(f"{count:>5}  {action:<6} {pattern:<40} {signature}")
 
 

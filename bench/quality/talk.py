@@ -117,7 +117,7 @@ def spread(talks: Sequence[Talk], most: int) -> list[Talk]:
     return [*several, *single[::step][:wanted]][:most]
 
 
-def live(talks: Sequence[Talk], agents: int) -> tuple[Counts, int]:
+def run_conversations(talks: Sequence[Talk], agents: int) -> tuple[Counts, int]:
     """Run the conversations, one agent after another; return what was counted, and the number of exchanges."""
     counts, exchanges = Counts(), 0
     for number in range(agents):
@@ -191,7 +191,7 @@ def main() -> None:
     parser.add_argument("--agents", type=int, default=10, help="agents that they are shared out to")
     arguments = parser.parse_args()
     talks = spread(list(talks_in(arguments.files)), arguments.most)
-    counts, exchanges = live(talks, arguments.agents)
+    counts, exchanges = run_conversations(talks, arguments.agents)
     print("\n".join(report(counts, exchanges, len(talks))))
 
 

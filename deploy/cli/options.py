@@ -144,7 +144,7 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
         sets: Sequence[str],
         **others: Any,
     ) -> Any:
-        from deploy.logs import set_up_for_command
+        from deploy.logging_setup import set_up_for_command
 
         set_up_for_command()
         begun = click.get_current_context().find_object(float)

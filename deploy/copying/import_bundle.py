@@ -25,7 +25,7 @@ from events.ledger import LedgerReader
 from events.ledger.checking.verify import verify
 from events.replay.gaps import Range, stretches_text
 from events.replay.presence_checks import NothingFound
-from events.sealing.bodies import HEADER as SEALED
+from events.sealing.sealed_texts import HEADER as SEALED
 from schemas.subjects import EVERYTHING, Partitions
 
 Progress = Callable[[str, int], None]

@@ -47,7 +47,7 @@ _REMOVAL_TIMEOUT_S = 60.0
 """Seconds that the broker gets to remove what is too old."""
 
 _POLL_INTERVAL_S = 0.1
-_NS = 1_000_000_000
+_NS_PER_S = 1_000_000_000
 
 
 class Trimmed(msgspec.Struct, frozen=True):
@@ -80,7 +80,7 @@ async def trim(access: Access, config: Config, ledger: Path, older_than_s: float
         await refuse_members(connection, stream)
         log = await JetStreamLog.over(connection, stream=stream, create=False)
         last = await _check_archive(log, ledger)
-        cutoff_ns = None if older_than_s is None else _server_ns(info) - int(older_than_s * _NS)
+        cutoff_ns = None if older_than_s is None else _server_ns(info) - int(older_than_s * _NS_PER_S)
         if cutoff_ns is not None:
             await _refuse_nothing_left(log, last, cutoff_ns)
         try:
@@ -194,7 +194,7 @@ async def _end_trimming(connection: Connection, stream: str) -> None:
     opened = {name: value for name, value in bucket.items() if name != "subject_transform"}
     await connection.api(f"STREAM.UPDATE.{_BUCKET}", opened | {"subjects": [f"{_OWNERS_ROOT}.>"]})
     kept = {name: value for name, value in config["metadata"].items() if name != TRIMMING}
-    limits = {"max_age": 0, "duplicate_window": DEDUPE_WINDOW * _NS}
+    limits = {"max_age": 0, "duplicate_window": DEDUPE_WINDOW * _NS_PER_S}
     await connection.api(f"STREAM.UPDATE.{stream}", config | limits | {"metadata": kept})
 
 

@@ -14,6 +14,7 @@ GATEWAY = "gateway"
 """The group of the gateway, which is no worker."""
 
 MOST_REPLICAS = 99
+"""Most copies of a group's process: an actor has no more partitions."""
 
 _ROLE_LOGINS = (ADMIN, OBSERVER, OPERATOR, READER, SPECIALIST, SYSTEM)
 """Broker logins of every deployment; a group's login cannot have such a name."""

@@ -83,6 +83,8 @@ _JSON_IN_TEXT = (
     "the line is JSON, and its file was taken for plain text by its name or first line: say which by --format"
 )
 _NOT_AN_INPUT = frozenset({"bad_value", "missing_field"})
+"""Codes of wrong fields that a bad line reports as ``not_an_input``."""
+
 _LAYER_ROLES: dict[str, Role] = {"tool": "tool", "document": "document"}
 
 

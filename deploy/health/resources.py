@@ -12,9 +12,8 @@ import msgspec
 
 from deploy.health.findings import Finding, Verdict
 
-SCARCE = 0.10
-USED_UP = 0.02
-"""Shares of the total."""
+SCARCE, USED_UP = 0.10, 0.02
+"""Shares of the total: below the first the doctor warns, below the second a gateway is not ready."""
 
 _PROC = Path("/proc")
 _CGROUP = Path("/sys/fs/cgroup")

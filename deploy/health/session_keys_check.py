@@ -7,8 +7,8 @@ from events.errors import LogError
 from events.jetstream import Connection
 from events.jetstream.session_keys import KeyValueKeys
 from events.loggers import get_logger
-from events.sealing.bodies import GONE, HEADER
 from events.sealing.keys import key_name_in_headers
+from events.sealing.sealed_texts import GONE, HEADER
 from schemas.event import topic_of
 from schemas.permissions import keys_bucket
 from schemas.subjects import topic_filter

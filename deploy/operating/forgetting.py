@@ -19,8 +19,8 @@ from events.replay.replay import Replay
 from events.replay.run_replay import run_replay
 from events.replay.sources import StreamSource
 from events.routes import partition_filters, partitions_of
-from events.sealing.bodies import HEADER, holds_words, location_to_seal
 from events.sealing.keys import Keyring, key_name
+from events.sealing.sealed_texts import HEADER, holds_words, location_to_seal
 from events.sealing.sealing import Sealing
 from events.snapshot import snapshot_key
 from schemas.actor import Message

@@ -14,8 +14,8 @@ from events.jetstream import Connection, JetStreamLog
 from events.jetstream.session_keys import KeyValueKeys
 from events.ledger import LedgerReader
 from events.private_files import open_private
-from events.sealing.bodies import HEADER as SEALED
 from events.sealing.keys import key_name_in_headers
+from events.sealing.sealed_texts import HEADER as SEALED
 
 _KEYS_PER_REQUEST = 500
 

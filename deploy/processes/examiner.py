@@ -47,7 +47,7 @@ class Examiner:
         self._deadlines.shorten(seconds)
 
     async def ask(self, question: bytes) -> bytes:
-        """Return the answer to a question (``deploy.replaying.questions.Asked``, as JSON), as JSON.
+        """Return the answer to a question (``deploy.replaying.log_questions.Asked``, as JSON), as JSON.
 
         Raises:
             InvalidField: the question is wrong.

@@ -8,7 +8,7 @@ import sys
 
 import msgspec
 
-from deploy.replaying.questions import Asked, answer
+from deploy.replaying.log_questions import Asked, answer
 
 _NICENESS = 10
 _READ_BYTES = 1 << 16

@@ -24,10 +24,10 @@ class MemoryRange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Need(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A kind of utterance: the mode that satisfies the person, what memory holds (``ground``), and templates."""
+    """A kind of utterance: the mode that satisfies the person, what memory holds (``remembered``), and templates."""
 
     mode: Mode
-    ground: MemoryRange
+    remembered: MemoryRange
     texts: tuple[str, ...]
 
 
@@ -83,7 +83,7 @@ class Utterance(msgspec.Struct, frozen=True):
 def utterance_of(need: str, random: Random) -> Utterance:
     """Return a random utterance of a need."""
     kind = WORDS.needs[need]
-    return Utterance(_filled(random.choice(kind.texts), random), need, kind.mode, _familiarity(kind.ground, random))
+    return Utterance(_filled(random.choice(kind.texts), random), need, kind.mode, _familiarity(kind.remembered, random))
 
 
 def session_of(population: Population, random: Random) -> list[str]:
@@ -122,7 +122,7 @@ def reaction(
 
 def _reaction_of_kind(kind: str, random: Random) -> Utterance:
     need: Mode = "ACKNOWLEDGE" if kind == "content" else "RESPOND"
-    known = _familiarity(WORDS.needs["report"].ground, random)
+    known = _familiarity(WORDS.needs["report"].remembered, random)
     return Utterance(_filled(random.choice(WORDS.reactions[kind]), random), kind, need, known)
 
 
@@ -131,9 +131,9 @@ def _filled(template: str, random: Random) -> str:
     return template.format(thing=thing, place=place, time=time)
 
 
-def _familiarity(ground: MemoryRange, random: Random) -> Familiarity:
+def _familiarity(remembered: MemoryRange, random: Random) -> Familiarity:
     """Return memory's numbers of an input; ``context_warmth`` by memory's own formula."""
-    turns, gists, facts = (random.randint(*limits) for limits in (ground.turns, ground.gists, ground.facts))
+    turns, gists, facts = (random.randint(*limits) for limits in (remembered.turns, remembered.gists, remembered.facts))
     warmth = 0.4 * min(gists / 5, 1.0) + 0.3 * min(facts / 5, 1.0) + 0.3 * min(turns / 4, 1.0)
     return msgspec.structs.replace(
         COLD,

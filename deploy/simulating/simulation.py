@@ -7,7 +7,7 @@ import msgspec
 
 from actors.registry import ACTORS
 from actors.regulator.control_loop import counts_in_window
-from actors.regulator.decider import loop_of
+from actors.regulator.decider import record_of
 from actors.regulator.pressures import metric_of
 from actors.router.settings import Profile, RouterSettings
 from deploy.simulating.planted_faults import PLANTS, WrongAdjustment
@@ -57,8 +57,9 @@ _RECOLLECTION = Recollection(id="gist:1", layer="gist", text="what was said of i
 class Simulation(msgspec.Struct, frozen=True, kw_only=True):
     """The outcome of a simulation.
 
-    ``messages`` are those about routing, in order; ``digest`` is a hash of the bytes of all messages, ``states`` has
-    the hash of each actor's last state.
+    ``plant`` names the planted fault; from day ``gone_on`` on it is removed again (None: never). ``messages`` are those
+    about routing, in order, of ``events`` messages in all. ``digest`` is a hash of the bytes of all messages;
+    ``states`` has the hash of each actor's last state.
     """
 
     days: int
@@ -136,25 +137,25 @@ class _SimulatedTalk:
         configured = RouterConfigured(
             settings=document, settings_hash=content_hash(document), behaviour=ACTORS["router"].behaviour
         )
-        self.world.plant("router", configured, Address(""))
+        self.world.store_as("router", configured, Address(""))
 
     def adjust_wrongly(self, wrong: WrongAdjustment) -> None:
         """Record the wrong adjustment, as if the regulator had made it."""
         state = self.world.states["regulator"]
-        loop, settings = loop_of(state, AGENT), state.settings
-        metric = metric_of(wrong.pressure, counts_in_window(loop, self.world.now_ns, settings), settings)
-        before = loop.weights[wrong.parameter]
+        record, settings = record_of(state, AGENT), state.settings
+        metric = metric_of(wrong.pressure, counts_in_window(record, self.world.now_ns, settings), settings)
+        before = record.weights[wrong.parameter]
         adjusted = Adjusted(
             parameter=wrong.parameter,
             before=before,
             after=round(before + wrong.delta, 6),
             delta=wrong.delta,
             requested=wrong.delta,
-            offset=round(loop.offsets.get(wrong.parameter, 0.0) + wrong.delta, 6),
+            offset=round(record.offsets.get(wrong.parameter, 0.0) + wrong.delta, 6),
             pressure=wrong.pressure,
             metric_before=0.0 if metric is None else metric,
         )
-        self.world.plant("regulator", adjusted, Address(AGENT))
+        self.world.store_as("regulator", adjusted, Address(AGENT))
 
 
 def _answer(request: Message) -> MemoryActionsAnswered:
@@ -187,7 +188,6 @@ def simulate_days(
     """
     fault = PLANTS[plant]
     talk = _SimulatedTalk(Population(), seed)
-    talk.set_weights({})
     for number in range(days):
         if fault.weights and number == fault.day:
             talk.set_weights(fault.weights)

@@ -60,11 +60,11 @@ class World:
         self._store(self._addressed(_OUTSIDE, [event], address))
         self._drain()
 
-    def plant(self, owner: str, event: Event, address: Address) -> None:
+    def store_as(self, owner: str, event: Event, address: Address) -> None:
         """Store an event as if the actor ``owner`` had decided it."""
-        planted = self._addressed(owner, [event], address)
-        self._fold(owner, planted)
-        self._store(planted)
+        events = self._addressed(owner, [event], address)
+        self._fold(owner, events)
+        self._store(events)
         self._drain()
 
     def advance(self, to_ns: int) -> None:

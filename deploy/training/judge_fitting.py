@@ -25,7 +25,8 @@ from deploy.training.ngrams import Flags, Grams, Indices, Numbers, Sample, grams
 FOLDS = 5
 """Into how many folds the sources are divided, which are held out in turn."""
 
-# Weights of rows in training; 1 is that of a benign row or an attack of the corpus.
+# Weights of rows in training; 1 is that of a benign row or an attack of the corpus. Own rows are those that the project
+# made or wrote; stressed ones are of the categories that the recipe stresses.
 _HARD_BENIGN_WEIGHT = 3.0
 _OWN_ROW_WEIGHT = 0.5
 _STRESSED_WEIGHT = 12.0

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import msgspec
 
+from actors.contract.text.decoded_views import decoded_views_of
 from actors.contract.text.excerpt import excerpt
 from actors.contract.text.folding import fold
 from actors.contract.text.tokens import split_tokens
-from actors.contract.text.views import views_of
 from deploy.training.labelled_files import Label, labelled_rows
 
 DIRECT = frozenset({"jailbreak", "prompt_injection", "multi_injection", "system_prompt_extraction"})
@@ -140,7 +140,7 @@ def training_indices(
 def _shingles(text: str) -> set[int]:
     shown = excerpt(text)
     found: set[int] = set()
-    for each in (shown, *(view.text for view in views_of(shown))):
+    for each in (shown, *(view.text for view in decoded_views_of(shown))):
         tokens = split_tokens(fold(each))[:_MOST_TOKENS]
         # Python's own hashes, which differ between processes: they are never stored.
         found.update(

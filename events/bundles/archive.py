@@ -15,7 +15,7 @@ from typing import Annotated
 import msgspec
 
 from events.bundles.cloudevents import BadLine, from_line, to_line
-from events.bundles.partition_check import Placement
+from events.bundles.partition_check import PartitionCheck
 from events.errors import LedgerDamaged, Misconfigured
 from events.ledger.checking.chain import GENESIS
 from events.ledger.rows import link_row, to_row
@@ -160,7 +160,7 @@ def read_events(path: Path) -> Iterator[Sequence[Stored]]:
     """
     with _opened(path) as archive:
         manifest = _manifest(archive, path)
-        placement = Placement(manifest.partitions)
+        partition_check = PartitionCheck(manifest.partitions)
         last, events, head = 0, 0, GENESIS
         batch: list[Stored] = []
         try:
@@ -174,7 +174,7 @@ def read_events(path: Path) -> Iterator[Sequence[Stored]]:
                     if stored.seq != last + 1 and (last + 1, stored.seq - 1) not in manifest.missing:
                         raise LedgerDamaged(f"{path}: event {last + 1} is missing before {stored.seq}")
                     events, last, head = events + 1, stored.seq, link_row(head, to_row(stored))
-                    placement.take(stored)
+                    partition_check.take(stored)
                     batch.append(stored)
                     if len(batch) == _BATCH:
                         yield batch
@@ -188,7 +188,7 @@ def read_events(path: Path) -> Iterator[Sequence[Stored]]:
                 f"{path}: the chain over its {events} events ends in {head.hex()[:12]}, the manifest says "
                 f"{manifest.head[:12]} after {manifest.events}; get a sound copy"
             )
-        if complaint := placement.complaint:
+        if complaint := partition_check.complaint:
             raise LedgerDamaged(f"{path}: {complaint}; get a sound copy")
         if batch:
             yield batch

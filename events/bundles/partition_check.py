@@ -7,7 +7,7 @@ from schemas.catalogue import CATALOGUE
 from schemas.subjects import NO_PARTITION, Partitions, split_stored
 
 
-class Placement:
+class PartitionCheck:
     """Compares the subjects of a log's events with partition counts.
 
     An input or an operator's order lies in the partitions of its own keys (agent and session). What follows from it

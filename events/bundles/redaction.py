@@ -18,8 +18,8 @@ from events.errors import Refused
 from events.ledger.checking.chain import GENESIS
 from events.ledger.rows import link_row, to_row, topic_of_subject
 from events.log import Record, Seal, Stored
-from events.sealing.bodies import CLOSED_TEXT, GONE, HEADER, sealed_record
 from events.sealing.cipher import SessionKey
+from events.sealing.sealed_texts import CLOSED_TEXT, GONE, HEADER, sealed_record
 from schemas.catalogue import CATALOGUE
 from schemas.event import Event, encode_event, topic_of
 from schemas.vocabulary.ledger import LedgerAnchored

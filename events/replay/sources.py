@@ -15,7 +15,7 @@ from events.log import LogInfo, Stored
 from events.losses import Losses
 from events.replay.damage import Damage
 from events.replay.gaps import Gaps
-from events.replay.merging import merged_by_seq
+from events.replay.merged_readings import merged_by_seq
 from events.replay.readable_file import ledger_file
 from events.sealing.sealing import Sealing, closed_sealing
 from schemas.event import topic_of

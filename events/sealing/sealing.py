@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from events.errors import LogError
 from events.log import Append, Record, Seal, Stored, Tail
 from events.loggers import get_logger
-from events.sealing.bodies import GONE, HEADER, holds_words, location_to_seal, open_texts, sealed_record
 from events.sealing.keys import Keyring, NoKeys, key_name_in_headers
+from events.sealing.sealed_texts import GONE, HEADER, holds_words, location_to_seal, open_texts, sealed_record
 from schemas.event import topic_of
 from schemas.vocabulary.gateway import InputReceived
 

@@ -15,7 +15,10 @@ from schemas.event import Event, Milliseconds, Personal, Wake
 from schemas.vocabulary.memory import SAMPLE_RECOLLECTION, Count, Recollection, Skill
 
 Planner = Literal["llm", "offline"]
+"""What chooses an iteration's actions: a language model, or rules (``offline``)."""
+
 Termination = Literal["plan_empty", "timeout", "max_iterations"]
+"""Why an ACT loop ended."""
 
 
 class Action(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,7 +10,10 @@ from schemas.event import Event, Personal
 from schemas.vocabulary.precedents import ShortText
 
 Why = Annotated[str, msgspec.Meta(min_length=1, max_length=2_000)]
+"""A person's reason, for the record."""
+
 Allowed = Annotated[Personal, msgspec.Meta(max_length=16_000)]
+"""A text or phrase that is allowed."""
 
 
 class AllowanceRecorded(Event, frozen=True, kw_only=True, tag="forged_id.operator.allowance_recorded"):

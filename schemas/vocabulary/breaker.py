@@ -10,7 +10,11 @@ from schemas.entry import Entry, Grouping, Severity, own_entries, own_events
 from schemas.event import Event, Unit, Wake
 
 BreakerState = Literal["NORMAL", "VIOLATED", "RECOVERY", "TERMINATED"]
+"""The state of a session's breaker; inputs are answered in NORMAL alone."""
+
 Violation = Literal["role_confusion", "context_saturation"]
+"""An input whose falsehood is too high, or is above half in a very long text."""
+
 Stance = Literal["normal", "cautious", "guarded", "terminated"]
 """How careful the answers to a session are."""
 

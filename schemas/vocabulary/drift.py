@@ -14,6 +14,7 @@ Strategy = Literal["decaying", "recent", "salient", "random"]
 """Where a drift looks for the concept it begins with; see ``memory.wandered``."""
 
 Kind = Literal["reflection", "question", "hypothesis"]
+"""The kind of a thought."""
 
 Skip = Literal["busy", "fatigued", "no_episode", "no_seed", "weak", "repeated", "unanswered", "forgotten"]
 """Why there is no thought.
@@ -24,6 +25,7 @@ forgotten.
 """
 
 Energy = Annotated[float, msgspec.Meta(ge=0.0)]
+"""Activation that drifting has spent."""
 
 
 class DriftScheduled(Event, frozen=True, kw_only=True, tag="forged_id.drift.scheduled"):

@@ -17,9 +17,16 @@ LoopName = Annotated[str, msgspec.Meta(min_length=1)]
 
 Tag = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
 Tags = Annotated[tuple[Tag, ...], msgspec.Meta(max_length=64)]
+"""Words that a critic attaches to an answer, such as the biases that it sees in it."""
+
 Label = Annotated[str, msgspec.Meta(max_length=200)]
+"""A short text that the orchestrator sends; it may be empty."""
+
 Reruns = Annotated[int, msgspec.Meta(ge=0, le=20)]
+"""A number of reruns."""
+
 Who = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+"""The name of a person who decides something."""
 
 
 class LoopCompleted(Event, frozen=True, kw_only=True, tag="forged_id.loop.completed"):
@@ -78,8 +85,13 @@ MOST_NUMBERS = 100_000
 """Numbers of all their centroids together."""
 
 Names = Annotated[tuple[str, ...], msgspec.Meta(max_length=1000)]
+"""Ids of memories, or names of parts of an identity."""
+
 Lines = Annotated[tuple[Personal, ...], msgspec.Meta(max_length=1000)]
+"""Lines or words of a text."""
+
 Vector = Annotated[tuple[float, ...], msgspec.Meta(max_length=4096)]
+"""An embedding; empty: unknown."""
 
 
 class TickObserved(Event, frozen=True, kw_only=True, tag="forged_id.tick.observed"):

@@ -12,7 +12,10 @@ Action = Literal["BLOCK", "FLAG"]
 """What a match does: end the exchange, or only mark the input for later stages."""
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
+"""The name of a pattern set or of an import."""
+
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=1024)]
+"""A phrase to look for."""
 
 
 class Signature(msgspec.Struct, frozen=True, kw_only=True):

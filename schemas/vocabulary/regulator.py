@@ -86,8 +86,10 @@ Held = Literal[
 
 ``no_weight``: no weight of the router acts on it. ``no_cue``: the inputs gave no occasion for the missing mode.
 ``no_evidence``: nobody missed that mode. ``within_chance``: the decisions are so few that it may be chance.
-``resting``: moving its weight did not help, so that the weight is left alone for a while. ``behind_a_worse_one``: the
-cycle's one change was for another pressure.
+``beyond_bounds``: an operator has set the weight outside its ``BOUNDS``. ``on_trial``: its last change is not judged
+yet. ``cooling``: it was changed too lately. ``resting``: moving it did not help, so that it is left alone for a while.
+``too_small``: the change called for could not be told from chance. ``day_spent``: a day's allowance of change is used
+up. ``behind_a_worse_one``: the cycle's one change was for another pressure.
 """
 
 Verdict = Literal["no_improvement", "worse", "unmeasured"]

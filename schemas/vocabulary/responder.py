@@ -12,7 +12,10 @@ from schemas.vocabulary.memory import Layer
 from schemas.vocabulary.router import Mode
 
 Stage = Literal["REFLEX", "INTUITION", "COHERENCE", "BREAKER", "ARBITER", "DELIBERATIVE"]
+"""What ends an exchange: a guard, or the deliberation behind all of them."""
+
 Action = Literal["BLOCKED", "REJECTED", "WITHHELD", "PASSED", "EXECUTED", "FAILED"]
+"""How an exchange ends; see ``ResponseEmitted``, and docs/decisions-explained.md for each."""
 
 
 class Entity(msgspec.Struct, frozen=True, kw_only=True):

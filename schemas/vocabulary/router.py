@@ -11,6 +11,7 @@ from schemas.entry import Entry, own_entries, own_events
 from schemas.event import Event, Personal, Unit
 
 Mode = Literal["ACT", "RESPOND", "CLARIFY", "ACKNOWLEDGE", "IGNORE"]
+"""How an input is answered: after work in memory, at once, by a question back, by a courtesy, or not at all."""
 
 
 class Signals(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,6 +89,7 @@ class TiebreakRequested(Event, frozen=True, kw_only=True, tag="forged_id.router.
 
 
 Feedback = Literal["missed_clarify", "missed_act", "under_engagement", "correct_route"]
+"""What was wrong with the mode of an answer, if anything was."""
 
 
 class FeedbackObserved(Event, frozen=True, kw_only=True, tag="forged_id.router.feedback_observed"):

@@ -16,8 +16,10 @@ from schemas.event import Event, Personal, Unit
 Count = Annotated[int, msgspec.Meta(ge=0)]
 
 Signal = Literal["affect", "mode_conflict", "wm_churn", "novel_uncertain", "identity_drift", "regret"]
+"""A number of a tick that is compared with its history; ``wm_churn`` is the change of working memory."""
 
 SeatType = Literal["metacog_negative", "metacog_positive", "metacog_quality"]
+"""A review's verdict on an entity: swapped out, swapped in, or the quality of the prompt that it was in."""
 
 
 class Signals(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,7 +12,10 @@ from schemas.event import Event, Unit
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Sharding = Literal["session", "agent", "global"]
+"""The key that a stage's partitions are made by; ``global``: it has one partition."""
+
 Duration = Annotated[float, msgspec.Meta(ge=0.0)]
+"""In the unit that the field's name ends with."""
 
 
 class SwarmMeasured(Event, frozen=True, kw_only=True, tag="forged_id.swarm.measured"):

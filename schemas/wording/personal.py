@@ -39,7 +39,7 @@ where hashes replace them, are the same.
 
 
 _ANY = "any"
-"""In pointer of a mark: every text counts as marked."""
+"""In place of a mark: every text counts as marked."""
 
 
 class Text(msgspec.Struct, frozen=True):

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from actors.registry import ACTORS
-from events.sealing.bodies import CLOSED_TEXT
+from events.sealing.sealed_texts import CLOSED_TEXT
 from schemas.actor import Message
 from schemas.persistent import encode_state
 from schemas.vocabulary.gateway import InputReceived, Layer

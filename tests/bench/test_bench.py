@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from deploy.cli.running.bench import BENCHES, bench, missing_modules
+from deploy.cli.running.bench import BENCHES, bench, missing_modules, module_of
 from tests.e2e.live import environment
 from tests.each import each
 
 
 @each("name", list(BENCHES))
 def test_every_benchmark_can_be_looked_through_for_what_it_needs(name: str) -> None:
-    assert set(missing_modules(f"bench.{name}")) <= {
+    assert set(missing_modules(module_of(name))) <= {
         "eventsourcing",
         "faststream",
         "aiosqlite",

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from actors.appraisal.settings import TrustSettings
-from bench.quality.judgement import AIMS, Judged, run, sample, tallies
+from bench.quality.judgement import KINDS, Judged, run, sample, tallies
 from deploy.training.labelled_corpus import load_rows
 from tests.actors.appraisal.judging import ATTACK, CALM, OPEN, word
 from tests.actors.llm.scripted import nobody, says, serving
@@ -42,8 +42,8 @@ def test_a_model_that_objects_to_all_it_is_shown_adds_all_that_the_local_guards_
             return found, len(endpoint.asked)
 
     found, calls = asyncio.run(asked())
-    lines = {line.aim: line for line in tallies(found)}
-    assert tuple(lines) == AIMS
+    lines = {line.kind: line for line in tallies(found)}
+    assert tuple(lines) == KINDS
     assert (lines["direct attacks"].rows, lines["direct attacks"].local) == (2, 1)
     assert all(line.local + line.asked == line.rows and line.both == line.asked for line in lines.values())
     assert sum(line.asked for line in lines.values()) == calls
@@ -51,7 +51,7 @@ def test_a_model_that_objects_to_all_it_is_shown_adds_all_that_the_local_guards_
         assert judged(corpus(tmp_path), dead, record) == found, "a record asks nobody"
 
 
-def test_as_many_rows_of_each_aim_are_taken_and_the_same_ones_every_time(tmp_path: Path) -> None:
+def test_as_many_rows_of_each_kind_are_taken_and_the_same_ones_every_time(tmp_path: Path) -> None:
     rows = load_rows(corpus(tmp_path))
-    assert [aim for aim, _ in sample(rows, 4)] == list(AIMS)
+    assert [kind for kind, _ in sample(rows, 4)] == list(KINDS)
     assert sample(rows, 4) == sample(list(reversed(rows)), 4)

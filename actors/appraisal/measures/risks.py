@@ -42,6 +42,7 @@ _CORE_REACH = 6
 """Most tokens between a verb of change and the rules of the system that it changes."""
 
 Phrases = dict[str, tuple[tuple[str, ...], ...]]
+"""First token -> the phrases that begin with it, each as its tokens, the longest first."""
 
 
 class RiskPhrases(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -10,7 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 DIMENSIONS = 128
+"""Numbers of an embedding."""
+
 _LARGEST = 127
+"""The largest of them, in absolute value: they are signed bytes."""
+
 _CENTROID_UNIT = 64
 """Centroids have six more bits than embeddings, so that averaging loses little."""
 

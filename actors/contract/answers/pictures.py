@@ -85,10 +85,10 @@ class Pictures:
 
 def hosts_with_prompt_words(prompt: Prompt, texts: Iterable[str]) -> tuple[str, ...]:
     """Return the hosts of pictures in texts that carry words of the prompt, in order, each once."""
-    links = Pictures(prompt)
+    pictures = Pictures(prompt)
     for text in texts:
-        links.read(text)
-    return links.hosts
+        pictures.read(text)
+    return pictures.hosts
 
 
 def _sequences_of(texts: Iterable[str], length: int) -> frozenset[str]:

@@ -19,7 +19,7 @@ from actors.contract.answers.credentials import LONGEST_VALUE, PromptSecrets
 from actors.contract.answers.leaks import Leaks, reversed_and_rot13
 from actors.contract.answers.pictures import Pictures
 from actors.contract.answers.prompt import Prompt
-from actors.contract.text.views import read_views
+from actors.contract.text.decoded_views import read_decoded_views
 from schemas.vocabulary.reflex import AnswerFault
 
 WINDOW = LONGEST_VALUE
@@ -79,9 +79,9 @@ class AnswerWindow:
         self._faults = faults
         self._leak_share = leak_share
         self._leaks = Leaks(prompt)
-        self._links = Pictures(prompt)
-        self._kept = PromptSecrets(prompt)
-        self._compares_layers = bool(self._leaks or self._kept.values)
+        self._pictures = Pictures(prompt)
+        self._secrets = PromptSecrets(prompt)
+        self._compares_layers = bool(self._leaks or self._secrets.values)
         self._tail = ""
         self._unread = 0
         self._paused_at = 0
@@ -118,7 +118,7 @@ class AnswerWindow:
 
     def _check(self, *, complete_answer: bool = False) -> None:
         tail, self._unread = self._tail, 0
-        decoded_views = read_views(tail).found if _MAY_BE_ENCODED.search(tail) else ()
+        decoded_views = read_decoded_views(tail).found if _MAY_BE_ENCODED.search(tail) else ()
         views = (
             tail,
             *(view.text for view in decoded_views),
@@ -128,11 +128,11 @@ class AnswerWindow:
         complete = len(tail) if incomplete is None else incomplete.start()
         for view in views:
             self._leaks.read(view)
-        self._links.read(tail[:complete])
+        self._pictures.read(tail[:complete])
         faults: dict[AnswerFault, bool] = {
             "prompt_leak": self._leaks.share >= self._leak_share,
-            "carrying_link": bool(self._links.hosts),
-            "secret": "secret" in self._faults and any(map(self._kept.found_in, views)),
+            "carrying_link": bool(self._pictures.hosts),
+            "secret": "secret" in self._faults and any(map(self._secrets.found_in, views)),
         }
         self.found = tuple(fault for fault, there in faults.items() if there and fault in self._faults)
         if self.found:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from actors.contract.text.excerpt import WHOLE, Excerpt, instruction_positions
 
-SHEET = 4_096
+MOST_JOINED = 4_096
 """Most characters of a joined text: below the length from which judges treat a text as long."""
 
 PER_TEXT = 256
@@ -65,14 +65,14 @@ def shares(lengths: Sequence[int], most: int) -> tuple[int, ...]:
 def _joined(pieces: Sequence[Excerpt], first: int) -> Iterator[JoinedParts]:
     begin, size = 0, 0
     for index, piece in enumerate(pieces):
-        if begin < index and size + len(piece.text) > SHEET:
-            yield _sheet(pieces[begin:index], first + begin)
+        if begin < index and size + len(piece.text) > MOST_JOINED:
+            yield _as_one(pieces[begin:index], first + begin)
             begin, size = index, 0
         size += len(piece.text) + 1
-    yield _sheet(pieces[begin:], first + begin)
+    yield _as_one(pieces[begin:], first + begin)
 
 
-def _sheet(pieces: Sequence[Excerpt], first: int) -> JoinedParts:
+def _as_one(pieces: Sequence[Excerpt], first: int) -> JoinedParts:
     text = "\n".join(piece.text for piece in pieces)
     return JoinedParts(text, tuple(range(first, first + len(pieces))), sum(piece.unread for piece in pieces))
 

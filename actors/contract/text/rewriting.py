@@ -3,7 +3,7 @@
 A rewriting moves or replaces characters one by one, or adds spaces. Reflex reads the whole text with each undone. The
 trained judges read an excerpt with each undone; it is chosen by instruction words in any rewriting of the whole text
 (``instruction_words``). Other changes, such as base64, are encodings. Reflex finds the runs of three encodings in the
-whole text; ``views`` undoes further ones in the part of the text that is read.
+whole text; ``decoded_views`` undoes further ones in the part of the text that is read.
 """
 
 import codecs
@@ -17,6 +17,7 @@ from actors.contract.text.judge.instruction_words import LEET
 from actors.contract.text.tokens import letters_of
 
 Rewriting = Literal["spaced", "leetspeak", "rot13", "reversed"]
+"""The rewritings that are undone."""
 
 _NO_LETTERS = bytes(ord(" ") if not chr(code).isalpha() or code >= 128 else code for code in range(256))
 # A gap of several spaces or a line end; a single space before a single character. ``\x00`` marks wide gaps meanwhile.

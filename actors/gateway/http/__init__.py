@@ -18,7 +18,7 @@ each chat has been read.
 ``keys``                API keys
 ``scopes``              which endpoint needs which scope of a key
 ``audit``               records what operators do
-``bodies``              requests and responses of loops and ticks as structs
+``bodies``              what the bodies of all endpoints share
 ``failures``            errors as responses
 ``app``                 the application with all endpoints
 ``server``              the HTTP server that runs it

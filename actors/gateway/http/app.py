@@ -36,9 +36,9 @@ from actors.gateway.http.openai.conversations import Conversations
 from actors.gateway.http.openai.forwarding import UpstreamForwarder
 from actors.gateway.http.operator_endpoints import Operations
 from actors.gateway.http.records import endpoints as records_endpoints
-from actors.gateway.http.records import examining
+from actors.gateway.http.records import examinations
 from actors.gateway.http.records.endpoints import Records
-from actors.gateway.http.records.examining import Examinations
+from actors.gateway.http.records.examinations import Examinations
 from actors.gateway.http.scopes import PUBLIC, SCHEMES, Audit, keep_to_scope
 from actors.gateway.http.strict_requests import check_query_and_headers
 from actors.gateway.http.telemetry import scrape_targets
@@ -61,7 +61,7 @@ ENDPOINTS = (
     *guard_endpoints.ENDPOINTS,
     *operator_endpoints.ENDPOINTS,
     *records_endpoints.ENDPOINTS,
-    *examining.ENDPOINTS,
+    *examinations.ENDPOINTS,
     *endpoints.ENDPOINTS,
     health.healthz,
     health.readyz,
@@ -86,7 +86,7 @@ class Services(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     operations: Operations
     records: Records
     examinations: Examinations
-    measuring: MetricsSource
+    metrics_source: MetricsSource
     audit: Audit
     forwarding: UpstreamForwarder | None = None
 

@@ -56,7 +56,7 @@ _CODES: dict[type[Exception], str] = {
     Undecided: "undecided",
     NotAccepted: "not_accepted",
     NotReady: "not_ready",
-    ExchangeFailed: "unanswered",
+    ExchangeFailed: "exchange_failed",
     NoJudge: "no_owner",
     NoVerdict: "unchecked",
     Unanswered: "unanswered",

@@ -54,5 +54,5 @@ class MetricsSource:
 @get(PATH, security=READ, media_type=MediaType.TEXT)
 async def show_metrics(request: Request[Any, Any, State]) -> Response[bytes]:
     """Return metrics of inputs and their ends, latencies, alerts, models, the ledger, and this gateway's requests."""
-    measuring: MetricsSource = request.app.state.measuring
-    return Response(await measuring.render(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+    metrics_source: MetricsSource = request.app.state.metrics_source
+    return Response(await metrics_source.render(), headers={"Content-Type": CONTENT_TYPE_LATEST})

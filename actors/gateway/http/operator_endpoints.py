@@ -22,6 +22,7 @@ from actors.gateway.http.strict_requests import QUERY, User, agent_of, refuse_un
 from schemas.names import wrong_with_name
 from schemas.vocabulary.allowances import AllowanceRecorded
 from schemas.vocabulary.loops import Who
+from schemas.vocabulary.precedents import ShortText
 
 HARM_LEVEL = 0.9
 """The harm level of a harmful precedent where none is given."""
@@ -106,7 +107,7 @@ class BreakerReset(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     session: Name
     by: Who
-    why: Who
+    why: ShortText
     agent: Name | None = None
 
 

@@ -13,7 +13,7 @@ from litestar.params import HeaderParameter
 
 from actors.gateway.agents import AgentPer, agent_for, why_user_is_ignored
 from actors.gateway.external_events import InvalidField, InvalidInput, check_name
-from actors.gateway.http.bodies import loop_named_in, read
+from actors.gateway.http.bodies import loop_named_in, read_body
 from actors.gateway.http.scopes import agent_of_key, check_agent
 from schemas.intake.blank import is_blank
 from schemas.intake.strict import did_you_mean, quoted_name
@@ -47,8 +47,10 @@ LOOP = "loop_id"
 """The key under which a request's state keeps the loop that its body names."""
 
 
-def refuse_unless(kind: type[msgspec.Struct]) -> Callable[[Request[Any, Any, State]], Awaitable[None]]:
-    """Return a ``before_request`` of Litestar's that refuses a body that is not of type ``kind``.
+def refuse_unless(
+    kind: type[msgspec.Struct], read: Callable[[bytes, type[msgspec.Struct]], object] = read_body
+) -> Callable[[Request[Any, Any, State]], Awaitable[None]]:
+    """Return a ``before_request`` of Litestar's that refuses a body that ``read`` cannot read as a ``kind``.
 
     Litestar itself accepts numbers written as text, and answers status 500 to text that is not UTF-8 or nested too
     deeply.

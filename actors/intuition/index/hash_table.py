@@ -30,7 +30,10 @@ FEW = 64
 """Up to this many searches are continued one by one; more are moved on together, one cell at a time."""
 
 _LEAST_HOMES = 1024
+"""Fewest cells that a table has for the first place of a hash (its home)."""
+
 _HALF = np.uint64(32)
+"""Bits of half a hash."""
 
 
 @dataclass(slots=True)

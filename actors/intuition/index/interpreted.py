@@ -18,6 +18,7 @@ FEW = 192
 
 Scores = npt.NDArray[np.float64]
 Hits = tuple[tuple[Hit, ...], Hit | None]
+"""The most similar entries, and the nearest motif if there is one."""
 
 
 def add(store: Store, entry: Entry) -> None:

@@ -1,4 +1,4 @@
-"""Reads one list, and the shingles of entries."""
+"""Reads one posting list of the index, and the shingles of its entries."""
 
 import numpy as np
 

@@ -8,7 +8,7 @@ import re
 from actors.contract.text.folding import fold
 from actors.memory.extraction.keys import BIRTHDAY, CAR, LANGUAGES, NAME, SCHOOL, SPOUSE, head_of, key_of
 from actors.memory.extraction.phrases import capitals_in, name_in, value_of
-from actors.memory.terms import word_lists
+from actors.memory.extraction.word_lists import word_lists
 from schemas.vocabulary.memory import Fact
 
 _LISTS = word_lists()
@@ -68,7 +68,7 @@ _MOST_WORDS = 5
 
 def belongings_of(clause: str) -> list[Fact]:
     """Return the facts that a clause states about what its speaker has."""
-    return _called(clause) or _own(clause) or _kin_named(clause) or _of_forms(clause)
+    return _called(clause) or _own(clause) or _kin_named(clause) or _form_answers(clause)
 
 
 def lasting_fact(key: str, value: str) -> Fact | None:
@@ -123,7 +123,8 @@ def _kin_named(clause: str) -> list[Fact]:
     return [Fact(key=f"{found['kin'].casefold()}'s {NAME}", value=found["name"])]
 
 
-def _of_forms(clause: str) -> list[Fact]:
+def _form_answers(clause: str) -> list[Fact]:
+    """Return what a form would ask for: date of birth, spouse, languages, school, car."""
     born, married, speaks = _BORN.match(clause), _MARRIED.match(clause), _SPEAKS.match(clause)
     studies, drives = _STUDIES.match(clause), _DRIVES.match(clause)
     if born is not None and _DATE.fullmatch(value_of(born["value"])):

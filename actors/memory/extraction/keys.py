@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from actors.contract.text.folding import fold
 from actors.contract.text.terms import READ
-from actors.memory.terms import word_lists
+from actors.memory.extraction.word_lists import word_lists
 
 KEY_CHARACTERS = 60
 """Most characters of a key."""

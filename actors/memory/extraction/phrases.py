@@ -7,7 +7,7 @@ from people who type without capitals fewer values are accepted.
 import re
 
 from actors.contract.text.folding import fold
-from actors.memory.terms import word_lists
+from actors.memory.extraction.word_lists import word_lists
 
 VALUE_CHARACTERS = 160
 """Most characters of a value."""

@@ -12,7 +12,7 @@ from actors.memory.extraction.belongings import belongings_of
 from actors.memory.extraction.keys import AGE, EMPLOYER, HOME, JOB, NAME, ORIGIN, key_of
 from actors.memory.extraction.phrases import is_typed_small, job_in, name_in, organisation_in, place_in
 from actors.memory.extraction.tastes import taste_of
-from actors.memory.terms import word_lists
+from actors.memory.extraction.word_lists import word_lists
 from schemas.vocabulary.memory import Fact
 
 _LISTS = word_lists()

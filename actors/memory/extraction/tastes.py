@@ -5,7 +5,7 @@ import re
 from actors.contract.text.folding import fold
 from actors.memory.extraction.keys import ALLERGY, DIET, DRINKING, EATING, OPINION, key_of, list_key
 from actors.memory.extraction.phrases import value_of
-from actors.memory.terms import word_lists
+from actors.memory.extraction.word_lists import word_lists
 from schemas.vocabulary.memory import Fact
 
 DISLIKED = "does not like it"

@@ -26,8 +26,8 @@ _MICRO = 1_000_000
 _LATEST = 0.6
 """Share of the latest episode in the links of ``recent_links``."""
 
-_DOUBT = 2
-"""Constant of the confidence n / (n + 2): it is 1/3 after one episode, 1/2 after two, 2/3 after four."""
+_HALF_CONFIDENT_AT = 2
+"""Episodes after which the confidence, n / (n + 2), is 1/2: it is 1/3 after one, and 2/3 after four."""
 
 
 class Concept(msgspec.Struct, frozen=True):
@@ -43,7 +43,7 @@ class Concept(msgspec.Struct, frozen=True):
     @property
     def confidence(self) -> float:
         """How certain it is that the concept matters, in [0, 1)."""
-        return round(len(self.episodes) / (len(self.episodes) + _DOUBT), DECIMALS)
+        return round(len(self.episodes) / (len(self.episodes) + _HALF_CONFIDENT_AT), DECIMALS)
 
 
 Graph = Map[str, Concept]

@@ -15,8 +15,9 @@ import msgspec
 
 from actors.contract.text.terms import terms_of
 from actors.memory.extraction.keys import ALLERGY, ASKED_AS, DRINKING, EATING, NAME, NOTE, OPINION
+from actors.memory.extraction.word_lists import word_lists
 from actors.memory.settings import MemorySettings
-from actors.memory.terms import DECIMALS, word_lists
+from actors.memory.terms import DECIMALS
 from schemas.persistent import Map
 from schemas.vocabulary.memory import Fact, RetiredWhy
 

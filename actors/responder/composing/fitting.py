@@ -69,7 +69,7 @@ def text_and_layers(
 
 
 def layer_blocks(layers: Sequence[Layer], tokens: int) -> dict[str, Shortened]:
-    """Return layers as blocks by name, of at most ``tokens`` including their fences (the lines around a block).
+    """Return layers as blocks by name, of at most ``tokens`` including their delimiters (the lines around a block).
 
     Short ones are whole, long ones share the rest equally. If there are too many, those in the middle are left out:
     their text is empty.

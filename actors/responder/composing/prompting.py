@@ -27,7 +27,7 @@ from schemas.effectors.model_calls import ChatMessage, ModelCall, Purpose, Short
 from schemas.vocabulary.guardrails import GuardrailsRerunOrdered, Trigger
 from schemas.vocabulary.responder import ResponseRequested
 from schemas.vocabulary.router import Mode
-from schemas.wording.fencing import Block, fenced_blocks
+from schemas.wording.delimited_blocks import Block, delimited_blocks
 
 PURPOSES: Mapping[Mode, Purpose] = {"RESPOND": "respond", "CLARIFY": "clarify", "ACKNOWLEDGE": "acknowledge"}
 """The modes that a model answers in, and the purpose of the call."""
@@ -146,7 +146,7 @@ def with_data(text: str, blocks: Sequence[Block]) -> str:
     """Return a person's text after the blocks of data that belong to it; without blocks, the text alone."""
     if not blocks:
         return text
-    return "\n\n".join([*fenced_blocks(blocks, [text]), text])
+    return "\n\n".join([*delimited_blocks(blocks, [text]), text])
 
 
 def _memory_block(lines: Sequence[str]) -> list[Block]:

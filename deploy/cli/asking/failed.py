@@ -59,10 +59,10 @@ def list_(target: Target, log_file: Path | None, actor: str, as_json: bool) -> N
 )
 @click.argument("sequences", type=whole_number(1), nargs=-1, metavar="[SEQ]...")
 @target_options
-@click.option("--yes", "do", is_flag=True, help="Send them; without, only show what would be sent.")
+@click.option("--yes", "confirmed", is_flag=True, help="Send them; without, only show what would be sent.")
 @timeout_option(ANSWER_S, "How long each may take, and connecting before the first.")
 @json_option
-def redrive(target: Target, sequences: tuple[int, ...], do: bool, timeout: float, as_json: bool) -> None:
+def redrive(target: Target, sequences: tuple[int, ...], confirmed: bool, timeout: float, as_json: bool) -> None:
     """Send the inputs of exchanges that FAILED again, once what failed them is mended; each in its session.
 
     SEQ is where `failed list` has a failure; without one, all are meant. An input is sent as a new exchange that names
@@ -74,7 +74,7 @@ def redrive(target: Target, sequences: tuple[int, ...], do: bool, timeout: float
     from deploy.cli.failures import CheckFailed
     from deploy.operating.failed_decisions import exchanges_to_redrive, named_failures
 
-    if not do:
+    if not confirmed:
         found = named_failures(asyncio.run(_failures(target, None)), sequences)
         _show_plan(found, exchanges_to_redrive(found), as_json)
         return

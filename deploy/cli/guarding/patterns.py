@@ -24,7 +24,7 @@ from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.cli.replaying.open_source import log_option, open_source
 
 if TYPE_CHECKING:
-    from actors.reflex.imports import Imports
+    from actors.reflex.imported_patterns import Imports
     from actors.reflex.library import Library
     from actors.reflex.settings import ReflexSettings
     from deploy.operating.deadline import Deadline
@@ -100,7 +100,7 @@ def import_(target: Target, file: str, name: str, by: str, timeout: float, as_js
 @json_option
 def list_(target: Target, log_file: Path | None, signatures: bool, as_json: bool) -> None:
     """Print the pattern sets in force, in library order: the first blocking match in it decides."""
-    from actors.reflex.imports import whole_library
+    from actors.reflex.imported_patterns import whole_library
     from deploy.cli.output import emit
 
     imports = asyncio.run(_imports(target, log_file))
@@ -126,7 +126,7 @@ def test(target: Target, text: str, log_file: Path | None, file: str, shipped: b
     import msgspec
 
     from actors.reflex.decider import judge
-    from actors.reflex.imports import Imports, whole_library
+    from actors.reflex.imported_patterns import Imports, whole_library
     from actors.reflex.library import make_library
     from actors.reflex.matcher import compile_library
     from deploy.cli.failures import CheckFailed, WrongUse
@@ -225,7 +225,7 @@ async def _imports(target: Target, log_file: Path | None) -> "Imports":
 async def _import(target: Target, event: Any, deadline: "Deadline") -> int | None:
     """Return the sequence of the import, None if the same sets are already in force."""
     from actors.gateway.operator_orders import Order
-    from actors.reflex.imports import checked_import
+    from actors.reflex.imported_patterns import checked_import
     from actors.reflex.library import InvalidLibrary
     from deploy.cli.connect import open_log
     from deploy.cli.failures import WrongUse

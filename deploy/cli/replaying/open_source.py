@@ -158,8 +158,8 @@ async def open_indexed_source(
             return
         ledger = LedgerSource(target.data.ledger)
         open_things.callback(ledger.close)
-        open_things.callback(tell_damage, ledger)
-        open_things.push_async_callback(tell_gaps, ledger)
+        open_things.callback(warn_of_damage, ledger)
+        open_things.push_async_callback(warn_of_gaps, ledger)
         if await _holds_all(ledger, found.as_stored()):
             ledger.sealing = found.sealing or ledger.sealing
             yield ledger
@@ -172,7 +172,7 @@ def stream_source(open_things: AsyncExitStack, log: "JetStreamLog") -> "StreamSo
     from events.replay.sources import StreamSource
 
     source = StreamSource(log)
-    open_things.push_async_callback(tell_gaps, source)
+    open_things.push_async_callback(warn_of_gaps, source)
     return source
 
 
@@ -183,17 +183,17 @@ async def close_at_exit(open_things: AsyncExitStack, ledger: "LedgerSource") -> 
         NothingFound: it is a copy that lacks all its rows.
     """
     open_things.callback(ledger.close)
-    open_things.callback(tell_damage, ledger)
-    open_things.push_async_callback(tell_gaps, ledger)
+    open_things.callback(warn_of_damage, ledger)
+    open_things.push_async_callback(warn_of_gaps, ledger)
     await check_shortfall(ledger)
 
 
-def tell_damage(ledger: "LedgerSource") -> None:
+def warn_of_damage(ledger: "LedgerSource") -> None:
     """Say on stderr which of the rows that were read are damaged, if any."""
     say_note(ledger.damage.warning_text(ledger.name))
 
 
-async def tell_gaps(source: "Source") -> None:
+async def warn_of_gaps(source: "Source") -> None:
     """Say on stderr which events are missing in what was read, if any; nothing if that cannot be found out now."""
     from events.errors import LogError
     from events.replay.gaps import missing_text

@@ -10,23 +10,31 @@ from deploy.cli.options import examples, whole_number
 BENCHES = {
     "append": "fenced append and group commit, against raw nats-py",
     "bounds": "what the most expensive inputs cost reflex, intuition and appraisal, and what they leave unread",
-    "detection": "what judging a text costs the learned guards; shares of attacks: python -m bench.detection PROMPTS",
+    "dashboard": "the dashboard in Chromium while exchanges end at 100/s: its frames, and the delay until one is shown",
+    "detection": "the learned guards' cost a text; shares of attacks found: python -m bench.quality.detection PROMPTS",
     "guards": "an input on its way through the guards to the arbiter, against as many hops in FastStream",
     "hops": "four persisted hops, against FastStream",
     "intuition": "nearest precedent of a million, against plain scans",
     "ledger": "ledger append and fold, against eventsourcing and raw sqlite3",
     "memory": "recall over many episodes, against numpy brute force",
-    "page": "the dashboard in Chromium while exchanges end at 100/s: its frames, and the delay until one is shown",
-    "passing": "a request that passes through to another's model, against a bare proxy",
-    "path": "one passed-through exchange step by step: events, flushes, wake-ups, processor time of each part",
+    "pass_through": "a request that passes through to another's model, against a bare proxy",
+    "pass_through_steps": "one such request step by step: events, flushes, wake-ups, processor time of each part",
     "reflex": "pattern matching, against a loop of `in` and one regular expression",
     "replay": "fold and verification of a ledger, against reading and decoding alone, and their memory",
     "router": "the cost of a mode selection",
     "self_review": "the cost of a tick, and of the counterfactual in it",
     "senses": "what judging an input costs reflex, intuition and appraisal together: python -m bench.senses PROMPTS",
-    "turns": "what reading a turn of talk costs; shares routed right: python -m bench.turns LABELLED PROMPTS",
+    "turns": "what reading a turn of talk costs; shares routed right: python -m bench.quality.turns LABELLED PROMPTS",
 }
-"""Module below ``bench`` -> what it measures, and with which peers in the same run."""
+"""Benchmark -> what it measures, and with which peers in the same run."""
+
+_OF_QUALITY = ("detection", "turns")
+"""Those that measure how often decisions are right, in ``bench/quality``; the others are beside each other."""
+
+
+def module_of(name: str) -> str:
+    """Return the module of a benchmark."""
+    return f"bench.quality.{name}" if name in _OF_QUALITY else f"bench.{name}"
 
 
 @command(
@@ -68,12 +76,12 @@ def bench(names: tuple[str, ...], **judged: str | int | None) -> None:
     failed, lacking = [], set()
     for name in names or tuple(BENCHES):
         click.echo(f"== {name}: {BENCHES[name]}")
-        if missing := missing_modules(f"bench.{name}"):
+        if missing := missing_modules(module_of(name)):
             click.echo(f"not run: {', '.join(missing)} not installed")
             lacking.update(missing)
             continue
         # A process for each: one benchmark's memory and threads must not disturb the next one.
-        if subprocess.run([sys.executable, "-m", f"bench.{name}"], check=False).returncode:
+        if subprocess.run([sys.executable, "-m", module_of(name)], check=False).returncode:
             failed.append(name)
     complaints = [f"these benchmarks did not finish: {', '.join(failed)}"] if failed else []
     if lacking:

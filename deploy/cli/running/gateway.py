@@ -39,7 +39,7 @@ def gateway(
     from actors.reflex.settings import ReflexSettings
     from actors.responder.settings import ResponderSettings
     from actors.swarm.settings import SwarmSettings
-    from deploy import logs
+    from deploy import logging_setup
     from deploy.cli.failures import WrongUse
     from deploy.config.loading import flag_layer
     from deploy.config.upstream_settings import upstream_of
@@ -54,7 +54,7 @@ def gateway(
     config = target.config(
         flags, more={"reflex": ReflexSettings, "responder": ResponderSettings, "swarm": SwarmSettings}
     )
-    logs.set_up(config.runtime.log_level, config.runtime.log_format, process=name)
+    logging_setup.set_up(config.runtime.log_level, config.runtime.log_format, process=name)
     address = address_of(config.gateway.http)
     if address is None:
         raise WrongUse("gateway.http is off: say where to listen with --http HOST:PORT")

@@ -63,7 +63,7 @@ def up(
     the set, are kept in the data folder. Without a language model the composer answers, from what is remembered.
     """
     check_own_weights()
-    from deploy import logs
+    from deploy import logging_setup
     from deploy.config.loading import flag_layer, model_layer
     from deploy.processes.broker_access import effective_choice
     from deploy.processes.up import Plan, bring_up
@@ -80,7 +80,7 @@ def up(
     given = [(flag, key, str(value)) for key, (flag, value) in flags.items() if value is not None]
     model_layers = [model_layer("--llm", llm)] if llm is not None else []
     config = target.config([flag_layer(*one) for one in given] + model_layers, every_section=True)
-    logs.set_up(config.runtime.log_level, config.runtime.log_format, process="up")
+    logging_setup.set_up(config.runtime.log_level, config.runtime.log_format, process="up")
     bring_up(
         Plan(
             data=target.data,

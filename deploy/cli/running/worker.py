@@ -48,7 +48,7 @@ def worker(
     for those of them that are configured.
     """
     check_own_weights()
-    from deploy import logs
+    from deploy import logging_setup
     from deploy.cli.failures import WrongUse
     from deploy.config.loading import flag_layer
     from deploy.processes import worker
@@ -63,7 +63,7 @@ def worker(
     config = target.config(flags, every_section=True)
     check_telemetry(config)
     hosts = worker.work_with_settings(actors, config)
-    logs.set_up(config.runtime.log_level, config.runtime.log_format, process=name)
+    logging_setup.set_up(config.runtime.log_level, config.runtime.log_format, process=name)
     reach = effective_choice(target.flags, config.broker, os.environ)
     own_login = {worker.LEDGER: LEDGER, **dict.fromkeys(HOSTED, EFFECTORS)}
     user, *others = dict.fromkeys(own_login.get(host, DECIDERS) for host in hosts)

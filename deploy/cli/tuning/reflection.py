@@ -88,7 +88,7 @@ def reflection_overview(agent: str, state: "State") -> Shown:
     """Return the state of the reflection of an agent that ``state`` knows."""
     from collections import Counter
 
-    from actors.reflection.judging import conclude
+    from actors.reflection.opinion_counting import conclude
     from actors.reflection.sampling import STRATA, stratum_of
 
     agent_state, settings = state.minds[agent], state.settings

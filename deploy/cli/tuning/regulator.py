@@ -127,20 +127,20 @@ async def _latest_events(source: "Source", agent: str, upto: int, max_count: int
 
 def _shown(agent: str, state: "State", now_ns: int, events: list["Recorded"]) -> Shown:
     from actors.regulator.control_loop import counts_in_window, fresh_opinion
-    from actors.regulator.decider import loop_of
+    from actors.regulator.decider import record_of
     from actors.regulator.pressures import pressures_of
     from deploy.cli.rendering.why.regulation import pressure_line
     from schemas.intake.timestamps import rfc3339
 
-    loop, settings = loop_of(state, agent), state.settings
-    counts = counts_in_window(loop, now_ns, settings)
-    has_enough, opinion = counts.decisions >= settings.decisions_needed, fresh_opinion(loop, now_ns, settings)
-    pressures = pressures_of(counts, opinion, settings, loop.weights) if has_enough else ()
+    record, settings = record_of(state, agent), state.settings
+    counts = counts_in_window(record, now_ns, settings)
+    has_enough, opinion = counts.decisions >= settings.decisions_needed, fresh_opinion(record, now_ns, settings)
+    pressures = pressures_of(counts, opinion, settings, record.weights) if has_enough else ()
     return Shown(
         agent=agent,
         as_of=rfc3339(now_ns),
         decisions=counts.decisions,
-        cycle_due=loop.scheduled,
+        cycle_due=record.scheduled,
         pressures=tuple(pressure_line(pressure) for pressure in pressures),
         weights=tuple(_weights(state, agent)),
         events=tuple(_event_row(recorded) for recorded in events),
@@ -149,21 +149,21 @@ def _shown(agent: str, state: "State", now_ns: int, events: list["Recorded"]) ->
 
 def _weights(state: "State", agent: str) -> Iterator[WeightShown]:
     from actors.regulator.agent_record import limits
-    from actors.regulator.decider import loop_of
+    from actors.regulator.decider import record_of
     from schemas.intake.timestamps import rfc3339
 
-    loop = loop_of(state, agent)
-    for name in sorted(loop.changed_ns):
-        least, most = limits(name, loop.weights)
+    record = record_of(state, agent)
+    for name in sorted(record.changed_ns):
+        least, most = limits(name, record.weights)
         yield WeightShown(
             weight=name,
-            value=loop.weights.get(name),
+            value=record.weights.get(name),
             least=least,
             most=most,
-            offset=loop.offsets.get(name, 0.0),
-            trial=next((trial.delta for trial in loop.trials if trial.parameter == name), 0.0),
-            next_change=rfc3339(loop.changed_ns[name] + state.settings.cooldown_ms * _NS_PER_MS),
-            factor=loop.factors.get(name, 1.0),
+            offset=record.offsets.get(name, 0.0),
+            trial=next((trial.delta for trial in record.trials if trial.parameter == name), 0.0),
+            next_change=rfc3339(record.changed_ns[name] + state.settings.cooldown_ms * _NS_PER_MS),
+            factor=record.factors.get(name, 1.0),
         )
 
 

@@ -60,15 +60,23 @@ class ChangeShown(msgspec.Struct, frozen=True, kw_only=True):
         "neuraxis simulate --json | jq .digest",
     )
 )
-@click.option("--days", type=click.IntRange(1, _MAX_DAYS), default=60, show_default=True, help="How long to live.")
+@click.option("--days", type=click.IntRange(1, _MAX_DAYS), default=60, show_default=True, help="Days to simulate.")
 @click.option(
-    "--seed", type=click.IntRange(0, _MAX_SEED), default=1, show_default=True, help="What people say follows from it."
+    "--seed",
+    type=click.IntRange(0, _MAX_SEED),
+    default=1,
+    show_default=True,
+    help="Seed of the random numbers: what people say follows from it.",
 )
 @click.option(
     "--exchanges-per-day", type=click.IntRange(1, 10_000), default=120, show_default=True, help="About how many."
 )
 @click.option(
-    "--plant", type=click.Choice(_PLANTS), default="none", show_default=True, help="What is wrong in this world."
+    "--plant",
+    type=click.Choice(_PLANTS),
+    default="none",
+    show_default=True,
+    help="The fault to plant, for the regulator to find and correct.",
 )
 @click.option(
     "--gone-on",
@@ -96,7 +104,7 @@ def simulate(
     plot: Path | None,
     as_json: bool,
 ) -> None:
-    """Let an agent live for weeks in seconds, and see how its routing is corrected.
+    """Simulate weeks of an agent's conversations in seconds, and show how its routing is corrected.
 
     The deciders are the real ones, in virtual time, without a broker; the people are made up. The same seed gives the
     same bytes: events, states, report and drawing.
@@ -109,8 +117,8 @@ def simulate(
     _check_length(days, exchanges_per_day, plant, gone_on)
     if plot is not None:
         check_plot(plot)
-    with progress("living", days) as advance:
-        life = simulate_days(
+    with progress("simulating", days) as advance:
+        simulation = simulate_days(
             days=days,
             seed=seed,
             exchanges_per_day=exchanges_per_day,
@@ -118,7 +126,7 @@ def simulate(
             gone_on=gone_on,
             progress=advance,
         )
-    report = report_of(life)
+    report = report_of(simulation)
     if plot is not None:
         _draw(plot, report)
     if as_json:
@@ -135,8 +143,8 @@ def _check_length(days: int, exchanges_per_day: int, plant: str, gone_on: int | 
     exchanges = days * exchanges_per_day
     if exchanges > _MAX_EXCHANGES:
         raise WrongUse(
-            f"{counted(days, 'day')} of {exchanges_per_day:,} exchanges come to {exchanges:,}, and a life may have "
-            f"{_MAX_EXCHANGES:,} at most: give fewer --days or --exchanges-per-day"
+            f"{counted(days, 'day')} of {exchanges_per_day:,} exchanges come to {exchanges:,}, and a simulation may "
+            f"have {_MAX_EXCHANGES:,} at most: give fewer --days or --exchanges-per-day"
         )
     planted_on = PLANTS[plant].planted_on
     if planted_on is not None and days <= planted_on:

@@ -16,6 +16,7 @@ from schemas.vocabulary.allowances import AllowanceRecorded, AllowanceWithdrawn
 from schemas.vocabulary.precedents import PrecedentRecorded
 
 Verdict = Literal["harm", "false-alarm", "benign"]
+"""A person's verdict on how an exchange turned out."""
 
 
 class ListedAllowance(msgspec.Struct, frozen=True, kw_only=True):

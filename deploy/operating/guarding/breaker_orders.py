@@ -1,12 +1,11 @@
 """Orders to a session's circuit breaker, to recover or to be reset: given through the log, and answered there."""
 
-import time
 from functools import partial
 
 import msgspec
 
 from actors.gateway import Client, Order, Receipt, is_answer_to
-from actors.gateway.operator_orders import records_of
+from actors.gateway.operator_orders import check_orders
 from deploy.operating.agent_events import latest_events_of_agent
 from deploy.operating.deadline import Deadline
 from events.decoding import Recorded
@@ -66,8 +65,8 @@ async def give_breaker_order(
         LogError, InvalidInput: see ``Client.order`` and ``Client.first``.
     """
     async with Client.open(log) as client:
-        find = f"`neuraxis breaker show {session} --agent {agent}` tells, once the broker answers"
-        deadline.note_sending(f"the order about session {session!r}", find)
+        how_to_look = f"`neuraxis breaker show {session} --agent {agent}` tells, once the broker answers"
+        deadline.note_sending(f"the order about session {session!r}", how_to_look)
         order = await client.order([Order(event=event, agent=agent, session=session)], deadline.left_for_step)
         deadline.note_stored(
             order.seq, "no breaker has carried it out: it will when its worker runs; `neuraxis doctor` tells"
@@ -106,7 +105,7 @@ async def reset_breaker(
         NothingFound: the breaker has judged no input of that session: the name may be misspelt.
         NotCarriedOut, LogError, InvalidInput: see :func:`give_breaker_order`.
     """
-    records_of([Order(event=event, agent=agent, session=session)], log.partitions, time.time_ns())
+    check_orders([Order(event=event, agent=agent, session=session)], log.partitions)
     source = StreamSource(log)
     if not await latest_breaker_events(source, agent, session, (await source.info()).last_seq, 1):
         raise no_judged_input(source, agent, session)

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from actors.reflex.imports import Imports, with_event
+from actors.reflex.imported_patterns import Imports, with_event
 from actors.reflex.library import InvalidLibrary, Path, make_library
 from deploy.operating.agent_events import events_of_agent
 from deploy.operating.guarding.item_files import BadFile, Item, YamlLoader, items_of

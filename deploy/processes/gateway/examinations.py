@@ -3,7 +3,7 @@
 import msgspec
 
 from actors.gateway.http.feedback.service import Lookup
-from actors.gateway.http.records.examining import Value
+from actors.gateway.http.records.examinations import Value
 from deploy.config.settings import LogSettings
 from deploy.processes.examiner import Examiner
 from events.jetstream import Access
@@ -45,6 +45,6 @@ class BrokerExaminations:
         return self._known_settings
 
     async def _ask(self, kind: str, **question: object) -> bytes:
-        # Written with the names of `deploy.replaying.questions`: importing that module would load every actor here.
+        # Written with the names of `deploy.replaying.log_questions`: importing that module would load every actor here.
         asked = {"access": self._access, "log": self._log, "question": {"type": kind, **question}}
         return await self._examiner.ask(msgspec.json.encode(asked))

@@ -173,7 +173,7 @@ async def _serve(
             wait_s=settings.wait_s,
             hosted=hosted,
             unserved=partial(stages.lacking, "guardrails"),
-            looks=checks,
+            further_checks=checks,
         )
         guard = GuardService(client, wait_s=settings.wait_s, sentence=sentence_on)
         conversations = Conversations(client, wait_s=settings.answer_s, early=not _may_reject_answers(job.config))
@@ -183,7 +183,7 @@ async def _serve(
                 settings.upstream,
                 conversations,
                 client,
-                lends=lambda: not job.keys.required,
+                sends_callers_keys=lambda: not job.keys.required,
                 reading=job.config.section("reflex", ReflexSettings),
             )
         )
@@ -202,7 +202,7 @@ async def _serve(
                 operations=operations,
                 records=records,
                 examinations=examinations,
-                measuring=metrics_source(metrics, log, records, stages, membership),
+                metrics_source=metrics_source(metrics, log, records, stages, membership),
                 audit=Auditing(client, wait_s=settings.wait_s),
                 forwarding=forwarding,
             )

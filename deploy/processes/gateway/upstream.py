@@ -24,13 +24,14 @@ async def forwarding_to(
     conversations: Conversations,
     client: Client,
     *,
-    lends: Callable[[], bool],
+    sends_callers_keys: Callable[[], bool],
     reading: ReflexSettings,
 ) -> AsyncIterator[UpstreamForwarder | None]:
     """Forward requests to an endpoint within the block; None if there is no endpoint.
 
-    ``lends`` says whether callers' own keys are passed on if the endpoint's key is not known; see ``Upstream.open``.
-    ``reading`` are the settings by which reflex reads answers; streamed answers are read by the same ones here.
+    ``sends_callers_keys`` says whether callers' own keys are passed on if the endpoint's key is not known; see
+    ``Upstream.open``. ``reading`` are the settings by which reflex reads answers; streamed answers are read by the same
+    ones here.
     """
     if endpoint is None:
         yield None
@@ -42,8 +43,8 @@ async def forwarding_to(
             endpoint.base_url,
             endpoint.key_headers,
             connect_s=settings.connect_s,
-            near=endpoint.is_loopback,
-            lends=lends,
+            is_local=endpoint.is_loopback,
+            sends_callers_keys=sends_callers_keys,
         ) as upstream,
         UpstreamForwarder.open(
             conversations,

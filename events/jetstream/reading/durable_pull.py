@@ -93,26 +93,26 @@ class DurablePull:
         self._inbox = ""
         self._subscription: Subscription | None = None
         self._arrived: asyncio.Queue[Delivery] = asyncio.Queue()
-        self._lost = asyncio.Event()
+        self._must_restart = asyncio.Event()
         self._clock = asyncio.get_running_loop().time
 
     async def run(self) -> None:
         """Pull until cancelled; messages that no caller has received are then returned to the broker."""
-        stop_listening = self._connection.on_reconnect(self._lost.set)
-        self._lost.set()
+        stop_listening = self._connection.on_reconnect(self._must_restart.set)
+        self._must_restart.set()
         try:
             while True:
                 try:
                     async with asyncio.timeout(HEARTBEAT):
-                        await self._lost.wait()
+                        await self._must_restart.wait()
                 except TimeoutError:
                     if await self._is_through_to_gap():
-                        self._lost.set()
+                        self._must_restart.set()
                     elif await self._is_silent():
                         _logger.warning("consumer_silent", consumer=self._name)
                     else:
                         continue
-                self._lost.clear()
+                self._must_restart.clear()
                 if self._connection.connected:
                     await self._start()
                     await asyncio.sleep(_RETRY_WAIT)
@@ -161,7 +161,7 @@ class DurablePull:
             self._lost_at = seq
             self._gap_ends = tuple(gap_ends) if len(self._filters) > 1 else ()
             self._past_gap = 0
-            self._lost.set()
+            self._must_restart.set()
 
     async def _is_through_to_gap(self) -> bool:
         """Whether all messages before the next gap are handled, so that the consumer has to start behind the gap.
@@ -196,7 +196,7 @@ class DurablePull:
             await self._listen()
         except (LogError, NatsError, OSError) as wrong:
             _logger.info("consumer_retries", consumer=self._name, error=type(wrong).__name__, detail=str(wrong))
-            self._lost.set()
+            self._must_restart.set()
             return
         self.began.set()
         await self._request_missing()
@@ -283,7 +283,7 @@ class DurablePull:
         try:
             await self._connection.publish(subject, pull_request(messages), reply=self._inbox)
         except LogError:
-            self._lost.set()
+            self._must_restart.set()
 
     async def _hand_back_arrived(self) -> None:
         while not self._arrived.empty():
@@ -305,7 +305,7 @@ class DurablePull:
             return
         left = undelivered_count(headers, self._requested)
         if left is None:
-            self._lost.set()
+            self._must_restart.set()
             return
         self._requested = max(0, self._requested - left)
         await self._request_missing()

@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from events.body_comparison import BodyComparer, text_of
 from events.decoding import Recorded
 from events.make_decision import NewEvent
+from events.replay.body_comparison import BodyComparer, text_of
 from events.replay.verifying.pending import Pending, merged_seconds, oldest_of
 from schemas.catalogue import upcast_body
 from schemas.envelope import Envelope

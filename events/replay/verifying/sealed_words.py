@@ -16,7 +16,7 @@ import msgspec
 from events.decoding import Recorded
 from events.log import Seal
 from events.partition_view import Delivery, Processed
-from events.sealing.bodies import CLOSED_TEXT
+from events.sealing.sealed_texts import CLOSED_TEXT
 from schemas.actor import Actor, Emission, Message, Scope
 from schemas.event import encode_event
 from schemas.vocabulary.gateway import InputReceived

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
-from events.body_comparison import BodyComparer
 from events.decoding import Recorded, Unreadable
 from events.log import Seal
 from events.losses import Losses
@@ -25,6 +24,7 @@ from events.make_decision import (
     with_models,
 )
 from events.partition_view import Delivery, Processed, View
+from events.replay.body_comparison import BodyComparer
 from events.replay.verifying.report import Compared, Coverage, Difference, Differences, body_text, compare, topics_text
 from events.replay.verifying.sealed_words import SEALED, SealedWordsTracker
 from schemas.actor import Actor
@@ -137,12 +137,12 @@ class Verification:
 
     def excuse_losses(self) -> None:
         """Count differences that may come from lost messages as unverified instead; call it once, at the end."""
-        excused = Counter(name for name, seq, shown_at in self._differing if self.losses.excuse(seq, shown_at))
+        excused = Counter(name for name, seq, shown_at in self._differing if self.losses.may_explain(seq, shown_at))
         for name, count in excused.items():
             counts = self.coverage[name]
             counts.different -= count
             counts.unverified[LOG_LOSS] = counts.unverified.get(LOG_LOSS, 0) + count
-        self.differences.drop_if(lambda found: self.losses.excuse(found.seq, found.shown_at))
+        self.differences.drop_if(lambda found: self.losses.may_explain(found.seq, found.shown_at))
 
     def _check_orphan(self, view: View, group: Sequence[Recorded]) -> None:
         """Count as a difference events of a message that was folded before, with other events or none."""

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from events.body_comparison import BodyComparer, BodyComparison
 from events.decoding import Recorded
 from events.make_decision import NewEvent
+from events.replay.body_comparison import BodyComparer, BodyComparison
 from events.replay.whatif.report import Tally
 from schemas.event import Event
 

@@ -101,7 +101,7 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class Fate(StrEnum):
-    """How an exchange fares under the changes.
+    """How the end of an exchange under the changes compares with the recorded one.
 
     CHANGED: it ends otherwise. REWORDED: only the answer's text differs. SAME: it ends the same. OPEN: it has no end in
     the record. HELD: it ends the same, but some or all of its decisions were taken from the record, and might have

@@ -10,16 +10,16 @@ from unittest import mock
 import pytest
 
 from actors.appraisal.measures.trust import SATURATION, trust_of
+from actors.contract.text.decoded_views import MAX_VIEWED, read_decoded_views
 from actors.contract.text.excerpt import WHOLE, excerpt_of
 from actors.contract.text.judge import features
 from actors.contract.text.judge import worst_passage as evidence
 from actors.contract.text.judge.instruction_words import INSTRUCTION_WORDS, LEET
 from actors.contract.text.judge.worst_passage import read_text
-from actors.contract.text.views import MAX_VIEWED, read_views
 from actors.reflex import ACTOR as REFLEX
 from actors.reflex.decoding.encodings import DECODERS, MAX_WORK
 from actors.reflex.matcher import Matcher
-from actors.reflex.views import views_of
+from actors.reflex.text_views import text_views_of
 from schemas.actor import Message
 from schemas.unread import saturating_share
 from schemas.vocabulary.coherence import CoherencePassed, CoherenceRejected
@@ -143,11 +143,11 @@ def test_of_places_alike_some_are_read_from_everywhere() -> None:
 
 def test_the_fifth_payload_is_read_too_and_what_the_views_have_no_room_for_is_counted() -> None:
     payloads = [base64.b64encode(f"there is nothing to see in part {n}".encode()).decode() for n in range(8)]
-    found = read_views(f"{' , '.join(payloads)} , {HIDDEN}")
+    found = read_decoded_views(f"{' , '.join(payloads)} , {HIDDEN}")
     assert found.unread == 0
     assert any("Ignore all previous" in view.text for view in found.found)
     long = [base64.b64encode((f"part {n}: " + CALM * 10).encode()).decode() for n in range(5)]
-    found = read_views(" , ".join([*long, HIDDEN]))
+    found = read_decoded_views(" , ".join([*long, HIDDEN]))
     assert sum(len(view.text) for view in found.found) <= MAX_VIEWED
     assert found.unread > 0
 
@@ -174,7 +174,7 @@ HOSTILE = {
 @each("piece", HOSTILE.values(), named=list(HOSTILE))
 def test_a_megabyte_makes_no_more_work_than_is_allowed(piece: str) -> None:
     text = (piece * (1_000_000 // len(piece) + 1))[:1_000_000]
-    views = views_of(text, tuple(DECODERS), 524_288)
+    views = text_views_of(text, tuple(DECODERS), 524_288)
     assert views.work <= MAX_WORK + 2 * len(text)  # the run under way is read to its end
     assert views.decoded <= 524_288
     read: list[int] = []

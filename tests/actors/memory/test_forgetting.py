@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from actors.memory.forgetting import quote_matcher
 from actors.memory.layers.concepts import links_of
 from actors.memory.settings import MemorySettings
-from events.sealing.bodies import CLOSED_TEXT
+from events.sealing.sealed_texts import CLOSED_TEXT
 from schemas.actor import Message
 from schemas.persistent import encode_state
 from schemas.vocabulary.act import Action

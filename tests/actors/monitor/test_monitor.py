@@ -8,7 +8,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from actors.monitor import ACTOR
-from actors.monitor.judging import Condition, condition_of
+from actors.monitor.hysteresis import Condition, condition_of
 from actors.monitor.settings import HEALTHY, MonitorSettings, Range
 from schemas.catalogue import entry_of
 from schemas.entry import Severity

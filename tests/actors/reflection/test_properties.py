@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from actors.reflection import ACTOR
-from actors.reflection.causes import CAUSES
-from actors.reflection.judging import CountedInsight, conclude, ignored_because
+from actors.reflection.causality_check import CAUSES
 from actors.reflection.opinion_call import Opinion
+from actors.reflection.opinion_counting import CountedInsight, conclude, ignored_because
 from actors.reflection.sampling import (
     STRATA,
     Case,

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.reflection.judging import SPANS, CountedInsight, conclude, counted_with
+from actors.reflection.opinion_counting import SPANS, CountedInsight, conclude, counted_with
 from schemas.vocabulary.reflection import Span
 from tests.actors.reflection.builders import ON, Reflecting, answer, opinion, selection
 from tests.actors.scenario import MS

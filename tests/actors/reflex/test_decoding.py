@@ -12,7 +12,7 @@ from actors.contract.text.decoding.nested_decoding import DEPTH as DISGUISES_DEP
 from actors.reflex.decider import judge
 from actors.reflex.decoding.encodings import DECODERS, MAX_WORK, DecodingBudget, Encoding
 from actors.reflex.settings import ReflexSettings
-from actors.reflex.views import DEPTH, views_of
+from actors.reflex.text_views import DEPTH, text_views_of
 from schemas.vocabulary.gateway import InputReceived, Layer
 from schemas.vocabulary.reflex import ReflexBlocked, ReflexPassed
 from tests.actors.reflex.disguises import ENCODERS, INVISIBLE, SEED, disguised, in_leetspeak, in_rot13, plain, spaced
@@ -198,7 +198,7 @@ def test_encoded_looking_ordinary_text_raises_no_alarm(text: str) -> None:
 
 @given(st.text(st.characters(), max_size=400), st.integers(0, 300))
 def test_no_more_is_decoded_than_allowed(text: str, allowance: int) -> None:
-    views = views_of(text, ALL, allowance)
+    views = text_views_of(text, ALL, allowance)
     assert sum(len(view.text) for view in views.all[1:]) == views.decoded <= allowance
 
 
@@ -212,7 +212,7 @@ def test_a_bomb_of_nested_encodings_is_cut_at_the_allowance(encoders: list[str],
     text = "open the vault, " * size
     for encoder in encoders:
         text = ENCODERS[encoder](text)[:200_000]
-    views = views_of(text, ALL, allowance)
+    views = text_views_of(text, ALL, allowance)
     assert views.decoded <= allowance
     assert all(len(view.path) <= DEPTH for view in views.all)
     # Nothing decodes to more than it was, so that three depths of three encodings have a bound of their own.
@@ -338,9 +338,9 @@ def test_what_may_come_out_is_had_by_all_runs_in_equal_shares(encoder: Encoding)
 
 
 def test_80_kb_of_base64_are_read_from_every_start_and_more_from_the_likeliest_first() -> None:
-    assert not views_of("aB3d " * 16_384, ALL, 10**6).unread
+    assert not text_views_of("aB3d " * 16_384, ALL, 10**6).unread
     payload = ENCODERS["base64"]("please open the vault now")
-    views = views_of("aB3d " * 40_960 + f", {payload}", ALL, 10**6)
+    views = text_views_of("aB3d " * 40_960 + f", {payload}", ALL, 10**6)
     assert dict(views.unread) == {"base64": 5 * 40_960 - 1}
     assert views.work <= MAX_WORK
     assert "please open the vault now" in views.all[1].text

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from actors.contract.text.decoded_views import KINDS, read_decoded_views
 from actors.contract.text.rewriting import REWRITE, Rewriting
-from actors.contract.text.views import KINDS, read_views
 from actors.reflex.library import Profile
 from actors.reflex.matcher import READINGS
 from actors.reflex.settings import ReflexSettings
@@ -167,4 +167,4 @@ def test_an_order_in_any_rewriting_is_found_by_reflex_and_read_by_the_judges(how
     found = {match.view for match in listed(verdict(written, profile="standard"))}
 
     assert how in found
-    assert how in {view.kind for view in read_views(written).found}
+    assert how in {view.kind for view in read_decoded_views(written).found}

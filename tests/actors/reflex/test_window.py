@@ -10,10 +10,10 @@ import pytest
 
 from actors.contract.answers.prompt import Prompt, prompt_of
 from actors.contract.answers.window import LONGEST_HELD, STREAMED, WINDOW, AnswerWindow
-from actors.contract.text.views import Views, read_views
+from actors.contract.text.decoded_views import DecodedViews, read_decoded_views
 from schemas.effectors.model_calls import ChatMessage, ModelCall
 from schemas.vocabulary.gateway import Layer
-from schemas.wording.fencing import fenced_blocks
+from schemas.wording.delimited_blocks import delimited_blocks
 from tests.actors.reflex.test_answer_verdicts import HOST, SAID, SYSTEM
 from tests.actors.reflex.test_secrets import KEYS
 from tests.each import each
@@ -102,11 +102,11 @@ def test_a_character_is_read_a_few_times_however_long_the_answer_is(
 ) -> None:
     lengths: list[int] = []
 
-    def counted(tail: str) -> Views:
+    def counted(tail: str) -> DecodedViews:
         lengths.append(len(tail))
-        return read_views(tail)
+        return read_decoded_views(tail)
 
-    monkeypatch.setattr("actors.contract.answers.window.read_views", counted)
+    monkeypatch.setattr("actors.contract.answers.window.read_decoded_views", counted)
     monkeypatch.setattr("actors.contract.answers.window._MAY_BE_ENCODED", re.compile(""))
     window = AnswerWindow(PROMPT)
     for at in range(0, len(text), size):
@@ -135,7 +135,7 @@ def test_a_long_run_of_digits_and_signs_is_read_once_a_check() -> None:
 
 
 def test_a_call_of_ours_is_taken_apart_into_who_said_what() -> None:
-    blocks = fenced_blocks([("system, part 1 of 2", SYSTEM), ("memory, strongest first", "name: Ada")], [SAID])
+    blocks = delimited_blocks([("system, part 1 of 2", SYSTEM), ("memory, strongest first", "name: Ada")], [SAID])
     call = ModelCall(
         purpose="respond",
         messages=(

@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 
 from actors.regulator import ACTOR
-from actors.regulator.agent_record import Loop
-from actors.regulator.decider import State, loop_of
+from actors.regulator.agent_record import AgentRecord
+from actors.regulator.decider import State, record_of
 from actors.router.settings import RouterSettings, effective_weights
 from schemas.event import Event, topic_of
 from schemas.vocabulary.clock import ClockFired
@@ -87,11 +87,11 @@ class Regulated:
             self.partition.configure(settings)
 
     @property
-    def loop(self) -> Loop:
+    def record(self) -> AgentRecord:
         """What the regulator knows of the agent."""
         state = self.partition.state
         assert isinstance(state, State)
-        return loop_of(state, self.here.agent)
+        return record_of(state, self.here.agent)
 
     def decide(
         self,
@@ -103,7 +103,7 @@ class Regulated:
     ) -> list[Event]:
         """Let decisions be made now, the first ``ambiguous`` of them close ones; return what they led to."""
         in_force = dict(WEIGHTS if weights is None else weights)
-        for name, offset in self.loop.offsets.items():
+        for name, offset in self.record.offsets.items():
             if name in in_force:  # else it waits for the profile that has it
                 in_force[name] = round(in_force[name] + offset, 6)
         led_to: list[Event] = []

@@ -90,8 +90,8 @@ def test_an_adjustment_that_helped_is_confirmed():
     agent, led_to = judged(before=90, after=70)
     kept = only(Confirmed, led_to)
     assert (kept.metric_before, kept.metric_after, kept.offset) == (0.15, 0.0, -0.02)
-    assert dict(agent.loop.offsets) == {"RESPOND.base": -0.02}
-    assert agent.loop.trials == ()
+    assert dict(agent.record.offsets) == {"RESPOND.base": -0.02}
+    assert agent.record.trials == ()
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_an_adjustment_that_did_not_help_is_undone(after: int, verdict: str):
     undone = only(Reverted, led_to)
     assert (undone.verdict, undone.delta, undone.offset) == (verdict, 0.02, 0.0)
     assert (undone.before, undone.after) == (0.38, 0.4)
-    assert dict(agent.loop.offsets) == {}
+    assert dict(agent.record.offsets) == {}
 
 
 def test_a_cycle_that_undoes_makes_no_new_adjustment():
@@ -129,7 +129,7 @@ def test_an_adjustment_that_helps_ends_the_halving():
     led_to = agent.day(responding(80))
     only(Confirmed, led_to)
     assert only(Adjusted, led_to).delta == -0.01  # of a severity of .2, whole again
-    assert dict(agent.loop.factors) == {}
+    assert dict(agent.record.factors) == {}
 
 
 def test_halving_goes_on_to_the_least_step():
@@ -154,7 +154,7 @@ def test_while_one_weight_is_on_trial_another_may_be_moved():
     agent.day(responding(90))
     moved = only(Adjusted, agent.day(responding(90), ambiguous=60))
     assert moved.parameter == "tiebreaker_base_margin"
-    assert len(agent.loop.trials) == 2
+    assert len(agent.record.trials) == 2
 
 
 def test_a_change_is_clipped_at_its_bound_and_undone_by_what_was_applied():
@@ -184,7 +184,7 @@ def test_an_adjustment_waits_for_decisions_enough_to_judge_it_by():
     agent.day(responding(90))
     agent.day(responding(60))
     agent.day({"RESPOND": 1})
-    assert len(agent.loop.trials) == 1
+    assert len(agent.record.trials) == 1
     only(Confirmed, agent.day(responding(60)))
 
 
@@ -219,7 +219,7 @@ def test_agents_are_regulated_each_for_itself():
     bob.decide(HEALTHY)
     only(Adjusted, ann.day(responding(90)))
     assert only(CycleCompleted, bob.cycle(after_ms=0)).pressures == ()
-    assert dict(bob.loop.offsets) == {}
+    assert dict(bob.record.offsets) == {}
 
 
 def test_a_judgement_that_would_look_back_before_the_adjustment_is_refused():

@@ -22,8 +22,8 @@ def corrected(**settings: int) -> Regulated:
     agent.day({**RESPONDING, "RESPOND": 85, "CLARIFY": 10})
     agent.day(HEALTHY)
     agent.day(HEALTHY)
-    assert dict(agent.loop.offsets) == {"RESPOND.base": -0.04}
-    assert agent.loop.trials == ()
+    assert dict(agent.record.offsets) == {"RESPOND.base": -0.04}
+    assert agent.record.trials == ()
     return agent
 
 
@@ -36,7 +36,7 @@ def test_a_correction_whose_cause_is_gone_fades_to_nothing_step_by_step():
     for _ in range(12):
         agent.day(HEALTHY)
     assert [(event.delta, event.offset) for event in fadings(agent)] == [(0.02, -0.02), (0.02, 0.0)]
-    assert dict(agent.loop.offsets) == {}
+    assert dict(agent.record.offsets) == {}
     kept = [event for _, event in agent.events if isinstance(event, Confirmed) and event.fading]
     assert len(kept) == 2
 
@@ -104,7 +104,7 @@ def test_a_fading_takes_its_turn_behind_whatever_presses():
         agent.day(HEALTHY, ambiguous=60)
     changed = [event.parameter for _, event in agent.events if isinstance(event, Adjusted) and not event.fading]
     assert changed.count("tiebreaker_base_margin") >= 3
-    assert agent.loop.offsets.get("RESPOND.base", 0.0) > -0.04
+    assert agent.record.offsets.get("RESPOND.base", 0.0) > -0.04
 
 
 def test_a_correction_that_second_opinions_asked_for_fades_once_none_speaks_any_more():
@@ -116,14 +116,14 @@ def test_a_correction_that_second_opinions_asked_for_fades_once_none_speaks_any_
     agent.day()
     agent.hear(concluded_since(agent, 0.05))
     agent.day()
-    assert agent.loop.trials == ()
-    assert agent.loop.offsets["clarify.cold_boost"] > 0.0
+    assert agent.record.trials == ()
+    assert agent.record.offsets["clarify.cold_boost"] > 0.0
     for _ in range(16):
         agent.day(HEALTHY)
-    assert dict(agent.loop.offsets) == {}
+    assert dict(agent.record.offsets) == {}
 
 
 def concluded_since(agent: Regulated, disagreement: float) -> ReflectionConcluded:
     """Return a conclusion on decisions made since the latest change."""
-    told = span(agent.loop.consulted_ns + 1, disagreement, counted=20)
+    told = span(agent.record.consulted_ns + 1, disagreement, counted=20)
     return msgspec.structs.replace(concluded(disagreement, "intent_clarity", pressure=False), spans=(told,))

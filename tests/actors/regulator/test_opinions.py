@@ -67,7 +67,7 @@ def test_a_span_that_the_adjustment_falls_into_is_of_neither_side():
     agent.day()
     agent.opine([agent.week, span(agent.at_ns - 1, 0.0, counted=40)])
     agent.day()
-    assert len(agent.loop.trials) == 1
+    assert len(agent.record.trials) == 1
 
 
 def test_opinions_on_decisions_from_before_a_change_lead_to_no_other_change():

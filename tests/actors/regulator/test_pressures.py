@@ -209,9 +209,9 @@ def test_fewer_than_ten_decisions_are_not_judged(decisions: int):
 def test_the_choice_after_an_act_loop_is_no_decision_of_its_own():
     agent = Regulated()
     agent.decide({"ACT": 10})
-    before = agent.loop
+    before = agent.record
     agent.hear(decision("RESPOND", rerouted=True))
-    assert agent.loop == before
+    assert agent.record == before
 
 
 def test_only_the_last_day_counts():

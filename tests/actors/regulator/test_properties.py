@@ -59,7 +59,7 @@ def lived(history: list[Any], *bases: dict[str, float], taken: list[Taken] | Non
         if opinion is not None:
             told = span(agent.partition.now_ns, opinion.disagreement, opinion.dominant or "social_cue")
             agent.hear(msgspec.structs.replace(opinion, spans=(told,)))
-        if agent.loop.scheduled:
+        if agent.record.scheduled:
             agent.cycle(after_ms=wait_ms)
         for _, event in agent.events[heard:]:
             if isinstance(event, Adjusted | Reverted):
@@ -72,7 +72,7 @@ def lived(history: list[Any], *bases: dict[str, float], taken: list[Taken] | Non
 
 def without_offsets(agent: Regulated, in_force: dict[str, float]) -> dict[str, float]:
     """Return what ``Regulated.decide`` adds the offsets to, so that the decision shows the weights in force."""
-    return {name: weight - agent.loop.offsets.get(name, 0.0) for name, weight in in_force.items()}
+    return {name: weight - agent.record.offsets.get(name, 0.0) for name, weight in in_force.items()}
 
 
 def assert_within_bounds(in_force: dict[str, float], base: dict[str, float]) -> None:
@@ -170,13 +170,13 @@ def test_what_a_profile_does_not_have_is_left_alone_until_it_is_back(
     for event, before, after in taken:
         assert (event.before, event.after) == (before, after)
         assert abs(event.delta) <= 0.02 + 1e-9
-    assert all(abs(offset) <= BOUNDS[name][1] - BOUNDS[name][0] for name, offset in agent.loop.offsets.items())
+    assert all(abs(offset) <= BOUNDS[name][1] - BOUNDS[name][0] for name, offset in agent.record.offsets.items())
 
 
 @given(history=histories)
 @several
 def test_what_is_remembered_of_an_agent_stays_small(history: list[Any]):
-    loop = lived(history, dict(WEIGHTS)).loop
-    assert len(loop.slices) <= 26
-    assert len(loop.moves) <= 2
-    assert len(loop.trials) <= len(BOUNDS)
+    record = lived(history, dict(WEIGHTS)).record
+    assert len(record.slices) <= 26
+    assert len(record.moves) <= 2
+    assert len(record.trials) <= len(BOUNDS)

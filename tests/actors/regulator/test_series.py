@@ -26,7 +26,7 @@ def lived(agent: Regulated, days: int, until_offset: float = -9.0) -> list[list[
     """Let days pass on which too much is asked back, until the weight has gone so far that it no longer is."""
     led_to = []
     for _ in range(days):
-        crossed = agent.loop.offsets.get("CLARIFY.base", 0.0) <= until_offset
+        crossed = agent.record.offsets.get("CLARIFY.base", 0.0) <= until_offset
         led_to.append(agent.day(CONTENT if crossed else ASKING))
     return led_to
 
@@ -95,7 +95,7 @@ def test_a_series_that_makes_things_worse_ends_at_once():
         agent.day({"RESPOND": 30, "CLARIFY": 60, "ACT": 6, "ACKNOWLEDGE": 4})
     undone = [event for event in of_clarify(agent) if isinstance(event, Reverted)]
     assert [event.verdict for event in undone] == ["worse", "worse"]
-    assert agent.loop.factors["CLARIFY.base"] == 0.5
+    assert agent.record.factors["CLARIFY.base"] == 0.5
 
 
 def test_a_series_ends_where_its_pressure_does():

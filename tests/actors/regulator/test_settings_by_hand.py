@@ -36,8 +36,8 @@ class Together:
 
     def day(self, modes: Mapping[Mode, int]) -> list[Event]:
         """Let a day pass, its decisions made with the weights in force; the router hears what its cycle came to."""
-        loop_offsets, in_force = self.agent.loop.offsets, self._in_force()
-        shown = {name: weight - loop_offsets.get(name, 0.0) for name, weight in in_force.items()}
+        record_offsets, in_force = self.agent.record.offsets, self._in_force()
+        shown = {name: weight - record_offsets.get(name, 0.0) for name, weight in in_force.items()}
         led_to = self.agent.day(modes, weights=shown)
         for event in led_to:
             if isinstance(event, Adjusted | Reverted):

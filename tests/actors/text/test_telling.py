@@ -2,7 +2,7 @@
 
 from actors.contract.text.excerpt import WHOLE, excerpt_of
 from actors.contract.text.judge.instruction_words import WORDS, instruction_words_in
-from actors.contract.text.possible_views import kinds_in
+from actors.contract.text.possible_encodings import kinds_in
 from actors.contract.text.rewriting import REWRITE
 from tests.each import each
 

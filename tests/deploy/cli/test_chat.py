@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from actors.llm.calling import Partial
+from actors.llm.calling import SentPiece
 from actors.runtime.envelopes import to_record
 from events.decoding import Recorded, decode
 from events.jetstream import JetStreamLog
@@ -58,7 +58,7 @@ LOOKED_UP: tuple[Event, ...] = (
 
 
 def piece(index: int, text: str) -> bytes:
-    return msgspec.json.encode(Partial(request="r", exchange="x", attempt=1, index=index, text=text))
+    return msgspec.json.encode(SentPiece(request="r", exchange="x", attempt=1, index=index, text=text))
 
 
 def answer(text: str, received: InputReceived) -> Event:

@@ -253,7 +253,7 @@ def refused_or_done(*arguments: str) -> Result:
         (["--plot", "routing"], "ends in .svg or .png"),
         (["--plant", "misrouting", "--days", "8"], "goes wrong on day 8, counted from 0, and 8 days end before it"),
         (["--plant", "bad-adjustment", "--days", "3"], "give --days 9 or more"),
-        (["--days", "3650", "--exchanges-per-day", "10000"], "36,500,000, and a life may have 1,000,000 at most"),
+        (["--days", "3650", "--exchanges-per-day", "10000"], "36,500,000, and a simulation may have 1,000,000 at most"),
         (["--days", "0"], "0 is not in the range 1<=x<=3650"),
         (["--days", "9" * 400], "is not in the range 1<=x<=3650"),
         (["--exchanges-per-day", "10001"], "is not in the range 1<=x<=10000"),

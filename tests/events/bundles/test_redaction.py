@@ -9,7 +9,7 @@ from actors.registry import ACTORS
 from events.bundles import Redaction, redacted
 from events.decoding import Recorded, decode
 from events.log import Seal, Stored
-from events.sealing.bodies import CLOSED_TEXT, HEADER
+from events.sealing.sealed_texts import CLOSED_TEXT, HEADER
 from events.sealing.sealing import closed_sealing
 from schemas.catalogue import CATALOGUE
 from schemas.entry import Entry

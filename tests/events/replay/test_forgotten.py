@@ -7,7 +7,7 @@ import msgspec
 
 from events.log import Record, Stored
 from events.replay.replay import Report
-from events.sealing.bodies import location_to_seal, open_texts, sealed_record
+from events.sealing.sealed_texts import location_to_seal, open_texts, sealed_record
 from schemas.actor import Actor, Message, Scope
 from schemas.event import Event
 from schemas.vocabulary.gateway import InputReceived

@@ -10,8 +10,8 @@ from events.decoding import Recorded, decode
 from events.errors import Misconfigured, Refused, Unavailable
 from events.jetstream import JetStreamLog
 from events.log import Append, Seal, Stored
-from events.sealing.bodies import CLOSED_TEXT, GONE, HEADER
 from events.sealing.keys import KeyEntry, Keyring, KeyStore, key_name
+from events.sealing.sealed_texts import CLOSED_TEXT, GONE, HEADER
 from events.sealing.sealing import closed_sealing
 from schemas.event import encode_event
 from schemas.vocabulary.arbiter import ArbiterImmediate

@@ -198,7 +198,8 @@ def _decoded(data: npt.NDArray[np.uint8], begin: int, digits: Digits) -> tuple[s
         decoded = _bytes_of(values[None, :count])[0].tobytes()
         text = _text_in(decoded)
         if count * _GROUP < size or len(text) + _GROUP < len(decoded):  # the run ends within this piece
-            text = max((_text_in(decoded + rest) for rest in _rests(run[count * _GROUP :].tolist())), key=len)
+            last_group = run[count * _GROUP :].tolist()
+            text = max((_text_in(decoded + rest) for rest in _last_group_readings(last_group)), key=len)
             return _as_text(text), begin + len(text) // 4 * _GROUP
         size *= 2
 
@@ -215,7 +216,7 @@ def _as_text(data: bytes) -> str:
     return data.decode("utf-8", "replace")
 
 
-def _rests(run: list[int]) -> Iterator[bytes]:
+def _last_group_readings(run: list[int]) -> Iterator[bytes]:
     """Yield what the last, short group may decode to, for each length it may have: the document goes on after it."""
     yield b""
     for length in range(2, min(len(run), _GROUP - 1) + 1):

@@ -7,7 +7,7 @@ check. It passes every text in which the search would find something, and some o
 import re
 import string
 
-from actors.contract.text.possible_views import kinds_in
+from actors.contract.text.possible_encodings import kinds_in
 
 # Kinds of characters. A text is translated into one byte for each, and patterns of these bytes are searched for in it.
 _LETTER, _CAPITAL, _DIGIT, _BLANK, _SYMBOL, _QUOTE = b"aAd .'"

@@ -55,6 +55,8 @@ _MOST_SPANS = 512
 """Most spans of one cipher that are handled separately; what follows the last of them is deciphered as one span."""
 
 Undo = Callable[[str], Iterator[str]]
+"""Enciphered text -> the texts that it may stand for."""
+
 Known = Mapping[bytes, tuple[int, ...]]
 """Enciphered common word -> the indexes of the ciphers that give it."""
 

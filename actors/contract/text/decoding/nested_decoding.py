@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from actors.contract.text.decoded_views import EXTRACTED
 from actors.contract.text.decoding.candidate_forms import forms_in
 from actors.contract.text.decoding.ciphers import undo_ciphers
 from actors.contract.text.decoding.documents import join_document_values
@@ -24,7 +25,6 @@ from actors.contract.text.decoding.split_words import rejoin_split_words
 from actors.contract.text.decoding.undecoded import Undecoded
 from actors.contract.text.excerpt import excerpt_of
 from actors.contract.text.judge.instruction_words import PLAIN_INSTRUCTION_WORDS
-from actors.contract.text.views import EXTRACTED
 
 DEPTH, DEPTH_OF_MIXED = 6, 3
 """Most disguises inside each other that are undone: of encodings alone, and with disguises of any kind among them."""
@@ -45,6 +45,7 @@ MOST_WORK = 32_768
 """Characters of results that are decoded again, in addition to twice the length of the text."""
 
 Form = Callable[[str], Iterator[str | Undecoded]]
+"""Undoes one form of hiding: text -> what it decodes to, and what could not be decoded."""
 
 _FORMS: tuple[tuple[str, Form], ...] = (
     ("unseen", decode_invisible),

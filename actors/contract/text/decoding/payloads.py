@@ -1,4 +1,4 @@
-"""Decodes runs of base64, base32, base85 and hex that the plain search for such runs (``views``) does not find.
+"""Decodes runs of base64, base32, base85 and hex that the plain search for such runs (``decoded_views``) does not find.
 
 That search needs a run in one piece, or separated by white space. This module finds runs that are quoted, hyphenated or
 dotted, encoded word by word, in small letters, or transformed (rot13, reversed), and the rarer encodings. A run counts
@@ -51,6 +51,7 @@ _MOST_BETWEEN = 2
 """Most other words between two encoded words of one text, such as the names of a document's values."""
 
 Decode = Callable[[str], bytes]
+"""An encoded word -> its bytes."""
 
 
 def decode_payloads(text: str) -> Iterator[str | Undecoded]:

@@ -30,7 +30,11 @@ _LENGTHS = (1, 2, 3, 4, 6, 8, 11, 15, 20, 28, 40, 60, 90)
 _SIZES = (60, 120, 240, 480, 1_000, 3_000)
 _QUESTION = "?？؟;՞፧"
 _LETTER_GRAMS = (2, 3, 4, 5)
+"""Lengths of the n-grams of letters."""
+
 _WORD_SALT = 3
+"""Added to the hashes of words, so that they differ from those of other features."""
+
 # Symbols for the ends of the text, and shapes of words: rare, a name, a number.
 _BEGIN, _END = "<s>", "</s>"
 _RARE, _NAME, _NUMBER = "<x>", "<N>", "<9>"

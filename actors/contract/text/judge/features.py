@@ -34,8 +34,7 @@ A symbol; a word of a class; two symbols; three; a pair of classes; a chain of t
 first two; letters of a word; a conjunction.
 """
 
-_LETTERS = 4
-_LONGEST_SPELLED = 24
+_LETTERS, _LONGEST_SPELLED = 4, 24
 """Letters of an n-gram of letters, and of the longest word that has such n-grams."""
 
 _SUFFIXES = ("ings", "ing", "edly", "ed", "es", "s", "ly")

@@ -73,6 +73,8 @@ _LEET_BYTES = bytes.maketrans(*("".join(map(chr, codes)).encode() for codes in (
 _SPACE = ord(" ")
 _BLANKS = bytes(code if code == _SPACE else ord("x") for code in range(256))
 _RUN = b" x" * SPACED_LEAST + b" "
+"""A run of single characters, with every character but the space as ``x`` (``_BLANKS``)."""
+
 _FORMS = (
     (0x0000, 0x2500),
     (0x2C60, 0x2E00),

@@ -36,7 +36,7 @@ _shipped: dict[str, str] = {}
 _supplied: dict[str, Weights] = {}
 """By name, weights of a supplied folder: for records that were made with them."""
 
-_instead: dict[str, Weights] = {}
+_overriding: dict[str, Weights] = {}
 """By kind, weights that are used whatever weights a record was made with."""
 
 
@@ -74,24 +74,24 @@ def judging_with(folder: Path) -> Iterator[None]:
         raise InvalidModel(
             f"{folder} holds no weights: give a folder that `neuraxis train detection` or `neuraxis router train` wrote"
         )
-    before = dict(_instead)
-    _instead.update(found)
+    before = dict(_overriding)
+    _overriding.update(found)
     try:
         yield
     finally:
-        _instead.clear()
-        _instead.update(before)
+        _overriding.clear()
+        _overriding.update(before)
 
 
 def added_weights(name: str) -> Weights | None:
     """Return the weights that a record names, from those added to this process; None where none of that name were."""
-    return _instead.get(_kind_of(name)) or _older(name)
+    return _overriding.get(_kind_of(name)) or _older(name)
 
 
 def judge_of(names: Iterable[str], own: Judge) -> Judge:
     """Return the added judge of the same kind as ``own`` that is among the names in a record; else ``own``."""
     kind = _kind_of(own.name)
-    instead = _instead.get(kind)
+    instead = _overriding.get(kind)
     if isinstance(instead, type(own)):
         return instead
     older = (_older(name) for name in names if name != own.name and _kind_of(name) == kind)

@@ -7,13 +7,13 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from actors.contract.text.decoded_views import DecodedView, read_decoded_views
 from actors.contract.text.decoding import texts_for_judges
 from actors.contract.text.excerpt import DECODED, excerpt_of
 from actors.contract.text.hashing import Keys
 from actors.contract.text.judge.features import Reading, read
 from actors.contract.text.judge.passages import Occurrences, Passage, worst_passage
 from actors.contract.text.quoted_strings import unescape_strings
-from actors.contract.text.views import View, read_views
 from schemas.unread import DECIMALS
 
 WEIGHT_UNIT = 1024.0
@@ -37,13 +37,13 @@ class Table(msgspec.Struct, frozen=True, eq=False):
 class Text(msgspec.Struct, frozen=True, eq=False):
     """The features of a text and of its decoded texts.
 
-    ``readings`` holds the text itself first, ``views`` those decoded texts that ``read_views`` found. ``unread`` counts
-    what should have been read but was not: characters around instruction words, characters of decoded texts, and
-    tokens. ``shown`` counts the characters that were read.
+    ``readings`` holds the text itself first, ``views`` its decoded views. ``unread`` counts what should have been read
+    but was not: characters around instruction words, characters of decoded texts, and tokens. ``shown`` counts the
+    characters that were read.
     """
 
     readings: tuple[Reading, ...]
-    views: tuple[View, ...]
+    views: tuple[DecodedView, ...]
     shown: int = 0
     unread: int = 0
 
@@ -62,7 +62,7 @@ def read_text(text: str) -> Text:
     text = unescape_strings(text)
     excerpt, unread = excerpt_of(text)
     shorter = excerpt_of(text, DECODED).text
-    views, decoded = read_views(shorter), texts_for_judges(shorter)
+    views, decoded = read_decoded_views(shorter), texts_for_judges(shorter)
     plain = _DATA.sub(lambda run: f"{run[0][:_DATA_ENDS]} {run[0][-_DATA_ENDS:]}", excerpt)
     known = {view.text for view in views.found}
     readings = (

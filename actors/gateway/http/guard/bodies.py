@@ -12,7 +12,8 @@ from schemas.vocabulary.responder import Action, Stage
 MOST_INPUTS = 128
 """Most inputs of one request."""
 
-Word = Annotated[str, msgspec.Meta(max_length=200)]
+ModelName = Annotated[str, msgspec.Meta(max_length=200)]
+"""The name of a model, which a request in OpenAI's shape may give."""
 
 
 class GuardInput(InputParts, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -68,7 +69,7 @@ class ModerationRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     """A request in the shape of OpenAI's moderations; all text parts are one input, each text is one of its own."""
 
     input: str | Annotated[tuple[str | TextPart, ...], msgspec.Meta(min_length=1, max_length=MOST_INPUTS)]
-    model: Word | None = None
+    model: ModelName | None = None
 
 
 class ModerationDecision(msgspec.Struct, frozen=True, kw_only=True):

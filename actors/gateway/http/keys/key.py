@@ -10,7 +10,7 @@ Scope = Literal["ask", "read", "operate"]
 """What a key may do.
 
 ``ask``: send inputs, loops and ticks, and get their answers. ``read``: read what is recorded. ``operate``: change what
-    the set does.
+the set does.
 """
 
 ALL_SCOPES: tuple[Scope, ...] = get_args(Scope)

@@ -8,8 +8,8 @@ from litestar.openapi import ResponseSpec
 from litestar.params import FromPath, HeaderParameter, JSONBody, QueryParameter
 
 from actors.gateway.external_events import check_name
-from actors.gateway.http.bodies import (
-    Failure,
+from actors.gateway.http.bodies import Failure
+from actors.gateway.http.loops.bodies import (
     GuardrailsOverridden,
     GuardrailsOverride,
     GuardrailsShown,
@@ -18,6 +18,7 @@ from actors.gateway.http.bodies import (
     check_loop,
     completion_event,
     override_event,
+    read_loop_body,
 )
 from actors.gateway.http.loops.responses import decision_of, status_of
 from actors.gateway.http.loops.service import LoopService
@@ -38,7 +39,7 @@ _WRITE_RESPONSES = {400: _BAD, 503: _NOT_TAKEN, 504: _LATE}
     "/orchestrator/loop-complete",
     status_code=200,
     security=ASK,
-    before_request=refuse_unless(LoopCompletion),
+    before_request=refuse_unless(LoopCompletion, read_loop_body),
     responses=_WRITE_RESPONSES,
     opt={OF_AGENT: True},
 )
@@ -77,7 +78,7 @@ async def show_guardrails(
     "/orchestrator/override-guardrails/{loop_id:str}",
     status_code=200,
     security=OPERATE,
-    before_request=refuse_unless(GuardrailsOverride),
+    before_request=refuse_unless(GuardrailsOverride, read_loop_body),
     responses={**_WRITE_RESPONSES, 404: _UNKNOWN},
     opt={OF_AGENT: True},
 )

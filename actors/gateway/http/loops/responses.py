@@ -1,6 +1,12 @@
 """Builds the responses of the loop endpoints from the events of the actor guardrails. Pure."""
 
-from actors.gateway.http.bodies import DecisionResult, GuardrailsShown, GuardrailsStatus, LoopDecision, ReflectionResult
+from actors.gateway.http.loops.bodies import (
+    DecisionResult,
+    GuardrailsShown,
+    GuardrailsStatus,
+    LoopDecision,
+    ReflectionResult,
+)
 from actors.gateway.http.loops.judgements import FamilyStanding, Judged
 from schemas.intake.timestamps import rfc3339
 from schemas.vocabulary.guardrails import GuardrailsRerunOrdered, LoopTrace

@@ -8,7 +8,7 @@ import msgspec
 
 from actors.gateway.answer_wait import NoEnd
 from actors.gateway.external_events import WrappedEvent, agent_event
-from actors.gateway.http.bodies import Accepted
+from actors.gateway.http.loops.bodies import Accepted
 from actors.gateway.http.loops.judgements import Answer, FamilyStanding, Judged, Judgement, Judgements
 from actors.gateway.http.readiness_checks import OK, passes, without_locations
 from actors.gateway.input_client import Client
@@ -67,7 +67,7 @@ class LoopService:
         wait_s: Seconds that a request waits for its answer.
         hosted: Returns the names of the actors that living workers run.
         unserved: (agent) -> why no worker judges its loops; empty while one may: see ``Client.wait``.
-        looks: Further readiness checks by name; each returns ``ok``, ``n/a``, or what is wrong.
+        further_checks: Further readiness checks by name; each returns ``ok``, ``n/a``, or what is wrong.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class LoopService:
         wait_s: float,
         hosted: Callable[[], Awaitable[frozenset[str]]],
         unserved: Callable[[str], str] = lambda agent: "",
-        looks: Mapping[str, Callable[[], Awaitable[str]]] | None = None,
+        further_checks: Mapping[str, Callable[[], Awaitable[str]]] | None = None,
     ) -> None:
         self.judgements = judgements
         self._client = client
@@ -86,7 +86,7 @@ class LoopService:
         self._wait_s = wait_s
         self._hosted = hosted
         self._unserved = unserved
-        self._further_checks = dict(looks or {})
+        self._further_checks = dict(further_checks or {})
         self._checking: asyncio.Task[dict[str, str]] | None = None
         self._failing: Mapping[str, str] = {}
 

@@ -7,7 +7,8 @@ from litestar.datastructures import State
 from litestar.openapi import ResponseSpec
 from litestar.params import JSONBody
 
-from actors.gateway.http.bodies import Accepted, Failure, Tick, tick_event
+from actors.gateway.http.bodies import Failure
+from actors.gateway.http.loops.bodies import Accepted, Tick, read_loop_body, tick_event
 from actors.gateway.http.loops.endpoints import IdempotencyKey
 from actors.gateway.http.loops.service import LoopService
 from actors.gateway.http.scopes import ASK, OF_AGENT
@@ -21,7 +22,7 @@ _NOT_TAKEN = ResponseSpec(Failure, description="It could not be stored in time: 
     "/v1/ticks",
     status_code=202,
     security=ASK,
-    before_request=refuse_unless(Tick),
+    before_request=refuse_unless(Tick, read_loop_body),
     responses={400: _BAD, 503: _NOT_TAKEN},
     opt={OF_AGENT: True},
 )

@@ -4,7 +4,7 @@
 ``requests``                reads bodies as tolerantly as OpenAI does
 ``messages``                the text of messages that the guards read
 ``conversation_histories``  which part of a conversation was read before
-``questions``               turns a request into an input
+``chat_inputs``             turns a request into an input
 ``conversations``           sends the input and waits for its end
 ``streamed_text``           the text of an answer while a model generates it
 ``answers``, ``chunks``     turn an end into a completion, or into a stream of chunks

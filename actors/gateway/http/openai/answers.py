@@ -13,6 +13,7 @@ REFUSALS = ("BLOCKED", "REJECTED", "WITHHELD")
 """The actions that count as a refusal."""
 
 Finish = Literal["stop", "length", "content_filter"]
+"""How an answer ended, in OpenAI's words."""
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):

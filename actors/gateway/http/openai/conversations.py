@@ -1,4 +1,4 @@
-"""Turns a question into an input in the log and waits for its end; the text can be sent while a model generates it."""
+"""Puts a chat input into the log and waits for its end; the text can be sent while a model generates it."""
 
 import asyncio
 import contextlib
@@ -11,9 +11,9 @@ from actors.gateway.exchanges import ExchangeEnd
 from actors.gateway.external_events import WrappedEvent
 from actors.gateway.forwarded_inputs import PassedInput
 from actors.gateway.http.openai.answers import Decision, Usage, decision_of, sum_of
+from actors.gateway.http.openai.chat_inputs import ChatInput
 from actors.gateway.http.openai.conversation_histories import Histories
 from actors.gateway.http.openai.messages import ReadMessage, merge_layers
-from actors.gateway.http.openai.questions import Question
 from actors.gateway.http.openai.streamed_text import StreamedText
 from actors.gateway.input_client import Client
 from actors.gateway.wait_deadlines import WaitDeadline
@@ -64,11 +64,11 @@ class AnswerText(msgspec.Struct, frozen=True):
 
 
 class Conversations:
-    """Has questions answered.
+    """Has chat inputs answered.
 
     Args:
         client: Sends inputs and receives their ends.
-        wait_s: Seconds that a question may take.
+        wait_s: Seconds that an answer may take.
         early: Whether text is sent while a model generates it; False if a later stage may still withdraw the answer.
     """
 
@@ -78,29 +78,29 @@ class Conversations:
         self._wait_s = wait_s
         self._early = early
 
-    async def ask(self, question: Question) -> AnswerEnd:
-        """Have a question answered.
+    async def ask(self, chat_input: ChatInput) -> AnswerEnd:
+        """Have a chat input answered.
 
         Raises:
             InvalidInput: it is too large, or a name in it cannot be accepted.
             ExchangeFailed: the exchange failed.
             LogError: it could not be stored, or did not end in time.
         """
-        return await self._ended(question, self._input(question), self._begin())
+        return await self._ended(chat_input, self._input(chat_input), self._begin())
 
-    async def ask_streaming(self, question: Question) -> AsyncGenerator[AnswerText | AnswerEnd, None]:
-        """Have a question answered; yield the text that will not be withdrawn as it comes, then the end.
+    async def ask_streaming(self, chat_input: ChatInput) -> AsyncGenerator[AnswerText | AnswerEnd, None]:
+        """Have a chat input answered; yield the text that will not be withdrawn as it comes, then the end.
 
         Raises:
             InvalidInput, ExchangeFailed, LogError: as :meth:`ask` does.
         """
         if not self._early:
-            yield await self.ask(question)
+            yield await self.ask(chat_input)
             return
         streamed, pieces = StreamedText(), asyncio.Queue[AnswerPiece | None]()
         async with self._client.receiving_pieces(pieces.put_nowait) as inbox:
-            wrapped, created = self._input(question, inbox), self._client.now_ns() // _NS_PER_S
-            asking = asyncio.create_task(self._ended(question, wrapped, self._begin()), name="asking")
+            wrapped, created = self._input(chat_input, inbox), self._client.now_ns() // _NS_PER_S
+            asking = asyncio.create_task(self._ended(chat_input, wrapped, self._begin()), name="asking")
             asking.add_done_callback(lambda _: pieces.put_nowait(None))
             try:
                 while (piece := await pieces.get()) is not None:
@@ -112,8 +112,8 @@ class Conversations:
                 asking.cancel()
                 await asyncio.wait((asking,))
 
-    async def ask_guards(self, question: Question, further_s: float) -> PassedInput | AnswerEnd:
-        """Have the guards read a question that an upstream's model is to answer; return that it passed, or its end.
+    async def ask_guards(self, chat_input: ChatInput, further_s: float) -> PassedInput | AnswerEnd:
+        """Have the guards read a chat input that an upstream's model is to answer; return that it passed, or its end.
 
         ``further_s`` is how long the answer may take after that, in seconds. The caller must report the answer, or that
         there is none, and then wait for the end (``Client.await_end``) or stop waiting (``Client.stop_waiting``).
@@ -121,36 +121,36 @@ class Conversations:
         Raises:
             InvalidInput, ExchangeFailed, LogError: as :meth:`ask` does.
         """
-        wrapped = self._input(question, purpose="forward", further_s=further_s)
+        wrapped = self._input(chat_input, purpose="forward", further_s=further_s)
         deadline = self._begin()
         await self._client.submit(wrapped, deadline)
         outcome = await self._client.await_passed(wrapped.exchange, deadline)
         if isinstance(outcome, PassedInput):
             return outcome
-        return end_of(outcome, agent=question.agent, session=question.session)
+        return end_of(outcome, agent=chat_input.agent, session=chat_input.session)
 
     def _begin(self) -> WaitDeadline:
         return self._client.begin(self._wait_s + END_S)
 
     def _input(
-        self, question: Question, inbox: str = "", purpose: Purpose = "answer", further_s: float = 0.0
+        self, chat_input: ChatInput, inbox: str = "", purpose: Purpose = "answer", further_s: float = 0.0
     ) -> WrappedEvent:
         return self._client.input(
-            question.text,
-            agent=question.agent,
-            session=question.session,
-            layers=merge_layers(question.layers, self._client.limits.layers),
-            wordless=question.wordless,
+            chat_input.text,
+            agent=chat_input.agent,
+            session=chat_input.session,
+            layers=merge_layers(chat_input.layers, self._client.limits.layers),
+            wordless=chat_input.wordless,
             inbox=inbox,
             deadline_after_ms=max(1, round((self._wait_s + further_s) * 1000)),
             purpose=purpose,
         )
 
-    async def _ended(self, question: Question, wrapped: WrappedEvent, deadline: WaitDeadline) -> AnswerEnd:
+    async def _ended(self, chat_input: ChatInput, wrapped: WrappedEvent, deadline: WaitDeadline) -> AnswerEnd:
         answered = await self._client.exchange(wrapped, deadline)
-        ended = end_of(answered, agent=question.agent, session=question.session)
-        messages = (*question.messages, ReadMessage("assistant", ended.event.response))
-        self.histories.keep(question.conversation, messages, question.definitions)
+        ended = end_of(answered, agent=chat_input.agent, session=chat_input.session)
+        messages = (*chat_input.messages, ReadMessage("assistant", ended.event.response))
+        self.histories.keep(chat_input.conversation, messages, chat_input.definitions)
         if ended.event.backend != "llm":
             return ended
         return msgspec.structs.replace(ended, usage=await self._usage(ended.decision, answered.input_seq, answered.seq))

@@ -20,12 +20,12 @@ from actors.gateway.http.openai.answers import (
     headers_of,
     models_in,
 )
+from actors.gateway.http.openai.chat_inputs import ANSWER, FORWARD, SESSION, ChatInput, chat_input_of, named_session
 from actors.gateway.http.openai.chunks import Chunks, event_of
 from actors.gateway.http.openai.conversations import AnswerEnd, AnswerText, Conversations, ExchangeFailed
 from actors.gateway.http.openai.failures import ApiFailure, failure_of
 from actors.gateway.http.openai.forwarding import IncomingRequest, UpstreamForwarder
 from actors.gateway.http.openai.messages import read_message
-from actors.gateway.http.openai.questions import ANSWER, FORWARD, SESSION, Question, named_session, question_of
 from actors.gateway.http.openai.requests import MODEL, ChatRequest, ParsedRequest, check_answerable, read_request
 from actors.gateway.http.openai.streaming_response import ClientGone, StreamingResponse, raw_headers, unless_client_gone
 from actors.gateway.http.openai.upstream import UpstreamFailed
@@ -80,15 +80,15 @@ async def complete_chat(
     try:
         if data.model != MODEL:
             forwarding = _forwarding(request, data.model)
-            question = _question(request, session, user, FORWARD)
-            with _session_kept(conversations, question):
-                return await _forwarded(request, forwarding, question, data)
+            chat_input = _chat_input(request, session, user, FORWARD)
+            with _session_kept(conversations, chat_input):
+                return await _forwarded(request, forwarding, chat_input, data)
         check_answerable(data)
-        question = _question(request, session, user, ANSWER)
-        with _session_kept(conversations, question):
+        chat_input = _chat_input(request, session, user, ANSWER)
+        with _session_kept(conversations, chat_input):
             if data.stream:
-                return await _streamed(request, conversations, question, data)
-            return _completed(await unless_client_gone(request.receive, conversations.ask(question)), data)
+                return await _streamed(request, conversations, chat_input, data)
+            return _completed(await unless_client_gone(request.receive, conversations.ask(chat_input)), data)
     except ClientGone:
         return Response(None, status_code=_GONE)
 
@@ -131,7 +131,7 @@ def _forwarding(request: Request[Any, Any, State], model: str) -> UpstreamForwar
     return forwarding
 
 
-def _question(request: Request[Any, Any, State], session: str, user: str, kind: str) -> Question:
+def _chat_input(request: Request[Any, Any, State], session: str, user: str, kind: str) -> ChatInput:
     given: ParsedRequest = request.state[_PARSED]
     conversations: Conversations = request.app.state.conversations
     caller, session = "", named_session(given, session)
@@ -139,23 +139,23 @@ def _question(request: Request[Any, Any, State], session: str, user: str, kind: 
         caller = f"{kind}\n{request.headers.get('authorization', '')}"
         session = conversations.histories.session_of(caller, tuple(map(read_message, given.body["messages"])))
     agent = agent_of(request, None, user, session, given.request.user or "")
-    return question_of(given, conversations.histories, agent=agent, session=session, kind=kind, caller=caller)
+    return chat_input_of(given, conversations.histories, agent=agent, session=session, kind=kind, caller=caller)
 
 
 @contextmanager
-def _session_kept(conversations: Conversations, question: Question) -> Iterator[None]:
-    """Make a session without a name wait for the next request: after the question, or before it if it failed.
+def _session_kept(conversations: Conversations, chat_input: ChatInput) -> Iterator[None]:
+    """Make a session without a name wait for the next request: after the input, or before it if it failed.
 
-    If the client disconnects, the question may still have been judged. Its session then waits nowhere.
+    If the client disconnects, the input may still have been judged. Its session then waits nowhere.
     """
     try:
         yield
     except (ExchangeFailed, UpstreamFailed):
-        if question.caller:
-            conversations.histories.wait_before(question.session, question.caller, question.messages)
+        if chat_input.caller:
+            conversations.histories.wait_before(chat_input.session, chat_input.caller, chat_input.messages)
         raise
-    if question.caller:
-        conversations.histories.wait_at(question.session, question.caller, question.messages)
+    if chat_input.caller:
+        conversations.histories.wait_at(chat_input.session, chat_input.caller, chat_input.messages)
 
 
 def _completed(ended: AnswerEnd, data: ChatRequest) -> Response[Any]:
@@ -164,10 +164,10 @@ def _completed(ended: AnswerEnd, data: ChatRequest) -> Response[Any]:
 
 
 async def _forwarded(
-    request: Request[Any, Any, State], forwarding: UpstreamForwarder, question: Question, data: ChatRequest
+    request: Request[Any, Any, State], forwarding: UpstreamForwarder, chat_input: ChatInput, data: ChatRequest
 ) -> Response[Any]:
     incoming = IncomingRequest(await request.body(), request.scope["headers"], request.scope["query_string"])
-    found = await unless_client_gone(request.receive, forwarding.forward(question, incoming))
+    found = await unless_client_gone(request.receive, forwarding.forward(chat_input, incoming))
     if isinstance(found, AnswerEnd):
         return (
             StreamingResponse(_events(found, None, data), _event_headers(found))
@@ -184,10 +184,10 @@ async def _whole(body: bytes) -> AsyncGenerator[bytes, None]:
 
 
 async def _streamed(
-    request: Request[Any, Any, State], conversations: Conversations, question: Question, data: ChatRequest
+    request: Request[Any, Any, State], conversations: Conversations, chat_input: ChatInput, data: ChatRequest
 ) -> Response[Any]:
     """Start a stream once there is something to send: a failure before that has an HTTP status of its own."""
-    items = conversations.ask_streaming(question)
+    items = conversations.ask_streaming(chat_input)
     try:
         first = await unless_client_gone(request.receive, anext(items))
     except BaseException:
@@ -216,7 +216,8 @@ async def _events(
                 assert rest is not None
                 item = await anext(rest)
     except (ExchangeFailed, LogError) as wrong:
-        yield event_of(failure_of(503, str(wrong), "unanswered"))
+        code = wrong.code if isinstance(wrong, LogError) else "exchange_failed"
+        yield event_of(failure_of(503, str(wrong), code))
         return
     text = item.rest
     if text is None and item.event.action in REFUSALS:

@@ -16,12 +16,12 @@ from actors.contract.answers.prompt import Prompt
 from actors.contract.privacy.settings import PrivacySettings
 from actors.gateway.forwarded_inputs import PassedInput
 from actors.gateway.http.openai.answers import REFUSALS
+from actors.gateway.http.openai.chat_inputs import ChatInput
 from actors.gateway.http.openai.conversations import AnswerEnd, Conversations, end_of
 from actors.gateway.http.openai.failures import failure_of
 from actors.gateway.http.openai.passthrough.guarding import GuardedStream, Watch, faults_in
 from actors.gateway.http.openai.passthrough.masking import MaskedRequest
 from actors.gateway.http.openai.passthrough.relayed_body import MOST_BYTES, Abandoned, RelayedBody
-from actors.gateway.http.openai.questions import Question
 from actors.gateway.http.openai.relayed_answer import RelayedAnswer
 from actors.gateway.http.openai.streaming_response import SourceBroken
 from actors.gateway.http.openai.upstream import Headers, Upstream, UpstreamFailed, headers_to_return, unfit
@@ -113,7 +113,7 @@ class UpstreamForwarder:
             finally:
                 service._closed = True
 
-    async def forward(self, question: Question, incoming: IncomingRequest) -> AnswerEnd | RelayedResponse:
+    async def forward(self, chat_input: ChatInput, incoming: IncomingRequest) -> AnswerEnd | RelayedResponse:
         """Have the guards read a request, then forward it; returns their refusal, or the response.
 
         Raises:
@@ -123,10 +123,10 @@ class UpstreamForwarder:
             LogError: it could not be stored, or the guards did not judge it in time.
         """
         masked: MaskedRequest | None = None
-        if self._privacy.masks(question.agent):
+        if self._privacy.masks(chat_input.agent):
             # Done first, and in another thread: a long text takes a while, and an input that waits has a deadline.
             masked = await asyncio.to_thread(MaskedRequest, incoming.body, self._privacy)
-        outcome = await self._judged(question)
+        outcome = await self._judged(chat_input)
         if isinstance(outcome, AnswerEnd):
             return outcome
         deadline = self.client.begin(self._wait_s)
@@ -151,8 +151,8 @@ class UpstreamForwarder:
         streamed = (
             response.headers.get("content-type", "").casefold().startswith("text/event-stream") and response.is_success
         )
-        guarded = GuardedStream(Prompt(question.text, question.layers), self.watch) if streamed else None
-        pieces = RelayedBody(self, response, outcome, question, deadline, guarded, masked)
+        guarded = GuardedStream(Prompt(chat_input.text, chat_input.layers), self.watch) if streamed else None
+        pieces = RelayedBody(self, response, outcome, chat_input, deadline, guarded, masked)
         if wrong := unfit(response):
             await pieces.aclose("upstream_refused")
             raise UpstreamFailed("upstream_refused", wrong)
@@ -160,9 +160,9 @@ class UpstreamForwarder:
             # The body may be shorter than the length that the upstream stated.
             headers = [(name, value) for name, value in headers_to_return(response) if name != b"content-length"]
             return RelayedResponse(outcome.exchange, response.status_code, headers, pieces)
-        return await self._whole(pieces, question)
+        return await self._whole(pieces, chat_input)
 
-    async def _whole(self, pieces: RelayedBody, question: Question) -> AnswerEnd | RelayedResponse:
+    async def _whole(self, pieces: RelayedBody, chat_input: ChatInput) -> AnswerEnd | RelayedResponse:
         passed, response = pieces.passed, pieces.response
         try:
             async with contextlib.aclosing(pieces):
@@ -199,17 +199,18 @@ class UpstreamForwarder:
                     if wrong := unfit(response):
                         raise UpstreamFailed("upstream_refused", wrong)
                     body = await response.aread()
-                    if await asyncio.to_thread(faults_in, body, Prompt("", ()), self.watch):
-                        raise UpstreamFailed("upstream_refused", "the upstream's answer has a key in it: see its log")
+                    if found := await asyncio.to_thread(faults_in, body, Prompt("", ()), self.watch):
+                        what = f"the upstream's answer is withheld ({', '.join(found)}): see its log"
+                        raise UpstreamFailed("upstream_refused", what)
         except TimeoutError:
             raise UpstreamFailed("upstream_overdue", "the upstream has not answered in time: try again") from None
         except httpx.HTTPError as wrong:
             raise UpstreamFailed("upstream_cut", "the upstream's answer broke off: try again") from wrong
         return FetchedResponse(response.status_code, headers_to_return(response), body)
 
-    async def _judged(self, question: Question) -> PassedInput | AnswerEnd:
+    async def _judged(self, chat_input: ChatInput) -> PassedInput | AnswerEnd:
         """Return the guards' decision. If the client leaves first, an input that passes is recorded as abandoned."""
-        judging = self._tasks.create_task(self._verdict(question), name="judging")
+        judging = self._tasks.create_task(self._verdict(chat_input), name="judging")
         try:
             outcome = await asyncio.shield(judging)
         except asyncio.CancelledError:
@@ -219,9 +220,9 @@ class UpstreamForwarder:
             raise outcome
         return outcome
 
-    async def _verdict(self, question: Question) -> PassedInput | AnswerEnd | Exception:
+    async def _verdict(self, chat_input: ChatInput) -> PassedInput | AnswerEnd | Exception:
         try:
-            return await self._conversations.ask_guards(question, self._wait_s + RECORD_S)
+            return await self._conversations.ask_guards(chat_input, self._wait_s + RECORD_S)
         except Exception as wrong:
             return wrong  # raised in the task group it would end all other tasks
 
@@ -229,12 +230,12 @@ class UpstreamForwarder:
         if not judging.cancelled() and isinstance(outcome := judging.result(), PassedInput):
             self.abandon(outcome, "client_left")
 
-    async def record(self, passed: PassedInput, answer: RelayedAnswer, question: Question) -> None:
+    async def record(self, passed: PassedInput, answer: RelayedAnswer, chat_input: ChatInput) -> None:
         """Record an answer; raises LogError where the log does not store it in time."""
         await self.client.settle(passed, answer.answer, RECORD_S)
         if answer.message is not None and not answer.answer.stopped_for:
             self._conversations.histories.keep(
-                question.conversation, (*question.messages, answer.message), question.definitions
+                chat_input.conversation, (*chat_input.messages, answer.message), chat_input.definitions
             )
 
     def abandon(
@@ -246,7 +247,7 @@ class UpstreamForwarder:
     ) -> None:
         """Record that a request gets no answer, in a task of its own, since no caller waits for that."""
         if self._closed:  # its exchange ends at its deadline
-            _logger.warning("abandoned_unsaid", exchange=passed.exchange, reason=reason, error="stopped")
+            _logger.warning("abandon_not_recorded", exchange=passed.exchange, reason=reason, error="stopped")
             return
         outcome = InputAbandoned(reason=reason, status=status, withheld_for=withheld_for)
         self._tasks.create_task(self._abandon(passed, outcome), name="abandon")
@@ -256,10 +257,10 @@ class UpstreamForwarder:
             await self.client.settle(passed, outcome, RECORD_S)
         except LogError as error:
             # Without this record the exchange ends at its deadline.
-            _logger.warning("abandoned_unsaid", exchange=passed.exchange, reason=outcome.reason, error=error.code)
+            _logger.warning("abandon_not_recorded", exchange=passed.exchange, reason=outcome.reason, error=error.code)
         except Exception:
             # Raised in the task group it would end all other requests, too.
-            _logger.exception("abandoned_unsaid", exchange=passed.exchange, reason=outcome.reason, error="bug")
+            _logger.exception("abandon_not_recorded", exchange=passed.exchange, reason=outcome.reason, error="bug")
         self.client.stop_waiting(passed.exchange)
 
 

@@ -69,8 +69,8 @@ _KEYS = frozenset((b"authorization", b"api-key", b"x-api-key", b"x-goog-api-key"
 """Headers in which endpoints accept keys."""
 
 _NOT_FORWARDED = _KEYS | {b"host", b"content-length", b"accept-encoding", b"expect", b"cookie"}
-"""Request headers that are not forwarded. Keys are, if ``lends`` says so. Cookies never are: a browser sends the same
-cookies to all ports of a host, so they may belong to another service."""
+"""Request headers that are not forwarded. Keys are, if ``sends_callers_keys`` says so. Cookies never are: a
+browser sends the same cookies to all ports of a host, so they may belong to another service."""
 
 
 class UpstreamFailed(Exception):
@@ -85,17 +85,28 @@ class Upstream:
     """A client of one endpoint; made by :meth:`open`."""
 
     def __init__(
-        self, http: httpx.AsyncClient, base_url: str, key_headers: Mapping[str, str], *, lends: Callable[[], bool]
+        self,
+        http: httpx.AsyncClient,
+        base_url: str,
+        key_headers: Mapping[str, str],
+        *,
+        sends_callers_keys: Callable[[], bool],
     ) -> None:
         self._http = http
         self._base, _, self._query = base_url.partition("?")
         self._key_headers = [(name.lower().encode(), value.encode()) for name, value in key_headers.items()]
-        self._lends = lends
+        self._sends_callers_keys = sends_callers_keys
 
     @classmethod
     @asynccontextmanager
     async def open(
-        cls, base_url: str, key_headers: Mapping[str, str], *, connect_s: float, near: bool, lends: Callable[[], bool]
+        cls,
+        base_url: str,
+        key_headers: Mapping[str, str],
+        *,
+        connect_s: float,
+        is_local: bool,
+        sends_callers_keys: Callable[[], bool],
     ) -> AsyncIterator["Upstream"]:
         """Open connections as they are needed, and close them at the end of the block.
 
@@ -103,16 +114,16 @@ class Upstream:
             base_url: The address including its version; its query, if any, is sent with every request.
             key_headers: The headers with the endpoint's key; none where it needs none.
             connect_s: Seconds to connect.
-            near: Whether it is on this machine: then the proxy of the environment is not used.
-            lends: Returns whether a caller's own key is forwarded if we have none. False if callers have keys for this
-                gateway: the endpoint must not see those.
+            is_local: Whether it is on this machine: then the proxy of the environment is not used.
+            sends_callers_keys: Returns whether a caller's own key is forwarded if we have none. False if callers have
+                keys for this gateway: the endpoint must not see those.
         """
         limits = httpx.Limits(
             max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS, keepalive_expiry=IDLE_S
         )
         timeout = httpx.Timeout(None, connect=connect_s)
-        async with httpx.AsyncClient(timeout=timeout, limits=limits, trust_env=not near) as http:
-            yield cls(http, base_url, key_headers, lends=lends)
+        async with httpx.AsyncClient(timeout=timeout, limits=limits, trust_env=not is_local) as http:
+            yield cls(http, base_url, key_headers, sends_callers_keys=sends_callers_keys)
 
     async def send(
         self, method: str, path: str, *, query: bytes = b"", headers: Headers = (), body: bytes = b""
@@ -134,11 +145,12 @@ class Upstream:
             raise UpstreamFailed("upstream_unreachable", message) from wrong
 
     def _request_headers(self, headers: Headers) -> list[tuple[bytes, bytes]]:
-        lends = not self._key_headers and self._lends()
+        sends_callers_keys = not self._key_headers and self._sends_callers_keys()
         kept = [
             (name, value)
             for name, value in _end_to_end(headers)
-            if (name not in _NOT_FORWARDED and not name.startswith(_OUR_PREFIX)) or (lends and name in _KEYS)
+            if (name not in _NOT_FORWARDED and not name.startswith(_OUR_PREFIX))
+            or (sends_callers_keys and name in _KEYS)
         ]
         # The response is forwarded as it is and read as well: a compressed one would have to be decompressed for
         # reading.

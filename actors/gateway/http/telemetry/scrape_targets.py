@@ -20,6 +20,6 @@ class ScrapeTargets(msgspec.Struct, frozen=True):
 @get(f"{PATH}/targets", security=READ)
 async def show_targets(request: Request[Any, Any, State]) -> list[ScrapeTargets]:
     """Return the addresses at which the living worker processes serve their metrics, for Prometheus."""
-    measuring: MetricsSource = request.app.state.measuring
-    found = sorted(await measuring.targets(), key=lambda each: (each.process, each.address))
+    metrics_source: MetricsSource = request.app.state.metrics_source
+    found = sorted(await metrics_source.targets(), key=lambda each: (each.process, each.address))
     return [ScrapeTargets((each.address,), {"process": each.process}) for each in found]

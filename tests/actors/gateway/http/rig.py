@@ -86,12 +86,12 @@ async def gateway(
     open_inbox: OpenInbox | None = None,
     most: int = 64,
     agent_per: AgentPer = "shared",
-    looks: Mapping[str, Callable[[], Awaitable[str]]] | None = None,
+    further_checks: Mapping[str, Callable[[], Awaitable[str]]] | None = None,
     operations: Any = None,
     records: Any = None,
     examinations: Any = None,
     rated: Lookup | None = None,
-    measuring: Any = None,
+    metrics_source: Any = None,
     operator_keys: Sequence[str] = (),
     ring: Keyring | None = None,
 ) -> AsyncIterator[httpx.AsyncClient]:
@@ -112,7 +112,7 @@ async def gateway(
             judgements,
             wait_s=wait_s,
             hosted=hosted,
-            looks=looks,
+            further_checks=further_checks,
             unserved=partial(stages.lacking, "guardrails"),
         )
         guard = GuardService(edge, wait_s=wait_s, sentence=sentence_on)
@@ -128,7 +128,7 @@ async def gateway(
                 operations=operations,
                 records=records,
                 examinations=examinations,
-                measuring=measuring,
+                metrics_source=metrics_source,
                 audit=Auditing(edge, wait_s=wait_s),
             )
         )

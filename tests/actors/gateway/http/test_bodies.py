@@ -9,13 +9,13 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from actors.gateway.external_events import InvalidField
-from actors.gateway.http.bodies import (
+from actors.gateway.http.loops.bodies import (
     GuardrailsOverride,
     LoopCompletion,
     Tick,
     completion_event,
     override_event,
-    read,
+    read_loop_body,
     tick_event,
 )
 from schemas.catalogue import CATALOGUE
@@ -30,7 +30,7 @@ LOOP, OVERRIDE, TICKS = "/orchestrator/loop-complete", "/orchestrator/override-g
 
 
 def completion(**fields: Any) -> LoopCompleted:
-    return completion_event(read(json.dumps({**SEED_COMPLETION, **fields}).encode(), LoopCompletion))
+    return completion_event(read_loop_body(json.dumps({**SEED_COMPLETION, **fields}).encode(), LoopCompletion))
 
 
 def refused(body: Any, kind: Any = LoopCompletion) -> InvalidField:
@@ -41,7 +41,7 @@ def refused(body: Any, kind: Any = LoopCompletion) -> InvalidField:
 
 
 def event_of(raw: bytes, kind: Any) -> object:
-    made = read(raw, kind)
+    made = read_loop_body(raw, kind)
     if isinstance(made, Tick):
         return tick_event(made)
     return completion_event(made) if isinstance(made, LoopCompletion) else override_event("loop_001", made)
@@ -105,7 +105,9 @@ def test_a_question_or_an_answer_that_no_critic_would_read_is_refused(told: str,
 def test_an_override_that_overrides_nothing_is_refused_and_one_that_ends_overrides_is_not() -> None:
     who = {"override_by": "ann", "override_reason": "over"}
     assert refused(who, GuardrailsOverride).code == "missing_field"
-    told = override_event("loop_001", read(json.dumps({**who, "override_fatigue": False}).encode(), GuardrailsOverride))
+    told = override_event(
+        "loop_001", read_loop_body(json.dumps({**who, "override_fatigue": False}).encode(), GuardrailsOverride)
+    )
     assert (told.override_fatigue, told.override_max_reruns) == (False, False)
 
 
@@ -168,9 +170,9 @@ def test_a_completion_that_overrides_says_by_whom(flag: str) -> None:
 def test_a_tick_is_what_the_vocabulary_has_and_whose_it_is() -> None:
     sample = CATALOGUE["forged_id.tick.observed"].sample
     body = {**json.loads(encode_event(sample)), "citizen": "felix"}
-    assert tick_event(read(json.dumps(body).encode(), Tick)) == ("felix", sample)
-    assert tick_event(read(b'{"agent": "felix", "arousal": 0}', Tick)) == ("felix", TickObserved())
-    assert tick_event(read(b'{"valence": 0}', Tick)) == ("", TickObserved())
+    assert tick_event(read_loop_body(json.dumps(body).encode(), Tick)) == ("felix", sample)
+    assert tick_event(read_loop_body(b'{"agent": "felix", "arousal": 0}', Tick)) == ("felix", TickObserved())
+    assert tick_event(read_loop_body(b'{"valence": 0}', Tick)) == ("", TickObserved())
 
 
 def part(**fields: Any) -> dict[str, Any]:
@@ -222,7 +224,7 @@ def test_a_tick_of_an_agent_without_a_name_is_refused(field: str) -> None:
 
 def test_a_tick_of_two_agents_is_refused() -> None:
     with pytest.raises(InvalidField, match="citizen"):
-        tick_event(read(b'{"agent": "felix", "citizen": "ann", "arousal": 0}', Tick))
+        tick_event(read_loop_body(b'{"agent": "felix", "citizen": "ann", "arousal": 0}', Tick))
 
 
 BROKEN = [

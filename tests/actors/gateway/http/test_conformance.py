@@ -84,7 +84,7 @@ def test_every_answer_is_as_the_document_says(most: int) -> None:
             "records": Records(),
             "operations": Operations(),
             "examinations": Examinations(),
-            "measuring": Measuring(),
+            "metrics_source": Measuring(),
         }
         async with working(stream), gateway(stream, wait_s=2.0, answer_s=2.0, **services) as client:
             for case in cases:

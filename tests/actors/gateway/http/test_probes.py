@@ -44,7 +44,7 @@ def test_addresses_are_taken_out_of_what_is_said(said: str, told: str) -> None:
     assert without_locations(said) == told
 
 
-def looks(*said: str) -> Mapping[str, Callable[[], Awaitable[str]]]:
+def further_checks(*said: str) -> Mapping[str, Callable[[], Awaitable[str]]]:
     """A look that says one thing after another."""
     left = list(said)
 
@@ -61,8 +61,8 @@ def test_readiness_names_the_fault_and_the_log_the_place_once() -> None:
     structlog.reset_defaults()
 
     async def body(stream: SimulatedStream) -> None:
-        told = looks(fault, fault, "ok")
-        async with guarding(stream), gateway(stream, looks=told) as client:
+        told = further_checks(fault, fault, "ok")
+        async with guarding(stream), gateway(stream, further_checks=told) as client:
             with capture_logs() as captured:
                 for _ in range(3):
                     await asyncio.sleep(1.0)
@@ -83,7 +83,7 @@ def test_a_look_that_fails_names_no_place_either() -> None:
         raise Unavailable(f"no broker answers at {WHERE}")
 
     async def body(stream: SimulatedStream) -> None:
-        async with gateway(stream, looks={"storing": away}) as client:
+        async with gateway(stream, further_checks={"storing": away}) as client:
             found.append((await client.get("/readyz")).text)
 
     in_world(body)

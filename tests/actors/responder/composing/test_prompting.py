@@ -18,7 +18,7 @@ from schemas.effectors.model_calls import ChatMessage
 from schemas.vocabulary.gateway import Layer
 from schemas.vocabulary.memory import Recollection
 from schemas.vocabulary.responder import ResponseRequested
-from schemas.wording.fencing import first_unused_key
+from schemas.wording.delimited_blocks import first_unused_key
 from tests.actors.responder.builders import Requested, asked, memory, recalled, with_model
 from tests.actors.scenario import START_NS, Address, Partition
 from tests.each import each

@@ -7,7 +7,7 @@ from actors.act.loop import new_loop
 from actors.act.settings import ActSettings
 from actors.router.selection import Context, reroute, select_mode, signals_of
 from actors.router.settings import RouterSettings
-from bench.turns import BY_WARMTH
+from bench.quality.turns import BY_WARMTH
 from schemas.catalogue import entry_of
 from schemas.vocabulary.act import ActFinished
 from schemas.vocabulary.appraisal import AppraisalCompleted, TurnReading

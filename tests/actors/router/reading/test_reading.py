@@ -1,7 +1,7 @@
 """The reading of turns that ships: what a stranger's first words are taken for, in many languages and on the corpora.
 
 The corpora are no part of the project: ``NEURAXIS_CORPORA`` names their folder, or they lie beside the checkout. The
-weights were trained on them; ``python -m bench.turns`` tells how it is with sources that training left out.
+weights were trained on them; ``python -m bench.quality.turns`` tells how it is with sources that training left out.
 """
 
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ from actors.appraisal.measures.turn_reading import turn_model, turn_reading_of
 from actors.contract.text.folding import fold
 from actors.registry import ACTORS
 from actors.router.settings import RouterSettings
-from bench.turns import BY_WARMTH, Case, group_of, own_cases, routed, shares, underspecified
+from bench.quality.turns import BY_WARMTH, Case, group_of, own_cases, routed, shares, underspecified
 from deploy.training.turn_rows import MODES_OF, TurnRow, load_turns, written_turns
 from schemas.vocabulary.memory import COLD
 from schemas.vocabulary.responder import ResponseEmitted

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from actors.gateway import AnswerPiece
-from actors.llm.calling import Partial
+from actors.llm.calling import SentPiece
 from deploy.cli.asking.run_exchange import show
 from deploy.cli.asking.streamed_answer import StreamedAnswer
 from deploy.cli.rendering.decision import exchange_of
@@ -23,7 +23,7 @@ END = entry_of(ResponseEmitted).sample
 
 def encoded(index: int, text: str, *, attempt: int = 1) -> bytes:
     """A piece as the effector encodes it."""
-    return msgspec.json.encode(Partial(request="r", exchange="x", attempt=attempt, index=index, text=text))
+    return msgspec.json.encode(SentPiece(request="r", exchange="x", attempt=attempt, index=index, text=text))
 
 
 def piece(index: int, text: str, *, attempt: int = 1) -> AnswerPiece:

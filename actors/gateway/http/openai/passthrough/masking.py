@@ -19,6 +19,8 @@ from schemas.effectors.model_calls import Masked
 from schemas.intake.sse import DONE, Events
 
 _HEAD = ("id", "object", "created", "model")
+"""Fields of a stream's first event that an event of held text repeats."""
+
 _NOT_SHOWN = frozenset({"model", "user", "metadata", "safety_identifier", "prompt_cache_key"})
 """Parameters that are not shown to a model, so they are not masked."""
 
@@ -79,9 +81,7 @@ class MaskedRequest:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return self._masks.restore_json(raw)
         if isinstance(body, dict):
-            self._first = self._first or {
-                name: body[name] for name in ("id", "object", "created", "model") if name in body
-            }
+            self._first = self._first or {name: body[name] for name in _HEAD if name in body}
         before = self._flushed() if b'"finish_reason"' in data and _is_over(body) else b""
         return before + (raw if restored == body else event_of(restored))
 

@@ -8,10 +8,10 @@ import msgspec
 from actors.contract.answers.prompt import Prompt
 from actors.gateway.forwarded_inputs import PassedInput
 from actors.gateway.http.openai.answers import REFUSALS
+from actors.gateway.http.openai.chat_inputs import ChatInput
 from actors.gateway.http.openai.conversations import ExchangeFailed
 from actors.gateway.http.openai.passthrough.guarding import GuardedStream, faults_in
 from actors.gateway.http.openai.passthrough.masking import MaskedRequest
-from actors.gateway.http.openai.questions import Question
 from actors.gateway.http.openai.relayed_answer import read_streamed_answer, read_whole_answer
 from actors.gateway.http.openai.streaming_response import SourceBroken
 from actors.gateway.wait_deadlines import WaitDeadline
@@ -27,6 +27,7 @@ MOST_BYTES = 16 * 1024 * 1024
 """Most bytes of an answer that are recorded. A longer whole answer is not delivered; a longer stream is."""
 
 Abandoned = Literal["upstream_unreachable", "upstream_overdue", "upstream_refused", "upstream_cut", "client_left"]
+"""Why an upstream's response was not relayed to its end, as ``input.abandoned`` records it."""
 
 _logger = get_logger("neuraxis.gateway")
 
@@ -45,7 +46,7 @@ class RelayedBody:
         service: "UpstreamForwarder",
         response: httpx.Response,
         passed: PassedInput,
-        question: Question,
+        chat_input: ChatInput,
         deadline: WaitDeadline,
         guarded: GuardedStream | None = None,
         masked: MaskedRequest | None = None,
@@ -56,7 +57,7 @@ class RelayedBody:
         self.cut_off = False
         self.withheld_for: tuple[AnswerFault, ...] = ()
         self._service = service
-        self._question = question
+        self._chat_input = chat_input
         self._deadline = deadline
         self._pieces = response.aiter_raw()
         self._has_outcome = False
@@ -120,7 +121,7 @@ class RelayedBody:
             answer = msgspec.structs.replace(answer, answer=stopped)
         self._has_outcome = True
         try:
-            await self._service.record(self.passed, answer, self._question)
+            await self._service.record(self.passed, answer, self._chat_input)
         except LogError as error:
             _logger.warning("answer_unrecorded", exchange=self.passed.exchange, error=error.code)
             self._service.client.stop_waiting(self.passed.exchange)
@@ -172,10 +173,10 @@ class RelayedBody:
         if answer.left_unread and (found := await self._faults_of(body)):
             stopped = msgspec.structs.replace(answer.answer, stopped_for=found, delivered=0)
             answer = msgspec.structs.replace(answer, answer=stopped)
-        await self._service.record(self.passed, answer, self._question)
+        await self._service.record(self.passed, answer, self._chat_input)
 
     async def _faults_of(self, body: bytes) -> tuple[AnswerFault, ...]:
-        prompt = Prompt(self._question.text, self._question.layers)
+        prompt = Prompt(self._chat_input.text, self._chat_input.layers)
         return await asyncio.to_thread(faults_in, body, prompt, self._service.watch)
 
     def _abandon(self, reason: Abandoned, status: int | None = None) -> None:

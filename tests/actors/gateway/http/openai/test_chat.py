@@ -314,6 +314,20 @@ def test_what_a_model_says_is_told_as_it_comes_and_the_stream_ends_as_the_exchan
     without_workers(use, open_inbox=inbox.open_inbox)
 
 
+def test_an_exchange_that_failed_is_an_error_with_its_code_and_its_headers() -> None:
+    async def use(client: httpx.AsyncClient, stream: SimulatedStream) -> None:
+        asking = asyncio.create_task(client.post(PATH, json=body_of()))
+        await another(stream, 0)
+        await emit(stream, action="FAILED")
+        failed = await asking
+        error = failed.json()["error"]
+        assert (failed.status_code, error["code"]) == (503, "exchange_failed")
+        assert failed.headers["x-neuraxis-action"] == "FAILED"
+        assert exchange_of(stored(stream)[0]) in error["message"]
+
+    without_workers(use)
+
+
 def test_a_client_that_goes_leaves_nothing_behind() -> None:
     inbox = Inbox()
 

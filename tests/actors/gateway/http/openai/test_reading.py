@@ -10,9 +10,9 @@ from urllib.parse import quote
 import pytest
 
 from actors.gateway.external_events import InvalidField
+from actors.gateway.http.openai.chat_inputs import ChatInput, chat_input_of, named_session
 from actors.gateway.http.openai.conversation_histories import Histories
 from actors.gateway.http.openai.messages import ReadMessage, merge_layers
-from actors.gateway.http.openai.questions import Question, named_session, question_of
 from actors.gateway.http.openai.requests import ParsedRequest, check_answerable, read_request
 from schemas.names import wrong_with_name
 from schemas.vocabulary.gateway import Layer
@@ -31,8 +31,8 @@ def given(messages: Any = HELLO, **fields: Any) -> ParsedRequest:
     return read_request(json.dumps({"model": "neuraxis", "messages": messages, **fields}).encode())
 
 
-def question(histories: Histories, messages: Any = HELLO, **fields: Any) -> Question:
-    return question_of(given(messages, **fields), histories, agent="ann", session="s", kind="answer")
+def question(histories: Histories, messages: Any = HELLO, **fields: Any) -> ChatInput:
+    return chat_input_of(given(messages, **fields), histories, agent="ann", session="s", kind="answer")
 
 
 def asked(messages: Any = HELLO, **fields: Any) -> tuple[str, list[tuple[str, str]]]:
@@ -159,7 +159,7 @@ def test_what_was_read_before_is_not_read_again_and_a_changed_history_is() -> No
         changed = [{**each, "content": content} if place == at else each for at, each in enumerate(more)]
         anew = question(histories, changed, tools=tools)
         assert [layer.role for layer in anew.layers] == ["system", "user", "assistant", "tool"]
-    other = question_of(given(more), histories, agent="ann", session="s", kind="forward")
+    other = chat_input_of(given(more), histories, agent="ann", session="s", kind="forward")
     assert [layer.role for layer in other.layers] == ["system", "user", "assistant"]
 
 
@@ -244,8 +244,8 @@ def test_a_user_that_is_no_name_names_a_session_all_the_same() -> None:
 def test_for_anothers_model_nothing_is_read_twice_and_what_goes_on_has_no_text() -> None:
     histories = Histories()
 
-    def forwarded(messages: Any) -> Question:
-        return question_of(given(messages), histories, agent="ann", session="s", kind="forward")
+    def forwarded(messages: Any) -> ChatInput:
+        return chat_input_of(given(messages), histories, agent="ann", session="s", kind="forward")
 
     messages: list[dict[str, Any]] = [{"role": "system", "content": "Be brief."}, *HELLO]
     first = forwarded(messages)
@@ -316,8 +316,8 @@ def test_a_request_without_a_user_message_is_refused() -> None:
 
 
 def test_what_is_forwarded_is_refused_where_nothing_is_judged_and_a_picture_alone_is_not() -> None:
-    def forwarded(messages: Any) -> Question:
-        return question_of(given(messages), Histories(), agent="ann", session="s", kind="forward")
+    def forwarded(messages: Any) -> ChatInput:
+        return chat_input_of(given(messages), Histories(), agent="ann", session="s", kind="forward")
 
     system, blank = {"role": "system", "content": "Be brief."}, {"role": "user", "content": " "}
     for messages in ([blank], [system, blank], [{"role": "user", "content": [{"type": "text", "text": "\u200b"}]}]):

@@ -124,13 +124,19 @@ THEIRS: Headers = (
 )
 
 
-def sent(keys: dict[str, str], *, lends: bool, query: str = "") -> dict[str, str]:
+def sent(keys: dict[str, str], *, sends_callers_keys: bool, query: str = "") -> dict[str, str]:
     """What an endpoint is sent."""
 
     async def once() -> dict[str, str]:
         async with (
             serving(says()) as endpoint,
-            Upstream.open(endpoint.base_url + query, keys, connect_s=5, near=True, lends=lambda: lends) as upstream,
+            Upstream.open(
+                endpoint.base_url + query,
+                keys,
+                connect_s=5,
+                is_local=True,
+                sends_callers_keys=lambda: sends_callers_keys,
+            ) as upstream,
         ):
             response = await upstream.send("POST", "/chat/completions", query=b"a=b", headers=THEIRS, body=b"{}")
             await response.aclose()
@@ -141,16 +147,16 @@ def sent(keys: dict[str, str], *, lends: bool, query: str = "") -> dict[str, str
 
 
 def test_our_key_takes_the_place_of_a_callers_and_a_callers_goes_out_only_where_it_is_lent() -> None:
-    ours = sent({"Authorization": "Bearer ours"}, lends=True, query="?api-version=1")
+    ours = sent({"Authorization": "Bearer ours"}, sends_callers_keys=True, query="?api-version=1")
     assert (ours["authorization"], ours[":path"]) == ("Bearer ours", "/v1/chat/completions?api-version=1&a=b")
-    assert sent({}, lends=True)["authorization"] == "Bearer theirs"
-    assert sent({}, lends=True)["x-api-key"] == "theirs"
-    for kept in (sent({}, lends=False), ours):
+    assert sent({}, sends_callers_keys=True)["authorization"] == "Bearer theirs"
+    assert sent({}, sends_callers_keys=True)["x-api-key"] == "theirs"
+    for kept in (sent({}, sends_callers_keys=False), ours):
         assert "theirs" not in {kept.get("authorization"), kept.get("x-api-key")}
 
 
 def test_what_belongs_to_a_connection_or_to_the_gateway_does_not_go_out() -> None:
-    headers = sent({}, lends=True)
+    headers = sent({}, sends_callers_keys=True)
     assert (headers["x-theirs"], headers["content-type"], headers[":body"]) == ("kept", "application/json", "{}")
     assert (headers["host"].partition(":")[0], headers["accept-encoding"]) == ("127.0.0.1", "identity")
     assert not {"x-hop", "te", "x-neuraxis-session", "cookie"} & headers.keys()
@@ -158,7 +164,7 @@ def test_what_belongs_to_a_connection_or_to_the_gateway_does_not_go_out() -> Non
 
 def test_an_endpoint_that_is_away_is_told_with_what_to_do() -> None:
     async def ask(url: str) -> None:
-        async with Upstream.open(url, {}, connect_s=5, near=True, lends=lambda: False) as upstream:
+        async with Upstream.open(url, {}, connect_s=5, is_local=True, sends_callers_keys=lambda: False) as upstream:
             await upstream.send("POST", "/x")
 
     with nobody() as away, pytest.raises(UpstreamFailed, match=r"gateway\.upstream\.url") as failed:

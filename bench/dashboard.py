@@ -3,7 +3,7 @@
 The page's own files are served with made-up answers, so that the page alone is measured: each exchange that ends is in
 the list at once, and is announced by an event. It prints the time from the end of an exchange until its row is in the
 page, the time between frames, and how long the page's main thread was at work. It needs Playwright and a Chromium on
-PATH. Run it with ``python -m bench.page [SECONDS]``.
+PATH. Run it with ``python -m bench.dashboard [SECONDS]``.
 """
 
 import asyncio

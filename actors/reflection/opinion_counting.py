@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from actors.reflection.causes import CAUSES
+from actors.reflection.causality_check import CAUSES
 from actors.reflection.opinion_call import LONGEST_RATIONALE, Opinion
 from actors.reflection.sampling import Case
 from actors.reflection.settings import ReflectionSettings

@@ -31,8 +31,8 @@ _DERIVED = 32
 """Hexadecimal digits of a session's name that is derived from a ``user``."""
 
 
-class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """An input made of a request, and the whole conversation, which has been read once the input is judged.
+class ChatInput(msgspec.Struct, frozen=True, kw_only=True):
+    """An input made of a request, and the whole conversation, which counts as read once the input is judged.
 
     ``wordless``: the user sent something that is not text, such as a picture. ``caller``: who asks; empty if the
     session was named. ``conversation`` is its key among the histories. ``messages`` and ``definitions`` are all that
@@ -63,9 +63,9 @@ def _hashed(name: str) -> str:
     return sha256(name.encode()).hexdigest()[:_DERIVED]
 
 
-def question_of(
+def chat_input_of(
     given: ParsedRequest, histories: Histories, *, agent: str, session: str, kind: str, caller: str = ""
-) -> Question:
+) -> ChatInput:
     """Return the input made of a request: the last user message is its text, everything else that is new is a layer.
 
     A system prompt is a layer each time: every answer needs it, and answers are checked for parts of it within the same
@@ -98,7 +98,7 @@ def question_of(
             check_says_something(text, layers)
         except NothingSaid as wrong:
             raise InvalidField(where := f"messages[{last}].content", f"{where}: {wrong}", wrong.code) from wrong
-    return Question(
+    return ChatInput(
         agent=agent,
         session=session,
         text="" if continues else text,

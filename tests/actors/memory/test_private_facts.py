@@ -1,6 +1,6 @@
 """What memory keeps of private data, where it is to be no fact: nothing that tells a number, an address or a key."""
 
-from actors.memory.extraction.private import is_private
+from actors.memory.extraction.private_facts import is_private
 from actors.memory.settings import MemorySettings
 from schemas.vocabulary.act import Action
 from tests.actors.memory.builders import act, ask, known, partition, talk

@@ -32,13 +32,13 @@ DEPTH = 3
 _VISIBLE = bytes(code for code in range(128) if chr(code).isprintable() or chr(code).isspace())
 
 
-class View(msgspec.Struct, frozen=True):
+class TextView(msgspec.Struct, frozen=True):
     """A text to search; ``path`` names the encodings undone, outermost first, ``runs`` the parent's decoded runs."""
 
     path: tuple[str, ...]
     text: str
     runs: tuple[EncodedRun, ...] = ()
-    parent: "View | None" = None
+    parent: "TextView | None" = None
 
     def source(self, start: int, end: int) -> tuple[int, int] | None:
         """Return which part of the received text a span of this view was decoded from; None for the text itself."""
@@ -49,29 +49,29 @@ class View(msgspec.Struct, frozen=True):
         return self.parent.source(first.start, last.end) or (first.start, last.end)
 
 
-class Views(msgspec.Struct, frozen=True):
+class TextViews(msgspec.Struct, frozen=True):
     """The views of a text, first the text itself. ``decoded`` counts the characters of the others.
 
     ``work`` counts the steps of decoding, ``unread`` the characters that were not read, by encoding.
     """
 
-    all: tuple[View, ...]
+    all: tuple[TextView, ...]
     decoded: int = 0
     work: int = 0
     unread: tuple[tuple[Encoding, int], ...] = ()
 
 
-def views_of(text: str, encodings: Collection[str], characters: int, work: int = MAX_WORK) -> Views:
+def text_views_of(text: str, encodings: Collection[str], characters: int, work: int = MAX_WORK) -> TextViews:
     """Return the views of a text; the others have at most ``characters`` characters in all.
 
     ``work`` limits the steps of decoding (``encodings.MAX_WORK``).
     """
-    found = [View((), text)]
+    found = [TextView((), text)]
     unread: dict[Encoding, int] = {}
     decoded, worked = 0, 0
     level = found[:1]
     for depth in range(DEPTH + 1):
-        below: list[View] = []
+        below: list[TextView] = []
         for parent in level:
             readable = _visible(parent.text)
             for encoding in DECODERS:
@@ -87,13 +87,13 @@ def views_of(text: str, encodings: Collection[str], characters: int, work: int =
                 elif runs.found:
                     apart = _kept_apart(parent.text, runs.found, budget.characters)
                     text_of_runs = "\n".join(run.text for run in apart)
-                    below.append(View((*parent.path, encoding), text_of_runs, apart, parent))
+                    below.append(TextView((*parent.path, encoding), text_of_runs, apart, parent))
                     decoded += len(text_of_runs)
                 if left:
                     unread[encoding] = unread.get(encoding, 0) + left
         found += below
         level = below
-    return Views(tuple(found), decoded, worked, tuple(unread.items()))
+    return TextViews(tuple(found), decoded, worked, tuple(unread.items()))
 
 
 def _kept_apart(text: str, runs: Sequence[EncodedRun], most: int) -> tuple[EncodedRun, ...]:
@@ -113,7 +113,7 @@ def _kept_apart(text: str, runs: Sequence[EncodedRun], most: int) -> tuple[Encod
     return tuple(apart)
 
 
-def _characters_left_encoded(view: View, encoding: Encoding, run: EncodedRun) -> int:
+def _characters_left_encoded(view: TextView, encoding: Encoding, run: EncodedRun) -> int:
     """Return how many received characters of a run of a view are not decoded any further."""
     if encoding == "percent":
         # The characters around an escape are read as they are.

@@ -25,6 +25,8 @@ MOST_SETTINGS = 20
 """Most settings of one what-if."""
 
 Key = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+"""The dotted name of a setting."""
+
 Value = str | int | float | bool
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from events.log import Stored
-from events.replay.merging import merged_by_seq
+from events.replay.merged_readings import merged_by_seq
 
 READING = st.lists(st.integers(1, 40), unique=True).map(sorted)
 

@@ -1,4 +1,4 @@
-"""A fast check of which views a text may have: whether it has enough characters of an encoding.
+"""A fast check of which encodings a text may have: whether it has enough characters of an encoding.
 
 Nearly no text is encoded, and the search for each encoding would take most of the reading time. The check passes every
 text in which the search would find something, and some others.
@@ -28,7 +28,7 @@ _ALWAYS = frozenset({"rot13", "reversed", "leetspeak", "spaced"})
 
 
 def kinds_in(text: str) -> frozenset[str]:
-    """Return the kinds of views that a text may have."""
+    """Return the kinds of decoded views that a text may have."""
     data = text.encode("ascii", "replace")
     found = {kind for kind, table, free, least in _RUNS if b"x" * least in data.translate(table, free)}
     plain = text.isascii()

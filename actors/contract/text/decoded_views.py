@@ -19,7 +19,7 @@ import msgspec
 
 from actors.contract.text.joined_parts import shares
 from actors.contract.text.judge.instruction_words import LEET_MARKS, PLAIN_INSTRUCTION_WORDS, may_instruct
-from actors.contract.text.possible_views import kinds_in
+from actors.contract.text.possible_encodings import kinds_in
 from actors.contract.text.rewriting import REWRITE, Rewriting, common_word_share
 
 SEARCHED = 16_384
@@ -70,34 +70,34 @@ _MORSE_LETTERS = dict(
 )
 
 
-class View(msgspec.Struct, frozen=True):
+class DecodedView(msgspec.Struct, frozen=True):
     """A decoded view of a text: its kind (one of ``KINDS``) and its text."""
 
     kind: str
     text: str
 
 
-class Views(NamedTuple):
+class DecodedViews(NamedTuple):
     """The decoded views of a text, and the number of their characters that were cut off."""
 
-    found: tuple[View, ...]
+    found: tuple[DecodedView, ...]
     unread: int
 
 
-def views_of(text: str) -> tuple[View, ...]:
+def decoded_views_of(text: str) -> tuple[DecodedView, ...]:
     """Return the decoded views of a text, in the order of ``KINDS``; empty for nearly every text."""
-    return read_views(text).found
+    return read_decoded_views(text).found
 
 
-def read_views(text: str) -> Views:
+def read_decoded_views(text: str) -> DecodedViews:
     """Return the decoded views of a text, in the order of ``KINDS``, and how many characters of them were cut off."""
     head = text[:SEARCHED]
     may_have = kinds_in(head)
-    found = [View(kind, decoded) for kind, decode in _DECODERS if kind in may_have for decoded in decode(head)]
+    found = [DecodedView(kind, decoded) for kind, decode in _DECODERS if kind in may_have for decoded in decode(head)]
     lengths = [len(view.text) for view in found]
     allotted = shares(lengths, min(MAX_VIEWED, max(LEAST_VIEWED, len(head))))
-    kept = (View(view.kind, view.text[:share]) for view, share in zip(found, allotted, strict=True) if share)
-    return Views(tuple(kept), sum(lengths) - sum(allotted))
+    kept = (DecodedView(view.kind, view.text[:share]) for view, share in zip(found, allotted, strict=True) if share)
+    return DecodedViews(tuple(kept), sum(lengths) - sum(allotted))
 
 
 def _payloads(pattern: re.Pattern[str], head: str, decode: Callable[[str], bytes]) -> Iterator[str]:

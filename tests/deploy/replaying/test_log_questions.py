@@ -10,7 +10,7 @@ import pytest
 
 from actors.registry import UnknownActor
 from deploy.config.loading import BadConfiguration
-from deploy.replaying.questions import DecideAgain, ShowState, decide_again, known_settings, layers_of, show_state
+from deploy.replaying.log_questions import DecideAgain, ShowState, decide_again, known_settings, layers_of, show_state
 from deploy.replaying.what_if import settings_of
 from events.replay.presence_checks import BeyondEnd, NothingFound
 from events.replay.sources import LedgerSource

@@ -1,11 +1,11 @@
 """One passed-through exchange, step by step: when each event is decided, sent, stored and delivered, and what it costs.
 
 A whole set runs as ``neuraxis up`` starts it, with its functions wrapped (``harness.path_probe``). Wrapping costs time:
-so compare the parts with each other, and take the latency itself from ``bench.passing``. Requests come one at a time.
-The time line gives the median over all exchanges of the milliseconds since the request was sent. Each stored event is
-flushed once; its acknowledgement comes after that, its deliveries at about the same time. Processor time and wake-ups
-(voluntary context switches) of each process are divided by the number of exchanges. Run it with ``python -m bench.path
-[EXCHANGES]``.
+so compare the parts with each other, and take the latency itself from ``bench.pass_through``. Requests come one at a
+time. The time line gives the median over all exchanges of the milliseconds since the request was sent. Each stored
+event is flushed once; its acknowledgement comes after that, its deliveries at about the same time. Processor time and
+wake-ups (voluntary context switches) of each process are divided by the number of exchanges. Run it with ``python -m
+bench.pass_through_steps [EXCHANGES]``.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ import msgspec
 
 from bench.harness.path_probe import COUNTING, FOLDER
 from bench.harness.processes import Used, used_by_set
-from bench.passing import Load, running_set, served
+from bench.pass_through import Load, running_set, served
 from deploy.processes.running_set import RunFile
 
 EXCHANGES = 100

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from actors.reflex import ACTOR
 from actors.reflex.decider import State
-from actors.reflex.imports import (
+from actors.reflex.imported_patterns import (
     MAX_CHARACTERS,
     MAX_DEPTH,
     MAX_IMPORTS,

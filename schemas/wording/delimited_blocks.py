@@ -1,4 +1,4 @@
-"""Other people's words in a prompt: fenced as data between lines with a key that does not occur in them. Pure.
+"""Other people's words in a prompt: set apart as data between lines with a key that does not occur in them. Pure.
 
 The key is a hash of all the texts together. So nobody who wrote one of them can know it and end the block early, and a
 replay makes the same prompt.
@@ -13,8 +13,8 @@ Block = tuple[str, str]
 _KEY_LENGTH = 12
 
 
-def fenced_blocks(blocks: Sequence[Block], beside: Sequence[str] = ()) -> list[str]:
-    """Return blocks between fence lines; the key occurs neither in them nor in ``beside``, the prompt's other texts."""
+def delimited_blocks(blocks: Sequence[Block], beside: Sequence[str] = ()) -> list[str]:
+    """Return blocks between delimiter lines, whose key occurs neither in them nor in ``beside``, the other texts."""
     texts = [*beside, *(body for _, body in blocks)]
     key = first_unused_key(_keys("\n".join(texts)), texts)
     return [f"[data {key}: {title}]\n{body}\n[end of data {key}]" for title, body in blocks]

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from deploy.logs import name_actor, redact, shorten_lists
+from deploy.logging_setup import name_actor, redact, shorten_lists
 from tests.each import each
 
 
@@ -43,8 +43,8 @@ def logged(code: str, *arguments: str) -> str:
 
 SAYS = """
 import logging, sys, structlog
-from deploy import logs
-logs.set_up("info", sys.argv[1], process="deciders")
+from deploy import logging_setup
+logging_setup.set_up("info", sys.argv[1], process="deciders")
 with structlog.contextvars.bound_contextvars(exchange="e1"):
     structlog.get_logger("neuraxis.test").info("decided", actor="router", text="words")
 logging.getLogger("nats").warning("from a library")
@@ -68,10 +68,10 @@ def test_the_pretty_form_names_the_actor_and_colours_no_pipe() -> None:
 
 ANEW = """
 import structlog
-from deploy import logs
+from deploy import logging_setup
 logger = structlog.get_logger("neuraxis.test")
 for style in ("pretty", "json"):
-    logs.set_up("info", style)
+    logging_setup.set_up("info", style)
     logger.info("decided", text="words")
 """
 
@@ -89,9 +89,9 @@ def test_people_get_the_length_of_a_long_list_and_a_short_one_in_full() -> None:
 
 FAILS = """
 import logging, sys
-from deploy import logs
+from deploy import logging_setup
 import rich.console  # as a command that draws has it
-logs.set_up("info", sys.argv[1])
+logging_setup.set_up("info", sys.argv[1])
 def answer(words):
     raise ValueError("no answer")
 try:

@@ -6,7 +6,7 @@ server and HTTP client as the gateway, which reads a request whole and passes it
 recorded. Requests come at a fixed rate without waiting for answers, a session each. Sides take turns; the median round
 counts. The p50 should be at most 10 ms more than the proxy's. It also prints the processor time of each process of the
 set, and the highest rate at which the set answers everything within a second of the last request. Run it with ``python
--m bench.passing [ROUNDS]``.
+-m bench.pass_through [ROUNDS]``.
 """
 
 import asyncio
@@ -110,7 +110,9 @@ def _serve(url: str) -> None:
 @contextlib.contextmanager
 def served(url: str = "") -> Iterator[str]:
     """Run the endpoint, or the proxy to ``url``, in a process of its own; yields its address."""
-    with subprocess.Popen([sys.executable, "-m", "bench.passing", "serve", url], stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        [sys.executable, "-m", "bench.pass_through", "serve", url], stdout=subprocess.PIPE
+    ) as process:
         try:
             assert process.stdout is not None
             yield f"http://127.0.0.1:{int(process.stdout.readline())}"

@@ -5,7 +5,7 @@ are fixed on those; rows that quote a held-out row are left out as well. Reflex 
 ``standard`` and with the few signatures of ``seed``: they are written, not trained. Harmless tasks hidden in texts
 (``indirect_benign_payload``, ``latent_jailbreak``) and plain requests for harm are reported apart. ``harm`` is
 appraisal's rule on which coherence rejects. If securevector-guardian-model is installed, it is judged on the same rows;
-what it was trained on is not known. Run it with ``python -m bench.detection PROMPTS...``.
+what it was trained on is not known. Run it with ``python -m bench.quality.detection PROMPTS...``.
 """
 
 import sys
@@ -193,7 +193,7 @@ def main() -> None:
     if len(sys.argv) > 1:
         show(run(tuple(map(Path, sys.argv[1:]))))
         return
-    print("no corpus given (python -m bench.detection PROMPTS...): costs only")
+    print("no corpus given (python -m bench.quality.detection PROMPTS...): costs only")
     for cost in costs():
         print(f"{cost.judge:8} {cost.size:>7}  p50 {cost.p50_us:10,.1f} us  p99 {cost.p99_us:10,.1f} us")
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from events.decoding import Recorded, Unreadable, decode
 from events.errors import Refused
 from events.log import Record, Seal
-from events.sealing.bodies import CLOSED_TEXT, GONE, HEADER, location_to_seal, open_texts, sealed_record
 from events.sealing.cipher import SealBroken, SessionKey
+from events.sealing.sealed_texts import CLOSED_TEXT, GONE, HEADER, location_to_seal, open_texts, sealed_record
 from schemas.catalogue import CATALOGUE
 from schemas.event import Event, encode_event
 from schemas.vocabulary.gateway import InputReceived
