@@ -223,7 +223,7 @@ def prepare(path: Path, stream: str, partitions: Partitions) -> None:
                 # Checkpoint the state into the file itself, before this writer's first row. So a copy of the file
                 # without its write-ahead log shows that it is one.
                 connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
-        if meta.models != read_models.FINGERPRINT:
+        if meta.models != read_models.fingerprint():
             with translated_errors(path, "rebuild the read models"):
                 connection.execute("BEGIN IMMEDIATE")
                 read_models.rebuild_within(connection)
