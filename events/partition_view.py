@@ -17,7 +17,7 @@ from events.errors import Misconfigured
 from events.make_decision import Cause, NewEvent, address_events, at_behaviour, decide, fail_append, fold
 from events.routes import main_prefix
 from schemas.actor import Actor, Message, Scope
-from schemas.errors import UndecodableEvent, UnknownVersion
+from schemas.errors import UndecodableEvent, UnknownTopic, UnknownVersion
 from schemas.event import Configured
 from schemas.subjects import NO_PARTITION, Partitions
 
@@ -52,6 +52,13 @@ class Processed(msgspec.Struct, frozen=True, gc=False):
     delivery: Delivery
     before: Any
     recorded: tuple[Recorded, ...]
+
+
+_UNREADABLE_SINCE = {
+    UndecodableEvent.code: "it is damaged (`neuraxis log verify` tells), or ",
+    UnknownTopic.code: "this release has dropped the event's type (keep the vocabulary of what is removed), or ",
+}
+"""What else than a newer release may have written an own event that cannot be read, by code."""
 
 
 class View:
@@ -146,10 +153,10 @@ class View:
         if own.stored.seq <= self.own_last or (self._partitions.former and not self._is_written_here(own)):
             return
         if isinstance(own, Unreadable):
-            damaged = "it is damaged (`neuraxis log verify` tells), or " if own.code == UndecodableEvent.code else ""
             raise Misconfigured(
                 f"{self.actor.name} partition {self.partition}: its own event at sequence {own.stored.seq} cannot be "
-                f"read ({own.detail}): {damaged}it was written by a newer release; run that release or a later one"
+                f"read ({own.detail}): {_UNREADABLE_SINCE.get(own.code, '')}it was written by a newer release; run "
+                "that release or a later one"
             )
         if self._group and own.envelope.cause != self._group[0].envelope.cause:
             self.close_decision()

@@ -26,6 +26,9 @@ LATENCY = "nx-latency-us"
 
 CAUSE_SEQ = "ce-causeseq"
 
+VERSION = "ce-dataversion"
+"""Header of the version of the body's meaning; absent for version 1."""
+
 # The binding asks for percent-encoding of space, double quote, percent sign and everything outside
 # printable ASCII; quote() encodes all but its safe set, so the safe set is the rest of printable ASCII.
 _SAFE = "!#$&'()*+,-./:;<=>?@[\\]^_`{|}~"
@@ -81,7 +84,7 @@ def encode_headers(envelope: Envelope) -> dict[str, str]:
         headers["ce-index"] = str(envelope.index)
         headers["ce-count"] = str(envelope.count)
     if envelope.version != 1:
-        headers["ce-dataversion"] = str(envelope.version)
+        headers[VERSION] = str(envelope.version)
     if envelope.agent:
         headers["ce-agent"] = encode_value(envelope.agent)
     if envelope.session:
@@ -121,7 +124,7 @@ def decode_headers(headers: Mapping[str, str]) -> Envelope:
             cause_seq=int(headers.get(CAUSE_SEQ, 0)),
             index=int(headers.get("ce-index", 0)),
             count=int(headers.get("ce-count", 1)),
-            version=int(headers.get("ce-dataversion", 1)),
+            version=int(headers.get(VERSION, 1)),
             build=_decode(headers, "ce-build"),
             traceparent=headers.get("traceparent", ""),
         )

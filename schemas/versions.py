@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from schemas.errors import UndecodableEvent
+from schemas.errors import UndecodableEvent, UnknownVersion
 
 Upcaster = Callable[[dict[str, Any]], dict[str, Any]]
 
@@ -26,13 +26,15 @@ def upcast(
 
     Raises:
         UndecodableEvent: the body is no JSON object, or not of the shape that a step expects.
-        KeyError: this release lacks a step.
+        UnknownVersion: this release lacks a step.
     """
-    steps = [upcasters[topic, step] for step in range(version, current)]
+    for step in range(version, current):
+        if (topic, step) not in upcasters:
+            raise UnknownVersion(f"{topic} of version {version} cannot be upcast: no step leads on from version {step}")
     try:
         document = _decoder.decode(body)
-        for step in steps:
-            document = step(document)
+        for step in range(version, current):
+            document = upcasters[topic, step](document)
         return msgspec.json.encode(document)
-    except (LookupError, TypeError, AttributeError, ValueError, RecursionError) as wrong:
-        raise UndecodableEvent(f"{topic} of version {version} cannot be lifted: {type(wrong).__name__}") from wrong
+    except Exception as wrong:  # whatever a step raises, on whatever body: a reader must be able to go on
+        raise UndecodableEvent(f"{topic} of version {version} cannot be upcast: {type(wrong).__name__}") from wrong

@@ -33,6 +33,18 @@ class SmallDisk:
         """Give back what was filled."""
         self._filler.unlink()
 
+    def use_up_inodes(self) -> None:
+        """Leave none for another file, and all the room there is in those that exist."""
+        found = os.statvfs(self.folder)
+        self._limit_inodes(found.f_files - found.f_ffree)
+
+    def give_inodes(self) -> None:
+        """Let files be made again."""
+        self._limit_inodes(100_000)
+
+    def _limit_inodes(self, count: int) -> None:
+        subprocess.run(["mount", "-o", f"remount,nr_inodes={count}", str(self.folder)], check=True)
+
     def protect(self, on: bool) -> None:
         """Make the disk read-only, or writable again; a file that is open for writing keeps it from that."""
         subprocess.run(["mount", "-o", f"remount,{'ro' if on else 'rw'}", str(self.folder)], check=True)

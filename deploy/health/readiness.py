@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from actors.gateway.http.readiness_checks import NOT_NEEDED, OK
+from deploy.health.resources import REMEDIES, inodes_left
 from events.errors import LogError, Unavailable
 from events.jetstream import Connection
 from schemas.event import ROOT
@@ -47,9 +48,17 @@ def ledger_write_fault(ledger: Path) -> str:
             os.close(descriptor)
             trial.unlink()
     except OSError as wrong:
-        what = "the disk is full: make room" if wrong.errno in (errno.ENOSPC, errno.EDQUOT) else wrong.strerror
-        return f"the ledger cannot be written: {what}"
+        return f"the ledger cannot be written: {_reason(wrong, ledger.parent)}"
     return ""
+
+
+def _reason(wrong: OSError, folder: Path) -> str:
+    if wrong.errno not in (errno.ENOSPC, errno.EDQUOT):
+        return str(wrong.strerror)
+    inodes = inodes_left(folder)
+    if inodes is not None and not inodes.free:
+        return f"the disk has no inodes left: {REMEDIES['inodes']}"
+    return "the disk is full: make room"
 
 
 async def query_ledger_fault(connection: Connection) -> str:

@@ -13,7 +13,7 @@ import msgspec
 
 from actors.registry import ACTORS
 from deploy.cli.rendering.layout.counted_nouns import counted
-from deploy.cli.rendering.replay import effect_text, pending_text
+from deploy.cli.rendering.replay import effect_text, pending_text, without_actor_text
 from deploy.config.loading import file_layer
 from deploy.replaying.run_effect_check import check_effects
 from deploy.replaying.what_if import changes_of, settings_of
@@ -28,6 +28,7 @@ from events.replay.run_replay import run_replay
 from events.replay.sources import LedgerSource, time_of_end
 from events.replay.verifying.effect_check import EffectReport
 from events.replay.verifying.pending import Pending
+from events.replay.verifying.without_actor import events_without_actor
 from events.replay.whatif import Example, Fate
 from events.replay.whatif import Report as WhatIfReport
 from schemas.event import topic_of
@@ -65,7 +66,7 @@ def verify_bundle(bundle: Path) -> Verdict:
         replay = Replay(tuple(ACTORS.values()), source.partitions, verify=True, keep=_EXAMPLES, chosen=chosen)
         tally = _Tally()
         replay.verification.on_verdict = tally.count
-        report, effects, end_ns, without_end = asyncio.run(_replayed(source, replay, chosen))
+        report, effects, end_ns, without_end, lacking = asyncio.run(_replayed(source, replay, chosen))
     finally:
         source.close()
     overdue = [each for each in report.waiting if each.is_overdue(end_ns) and _delays_chosen(replay, each, chosen)]
@@ -76,7 +77,8 @@ def verify_bundle(bundle: Path) -> Verdict:
         or _effects_complaint(effects)
         or _ends_complaint(report, without_end)
     )
-    return Verdict(complaint, _coverage(report))
+    missing_actors = f"; {without_actor_text(lacking)}" if lacking else ""
+    return Verdict(complaint, f"{_coverage(report)}{missing_actors}")
 
 
 class _Tally:
@@ -93,11 +95,12 @@ class _Tally:
 
 async def _replayed(
     source: LedgerSource, replay: Replay, chosen: frozenset[str]
-) -> tuple[ReplayReport, EffectReport, int, list[str]]:
+) -> tuple[ReplayReport, EffectReport, int, list[str], Mapping[str, int]]:
     report = await run_replay(source, replay, progress=lambda _: None)
     without_end = [exchange for exchange in sorted(chosen) if not await _has_end(source, exchange)]
     effects = await check_effects(source, exchanges=chosen)
-    return report, effects, await time_of_end(source, report.last_seq), without_end
+    lacking = await events_without_actor(source, ACTORS)
+    return report, effects, await time_of_end(source, report.last_seq), without_end, lacking
 
 
 def decide_under_settings(bundle: Path, settings: Path) -> Verdict:

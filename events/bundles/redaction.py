@@ -20,10 +20,14 @@ from events.ledger.rows import link_row, to_row, topic_of_subject
 from events.log import Record, Seal, Stored
 from events.sealing.cipher import SessionKey
 from events.sealing.sealed_texts import CLOSED_TEXT, GONE, HEADER, sealed_record
-from schemas.catalogue import CATALOGUE
+from schemas.catalogue import CATALOGUE, decode_event, upcast_body
+from schemas.entry import Entry
+from schemas.envelope import VERSION, decode_headers
+from schemas.errors import VocabularyError
 from schemas.event import Event, encode_event, topic_of
 from schemas.vocabulary.ledger import LedgerAnchored
 from schemas.wording.personal import change_personal, personal_location, unsealed_location
+from schemas.wording.unknown_fields import change_unknown
 
 MIN_KEY_BYTES = 32
 
@@ -43,8 +47,9 @@ class _Hashes(msgspec.Struct, frozen=True):
 def redacted(stored: Stored, key: bytes) -> Stored:
     """Return a message without people's words; a message that holds none is returned unchanged.
 
-    Sealed texts must have been opened before: words whose key is gone are placeholders then, and stay so. A body that
-    this release cannot read may hold anything, and is replaced as a whole.
+    Sealed texts must have been opened before: words whose key is gone are placeholders then, and stay so. A body of an
+    older version is upcast first: its fields may have had other names. Texts in fields that this release does not know
+    become hashes. A body that this release cannot read may hold anything, and is replaced as a whole.
 
     Raises:
         ValueError: the key is shorter than :data:`MIN_KEY_BYTES`.
@@ -54,14 +59,14 @@ def redacted(stored: Stored, key: bytes) -> Stored:
     entry = CATALOGUE.get(stored.headers.get("ce-type", ""))
     if entry is None or stored.seal is Seal.BROKEN:
         return _with_body_replaced(stored, key)
-    headers = {name: value for name, value in stored.headers.items() if name != HEADER}
     try:
-        stored = _without_unsealed(stored, entry.event, key)
+        stored = _without_unsealed(_of_current_version(stored, entry, key), entry.event, key)
+        headers = {name: value for name, value in stored.headers.items() if name != HEADER}
         location = personal_location(entry.event)
         if location is None:
             return stored
         record = sealed_record(Record(stored.subject, headers, stored.data), location, cast(SessionKey, _Hashes(key)))
-    except (Refused, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except (Refused, VocabularyError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return _with_body_replaced(stored, key)
     return msgspec.structs.replace(stored, headers=record.headers, data=record.data, seal=Seal.AS_STORED)
 
@@ -97,6 +102,23 @@ class Redaction:
             return stored
         head = self._heads[anchor.through_seq].hex()
         return msgspec.structs.replace(stored, data=encode_event(msgspec.structs.replace(anchor, head=head)))
+
+
+def _of_current_version(stored: Stored, entry: Entry, key: bytes) -> Stored:
+    """Return a message as this release would have written it, with hashes for texts in fields that it does not know.
+
+    Raises VocabularyError if this release cannot read it.
+    """
+    version = decode_headers(stored.headers).version
+    data = upcast_body(entry.topic, stored.data, version)
+    body = msgspec.json.decode(data)
+    changed = change_unknown(
+        body, decode_event(entry.topic, data, entry.version), lambda text: _hash(key, text.encode())
+    )
+    if changed != body:
+        data = msgspec.json.encode(changed)
+    headers = stored.headers if version == entry.version else {**stored.headers, VERSION: str(entry.version)}
+    return msgspec.structs.replace(stored, headers=headers, data=data)
 
 
 def _without_unsealed(stored: Stored, event: type[Event], key: bytes) -> Stored:

@@ -1,7 +1,8 @@
 """Whether the broker can store messages now: a check that any user who may read the stream can make.
 
 A broker on a full disk still answers queries, from memory, but never answers an append. It cannot make a consumer whose
-position is kept on disk either, since that needs a new file beside the stream's messages. So the check makes such a
+position is kept on disk either, since that needs a new file beside the stream's messages. The same holds once the disk
+has no inode left, though it still stores single events until the stream needs its next file. So the check makes such a
 consumer, and deletes it again. It also reads the limits of the stream and of the account, which can be reached while
 the disk still has room.
 """
@@ -85,7 +86,7 @@ async def _disk(connection: Connection, stream: str) -> str:
         )
     except ApiError as error:
         if error.number in _STORE_FAILED:
-            return "the broker cannot write to its store: its disk is full, or read-only; make room"
+            return "the broker cannot write to its store: its disk is full, out of inodes, or read-only; make room"
         if error.number in _OUT_OF_STORAGE:
             return "the broker has no room left for streams (max_file_store): raise it, or make room"
         return str(error)

@@ -3,7 +3,8 @@
 import os
 import sqlite3
 import tempfile
-from contextlib import closing, suppress
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from events.errors import LedgerDamaged, Misconfigured, Unavailable
@@ -34,7 +35,7 @@ def back_up(path: Path, copy: Path) -> Verification:
         with tempfile.TemporaryDirectory(prefix=f".{copy.name}-", dir=copy.parent) as folder:
             draft = Path(folder) / "ledger.db"
             os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-            _copy(path, draft)
+            _copy(path, draft, copy)
             found = verify(draft)
             if not found.ok:
                 first = found.findings[0]
@@ -50,7 +51,7 @@ def back_up(path: Path, copy: Path) -> Verification:
     return found
 
 
-def _copy(path: Path, draft: Path) -> None:
+def _copy(path: Path, draft: Path, copy: Path) -> None:
     with closing(connect_read_only(path)) as source, translated_errors(path, "copy the ledger"):
         wal = path.with_name(f"{path.name}-wal")
         if damage := journal_damage(wal.read_bytes() if wal.exists() else b""):
@@ -63,9 +64,22 @@ def _copy(path: Path, draft: Path) -> None:
         # One read transaction: without it SQLite would start the copy again each time a writer commits.
         source.execute("BEGIN")
         source.execute("SELECT count(*) FROM meta").fetchone()
-        with closing(sqlite3.connect(draft, isolation_level=None)) as target:
+        with closing(sqlite3.connect(draft, isolation_level=None)) as target, _written(copy):
+            target.execute("PRAGMA temp_store = MEMORY")
             source.backup(target, pages=_PAGES)
             target.execute("UPDATE meta SET value = ? WHERE key = 'state'", (AT_REST,))
+
+
+@contextmanager
+def _written(copy: Path) -> Iterator[None]:
+    """Say of a full disk that it is the copy's; it is not that of the ledger, which is only read."""
+    try:
+        yield
+    except sqlite3.Error as wrong:
+        if wrong.sqlite_errorcode != sqlite3.SQLITE_FULL:
+            raise
+        full = "its disk (or the file's size limit) is full: free some space, or name another place"
+        raise Unavailable(f"{copy} cannot be written: {full}") from wrong
 
 
 def _keep(draft: Path, copy: Path) -> None:

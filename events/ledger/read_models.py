@@ -8,7 +8,10 @@ holds what lasts longer than an exchange: a session's breaker, a router's weight
 
 import sqlite3
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
+
+import msgspec
 
 from events.ledger.bulk_insert import Fold, Insert, Parameters, sql
 from events.ledger.changes import CHANGES
@@ -29,10 +32,10 @@ from events.ledger.rows import (
 )
 from events.ledger.sqlite_errors import DamagedRow
 from events.ledger.tables import INDEXES, TABLES, VIEWS, make
-from schemas.catalogue import ALERTS
+from schemas.catalogue import ALERTS, CATALOGUE
 from schemas.envelope import LATENCY
 from schemas.errors import VocabularyError
-from schemas.event import topic_of
+from schemas.event import encode_event, topic_of
 from schemas.identity import content_hash
 from schemas.vocabulary.act import ActFinished, ActIterated
 from schemas.vocabulary.alerts import Alert
@@ -322,8 +325,34 @@ FOLDS: Mapping[Text, Fold] = {
 }
 """Public subject -> how its events change the tables."""
 
-FINGERPRINT = content_hash([TABLES, INDEXES, VIEWS, {topic: fold.insert for topic, fold in FOLDS.items()}])
-"""Identifies this release's read models. A file with another fingerprint has them rebuilt when a writer opens it."""
+
+@cache
+def fingerprint() -> str:
+    """Return what identifies this release's read models: 64 hex digits.
+
+    A file with another one has them rebuilt when a writer opens it. It covers the tables, which events are folded into
+    them, and what the folds make of these: tables hold whole structs as JSON, so that a field which is added to an
+    event changes their rows. The catalogue's samples stand for all events.
+    """
+    return content_hash(
+        [TABLES, INDEXES, VIEWS, {topic: [fold.insert, *_folded_shape(topic, fold)] for topic, fold in FOLDS.items()}]
+    )
+
+
+def _folded_shape(topic: Text, fold: Fold) -> tuple[int, Any, Any]:
+    """Return an event's version, the fields of its body at every depth, and the values folded of its sample."""
+    entry = CATALOGUE[from_text(topic)]
+    key = "sample"
+    row: Row = (1, key, topic, "", key, key, key, 0, entry.version, 0, "{}", encode_event(entry.sample))
+    return entry.version, _without_prose(msgspec.json.schema(entry.event)), fold.values(row, {})
+
+
+def _without_prose(schema: Any) -> Any:
+    """Return a JSON Schema without its descriptions and titles: other words are no other table."""
+    if isinstance(schema, dict):
+        prose = ("description", "title") if "type" in schema else ()
+        return {name: _without_prose(inner) for name, inner in schema.items() if name not in prose}
+    return [_without_prose(inner) for inner in schema] if isinstance(schema, list) else schema
 
 
 def change(models: Mapping[Insert, list[Any]], row: Row, headers: Mapping[str, str]) -> None:
@@ -364,4 +393,4 @@ def rebuild_within(connection: sqlite3.Connection) -> None:
             connection.executemany(
                 sql(insert, 1), (values[start : start + width] for start in range(0, len(values), width))
             )
-    connection.execute("UPDATE meta SET value = ? WHERE key = 'models'", (FINGERPRINT,))
+    connection.execute("UPDATE meta SET value = ? WHERE key = 'models'", (fingerprint(),))

@@ -27,8 +27,10 @@ BUSY_TIMEOUT_MS = 5_000
 # Large pages: rows are about 1 KB. With pages of 4 KB, a third of each would stay empty, since rows do not fit.
 PAGE_SIZE = 16384
 
-PRAGMAS = ("PRAGMA synchronous = FULL", "PRAGMA cache_size = -16000")
-"""Settings of a writing connection: durable at every commit, and a cache (16 MB) that holds a batch's pages."""
+PRAGMAS = ("PRAGMA synchronous = FULL", "PRAGMA cache_size = -16000", "PRAGMA temp_store = MEMORY")
+"""Settings of a writing connection: durable at every commit, a cache (16 MB) that holds a batch's pages, and no file in
+the machine's temporary folder. SQLite would keep the journal of each statement there, and a full one would stop the
+writer."""
 
 AT_WORK: Literal["at work"] = "at work"
 """The state while a writer has the file open: the last rows may be only in the write-ahead log beside it."""
@@ -223,7 +225,7 @@ def prepare(path: Path, stream: str, partitions: Partitions) -> None:
                 # Checkpoint the state into the file itself, before this writer's first row. So a copy of the file
                 # without its write-ahead log shows that it is one.
                 connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
-        if meta.models != read_models.FINGERPRINT:
+        if meta.models != read_models.fingerprint():
             with translated_errors(path, "rebuild the read models"):
                 connection.execute("BEGIN IMMEDIATE")
                 read_models.rebuild_within(connection)
@@ -266,6 +268,7 @@ def _create(path: Path, meta: Meta) -> None:
     path.touch(mode=0o600)  # SQLite gives the files beside it the same mode
     connection = sqlite3.connect(path, isolation_level=None)
     try:
+        connection.execute("PRAGMA temp_store = MEMORY")
         connection.execute(f"PRAGMA page_size = {PAGE_SIZE}")
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")

@@ -103,8 +103,9 @@ def change_personal(location: Location, value: Any, change: Replacement, pointer
             }
             return value | changed
         if isinstance(value, msgspec.Struct):
+            fields = dict(zip(value.__struct_encode_fields__, value.__struct_fields__, strict=True))
             changed = {
-                name: change_personal(inner, getattr(value, name), change, f"{pointer}/{name}")
+                fields[name]: change_personal(inner, getattr(value, fields[name]), change, f"{pointer}/{name}")
                 for name, inner in location.fields.items()
             }
             return msgspec.structs.replace(value, **changed)

@@ -17,14 +17,14 @@ Fields = list[tuple[str, Any] | tuple[str, Any, Any]]
 
 
 class LaterRelease:
-    """Changes the catalogue and the actors of this process, until the test ends."""
+    """Changes the catalogue and the actors of this process, until the test ends; ``patch`` is what takes them back."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
-        self._patch = patch
+        self.patch = patch
 
     def actor(self, actor: Actor[Any]) -> None:
         """Have an actor decide and fold as this one does."""
-        self._patch.setitem(ACTORS, actor.name, actor)
+        self.patch.setitem(ACTORS, actor.name, actor)
 
     def event(self, event: type[Event], fields: Fields, said: Upcaster) -> type[Event]:
         """Give an event more or other fields; its actor's bodies become what ``said`` makes of them."""
@@ -39,7 +39,7 @@ class LaterRelease:
             namespace={"__doc__": "."},
         )
         sample = msgspec.convert(said(msgspec.to_builtins(entry.sample)), later)
-        self._patch.setitem(CATALOGUE, entry.topic, msgspec.structs.replace(entry, sample=sample))
+        self.patch.setitem(CATALOGUE, entry.topic, msgspec.structs.replace(entry, sample=sample))
         actor = ACTORS[entry.owner]
         self.actor(replace(actor, decide=_saying(actor.decide, event, lambda body: msgspec.convert(said(body), later))))
         return later
@@ -48,8 +48,8 @@ class LaterRelease:
         """Give an event's bodies another meaning, as the next version, which is what its actor says from now on."""
         self.event(event, list(fields), step)
         entry = entry_of(event)
-        self._patch.setitem(CATALOGUE, entry.topic, msgspec.structs.replace(entry, version=entry.version + 1))
-        self._patch.setitem(UPCASTERS, (entry.topic, entry.version), step)  # type: ignore[arg-type]
+        self.patch.setitem(CATALOGUE, entry.topic, msgspec.structs.replace(entry, version=entry.version + 1))
+        self.patch.setitem(UPCASTERS, (entry.topic, entry.version), step)  # type: ignore[arg-type]
 
 
 def _saying(

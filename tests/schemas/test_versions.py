@@ -34,9 +34,23 @@ def test_a_body_of_the_current_version_is_left_as_it_is() -> None:
     assert json.loads(upcast("forged_id.example", b'{"wait_ms": 5}', 3, 3, CHAIN)) == {"wait_ms": 5}
 
 
-def test_a_missing_step_is_an_error_of_this_release() -> None:
-    with pytest.raises(KeyError):
-        upcast("forged_id.example", b"{}", 1, 2, {})
+def test_a_missing_step_makes_the_version_unknown_and_is_named() -> None:
+    with pytest.raises(UnknownVersion, match=r"forged_id\.example of version 1 .* no step leads on from version 2"):
+        upcast("forged_id.example", b'{"name": "Ada Lovelace"}', 1, 3, {("forged_id.example", 1): split_name})
+
+
+@each("error", [ZeroDivisionError(), AssertionError("x"), NotImplementedError(), RuntimeError("x"), OSError("x")])
+def test_whatever_a_step_raises_leaves_the_body_undecodable(error: Exception) -> None:
+    def raises(body: dict[str, Any]) -> dict[str, Any]:
+        raise error
+
+    with pytest.raises(UndecodableEvent, match=type(error).__name__):
+        upcast("forged_id.example", b"{}", 1, 2, {("forged_id.example", 1): raises})
+
+
+def test_a_step_that_returns_what_is_no_json_leaves_the_body_undecodable() -> None:
+    with pytest.raises(UndecodableEvent):
+        upcast("forged_id.example", b"{}", 1, 2, {("forged_id.example", 1): lambda body: {"at": object()}})
 
 
 @each("body", [b"", b"{", b"[]", b"7", b'{"wait": 2}', b'{"name": 7}', b'{"name": "Plato"}', b"\xff"])

@@ -102,6 +102,8 @@ def verify(target: Target, log_file: Path | None, as_json: bool) -> None:
             f" {counted(chain.anchors, 'anchor')}, head {chain.head}"
         )
         say(_comparison_text(compared, unreachable))
+        if chain.rows and not chain.models_compared:
+            say(_MODELS_NOT_COMPARED["damaged" if chain.finding_count else "of_other_release"])
         for loss in chain.losses:
             say(_loss_text(loss))
         emit(findings, as_json=False)
@@ -112,6 +114,15 @@ def verify(target: Target, log_file: Path | None, as_json: bool) -> None:
         )
     if not chain.rows:
         raise CheckFailed(f"{file} holds no rows, so that nothing was verified: {_why_empty(file, lacks_journal)}")
+
+
+_MODELS_NOT_COMPARED = {
+    "damaged": "read models: not compared, since the events that they are folded from are damaged",
+    "of_other_release": (
+        "read models: not compared, since another release folded them; `neuraxis log rebuild` folds them anew, and so "
+        "does the next start of the ledger's set"
+    ),
+}
 
 
 def _why_empty(file: Path, lacks_journal: bool) -> str:

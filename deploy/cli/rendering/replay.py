@@ -66,6 +66,13 @@ def new_field_text(actor: str, field: str, count: int) -> str:
     return f"{actor}: new in {bodies}, and not compared: {field}"
 
 
+def without_actor_text(events: Mapping[str, int]) -> str:
+    """Return how many events, by public subject, are of actors that this release does not have."""
+    subjects = ", ".join(f"{topic} {count:,}" for topic, count in events.items())
+    told = "1 event is" if (count := sum(events.values())) == 1 else f"{count:,} events are"
+    return f"{told} of no actor of this release, so that what led to them was not decided again: {subjects}"
+
+
 def render_difference(difference: Difference) -> Iterator[RenderableType]:
     """Yield what is known of a decision that differs: where it is, its input message, and the difference."""
     head = Text("first difference: ", "bold red")

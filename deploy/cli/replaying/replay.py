@@ -1,7 +1,7 @@
 """``neuraxis replay``."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -71,7 +71,7 @@ def replay(
 
     from actors.registry import ACTORS, actor_named
     from deploy.cli.failures import CheckFailed, WrongUse
-    from deploy.cli.rendering.replay import pending_text
+    from deploy.cli.rendering.replay import pending_text, without_actor_text
     from events.replay.run_replay import END, overall_hash, point_of
 
     if strict and not verify:
@@ -83,7 +83,7 @@ def replay(
     actors = [actor_named(name).name for name in names] or list(ACTORS)
     point = point_of(upto) if upto else END
     found = asyncio.run(_replay(target, log_file, actors, key, verify, models, point, jobs))
-    name, report, effects, end_ns, damage = found
+    name, report, effects, end_ns, damage, lacking = found
     if as_json:
         shown = {
             "source": name,
@@ -92,12 +92,16 @@ def replay(
             "overall": overall_hash(report),
             **msgspec.structs.asdict(report),
             "effects": effects,
+            "without_actor": lacking,
         }
         if not verify:
-            del shown["coverage"], shown["differences"], shown["waiting"], shown["effects"]
+            for name_of_check in ("coverage", "differences", "waiting", "effects", "without_actor"):
+                del shown[name_of_check]
         click.echo(msgspec.json.encode(shown).decode())
     else:
         _show(name, report, effects, verify, end_ns)
+        if lacking:
+            wrapped_lines.say(without_actor_text(lacking))
     if not report.events:
         raise CheckFailed(f"nothing was replayed: {name} holds no event of {', '.join(actors)} up to there")
     if not report.clean or effects.wrong:
@@ -111,6 +115,8 @@ def replay(
         raise CheckFailed(f"nothing was verified: {why}")
     if verify and strict and report.unverified:
         raise CheckFailed(_unverified(report))
+    if strict and lacking:
+        raise CheckFailed(without_actor_text(lacking))
     overdue = [pending_text(each, end_ns) for each in report.waiting if each.is_overdue(end_ns)]
     if verify and strict and overdue:
         raise CheckFailed(f"decisions are missing, or their actors stood still: {'; '.join(overdue)}")
@@ -125,7 +131,7 @@ async def _replay(
     models: str,
     upto: "Point",
     jobs: int | None,
-) -> "tuple[str, Report, EffectReport, int, str]":
+) -> "tuple[str, Report, EffectReport, int, str, Mapping[str, int]]":
     from actors.registry import ACTORS
     from deploy.cli.rendering.layout.terminal import progress
     from deploy.replaying.parallel_replay import ReplayWork, jobs_for, replay_in_jobs
@@ -136,6 +142,7 @@ async def _replay(
     from events.replay.sources import LedgerSource, time_of_end
     from events.replay.states.partition_state import partition_named
     from events.replay.verifying.effect_check import EffectReport
+    from events.replay.verifying.without_actor import events_without_actor
 
     async with open_source(target, log_file) as source:
         say_note(await check_reaches(source, upto))
@@ -151,6 +158,7 @@ async def _replay(
         end_ns = min(await time_of_end(source, last), upto.time_ns)
         whole = not key and {*names} == {*ACTORS}
         effects = await check_effects(source, upto) if verify and whole else EffectReport({}, ())
+        lacking = await events_without_actor(source, ACTORS, upto) if verify and whole else {}
         with progress("verifying" if verify else "replaying", last) as advance:
             if jobs > 1 and isinstance(source, LedgerSource):
                 work = ReplayWork(tuple(names), only, verify, upto, models)
@@ -158,7 +166,7 @@ async def _replay(
             else:
                 replaying = Replay(actors, source.partitions, verify=verify, only=only)
                 report = await run_replay(source, replaying, upto, progress=advance)
-        return source.name, report, effects, end_ns, source.damage.warning_text(source.name)
+        return source.name, report, effects, end_ns, source.damage.warning_text(source.name), lacking
 
 
 def _show(name: str, report: "Report", effects: "EffectReport", verify: bool, end_ns: int) -> None:

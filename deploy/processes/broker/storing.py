@@ -5,11 +5,11 @@ even when the disk has space again, until it is restarted.
 """
 
 import asyncio
-import shutil
+import os
 from asyncio.subprocess import Process
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -20,6 +20,9 @@ from events.loggers import get_logger
 
 ROOM_BYTES = 16 * 1024 * 1024
 """Bytes that must be free before the server is restarted: with less, the disk would be full again at once."""
+
+ROOM_INODES = 64
+"""Files that it must still be possible to make, likewise: a stream's next block is a new file."""
 
 _FAILURE = "write error"
 _TIMEOUT_S = 2.0
@@ -41,6 +44,24 @@ async def storing_failure(system: Access) -> str:
     return error if _FAILURE in error else ""
 
 
+class Room(NamedTuple):
+    """What is free on a disk: bytes, and files that can still be made (None: as many as there are bytes for)."""
+
+    bytes: int
+    inodes: int | None
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether a server that is started again could go on for a while."""
+        return self.bytes >= ROOM_BYTES and (self.inodes is None or self.inodes >= ROOM_INODES)
+
+
+def room_on_disk(folder: Path) -> Room:
+    """Return what is free on a folder's disk; raises OSError if there is no such folder."""
+    found = os.statvfs(folder)
+    return Room(found.f_bavail * found.f_frsize, found.f_favail if found.f_files else None)
+
+
 async def restart_when_disk_has_space(
     process: Process, system: Access, store: Path, *, stop_deadline: float, check_every_s: float
 ) -> None:
@@ -59,11 +80,18 @@ async def restart_when_disk_has_space(
         failure = await storing_failure(system)
         if not failure:
             continue
-        free = shutil.disk_usage(store).free
-        if free >= ROOM_BYTES:
-            _logger.warning("broker_starts_anew", reason=failure, free_bytes=free)
+        room = room_on_disk(store)
+        if room.is_enough:
+            _logger.warning("broker_starts_anew", reason=failure, free_bytes=room.bytes)
             await end(process, stop_deadline)
             return
         if not is_logged:
-            _logger.error("broker_stores_nothing", reason=failure, free_bytes=free, room_bytes=ROOM_BYTES)
+            _logger.error(
+                "broker_stores_nothing",
+                reason=failure,
+                free_bytes=room.bytes,
+                free_inodes=room.inodes,
+                room_bytes=ROOM_BYTES,
+                room_inodes=ROOM_INODES,
+            )
             is_logged = True

@@ -69,6 +69,8 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
 
     ``anchors`` counts the recorded heads in the file that were checked. ``findings`` lists the first ``MOST_FINDINGS``
     of ``finding_count``, in row order. ``losses`` are the recorded losses of the log: they are facts, not findings.
+    ``models_compared``: whether the read models were folded anew and compared. They are not where another release
+    folded them, or where the events are damaged.
     """
 
     path: str
@@ -80,6 +82,7 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
     findings: tuple[Finding, ...]
     finding_count: int
     losses: tuple[Loss, ...] = ()
+    models_compared: bool = True
 
     @property
     def ok(self) -> bool:

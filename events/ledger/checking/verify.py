@@ -16,7 +16,7 @@ from events.ledger.checking.read_model_check import ReadModelCheck
 from events.ledger.checking.recorded_losses import losses_in
 from events.ledger.checking.report import Check, Findings, Verification
 from events.ledger.checking.wal_damage import journal_damage
-from events.ledger.read_models import FINGERPRINT
+from events.ledger.read_models import fingerprint
 from events.ledger.rows import (
     COLUMNS,
     DATA,
@@ -74,14 +74,17 @@ def _verify(connection: sqlite3.Connection, path: Path) -> Verification:
         if problem != "ok":
             findings.add(0, Check.STRUCTURE, f"{problem}: copy the rows that are sound with `sqlite3 FILE .recover`")
     meta = read_meta(connection, path)
-    models_are_ours = meta.models == FINGERPRINT
+    models_are_ours = meta.models == fingerprint()
     _check_metadata(connection, path, meta, models_are_ours, findings)
     with ReadModelCheck() as models:
         verification = _check_rows(connection, path, meta, models, findings)
         # If events are damaged, it is unknown what their read models should hold.
-        if models_are_ours and not findings.count:
+        compared = models_are_ours and not findings.count
+        if compared:
             models.compare(connection, findings)
-    return msgspec.structs.replace(verification, findings=tuple(findings.listed), finding_count=findings.count)
+    return msgspec.structs.replace(
+        verification, findings=tuple(findings.listed), finding_count=findings.count, models_compared=compared
+    )
 
 
 def _check_metadata(

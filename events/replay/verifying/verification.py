@@ -8,7 +8,9 @@ the broker refused, a backlog that is too long.
 from collections import Counter
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any
+from typing import Any, NamedTuple
+
+import msgspec
 
 from events.decoding import Recorded, Unreadable
 from events.log import Seal
@@ -28,6 +30,7 @@ from events.replay.body_comparison import BodyComparer
 from events.replay.verifying.report import Compared, Coverage, Difference, Differences, body_text, compare, topics_text
 from events.replay.verifying.sealed_words import SEALED, SealedWordsTracker
 from schemas.actor import Actor
+from schemas.catalogue import entry_of
 from schemas.event import Configured, Failed, topic_of
 from schemas.identity import content_hash
 from schemas.settings.settings_fault import UNREADABLE_SETTINGS
@@ -236,8 +239,8 @@ class Verification:
         coverage = self.coverage[view.actor.name]
         is_fact = own.envelope.topic == topic_of(view.actor.configured) or view.actor.timer is None
         event = own.message.event
-        if isinstance(event, Configured) and (actual_hash := content_hash(event.settings)) != event.settings_hash:
-            self._differ(view, own, ("settings_hash", event.settings_hash, actual_hash))
+        if isinstance(event, Configured) and (hashes := _settings_hashes(own, event)).recorded != hashes.actual:
+            self._differ(view, own, ("settings_hash", hashes.recorded, hashes.actual))
         elif own.envelope.cause_seq < self._silent.get((view.actor.name, view.partition), 0):
             self._leave_unverified(view, BEYOND_BACKLOG)
         elif is_fact:
@@ -279,6 +282,23 @@ class Verification:
             self.differences.add(Difference(*where, *found, shown_at=self._reached()))
         if self.on_verdict is not None:
             self.on_verdict(delivery, False, 1)
+
+
+class _SettingsHashes(NamedTuple):
+    recorded: str
+    actual: str
+
+
+def _settings_hashes(own: Recorded, event: Configured) -> _SettingsHashes:
+    """Return the hash that was recorded with settings, and that of these settings as they were recorded.
+
+    An upcaster changes the settings of an older version, but not their hash.
+    """
+    if own.envelope.version != entry_of(event).version:
+        body = msgspec.json.decode(own.stored.data)
+        if isinstance(body, dict) and "settings" in body and "settings_hash" in body:
+            return _SettingsHashes(str(body["settings_hash"]), content_hash(body["settings"]))
+    return _SettingsHashes(event.settings_hash, content_hash(event.settings))
 
 
 def _is_refusal(recorded: Recorded) -> bool:

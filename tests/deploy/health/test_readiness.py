@@ -64,6 +64,15 @@ def test_a_ledger_whose_disk_alone_is_full_says_so_until_there_is_room(broker: B
         assert not list(disk.folder.glob(".ledger.db.look-*"))
 
 
+def test_a_ledger_whose_disk_has_no_inodes_left_says_so_and_not_that_it_is_full(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "small", megabytes=2) as disk:
+        ledger = disk.folder / "ledger.db"
+        disk.use_up_inodes()
+        assert "the disk has no inodes left: delete files" in ledger_write_fault(ledger)
+        disk.give_inodes()
+        assert ledger_write_fault(ledger) == ""
+
+
 def test_a_folder_that_cannot_be_written_is_told_without_its_name(tmp_path: Path) -> None:
     assert ledger_write_fault(tmp_path / "ledger.db") == ""
     assert (

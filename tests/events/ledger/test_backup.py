@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from events.errors import LedgerDamaged, Misconfigured
+from events.errors import LedgerDamaged, Misconfigured, Unavailable
 from events.ledger import LedgerReader, LedgerWriter, back_up, rebuild, verify
 from tests.events.ledger.messages import PARTITIONS, STREAM, exchanges, flip, query, read, write
+from tests.full_disk import small_disk
 
 MESSAGES = exchanges(30)
 
@@ -127,6 +128,15 @@ def test_a_ledger_and_the_log_beside_it_are_their_owners_alone_whatever_the_umas
         while_written(tmp_path / "ledger.db", act)
     finally:
         os.umask(before)
+
+
+def test_a_backup_onto_a_full_disk_names_the_copy_and_leaves_nothing(tmp_path: Path) -> None:
+    write(tmp_path / "ledger.db", exchanges(200))
+    with small_disk(tmp_path / "small", megabytes=1) as disk:
+        disk.fill()
+        with pytest.raises(Unavailable, match=r"small/ledger\.db cannot be written: its disk .* is full"):
+            back_up(tmp_path / "ledger.db", disk.folder / "ledger.db")
+        assert [each.name for each in disk.folder.iterdir()] == ["filler"]
 
 
 def test_a_backup_replaces_nothing(tmp_path: Path) -> None:

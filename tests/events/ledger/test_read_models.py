@@ -2,6 +2,7 @@
 
 import asyncio
 import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 
 from events.errors import LedgerDamaged
 from events.ledger import exchange_result, rebuild, verify
-from events.ledger.read_models import FOLDS
+from events.ledger.read_models import FOLDS, fingerprint
+from events.ledger.rows import EXCHANGE
 from events.log import Stored
 from schemas.catalogue import CATALOGUE
 from schemas.event import Event
@@ -34,6 +36,9 @@ from tests.events.ledger.messages import (
     wild_messages,
     write,
 )
+from tests.events.releases import LaterRelease, later
+
+__all__ = ["later"]
 
 CONCLUDED = CATALOGUE["forged_id.reflection.concluded"].sample
 
@@ -280,6 +285,55 @@ def test_read_models_of_another_release_are_rebuilt_when_the_ledger_is_opened(tm
     write(path, exchanges(3))
     assert tables(path) == folded
     assert verify(path).ok
+
+
+@pytest.fixture
+def unknown_fingerprint() -> Iterator[Callable[[], None]]:
+    """Forgets this release's fingerprint, now and when it is called: a release is one in a process otherwise."""
+    fingerprint.cache_clear()
+    yield fingerprint.cache_clear
+    fingerprint.cache_clear()
+
+
+def test_a_field_that_is_added_deep_in_an_event_is_no_damage_to_tables_of_before(
+    tmp_path: Path, later: LaterRelease, unknown_fingerprint: Callable[[], None]
+) -> None:
+    path = tmp_path / "ledger.db"
+    write(path, exchanges(3))
+    assert verify(path).models_compared
+    sharper = msgspec.defstruct("Signals", [("wit", float, 0.5)], bases=(Signals,), frozen=True, kw_only=True)
+    later.event(ModeSelected, [("signals", sharper)], lambda body: body)
+    unknown_fingerprint()
+    found = verify(path)
+    assert (found.findings, found.models_compared) == ((), False)
+    write(path, [])
+    found = verify(path)
+    assert (found.findings, found.models_compared) == ((), True)
+    (snapshot,) = {row[0] for row in query(path, "SELECT json_extract(signal_snapshot, '$.wit') FROM mode_selections")}
+    assert snapshot == 0.5
+
+
+def test_a_fold_that_says_something_else_of_an_event_is_no_damage_to_tables_of_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unknown_fingerprint: Callable[[], None]
+) -> None:
+    path = tmp_path / "ledger.db"
+    write(path, exchanges(3))
+    fold = FOLDS["forged_id.input.received"]
+    shouted = msgspec.structs.replace(
+        fold, values=lambda row, headers: (row[EXCHANGE], "A", *fold.values(row, headers)[2:])
+    )
+    monkeypatch.setitem(FOLDS, "forged_id.input.received", shouted)  # type: ignore[arg-type]
+    unknown_fingerprint()
+    assert (verify(path).findings, verify(path).models_compared) == ((), False)
+
+
+def test_words_about_an_event_make_no_other_tables(
+    monkeypatch: pytest.MonkeyPatch, unknown_fingerprint: Callable[[], None]
+) -> None:
+    before = fingerprint()
+    monkeypatch.setattr(ModeSelected, "__doc__", "Put in other words.")
+    unknown_fingerprint()
+    assert fingerprint() == before
 
 
 def test_the_result_of_an_exchange_is_looked_up_by_its_id(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Appending: each row once, a batch whole or not at all, whatever happens in between."""
 
 import asyncio
+import os
 import signal
 import sqlite3
 import subprocess
@@ -17,6 +18,7 @@ from schemas.subjects import Partitions
 from tests.events.ledger.endless_writer import BATCH
 from tests.events.ledger.messages import PARTITIONS, STREAM, anchor, exchanges, query, read, stored, tables, write
 from tests.events.ledger.messages import PASSED as EVENT
+from tests.full_disk import small_disk
 
 ROOT = Path(__file__).parents[3]
 
@@ -111,6 +113,20 @@ def test_a_full_disk_stores_nothing_of_the_batch_and_the_same_batch_goes_in_late
     asyncio.run(main())
     assert read(path) == messages
     assert verify(path).ok
+
+
+def test_a_full_temporary_folder_keeps_no_row_out(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from tests.events.ledger.messages import exchanges, write\n"
+        "write(Path(sys.argv[1]), exchanges(100))"
+    )
+    with small_disk(tmp_path / "small", megabytes=1) as disk:
+        disk.fill()
+        environment = os.environ | {"TMPDIR": str(disk.folder), "SQLITE_TMPDIR": str(disk.folder)}
+        subprocess.run(
+            [sys.executable, "-c", code, str(tmp_path / "ledger.db")], env=environment, check=True, timeout=60
+        )
+    assert query(tmp_path / "ledger.db", "SELECT count(*) FROM events") == [(400,)]
 
 
 def test_a_locked_file_is_unavailable_and_unchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

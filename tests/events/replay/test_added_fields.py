@@ -69,6 +69,21 @@ def test_a_field_that_is_added_deeper_is_new_there_and_no_difference(later: Late
     assert report.coverage["memory"].new_fields == {f"{RECALLED}.familiarity.sharpness": 3}
 
 
+def test_settings_of_an_older_version_verify_though_an_upcaster_changes_them(later: LaterRelease) -> None:
+    log = live(TALK).log
+    before = again(log)
+    for actor in list(ACTORS.values()):
+        later.version(actor.configured, lambda body: body | {"settings": body["settings"] | {"renamed": "since"}})
+    report = again(log)
+    assert report.clean, report.differences
+    assert {name: each.facts for name, each in report.coverage.items()} == {
+        name: each.facts for name, each in before.coverage.items()
+    }
+    forged = again(rewritten(log, "forged_id.router.configured", lambda body: body | {"settings": {"pr": "zen"}}))
+    (found,) = forged.differences
+    assert (found.actor, found.field) == ("router", "settings_hash")
+
+
 def test_nothing_changes_in_a_what_if_with_the_recorded_settings_when_a_field_was_added(later: LaterRelease) -> None:
     log = live(TALK).log
     with_language(later)

@@ -47,6 +47,15 @@ def test_words_are_found_in_structs_tuples_and_mappings_by_their_place() -> None
     assert places(event) == {"/notes/a~1b/0/words": "one", "/notes/c/0/words": "two", "/maybe/words": "three"}
 
 
+def test_words_in_a_field_that_has_another_name_in_bodies_are_at_that_name() -> None:
+    class Renamed(Event, frozen=True, kw_only=True, tag="forged_id.renamed.noted"):
+        words: Personal = msgspec.field(name="said")
+
+    event = Renamed(words="one")
+    assert places(event) == {"/said": "one"}
+    assert change_personal(part_of(Renamed), event, lambda _place, text: text.upper()) == Renamed(words="ONE")
+
+
 def test_an_event_that_holds_no_words_has_no_part() -> None:
     assert personal_location(CATALOGUE["forged_id.arbiter.escalated"].event) is None
     assert personal_location(ActIterated) is not None

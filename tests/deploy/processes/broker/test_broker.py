@@ -28,7 +28,7 @@ from deploy.processes.broker import (
     find_nats_server,
 )
 from deploy.processes.broker.embedded import jetstream_serves
-from deploy.processes.broker.storing import storing_failure
+from deploy.processes.broker.storing import room_on_disk, storing_failure
 from deploy.processes.broker.users import context_file, load_logins
 from deploy.processes.broker_access import BrokerChoice, access_of
 from deploy.processes.running_set import DataFolder
@@ -38,6 +38,7 @@ from events.errors import LogError, UnknownOutcome
 from events.jetstream import Access, Connection, JetStreamLog
 from events.log import Append, Record
 from tests.deploy.waiting import DEADLINE_S, is_gone, until
+from tests.full_disk import small_disk
 
 CONFIG = resolve({"broker": BrokerSettings, "log": LogSettings, "runtime": RuntimeSettings}, [])
 CLOCK_SUBJECT = "log._.00.clock.fired"
@@ -170,6 +171,17 @@ def test_without_room_a_broker_that_cannot_write_is_left_alone_and_the_disk_is_b
         assert supervisor.statuses()[0].restarts == 0
 
     run(broker, write_in_vain)
+
+
+def test_a_broker_is_not_started_again_on_a_disk_without_bytes_or_without_inodes(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "small", megabytes=24) as disk:
+        assert room_on_disk(disk.folder).is_enough
+        disk.use_up_inodes()
+        assert not room_on_disk(disk.folder).is_enough
+        disk.give_inodes()
+        assert room_on_disk(disk.folder).is_enough
+        disk.fill()
+        assert not room_on_disk(disk.folder).is_enough
 
 
 def test_the_next_start_in_the_folder_takes_the_same_port_and_secrets(tmp_path: Path) -> None:

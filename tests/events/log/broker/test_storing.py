@@ -64,6 +64,19 @@ def test_a_full_disk_is_seen_before_and_after_the_first_append_that_fails(tmp_pa
         on_broker(broker, scenario)
 
 
+def test_a_disk_without_inodes_is_seen_although_it_has_room(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "small", megabytes=24) as disk, Broker(disk.folder / "broker") as broker:
+
+        async def scenario(log: JetStreamLog) -> None:
+            await store(log)
+            disk.use_up_inodes()
+            assert "out of inodes" in await fault(log)
+            disk.give_inodes()
+            assert await fault(log) == ""
+
+        on_broker(broker, scenario)
+
+
 @pytest.mark.parametrize(
     ("limits", "told"),
     [({"max_msgs": 1}, "at its limit of 1 messages"), ({"max_bytes": 300}, "at its limit of 300 bytes")],
