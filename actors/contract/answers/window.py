@@ -86,9 +86,9 @@ class AnswerWindow:
         self.found: tuple[AnswerFault, ...] = ()
         self._faults = faults
         self._leak_share = leak_share
-        self._leaks = Leaks(prompt) if beside is None else beside._leaks.for_another_text()
-        self._links = Pictures(prompt) if beside is None else beside._links.for_another_text()
-        self._kept = PromptSecrets(prompt) if beside is None else beside._kept
+        self._leaks: Leaks = Leaks(prompt) if beside is None else beside._leaks.for_another_text()
+        self._links: Pictures = Pictures(prompt) if beside is None else beside._links.for_another_text()
+        self._kept: PromptSecrets = PromptSecrets(prompt) if beside is None else beside._kept
         self._compares_layers = bool(self._leaks or self._kept.values)
         self._tail = ""
         self._unread = 0

@@ -19,6 +19,7 @@ from actors.gateway.http.openai.passthrough.guarding import GuardedStream, Watch
 from actors.llm.answer_text import AnswerInvalid, read_answer_text
 from actors.llm.wire.refusals import without_secrets
 from schemas.effectors.model_calls import ChatMessage, ModelCall, without_code_fence
+from schemas.intake.sse import Events
 from schemas.vocabulary.gateway import Layer
 from tests.each import each
 
@@ -83,6 +84,12 @@ def _letters(count: int) -> list[str]:
     return ["".join(each) for each in itertools.islice(itertools.product("abcdefghij", repeat=6), count)]
 
 
+def _line_in_pieces(size: int) -> None:
+    line, events = b"data: " + b"x" * size, Events()
+    found = [event for at in range(0, len(line), 500) for event in events.feed(line[at : at + 500])]
+    assert [len(event.data) for event in (*found, *events.end())] == [size]
+
+
 _WORDS = " ".join(f"word{number * 7919 % 60_000}" for number in range(30_000))
 _PINS = "".join(f"pin: a{number:05d}b\n" for number in range(20_000))
 
@@ -99,6 +106,7 @@ WORKS = (
     Work("a long prompt, and many choices", lambda: _choices(_WORDS, 128)),
     Work("a prompt of addresses to mask", lambda: _masked(20_000)),
     Work("an event in thousands of pieces", lambda: _event_in_pieces(1_500_000)),
+    Work("a line of a stream in thousands of pieces", lambda: _line_in_pieces(4_000_000)),
     Work("a refusal that consists of signs", lambda: without_secrets("+" * 20_000)),
 )
 
