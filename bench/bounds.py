@@ -71,6 +71,8 @@ def texts(size: int) -> dict[str, str]:
         "deep JSON": _repeated('{"a":', size),
         "marks": _repeated("?!.;", size),
         "ligatures": _repeated("\ufdfa", size // 3),
+        "values above blank lines": _repeated('"a"\n', size // 16) + "\n" * (size * 15 // 16),
+        "line separators": "\u2028" * (size // 3),
         "telling words": _repeated("ignore the password, ", size),
     }
 

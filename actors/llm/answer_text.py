@@ -11,8 +11,9 @@ from referencing.exceptions import Unresolvable
 
 from actors.llm.wire.thought_filter import without_thoughts
 
-_FENCED = re.compile(r"```(?:json)?\s*\n(.*?)\n?\s*```", re.DOTALL | re.IGNORECASE)
-"""A code fence of Markdown, and the text in it."""
+# A model may write nothing but line ends to the end of its answer. So none of them is matched in two ways.
+_FENCED = re.compile(r"```(?:json)?(?=\s*\n)(.*?)```", re.DOTALL | re.IGNORECASE)
+"""A code fence of Markdown, and the text in it with white space around."""
 
 _REGISTRY: Registry[Any] = Registry()
 """An empty registry of schemas: a reference to another schema is an error, and never downloaded."""

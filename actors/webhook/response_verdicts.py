@@ -45,7 +45,7 @@ _TEMPORARY = re.compile(
     rf"\b(408|425|429|5\d\d)\b|{_RETRY_PATTERN}|temporar|busy|maintenance|internal|rollup_error|fatal_error",
     re.IGNORECASE,
 )
-_FLAG_FIELDS = ("ok", "success", "issuccess", "succeeded", "successful", "accepted", "ack", "acknowledged")
+_FLAG_FIELDS = ("ok", "success", "issuccess", "succeeded", "successful", "accepted", "ack", "acknowledged", "valid")
 _STATUS_FIELDS = ("status", "result", "outcome", "stat", "state", "type", "code")
 _NEGATIVE_FLAGS = frozenset({"false", "no", "0"})
 _FAILED_STATUSES = frozenset(
@@ -54,21 +54,38 @@ _FAILED_STATUSES = frozenset(
         *("unauthorized", "forbidden", "nok", "ko", "false"),
     }
 )
-_CODE_FIELDS = ("status", "code", "statuscode")
+_CODE_FIELDS = ("status", "code", "statuscode", "httpcode", "httpstatus", "httpstatuscode")
+_RESULT_FIELDS = ("result", "ret", "resultcode", *_CODE_FIELDS)
+"""Fields whose number is a failure where it is negative."""
+
+_SUCCESS_CODES = frozenset({0, 200, 201, 202, 204})
+"""Error codes that report a success: Kafka's REST proxy writes ``"error_code": 200`` of a stored record."""
+
 _ERROR_CODE_FIELDS = ("errcode", "errorcode", "errno", "retcode")
 _ERROR_FIELDS = (
     *("error", "errors", "err", "iserror", "haserror", "haserrors", "usererrors", "errormessage", "exception"),
-    *("fault", "faults"),
+    *("fault", "faults", "errortext", "exc"),
 )
 _MESSAGE_FIELDS = ("message", "msg")
-_FAILURE_FIELDS = ("failure", "failures", "failed", "failedcount", "errorcount", "rejected")
+_FAILURE_FIELDS = (
+    *("failure", "failures", "failed", "failedcount", "errorcount", "rejected"),
+    *("failedentrycount", "failedrecordcount", "failedputcount"),
+)
 """Fields with the number or names of failed items; the reason is in other fields."""
 
-_NO_ERROR_VALUES = frozenset({"", "0", "no", "none", "null", "nil", "false", "ok"})
+_NO_ERROR_VALUES = frozenset(
+    {
+        *("", "0", "no", "none", "null", "nil", "false", "n/a", "no error", "no errors"),
+        *("ok", "success", "succeeded", "successful"),
+    }
+)
+"""What an error's field may say where there is none: ServerChan writes ``"error": "SUCCESS"``."""
+
 _WRAPPER_FIELDS = frozenset(
     {
         *("result", "results", "response", "responses", "reply", "output", "outcome", "return", "returnvalue"),
         *("data", "body", "items", "entries", "meta", "status", "details"),
+        *("messages", "offsets", "records", "requestresponses", "shards", "ocs"),
     }
 )
 """Names of fields that hold an answer within an answer. Other fields may hold a copy of the alert."""
@@ -185,7 +202,8 @@ def _reports_error(body: Mapping[str, Any]) -> bool:
         any(_word(body.get(name)) in _NEGATIVE_FLAGS for name in _FLAG_FIELDS)
         or any(_first_word(body.get(name)) in _FAILED_STATUSES for name in _STATUS_FIELDS)
         or any(_number(body.get(name)) >= _LEAST_ERROR_STATUS for name in _CODE_FIELDS)
-        or any(_number(body.get(name)) != 0 for name in _ERROR_CODE_FIELDS)
+        or any(_number(body.get(name)) < 0 for name in _RESULT_FIELDS)
+        or any(_is_error_code(body.get(name)) for name in _ERROR_CODE_FIELDS)
         or any(
             body.get(name) and _word(body.get(name)) not in _NO_ERROR_VALUES
             for name in (*_ERROR_FIELDS, *_FAILURE_FIELDS)
@@ -210,6 +228,13 @@ def _number(value: Any) -> float:
     if isinstance(value, str) and _DIGITS.fullmatch(value):
         return int(value)
     return value if isinstance(value, int | float) and not isinstance(value, bool) else 0
+
+
+def _is_error_code(value: Any) -> bool:
+    """Return whether an error code reports an error: a number but those of success, or a word such as ``Throttled``."""
+    if isinstance(value, str) and not _DIGITS.fullmatch(value):
+        return _word(value) not in _NO_ERROR_VALUES
+    return _number(value) not in _SUCCESS_CODES
 
 
 def _is_an_error(word: str) -> bool:

@@ -33,7 +33,8 @@ MAX_NESTING = 64
 """Deepest nesting of brackets that is read in an answer. Without this limit the size of the decoder's stack would
 decide which answers can be read, and a replay could differ."""
 
-_FENCE = re.compile(r"^```\w*\s*|\s*```$")  # Markdown: ```json at the beginning, ``` at the end
+# Markdown: ```json at the beginning, ``` at the end. White space is searched from its first character only.
+_FENCE = re.compile(r"^```\w*\s*|(?:(?<!\s)\s+)?```$")
 _NO_BRACKETS = re.compile(r"[^\[\]{}]+")
 
 

@@ -8,6 +8,9 @@ from msgspec import inspect
 
 # What msgspec writes: a text, then " - at `$.path`" or, for the names of a mapping, " - at `key` in `$.path`".
 _MESSAGE = re.compile(r"(.*?)(?: - at (?:`(\w+)` in )?`\$(.*)`)?", re.DOTALL)
+_MOST_KEPT = 400
+"""How many characters of a longer message are kept, from its beginning and from its end."""
+
 _NOT_A_CHOICE = ("Invalid enum value", "Expected")
 _NOT_MATCHING = "Expected `str` matching regex"
 _NOT_BOOLEAN = "Expected `bool`"
@@ -20,6 +23,9 @@ def explain_error(kind: Any, message: str) -> tuple[str, str]:
         kind: The type that was read, or its inspected form.
         message: ``str`` of msgspec's ValidationError. The path is empty if the message names none.
     """
+    if len(message) > 2 * _MOST_KEPT:
+        # msgspec repeats the whole of a wrong value, however long; the path is at the end.
+        message = f"{message[:_MOST_KEPT]}...{message[-_MOST_KEPT:]}"
     found = _MESSAGE.fullmatch(message)
     assert found is not None  # the expression takes any text
     text, inside, path = found[1], found[2], found[3] or ""

@@ -3,10 +3,13 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+_MOST_CHARACTERS = 200
+"""How many characters of a name from outside are compared: more are no mistyped name, and cost as much each."""
+
 
 def nearest_name(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
     """Return the known name most similar to ``name``; empty if none has the similarity ``cutoff``, in [0, 1]."""
-    return next(iter(get_close_matches(name, list(known), n=1, cutoff=cutoff)), "")
+    return next(iter(get_close_matches(name[:_MOST_CHARACTERS], list(known), n=1, cutoff=cutoff)), "")
 
 
 def nearest_or_all(name: str, known: Iterable[str]) -> str:

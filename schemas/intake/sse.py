@@ -31,24 +31,29 @@ class Events:
     """A parser of one stream: takes its bytes in pieces, yields its events."""
 
     def __init__(self) -> None:
-        self._line = b""
+        self._line: list[bytes] = []
         self._first = True
         self._name = b""
         self._data: list[bytes] = []
 
     def feed(self, piece: bytes) -> Iterator[Event]:
         """Yield each event that ends within ``piece``; other fields and comments are skipped."""
-        text = self._line + piece
+        # A line may come in thousands of pieces: they are joined when it ends.
+        begun = bool(self._line) and self._line[-1].endswith(b"\r")
+        self._line.append(piece)
+        if not begun and b"\n" not in piece and b"\r" not in piece:
+            return
+        text = b"".join(self._line)
         # A carriage return at the end may be the first half of a line end (CR LF): wait for the next piece.
         held = b"\r" if text.endswith(b"\r") else b""
-        *lines, self._line = text[: len(text) - len(held)].replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
-        self._line += held
+        *lines, rest = text[: len(text) - len(held)].replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+        self._line = [rest + held]
         for line in lines:
             yield from self._read(line)
 
     def end(self) -> Iterator[Event]:
         """Yield the last event, where the stream ended without the blank line that should close it."""
-        line, self._line = self._line.removesuffix(b"\r"), b""
+        line, self._line = b"".join(self._line).removesuffix(b"\r"), []
         yield from self._read(line)
         yield from (event._replace(closed=False) for event in self._read(b""))
 

@@ -31,17 +31,20 @@ _MAX_NAMES_LISTED = 16
 _MAX_NAME_CHARACTERS = 60
 """How many characters of a name from outside a message repeats at most."""
 
+_MAX_PATH_CHARACTERS = 300
+"""How many characters the path of a wrong field has at most: names in it may come from outside."""
+
 
 class BadInput(ValueError):
     """External input cannot be accepted; the message says what is wrong, where, and what to do.
 
-    ``code`` is stable; ``field`` is the path of the wrong field, empty if the whole input is wrong.
+    ``code`` is stable; ``field`` is the path of the wrong field, cut, empty if the whole input is wrong.
     """
 
     def __init__(self, code: str, field: str, message: str) -> None:
         super().__init__(message)
         self.code = code
-        self.field = field
+        self.field = field if len(field) <= _MAX_PATH_CHARACTERS else f"{field[:_MAX_PATH_CHARACTERS]}..."
 
 
 def read(raw: bytes, kind: type[S], what: str = "the body", *, open_to: Collection[type] = ()) -> S:
@@ -147,7 +150,7 @@ def validation_error(kind: Any, wrong: msgspec.ValidationError, what: str = "the
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return a hint: the known name nearest to an unknown one, or all known names if none is near."""
-    names = list(known)
+    names, name = list(known), name[:_MAX_PATH_CHARACTERS]
     by_letters = {_letters(each): each for each in names}
     if near := nearest_name(_letters(name), by_letters, cutoff=0.7):
         return f"did you mean {by_letters[near]!r}?"

@@ -12,6 +12,7 @@ forms are those that issuers document and that have a prefix of their own.
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import NamedTuple
 
 from actors.contract.answers.prompt import Prompt
@@ -42,6 +43,9 @@ LONGEST_VALUE = 128
 
 _MOST_VALUES = 64
 """Most passwords of a prompt that are looked for."""
+
+_MOST_NAMED = 1_024
+"""Most passwords of a prompt of which it is asked whether the user has written them: each reads all that they wrote."""
 
 _REST = re.compile(r"[A-Za-z0-9_.+/=-]*")
 """What may follow a form in the same word."""
@@ -85,7 +89,8 @@ class PromptSecrets:
         of_user = [prompt.text, *(layer.content for layer in prompt.layers if layer.role == "user")]
         self._user_text = "\n".join(of_user)
         named = (value for layer in prompt.layers if layer.role == "system" for value in _named_values(layer.content))
-        self.values = tuple(dict.fromkeys(value for value in named if value not in self._user_text))[:_MOST_VALUES]
+        different = islice(dict.fromkeys(named), _MOST_NAMED)
+        self.values = tuple(islice((value for value in different if value not in self._user_text), _MOST_VALUES))
 
     def found_in(self, text: str) -> tuple[Found, ...]:
         """Return the secrets in a text, or in a part of one, by position."""

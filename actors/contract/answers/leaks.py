@@ -8,6 +8,7 @@ only if most of it is in the answer.
 import codecs
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 
 from actors.contract.answers.prompt import Prompt
 from actors.contract.text.decoding.escapes import with_blanks
@@ -36,6 +37,12 @@ class Leaks:
     def __bool__(self) -> bool:
         return bool(self._layers)
 
+    def for_another_text(self) -> "Leaks":
+        """Return the same with nothing seen. The sequences of the prompt, which may be many, are shared."""
+        another = copy(self)
+        another._seen = [set() for _ in self._layers]
+        return another
+
     def read(self, view: str) -> None:
         """Note which sequences occur in a text, or in a part of one."""
         if self._layers:
@@ -52,11 +59,9 @@ class Leaks:
 
 def leaked(prompt: Prompt, views: Iterable[str]) -> float:
     """Return the highest share of a system layer that is in one view of an answer (the answer itself, or decoded)."""
-    highest = 0.0
-    for view in views:
-        leaks = Leaks(prompt)
-        if not leaks:
-            break
+    highest, of_prompt = 0.0, Leaks(prompt)
+    for view in views if of_prompt else ():
+        leaks = of_prompt.for_another_text()
         leaks.read(view)
         highest = max(highest, leaks.share)
     return highest

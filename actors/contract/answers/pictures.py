@@ -38,6 +38,8 @@ _PICTURES = (
 _BY_REFERENCE = re.compile(r"!\[[^\]\n]{0,500}\]\s?\[|!\[[^\]\n]{1,500}\](?![\(\[])")
 _REFERENCE = re.compile(rf"^[ ]{{0,3}}\[[^\]\n]{{1,500}}\]:\s*<?{_ADDRESS}", re.IGNORECASE | re.MULTILINE)
 
+_NO_PROMPT = Prompt("", ())
+
 
 class Pictures:
     """The pictures found in an answer so far that carry words of its prompt.
@@ -49,12 +51,17 @@ class Pictures:
     """
 
     def __init__(self, prompt: Prompt) -> None:
-        self._texts = (prompt.text, *(layer.content for layer in prompt.layers))
-        self._sequences: Mapping[int, frozenset[str]] | None = None
+        self._prompt = _PromptWords((prompt.text, *(layer.content for layer in prompt.layers)))
         self._examined: dict[str, bool] = {}
         self._by_reference = False
         self._defined: dict[str, None] = {}
         self.hosts: tuple[str, ...] = ()
+
+    def for_another_text(self) -> "Pictures":
+        """Return the same with nothing read. What is known of the prompt is shared."""
+        another = Pictures(_NO_PROMPT)
+        another._prompt = self._prompt
+        return another
 
     def read(self, text: str) -> None:
         """Examine the pictures in a text, or in a part of one."""
@@ -71,11 +78,21 @@ class Pictures:
     def _examine(self, address: str) -> bool:
         if len(self._examined) >= MOST_ADDRESSES:
             return True
-        carries = not any(address in part for part in self._texts) and self._carries(address)
-        self._examined[address] = carries
+        self._examined[address] = carries = self._prompt.carried_by(address)
         return carries
 
-    def _carries(self, address: str) -> bool:
+
+class _PromptWords:
+    """The texts of a prompt, and the sequences of letters and digits in them, once an address is compared with them."""
+
+    def __init__(self, texts: tuple[str, ...]) -> None:
+        self._texts = texts
+        self._sequences: Mapping[int, frozenset[str]] | None = None
+
+    def carried_by(self, address: str) -> bool:
+        """Whether an address that is not in the prompt carries words of it."""
+        if any(address in part for part in self._texts):
+            return False
         if self._sequences is None:
             self._sequences = {
                 least: _sequences_of(self._texts, least) for least in (CARRIED_IN_QUERY, CARRIED_ELSEWHERE)

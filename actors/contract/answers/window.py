@@ -65,6 +65,8 @@ class AnswerWindow:
         prompt: What its model was asked.
         faults: The faults for which the answer is withheld.
         leak_share: Share of a system layer from which it counts as revealed.
+        beside: The window of another text of the same answer, which has read the same prompt already. An answer may
+            have hundreds of texts, and a prompt hundreds of thousands of characters.
 
     Attributes:
         received: Number of characters received so far.
@@ -72,15 +74,21 @@ class AnswerWindow:
         found: Reasons to withhold the rest; once there are any, nothing more is released.
     """
 
-    def __init__(self, prompt: Prompt, faults: Collection[AnswerFault] = STREAMED, leak_share: float = 0.6) -> None:
+    def __init__(
+        self,
+        prompt: Prompt,
+        faults: Collection[AnswerFault] = STREAMED,
+        leak_share: float = 0.6,
+        beside: "AnswerWindow | None" = None,
+    ) -> None:
         self.received = 0
         self.released = 0
         self.found: tuple[AnswerFault, ...] = ()
         self._faults = faults
         self._leak_share = leak_share
-        self._leaks = Leaks(prompt)
-        self._pictures = Pictures(prompt)
-        self._secrets = PromptSecrets(prompt)
+        self._leaks: Leaks = Leaks(prompt) if beside is None else beside._leaks.for_another_text()
+        self._pictures: Pictures = Pictures(prompt) if beside is None else beside._pictures.for_another_text()
+        self._secrets: PromptSecrets = PromptSecrets(prompt) if beside is None else beside._secrets
         self._compares_layers = bool(self._leaks or self._secrets.values)
         self._tail = ""
         self._unread = 0

@@ -14,9 +14,10 @@ from schemas.effectors.model_calls import Masked, PersonalKind
 
 Recognise = Callable[[str], tuple[Found, ...]]
 
-_PLACEHOLDER = re.compile(r"\[[A-Z]{2,5}_\d{1,4}\]")
+_PLACEHOLDER = re.compile(r"\[[A-Z]{2,5}_\d{1,7}\]")
+_PLACEHOLDER_BYTES = re.compile(_PLACEHOLDER.pattern.encode())
 # The beginning of a placeholder at the end of a piece.
-_PARTIAL_PLACEHOLDER = re.compile(r"\[(?:[A-Z]{0,5}|[A-Z]{2,5}_\d{0,4})$")
+_PARTIAL_PLACEHOLDER = re.compile(r"\[(?:[A-Z]{0,5}|[A-Z]{2,5}_\d{0,7})$")
 # Characters that JSON escapes.
 _JSON_ESCAPED = re.compile(r"[\"\\\x00-\x1f]")
 
@@ -60,10 +61,13 @@ class Masks:
         A placeholder may be in JSON within a text, such as the arguments of a tool call. A value with characters that
         JSON escapes is then not put back, since it would break that inner JSON.
         """
-        plain = {name: value for name, value in self._values.items() if not _JSON_ESCAPED.search(value)}
-        for name, value in plain.items():
-            body = body.replace(name.encode(), json.dumps(value, ensure_ascii=False)[1:-1].encode())
-        return body
+        return _PLACEHOLDER_BYTES.sub(self._in_json, body)
+
+    def _in_json(self, found: re.Match[bytes]) -> bytes:
+        value = self._values.get(found[0].decode())
+        if value is None or _JSON_ESCAPED.search(value):
+            return found[0]
+        return json.dumps(value, ensure_ascii=False)[1:-1].encode()
 
     def _name(self, kind: PersonalKind, value: str) -> str:
         known = self._names.get((kind, value))

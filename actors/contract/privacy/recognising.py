@@ -56,9 +56,12 @@ def found_in(text: str, regions: tuple[str, ...] = ()) -> tuple[Found, ...]:
     """Return the personal data in a text, in order, without overlaps; of two that overlap, the longer one counts."""
     found = sorted(_candidates(text, regions), key=lambda each: (each.start - each.end, each.start))
     kept: list[Found] = []
+    taken = bytearray(len(text))
     for each in found:
-        if all(each.end <= other.start or other.end <= each.start for other in kept):
+        # Those before it are at least as long: one that overlaps it has its first or its last character.
+        if not (taken[each.start] or taken[each.end - 1]):
             kept.append(each)
+            taken[each.start : each.end] = b"\x01" * (each.end - each.start)
     return tuple(sorted(kept, key=lambda each: each.start))
 
 

@@ -22,6 +22,8 @@ Rewriting = Literal["spaced", "leetspeak", "rot13", "reversed"]
 _NO_LETTERS = bytes(ord(" ") if not chr(code).isalpha() or code >= 128 else code for code in range(256))
 # A gap of several spaces or a line end; a single space before a single character. ``\x00`` marks wide gaps meanwhile.
 _WIDE = re.compile(r"[ \u00a0]{2,}|\s*\n\s*")
+_SPACES = re.compile(r"[ \u00a0]{2,}")
+_BLANK = re.compile(r"\s{2,}|\n")
 _SINGLE = re.compile(r"(?<=[^\s\x00])[ \u00a0](?=[^\s\x00](?:[ \u00a0\x00]|$))")
 COMMON = frozenset(
     re.findall(
@@ -49,7 +51,13 @@ def _leetspeak(text: str) -> str:
 
 def _spaced(text: str) -> str:
     # Wider gaps separate words, if the writer separated words at all.
-    return _SINGLE.sub("", _WIDE.sub("\x00", text)).replace("\x00", " ")
+    return _SINGLE.sub("", _BLANK.sub(_narrowed, text)).replace("\x00", " ")
+
+
+def _narrowed(blank: re.Match[str]) -> str:
+    # Each run of white space by itself: a search for a line end from each character of a run without one takes
+    # quadratic time.
+    return (_WIDE if "\n" in blank[0] else _SPACES).sub("\x00", blank[0])
 
 
 REWRITE: Mapping[Rewriting, Callable[[str], str]] = {

@@ -15,7 +15,11 @@ HIDDEN = "[hidden]"
 """The replacement for a secret."""
 
 _MOST_READ = 20_000
-"""Most bytes of a refusal's body, and characters of its reason, that are read."""
+"""Most bytes of a refusal's body that are read."""
+
+_MOST_SEARCHED = 4_000
+"""Most characters of a reason in which secrets are looked for: more than is kept, since hiding them shortens it. A run
+of signs costs the square of its length."""
 
 _DEEPEST = 5
 """Most levels of nested JSON in which reasons are looked for."""
@@ -95,7 +99,7 @@ def reason_of(body: bytes) -> str:
 
 def without_secrets(said: str, key: str = "") -> str:
     """Return an endpoint's message on one line, cut, with anything hidden that is or looks like a key."""
-    line = " ".join(said[:_MOST_READ].split())
+    line = " ".join(said[:_MOST_SEARCHED].split())
     if key:
         for written in (key, quote(key, safe="")):
             line = re.sub(re.escape(written), HIDDEN, line, flags=re.IGNORECASE)

@@ -10,6 +10,7 @@ from actors.contract.privacy import recognising
 from actors.contract.privacy.masking import Masks, StreamRestorer
 from actors.contract.privacy.recognising import found_in, missing_packages, recogniser
 from actors.contract.privacy.settings import PrivacySettings
+from actors.gateway.external_events import InvalidInput
 from actors.gateway.http.openai.passthrough.guarding import split
 from actors.gateway.http.openai.passthrough.masking import MaskedRequest
 from schemas.effectors.model_calls import Masked
@@ -107,6 +108,24 @@ def test_a_request_without_such_data_goes_out_byte_for_byte() -> None:
     raw = body("Hello", user="ada@example.org", metadata={"by": "ada@example.org"})
     assert not private(raw)
     assert private(raw).body == raw
+
+
+def test_a_request_that_is_nested_too_deeply_to_be_masked_is_refused() -> None:
+    flat = body("Write to ada@example.org", further=json.loads('{"a":' * 100 + '"ada@example.org"' + "}" * 100))
+    assert b"ada@" not in private(flat).body
+    deep = b'{"model": "x", "further": %s"ada@example.org"%s}' % (b"[" * 900, b"]" * 900)
+    with pytest.raises(InvalidInput, match="nested too deeply"):
+        private(deep)
+
+
+def test_the_numbers_of_placeholders_may_be_long() -> None:
+    asked = masks("")
+    values = [f"{number}@example.org" for number in range(10_001)]
+    masked = asked.mask(" ".join(values)).split()
+    assert masked[-1] == "[EMAIL_10001]"
+    assert asked.restore(masked[-1]) == values[-1]
+    restorer = StreamRestorer(asked)
+    assert "".join(map(restorer.take, ("to [EMAIL_1000", "1]."))) + restorer.end() == f"to {values[-1]}."
 
 
 def test_every_text_that_a_model_is_shown_is_masked_and_nothing_else() -> None:

@@ -13,7 +13,8 @@ from actors.contract.text.excerpt import excerpt_of
 _QUOTE = re.compile("[\"']")
 _VALUE = r"""(?:"((?:[^"\\\n]|\\.){0,200})"|'((?:[^'\\\n]|\\.){0,200})')(?!\s*:)"""
 _STRING = re.compile(_VALUE)
-_BEGUN_STRING = re.compile(rf"(?:^|[\[,:=(+{{])\s*{_VALUE}", re.M)
+# Without ``\n`` behind ``^``: each line of a blank stretch would be a beginning, and each would read the rest of it.
+_BEGUN_STRING = re.compile(rf"(?:^[^\S\n]*+|[\[,:=(+{{]\s*+){_VALUE}", re.M)
 _BEFORE = frozenset("[,:=(+{")
 """What precedes a value that does not begin a line, with or without white space between."""
 

@@ -33,6 +33,8 @@ _PIECE = 4_096
 
 # A blank line ends an event.
 _END = re.compile(rb"\r\n\r\n|\n\r?\n|\r\r")
+_LONGEST_END = 4
+
 _NOT_TEXT = frozenset(
     {"id", "object", "model", "role", "type", "finish_reason", "system_fingerprint", "service_tier", "obfuscation"}
 )
@@ -90,7 +92,7 @@ class GuardedStream:
         self._received = 0
         self._last_text_at: dict[AnswerWindow, int] = {}
         self._secrets = PromptSecrets(prompt)
-        self._buffer = b""
+        self._buffer = bytearray()
         self._held: deque[_Held] = deque()
         self._first: dict[str, Any] = {}
         self._choices: dict[int, None] = {}
@@ -107,7 +109,12 @@ class GuardedStream:
             ValueError: an event in it is too long.
         """
         self._buffer += piece
-        *events, self._buffer = split(self._buffer)
+        # An event may come in thousands of pieces: only the new one is searched for its end, which may begin before it.
+        searched = max(0, len(self._buffer) - len(piece) - _LONGEST_END)
+        events = []
+        if _END.search(self._buffer, searched) is not None:
+            *events, rest = split(bytes(self._buffer))
+            self._buffer = bytearray(rest)
         if len(self._buffer) > LONGEST_EVENT:
             raise ValueError(f"an event of the upstream's answer has more than {LONGEST_EVENT:,} bytes")
         out = []
@@ -120,8 +127,8 @@ class GuardedStream:
     def end(self) -> None:
         """End the stream: all that is still held has been read, and waits for the verdict on the rest."""
         if self._buffer:
-            self.read(self._buffer)
-            self._buffer = b""
+            self.read(bytes(self._buffer))
+            self._buffer.clear()
         for window in self._windows.values():
             if not self.found:
                 window.end()
@@ -206,7 +213,8 @@ class GuardedStream:
         """Return the window that reads the text at a path."""
         known = path if path in self._windows or len(self._windows) < MOST_TEXTS else ()
         if known not in self._windows:
-            self._windows[known] = AnswerWindow(self._prompt, self._watch.faults, self._watch.leak_share)
+            first = next(iter(self._windows.values()), None)
+            self._windows[known] = AnswerWindow(self._prompt, self._watch.faults, self._watch.leak_share, first)
         return self._windows[known]
 
     def texts_of(self, data: bytes) -> Iterator[tuple[TextPath, str]]:

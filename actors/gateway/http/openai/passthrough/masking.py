@@ -12,6 +12,7 @@ import msgspec
 from actors.contract.privacy.masking import Masks, StreamRestorer
 from actors.contract.privacy.recognising import found_in, recogniser
 from actors.contract.privacy.settings import PrivacySettings
+from actors.gateway.external_events import InvalidInput
 from actors.gateway.http.openai.chunks import event_of
 from actors.gateway.http.openai.messages import is_not_text
 from actors.gateway.http.openai.passthrough.guarding import TextPath, index_of, split
@@ -30,6 +31,9 @@ class MaskedRequest:
 
     Attributes:
         body: The bytes that are sent.
+
+    Raises:
+        InvalidInput: it is nested too deeply.
     """
 
     def __init__(self, body: bytes, settings: PrivacySettings) -> None:
@@ -39,11 +43,15 @@ class MaskedRequest:
         self._first: dict[str, Any] = {}
         parsed: Any = msgspec.json.decode(body)
         self._masks = Masks(lambda text: found_in(text, settings.regions), _texts(parsed))
-        masked = {
-            name: value if name in _NOT_SHOWN else _masked(name, value, self._masks) for name, value in parsed.items()
-        }
-        if self._masks.counts:
-            self.body = msgspec.json.encode(masked)
+        try:
+            masked = {
+                name: value if name in _NOT_SHOWN else _masked(name, value, self._masks)
+                for name, value in parsed.items()
+            }
+            if self._masks.counts:
+                self.body = msgspec.json.encode(masked)
+        except RecursionError:
+            raise InvalidInput("the body is nested too deeply to mask personal data in it: send it flatter") from None
 
     def __bool__(self) -> bool:
         return bool(self._masks.counts)
