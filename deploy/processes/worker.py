@@ -28,6 +28,7 @@ from actors.runtime.worker import Worker
 from deploy.config.configured_log import configured_log
 from deploy.config.loading import Config
 from deploy.processes.effector_registry import EFFECTORS, configured_effectors
+from deploy.processes.event_loop import run as run_on_loop
 from deploy.processes.inbox import is_inbox
 from deploy.processes.query_services import serving_queries
 from deploy.processes.reading import serving_reads
@@ -123,7 +124,7 @@ def work_with_settings(names: Sequence[str], config: Config) -> tuple[str, ...]:
 def run(job: Job, lifeline: Lifeline) -> None:
     """Run until SIGTERM, SIGINT, or the end of the supervisor; raises the first error of any of its tasks."""
     try:
-        asyncio.run(_run(job, lifeline))
+        run_on_loop(_run(job, lifeline), job.config.runtime.event_loop)
     except* Exception as wrong:
         # The first error is the reason why the process ends, whether it was foreseen or is a bug.
         raise first_error(wrong) from wrong

@@ -35,6 +35,7 @@ from deploy.health.readiness import LedgerProbe, ok_if_empty
 from deploy.health.resources import used_up
 from deploy.health.stage_watch import StageWatch, needed_by, unserved_text
 from deploy.processes.broker.users import GATEWAY
+from deploy.processes.event_loop import run as run_on_loop
 from deploy.processes.gateway.examinations import BrokerExaminations
 from deploy.processes.gateway.operations import BrokerOperations
 from deploy.processes.gateway.records import BrokerRecords
@@ -75,7 +76,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 def run(job: Job, lifeline: Lifeline) -> None:
     """Serve until SIGTERM, SIGINT, or the end of the supervisor; raises the first error of any of its tasks."""
     try:
-        asyncio.run(_run(job, lifeline))
+        run_on_loop(_run(job, lifeline), job.config.runtime.event_loop)
     except* Exception as wrong:
         raise first_error(wrong) from wrong
     finally:
