@@ -9,6 +9,7 @@ If the folder has a file ``allocations``, no function is wrapped: memray records
 """
 
 import atexit
+import gc
 import json
 import os
 import sys
@@ -133,6 +134,15 @@ def _counted_by_actor(part: str, function: Callable[..., Any]) -> Callable[..., 
     return counted(function, lambda actor, *_: f"{part} {actor.name}")
 
 
+def _count_collection(phase: str, _: Mapping[str, int]) -> None:
+    """Count the time of a garbage collection for itself, and not for the part in which it happens."""
+    if phase == "start":
+        _calls["collecting"] += _counting
+        _enter("collecting")
+    else:
+        _leave()
+
+
 def _counting_calls(unit: str, function: Callable[..., Any]) -> Callable[..., Any]:
     def run(*arguments: Any, **options: Any) -> Any:
         _counts[unit] += _counting
@@ -184,6 +194,7 @@ def install() -> None:
         _wrap(path, partial(counted_coroutine, part))
     for path, part in BY_ACTOR.items():
         _wrap(path, partial(_counted_by_actor, part))
+    gc.callbacks.append(_count_collection)
     for path, unit in COUNTS.items():
         _wrap(path, partial(_counting_calls, unit))
     _wrap("events.jetstream.header_client:HeaderClient._send_publish", _marking_sent)

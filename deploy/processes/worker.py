@@ -1,7 +1,6 @@
 """A worker process from its start to its end: it opens the log and runs actors, effectors or the ledger."""
 
 import asyncio
-import gc
 import os
 import re
 import secrets
@@ -27,6 +26,7 @@ from actors.runtime.membership.heartbeat_reporting import report
 from actors.runtime.worker import Worker
 from deploy.config.configured_log import configured_log
 from deploy.config.loading import Config
+from deploy.processes import garbage
 from deploy.processes.effector_registry import EFFECTORS, configured_effectors
 from deploy.processes.event_loop import run as run_on_loop
 from deploy.processes.inbox import is_inbox
@@ -351,10 +351,7 @@ async def _announce_readiness(
 ) -> None:
     for event in ready:
         await event.wait()
-    # What is loaded now stays for good. Without this, garbage collections would search it, and delay decisions by tens
-    # of milliseconds.
-    gc.collect()
-    gc.freeze()
+    garbage.settle()
     _logger.info("worker_ready", hosts=hosted)
     announced.set()
     lifeline.report_ready()
