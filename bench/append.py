@@ -19,7 +19,7 @@ from nats.js import JetStreamContext
 
 from actors.runtime.committer import Committer, Group
 from bench.harness.server import SYNCS, nats_server
-from bench.harness.table import Measure, Row, measure_in_turns, rows_of, show
+from bench.harness.table import Measure, Row, is_brief, measure_in_turns, rows_of, show
 from events.jetstream import JetStreamLog
 from events.log import Append, Fence, Record
 from events.make_decision import NewEvent
@@ -44,10 +44,11 @@ _numbers = itertools.count()
 
 def _records(count: int, partition: int) -> list[Record]:
     """Return new records of one partition, enveloped as an actor's events are."""
-    return [_record(next(_numbers), partition) for _ in range(count)]
+    return [record_of(next(_numbers), partition) for _ in range(count)]
 
 
-def _record(number: int, partition: int) -> Record:
+def record_of(number: int, partition: int) -> Record:
+    """Return a record of one partition, enveloped as an actor's events are."""
     exchange = event_id("exchange", "bench", number)
     envelope = Envelope(
         id=event_id(exchange, "reflex", 0),
@@ -202,7 +203,7 @@ async def _run(url: str, sync: str, count: int) -> list[Row]:
 def run(count: int = RECORDS) -> list[Row]:
     """Measure every case with ``count`` records a round; takes about a minute."""
     rows: list[Row] = []
-    for sync in SYNCS:
+    for sync in SYNCS[:1] if is_brief() else SYNCS:
         with nats_server(sync) as url:
             rows += asyncio.run(_run(url, sync, count))
     return rows

@@ -23,6 +23,7 @@ import msgspec
 from eventsourcing.persistence import StoredEvent
 from eventsourcing.sqlite import SQLiteApplicationRecorder, SQLiteDatastore
 
+from bench.harness.table import is_brief, record
 from events.ledger import LedgerReader, LedgerWriter, verify
 from events.ledger.rows import encode_header_text
 from events.log import Stored
@@ -33,7 +34,7 @@ from schemas.identity import event_id
 from schemas.subjects import Partitions, stored_subject
 
 EVENTS = 100_000
-ROUNDS = 3
+ROUNDS = 1 if is_brief() else 3
 BATCH = 5_000
 ROWS_SINGLY = 2_000
 """Events of the row-by-row case, which is slow."""
@@ -285,6 +286,7 @@ def run(count: int = EVENTS) -> list[Row]:
 def main() -> None:
     """Print the rows as a table."""
     rows = run(int(sys.argv[1]) if len(sys.argv) > 1 else EVENTS)
+    record(rows)
     width = max(len(row.case) for row in rows)
     for row in rows:
         ratios = ", ".join(f"{ratio:g} x {peer}" for peer, ratio in row.ratios.items())

@@ -21,7 +21,7 @@ from actors.memory.layers.episodes import Episode, Episodes, weight_of
 from actors.memory.layers.session import Gist, Session, turn_of
 from actors.memory.recall import Cue, recall
 from actors.memory.settings import MemorySettings
-from bench.harness.table import percentiles
+from bench.harness.table import percentiles, record
 from schemas.persistent import decode_state, encode_state
 from schemas.vocabulary.memory import Fact
 
@@ -220,9 +220,12 @@ def main() -> None:
     print(
         f"{'episodes':>8} {'width':>5} {'case':30} {'p50 ms':>9} {'p99 ms':>9} {'p50 x':>6}   budget {BUDGET_MS:g} ms"
     )
+    rows = []
     for row in run([int(size) for size in sys.argv[1:]] or SIZES):
+        rows.append(row)
         ratio = f"{row.p50_ratio:6.1f}" if row.p50_ratio else ""
         print(f"{row.episodes:8} {row.width:5} {row.case:30} {row.p50_ms:9.3f} {row.p99_ms:9.3f} {ratio}", flush=True)
+    record(rows)
 
 
 if __name__ == "__main__":

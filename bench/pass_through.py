@@ -28,7 +28,7 @@ import msgspec
 
 from bench.harness.guards_inputs import text_of
 from bench.harness.processes import used_by_set
-from bench.harness.table import Row, percentile_rows, rows_of, show
+from bench.harness.table import Row, is_brief, percentile_rows, rows_of, show
 from deploy.processes.running_set import RunFile
 
 ROUNDS = 3
@@ -46,6 +46,9 @@ BEHIND_S = 1.0
 
 WARM_UP_S = 3.0
 OURS, PROXY, ENDPOINT = "neuraxis", "a bare proxy", "the endpoint itself"
+ANOTHERS, OWN = "bench", "neuraxis"
+"""Models that are asked for: the endpoint's, and the set itself."""
+
 _PATH = "/v1/chat/completions"
 _START_S = 60.0
 _ANSWER = json.dumps(
@@ -121,15 +124,21 @@ def served(url: str = "") -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def running_set(url: str, program: str = "deploy.cli", **environment: str) -> Iterator[RunFile]:
-    """Run a set that passes on to ``url``; yields its run file. ``environment`` are variables for it."""
+def running_set(
+    url: str, program: str = "deploy.cli", options: Sequence[str] = (), **environment: str
+) -> Iterator[RunFile]:
+    """Run a set that passes on to ``url``, or to nobody if it is empty; yields its run file.
+
+    ``options`` are more options of ``neuraxis up``, and ``environment`` variables for it.
+    """
     with tempfile.TemporaryDirectory(prefix="neuraxis-bench-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         ready, output_file = folder / "ready", folder / "said"
-        flags = ["--http", "127.0.0.1:0", "--llm", "composer", "--ready-file", str(ready)]
+        flags = ["--http", "127.0.0.1:0", "--llm", "composer", "--ready-file", str(ready), *options]
+        flags += ["--set", f"gateway.upstream.url={url}/v1"] if url else []
         with output_file.open("wb") as output:
             process = subprocess.Popen(
-                [sys.executable, "-m", program, "up", *flags, "--set", f"gateway.upstream.url={url}/v1"],
+                [sys.executable, "-m", program, "up", *flags],
                 cwd=folder,
                 stdout=output,
                 stderr=output,
@@ -148,19 +157,20 @@ def running_set(url: str, program: str = "deploy.cli", **environment: str) -> It
 
 
 class Load:
-    """Requests to one side."""
+    """Requests to one side. With ``model`` ``neuraxis`` the set answers itself; the endpoint has any other."""
 
-    def __init__(self, http: httpx.AsyncClient) -> None:
+    def __init__(self, http: httpx.AsyncClient, model: str) -> None:
         self._http = http
+        self._model = model
         self._next = 0
 
     @classmethod
     @contextlib.asynccontextmanager
-    async def open(cls, url: str) -> AsyncIterator["Load"]:
+    async def open(cls, url: str, model: str = ANOTHERS) -> AsyncIterator["Load"]:
         """Open connections to a side for the length of the block."""
         limits = httpx.Limits(max_connections=256, max_keepalive_connections=256)
         async with httpx.AsyncClient(base_url=url, trust_env=False, limits=limits, timeout=30) as http:
-            yield cls(http)
+            yield cls(http, model)
 
     async def most(self) -> int:
         """Return the highest of ``RATES`` at which no backlog grows; 0 if one grows at the lowest."""
@@ -186,19 +196,34 @@ class Load:
                 asking.append(tasks.create_task(self.ask()))
         return sorted(task.result() for task in asking)
 
+    async def saturated(self, under_way: int, seconds: float) -> float:
+        """Keep so many requests under way for a while; return how many were answered a second."""
+        began_s = time.perf_counter()
+
+        async def ask_on() -> int:
+            count = 0
+            while time.perf_counter() < began_s + seconds:
+                await self.ask()
+                count += 1
+            return count
+
+        counts = await asyncio.gather(*(ask_on() for _ in range(under_way)))
+        return sum(counts) / (time.perf_counter() - began_s)
+
     async def ask(self) -> float:
         """Send a request; return the seconds that its answer took."""
         self._next += 1
         body = {
-            "model": "bench",
+            "model": self._model,
             "user": f"bench-{self._next}",
             "messages": [{"role": "user", "content": _question(self._next)}],
         }
         began_s = time.perf_counter()
         response = await self._http.post(_PATH, json=body)
         took = time.perf_counter() - began_s
-        if response.content != _ANSWER:
-            raise RuntimeError(f"not the endpoint's answer: {response.status_code} {response.text[:200]}")
+        answered = response.content == _ANSWER if self._model == ANOTHERS else response.status_code == 200
+        if not answered:
+            raise RuntimeError(f"not the answer: {response.status_code} {response.text[:200]}")
         return took
 
 
@@ -224,7 +249,7 @@ async def _run(rounds: int) -> list[Row]:
                 samples[name].append(await loads[name].steady(STEADY_S))
                 for process, one in used_by_set(run).items() if name == OURS else ():
                     cpu_ms[process].append(one.since(before[process], len(samples[name][-1])).cpu_us / 1e3)
-        highest = await loads[OURS].most()
+        highest = 0 if is_brief() else await loads[OURS].most()
     added = [
         [max(0.0, ours - bare) for ours, bare in zip(*pair, strict=True)]
         for pair in zip(samples[OURS], samples[PROXY], strict=True)
@@ -236,7 +261,7 @@ async def _run(rounds: int) -> list[Row]:
         *percentile_rows(samples, {OURS: (PROXY,), PROXY: (ENDPOINT,)}, setting),
         *percentile_rows({f"{OURS}, beyond the proxy": added}, {}, setting),
         *rows_of(medians, {}, f"{setting}, processor", "ms an exchange"),
-        *rows_of({OURS: float(highest)}, {}, "most held", "exchanges/s"),
+        *(rows_of({OURS: float(highest)}, {}, "most held", "exchanges/s") if highest else ()),
     ]
 
 
@@ -245,7 +270,7 @@ def main() -> None:
     if sys.argv[1:2] == ["serve"]:
         _serve(sys.argv[2])
         return
-    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 1 if is_brief() else ROUNDS
     show(asyncio.run(_run(rounds)))
 
 

@@ -26,7 +26,7 @@ import msgspec
 
 from actors.registry import ACTORS
 from bench.harness import replay_ledger
-from bench.harness.table import Row, measure_in_turns, rows_of, show
+from bench.harness.table import Row, is_brief, measure_in_turns, rows_of, show
 from deploy.replaying.parallel_replay import ReplayWork, replay_in_jobs
 from events.decoding import decode
 from events.errors import LedgerDamaged
@@ -178,7 +178,7 @@ def main() -> None:
         if given.isdigit():
             path = Path(folder) / "ledger.db"
             replay_ledger.write(path, int(given))
-        show(asyncio.run(measure(path, ROUNDS)) + (peaks(path) if os.name == "posix" else []))
+        show(asyncio.run(measure(path, 1 if is_brief() else ROUNDS)) + (peaks(path) if os.name == "posix" else []))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import msgspec
 
 from actors.router import ACTOR
 from actors.router.signals import INSPECTED_CHARACTERS, read_text
-from bench.harness.table import percentiles
+from bench.harness.table import percentiles, record
 from schemas.actor import Message
 from schemas.event import Event
 from schemas.vocabulary.gateway import InputReceived
@@ -148,7 +148,9 @@ def main() -> None:
         f"{'case':12} {'chars':>8} {'mode':12} {'signals p50':>12} {'p50 us':>8} {'p99 us':>8} {'feedback p99':>13} "
         f"{'5 ms / p99':>11}"
     )
-    for row in run():
+    rows = run()
+    record(rows)
+    for row in rows:
         print(
             f"{row.case:12} {row.characters:8} {row.mode:12} {row.signals_p50_us:12.1f} {row.p50_us:8.1f} "
             f"{row.p99_us:8.1f} {row.feedback_p99_us:13.1f} {row.budget_ratio:11.1f}"

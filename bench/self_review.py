@@ -16,7 +16,7 @@ from actors.self_review.agent_state import TickScores, score_tick, with_tick
 from actors.self_review.decider import State, agent_state_of
 from actors.self_review.gate import events_of
 from actors.self_review.tick import tick_of
-from bench.harness.table import percentiles
+from bench.harness.table import percentiles, record
 from schemas.actor import Message
 from schemas.vocabulary.loops import Part, TickObserved
 
@@ -122,7 +122,9 @@ def run() -> list[Row]:
 def main() -> None:
     """Print the rows as a table."""
     print(f"{'case':20} {'decide p50 us':>14} {'fold p50 us':>12} {'tick p99 us':>12}")
-    for row in run():
+    rows = run()
+    record(rows)
+    for row in rows:
         print(f"{row.case:20} {row.decide_p50_us:14.1f} {row.fold_p50_us:12.1f} {row.tick_p99_us:12.1f}")
 
 

@@ -30,6 +30,7 @@ from actors.reflex.decider import judge
 from actors.reflex.library import library_of
 from actors.reflex.matcher import compile_library
 from actors.reflex.settings import ReflexSettings
+from bench.harness.table import record
 from schemas.vocabulary.gateway import InputReceived
 
 SENSES = ("reflex", "intuition", "appraisal", "all")
@@ -157,7 +158,9 @@ def main() -> None:
         done = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
         for kind, times in done.items():
             least[kind] = np.minimum(least.get(kind, times), times).tolist()
-    for cost in costs(least):
+    found = costs(least)
+    record(found)
+    for cost in found:
         print(f"{cost.kind:14} {cost.sense:10} {cost.texts:4} p50 {cost.p50_ms:8.2f} ms  p99 {cost.p99_ms:8.2f} ms")
 
 

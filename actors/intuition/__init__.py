@@ -77,4 +77,5 @@ ACTOR: Actor[State] = Actor(
     models=models_of,
     missing_model=missing_model,
     warm=warm,
+    led_apart_from="memory",
 )

@@ -13,7 +13,7 @@ from actors.runtime.dispatcher import Dispatcher, Key
 from actors.runtime.fair_scheduler import FairScheduler
 from actors.runtime.gap_reader import SharedReader
 from actors.runtime.measurements import Measurements
-from actors.runtime.membership.assignment import assign
+from actors.runtime.membership.assignment import assign_partitions
 from actors.runtime.membership.availability import AvailabilityWatch, with_overrun
 from actors.runtime.membership.heartbeat import BEAT, Heartbeat, MetricsAddress, beat, heartbeat_of, leave
 from actors.runtime.membership.stall_detector import StallDetector, by_actor
@@ -308,7 +308,7 @@ class Worker:
         """Return the partitions to be held here, given the hosts of each actor, and whether each is to be led."""
         wanted: dict[Key, bool] = {}
         for actor_name, actor in self._actors.items():
-            assignments = assign(actor_name, partition_names(actor, self._log.partitions), hosts[actor_name])
+            assignments = assign_partitions(actor, partition_names(actor, self._log.partitions), hosts[actor_name])
             for partition, assignment in assignments.items():
                 if assignment.leader == self.name or (self._standby and assignment.standby == self.name):
                     wanted[actor_name, partition] = assignment.leader == self.name

@@ -65,4 +65,5 @@ ACTOR: Actor[State] = Actor(
     decide=decide,
     evolve=evolve,
     in_background=True,
+    led_apart_from="memory",
 )

@@ -3,9 +3,13 @@
 Run as ``python -m bench.harness.path_probe ARGUMENTS``, instead of ``python -m neuraxis_server``; ``up`` starts its
 processes the same way. At its end each process writes its records into the folder ``NEURAXIS_PROBES``. Time is counted
 while that folder has a file ``counting``. Functions are wrapped by name: if one does not exist, the start fails.
+
+If the folder has a file ``allocations``, no function is wrapped: memray records every allocation of the process while
+``counting`` is there, and writes them beside the records.
 """
 
 import atexit
+import gc
 import json
 import os
 import sys
@@ -26,6 +30,9 @@ FOLDER = "NEURAXIS_PROBES"
 COUNTING = "counting"
 """The file in that folder that exists while time is counted."""
 
+ALLOCATIONS = "allocations"
+"""The file in that folder that has allocations recorded, in place of everything else."""
+
 SYNC = {
     "actors.runtime.dispatcher:Dispatcher._dispatch": "routing",
     "actors.runtime.dispatcher:decode": "decoding",
@@ -44,7 +51,7 @@ ASYNC = {
     "nats.protocol.parser:Parser.parse": "socket in",
     "nats.aio.client:Client._flush_pending": "socket out",
     "nats.aio.client:Client._flusher": "socket out",
-    "events.jetstream.header_client:HeaderClient._process_headers": "decoding",
+    "events.jetstream.header_client:HeaderClient._process_headers": "reading headers",
     "events.jetstream.header_client:HeaderClient._send_publish": "encoding",
     "events.jetstream.connection:Connection.publish": "committing",
     "events.jetstream.log:JetStreamLog.append": "committing",
@@ -61,11 +68,25 @@ BY_ACTOR = {
 }
 """The same for functions whose first argument is an actor; its name is added to the part."""
 
+COUNTS = {
+    "events.jetstream.reading.stream_reader:StreamReader._on_message": "messages read",
+    "actors.runtime.dispatcher:decode": "decodes",
+    "actors.gateway.exchanges:decode": "decodes",
+    "actors.runtime.partition.shard:Shard.on_message": "dispatches",
+    "events.make_decision:decide_only": "decisions",
+    "schemas.actor:Actor.fold": "evolves",
+}
+"""Function -> what a call of it counts as, once more besides its time."""
+
 _here = threading.local()
 _ns: dict[str, int] = defaultdict(int)
 _calls: dict[str, int] = defaultdict(int)
+_counts: dict[str, int] = defaultdict(int)
 _marks: list[tuple[int, str, str, str, str]] = []
+_stored: list[tuple[str, str, str, int]] = []
+_waited: list[int] = []
 _counting = False
+_POLL_S = 0.02
 
 
 def mark(what: str, event: str, topic: str = "", exchange: str = "") -> None:
@@ -113,6 +134,23 @@ def _counted_by_actor(part: str, function: Callable[..., Any]) -> Callable[..., 
     return counted(function, lambda actor, *_: f"{part} {actor.name}")
 
 
+def _count_collection(phase: str, _: Mapping[str, int]) -> None:
+    """Count the time of a garbage collection for itself, and not for the part in which it happens."""
+    if phase == "start":
+        _calls["collecting"] += _counting
+        _enter("collecting")
+    else:
+        _leave()
+
+
+def _counting_calls(unit: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def run(*arguments: Any, **options: Any) -> Any:
+        _counts[unit] += _counting
+        return function(*arguments, **options)
+
+    return run
+
+
 def counted_coroutine(part: str, function: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Any]:
     """Return a coroutine function whose processor time is counted; the time in which it waits is not."""
 
@@ -147,7 +185,7 @@ def install() -> None:
         AttributeError: one does not exist.
         TypeError: one of ``ASYNC`` is no coroutine function, or one of the others is.
     """
-    for path in (*SYNC, *ASYNC, *BY_ACTOR):
+    for path in (*SYNC, *ASYNC, *BY_ACTOR, *COUNTS):
         if iscoroutinefunction(_function_of(path)) is not (path in ASYNC):
             raise TypeError(f"{path} stands in the wrong one of SYNC and ASYNC")
     for path, part in SYNC.items():
@@ -156,6 +194,9 @@ def install() -> None:
         _wrap(path, partial(counted_coroutine, part))
     for path, part in BY_ACTOR.items():
         _wrap(path, partial(_counted_by_actor, part))
+    gc.callbacks.append(_count_collection)
+    for path, unit in COUNTS.items():
+        _wrap(path, partial(_counting_calls, unit))
     _wrap("events.jetstream.header_client:HeaderClient._send_publish", _marking_sent)
     _wrap("events.jetstream.log:JetStreamLog.append", _marking_acknowledged)
     _wrap("events.jetstream.reading.stream_reader:StreamReader._on_message", _marking_delivered)
@@ -197,10 +238,19 @@ def _marking_sent(function: Any) -> Any:
 
 def _marking_acknowledged(function: Any) -> Any:
     async def run(log: Any, appends: Any) -> int:
+        began_ns, counts = time.monotonic_ns(), _counting
         last: int = await function(log, appends)
+        if counts:
+            _waited.append(time.monotonic_ns() - began_ns)
+            _counts["flushes"] += 1
         for append in appends:
+            _counts["appends"] += counts
             for record in append.records:
+                _counts["events"] += counts
                 _mark_event("acknowledged", record.headers)
+                if counts:
+                    headers = record.headers
+                    _stored.append((headers["ce-id"], headers.get("ce-cause", ""), headers["ce-type"], len(_waited)))
         return last
 
     return run
@@ -242,11 +292,30 @@ def _follow_count(folder: Path) -> None:
     global _counting
     while True:
         _counting = (folder / COUNTING).exists()
-        time.sleep(0.02)
+        time.sleep(_POLL_S)
+
+
+def _record_allocations(folder: Path) -> None:
+    """Record every allocation while the file exists, which it does once."""
+    import memray
+
+    while not (folder / COUNTING).exists():
+        time.sleep(_POLL_S)
+    with memray.Tracker(folder / f"{os.getpid()}.memray", trace_python_allocators=True):
+        while (folder / COUNTING).exists():
+            time.sleep(_POLL_S)
 
 
 def _write(folder: Path) -> None:
-    records = {"arguments": sys.argv[1:], "ns": _ns, "calls": _calls, "marks": _marks}
+    records = {
+        "arguments": sys.argv[1:],
+        "ns": _ns,
+        "calls": _calls,
+        "counts": _counts,
+        "waited_ns": _waited,
+        "marks": _marks,
+        "stored": _stored,
+    }
     (folder / f"{os.getpid()}.json").write_text(json.dumps(records))
 
 
@@ -264,9 +333,12 @@ def main() -> None:
 
         names["spawn"] = probed
     else:
-        install()
+        allocations = (folder / ALLOCATIONS).exists()
+        if not allocations:
+            install()
         atexit.register(_write, folder)
-        threading.Thread(target=_follow_count, args=(folder,), daemon=True).start()
+        follow = _record_allocations if allocations else _follow_count
+        threading.Thread(target=follow, args=(folder,), daemon=True).start()
     from neuraxis_server import main as run
 
     run()

@@ -20,7 +20,7 @@ from nats.aio.msg import Msg
 
 from bench.harness.hops_faststream import STREAM, SUBJECTS
 from bench.harness.server import SYNCS, nats_server
-from bench.harness.table import Row, show
+from bench.harness.table import Row, is_brief, show
 
 FASTSTREAM = ("pull", "push")
 """The kinds of subscriber that the peer has."""
@@ -180,7 +180,8 @@ def measure_and_show(measure: Callable[[str, str, int], Coroutine[Any, Any, list
     says, else ``rounds``.
     """
     rows: list[Row] = []
-    for sync in SYNCS:
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 1 if is_brief() else rounds
+    for sync in SYNCS[:1] if is_brief() else SYNCS:
         with nats_server(sync) as url:
-            rows += asyncio.run(measure(url, sync, int(sys.argv[1]) if len(sys.argv) > 1 else rounds))
+            rows += asyncio.run(measure(url, sync, rounds))
     show(rows)

@@ -1,10 +1,19 @@
 """Measures cases in turns, so that a noisy machine affects all of them equally, and prints them as rows of a table."""
 
+import os
 import statistics
+import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
 
 import msgspec
+
+RECORDS = "NEURAXIS_BENCH_RECORDS"
+"""Environment variable with the folder that benchmarks write what they find into, as JSON; unset: they do not."""
+
+BRIEF = "NEURAXIS_BENCH_BRIEF"
+"""Environment variable that is set where benchmarks measure what the table of aims needs, and no more."""
 
 Measure = Callable[[], Awaitable[float]]
 """Runs a case once; returns its value."""
@@ -77,8 +86,22 @@ def percentile_rows(
     return rows
 
 
+def is_brief() -> bool:
+    """Whether to measure what the table of aims (``bench.harness.aims``) needs, and no more."""
+    return bool(os.environ.get(BRIEF))
+
+
+def record(found: object) -> None:
+    """Write what a benchmark found as JSON into the folder that :data:`RECORDS` names, if it names one."""
+    folder = os.environ.get(RECORDS)
+    spec = getattr(sys.modules["__main__"], "__spec__", None)
+    if folder and spec is not None:
+        Path(folder, f"{spec.name.rpartition('.')[2]}.json").write_bytes(msgspec.json.encode(found))
+
+
 def show(rows: Sequence[Row]) -> None:
-    """Print rows as a table."""
+    """Print rows as a table, and record them."""
+    record(rows)
     case, setting = (max(len(text) for text in column) for column in zip(*((r.case, r.setting) for r in rows)))  # noqa: B905
     for row in rows:
         ratios = ", ".join(f"{ratio:g} x {peer}" for peer, ratio in row.ratios.items())

@@ -22,7 +22,7 @@ from actors.appraisal.measures.risks import intent_of
 from actors.appraisal.measures.trust import trust_of
 from actors.intuition.scorer import score
 from actors.reflex import ACTOR as REFLEX
-from bench.harness.table import percentiles
+from bench.harness.table import percentiles, record
 from deploy.training.judge_fitting import FOLDS, held_out_scores, prepare
 from deploy.training.labelled_corpus import APART, INDIRECT, Row, is_direct, load_rows
 from deploy.training.report import fired_by_fold
@@ -191,10 +191,14 @@ def show(result: Result) -> None:
 def main() -> None:
     """Judge the files named on the command line and print the tables; without one, only the costs."""
     if len(sys.argv) > 1:
-        show(run(tuple(map(Path, sys.argv[1:]))))
+        result = run(tuple(map(Path, sys.argv[1:])))
+        record(result)
+        show(result)
         return
     print("no corpus given (python -m bench.quality.detection PROMPTS...): costs only")
-    for cost in costs():
+    found = costs()
+    record(found)
+    for cost in found:
         print(f"{cost.judge:8} {cost.size:>7}  p50 {cost.p50_us:10,.1f} us  p99 {cost.p99_us:10,.1f} us")
 
 

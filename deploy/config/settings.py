@@ -84,6 +84,7 @@ class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):
         log_format: ``json`` lines, ``pretty`` for people, or ``auto``: pretty on a terminal.
         health_file: File in which the process says each second that it lives, and whether it is ready, for
             ``neuraxis-probe``; empty: none. The processes that ``neuraxis up`` starts write none: it does itself.
+        event_loop: ``auto``: workers and the gateway run on uvloop where it is installed; ``asyncio``: on Python's own.
     """
 
     processes: Annotated[int, msgspec.Meta(ge=1, le=64)] = 1
@@ -92,6 +93,7 @@ class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["auto", "json", "pretty"] = "auto"
     health_file: str = ""
+    event_loop: Literal["auto", "asyncio"] = "auto"
 
 
 class TelemetrySettings(msgspec.Struct, frozen=True, kw_only=True):

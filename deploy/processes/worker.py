@@ -1,7 +1,6 @@
 """A worker process from its start to its end: it opens the log and runs actors, effectors or the ledger."""
 
 import asyncio
-import gc
 import os
 import re
 import secrets
@@ -27,7 +26,9 @@ from actors.runtime.membership.heartbeat_reporting import report
 from actors.runtime.worker import Worker
 from deploy.config.configured_log import configured_log
 from deploy.config.loading import Config
+from deploy.processes import garbage
 from deploy.processes.effector_registry import EFFECTORS, configured_effectors
+from deploy.processes.event_loop import run as run_on_loop
 from deploy.processes.inbox import is_inbox
 from deploy.processes.query_services import serving_queries
 from deploy.processes.reading import serving_reads
@@ -123,7 +124,7 @@ def work_with_settings(names: Sequence[str], config: Config) -> tuple[str, ...]:
 def run(job: Job, lifeline: Lifeline) -> None:
     """Run until SIGTERM, SIGINT, or the end of the supervisor; raises the first error of any of its tasks."""
     try:
-        asyncio.run(_run(job, lifeline))
+        run_on_loop(_run(job, lifeline), job.config.runtime.event_loop)
     except* Exception as wrong:
         # The first error is the reason why the process ends, whether it was foreseen or is a bug.
         raise first_error(wrong) from wrong
@@ -350,10 +351,7 @@ async def _announce_readiness(
 ) -> None:
     for event in ready:
         await event.wait()
-    # What is loaded now stays for good. Without this, garbage collections would search it, and delay decisions by tens
-    # of milliseconds.
-    gc.collect()
-    gc.freeze()
+    garbage.settle()
     _logger.info("worker_ready", hosts=hosted)
     announced.set()
     lifeline.report_ready()

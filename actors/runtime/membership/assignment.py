@@ -2,6 +2,10 @@
 
 Every worker computes this for itself from the list of members, so no lease is handed out. While two workers see
 different lists, both may lead the same partition. That is harmless: the fence lets only one of them append.
+
+An actor's partitions are spread evenly. Which actors' partitions meet in one process is chosen, too: those of a session
+are led together, so that most of an exchange's chain stays within a process; actors that are much at work for the same
+agent are led apart (``Actor.led_apart_from``), since a set may serve a single agent.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,6 +13,11 @@ from functools import lru_cache
 from hashlib import blake2b
 
 import msgspec
+
+from schemas.actor import Actor, Scope
+
+_SESSIONS = "sessions/"
+"""The key by which the partitions of all SESSION actors are spread; no actor has this name."""
 
 
 class Assignment(msgspec.Struct, frozen=True):
@@ -18,27 +27,46 @@ class Assignment(msgspec.Struct, frozen=True):
     standby: str | None
 
 
-def _rank(member: str, actor: str, partition: str) -> bytes:
-    return blake2b(f"{member}\n{actor}\n{partition}".encode(), digest_size=8).digest()
+def _rank(member: str, key: str, partition: str) -> bytes:
+    return blake2b(f"{member}\n{key}\n{partition}".encode(), digest_size=8).digest()
 
 
-def assign(actor: str, partitions: Sequence[str], members: Sequence[str]) -> Mapping[str, Assignment]:
-    """Spread an actor's partitions evenly over the members that host it.
+def assign_partitions(
+    actor: Actor[object], partitions: Sequence[str], members: Sequence[str]
+) -> Mapping[str, Assignment]:
+    """Return who leads and stands by for each partition of an actor, given the members that host it.
+
+    The answer depends on nothing else: every worker comes to the same, whatever else it hosts.
+    """
+    if actor.scope is Scope.SESSION:
+        return assign(_SESSIONS, partitions, members)
+    if actor.led_apart_from:
+        return assign(actor.led_apart_from, partitions, members, backwards=True)
+    return assign(actor.name, partitions, members)
+
+
+def assign(
+    key: str, partitions: Sequence[str], members: Sequence[str], *, backwards: bool = False
+) -> Mapping[str, Assignment]:
+    """Spread partitions evenly over the members that host them; the same key spreads them the same.
 
     Uses rendezvous hashing with at most ceil(partitions / members) for each member: when a member joins or leaves, few
-    other partitions move. Returns nothing when there are no members.
+    other partitions move. ``backwards`` prefers the members that come last by the key: of two, the other one. Returns
+    nothing when there are no members.
     """
-    return _assign(actor, tuple(partitions), tuple(members)) if members else {}
+    return _assign(key, tuple(partitions), tuple(members), backwards) if members else {}
 
 
 @lru_cache(maxsize=256)
-def _assign(actor: str, partitions: tuple[str, ...], members: tuple[str, ...]) -> Mapping[str, Assignment]:
+def _assign(
+    key: str, partitions: tuple[str, ...], members: tuple[str, ...], backwards: bool
+) -> Mapping[str, Assignment]:
     # Cached: this is called twice a second, and the members hardly ever change.
     cap = -(-len(partitions) // len(members))
     load = dict.fromkeys(members, 0)
     assignments = {}
     for partition in partitions:
-        ranked = sorted(members, key=lambda member: _rank(member, actor, partition), reverse=True)
+        ranked = sorted(members, key=lambda member: _rank(member, key, partition), reverse=not backwards)
         leader = next(member for member in ranked if load[member] < cap)
         load[leader] += 1
         assignments[partition] = Assignment(leader, next((member for member in ranked if member != leader), None))

@@ -1,4 +1,4 @@
-"""The check of ``--plot FILE``: a file that cannot be drawn is refused before the command computes anything."""
+"""The check of ``--plot``: what cannot be drawn into is refused before the command computes anything."""
 
 from pathlib import Path
 
@@ -10,12 +10,32 @@ def check_plot(file: Path) -> None:
         WrongUse: it cannot; the message says what to do.
     """
     from deploy.cli.failures import WrongUse
-    from deploy.cli.rendering.sweeps import FORMS, PlotUnavailable, require_matplotlib
+    from deploy.cli.rendering.sweeps import FORMS
 
     if file.suffix.lower() not in FORMS:
         raise WrongUse(f"--plot {file}: name a file that ends in {' or '.join(FORMS)}")
     if not file.parent.is_dir():
         raise WrongUse(f"--plot {file}: there is no folder {file.parent}")
+    _check_library()
+
+
+def check_folder(folder: Path) -> None:
+    """Check that drawings can be written into a folder, which is made if it is missing: its parent, and the library.
+
+    Raises:
+        WrongUse: they cannot; the message says what to do.
+    """
+    from deploy.cli.failures import WrongUse
+
+    if not folder.parent.is_dir():
+        raise WrongUse(f"--plot {folder}: there is no folder {folder.parent}")
+    _check_library()
+
+
+def _check_library() -> None:
+    from deploy.cli.failures import WrongUse
+    from deploy.cli.rendering.sweeps import PlotUnavailable, require_matplotlib
+
     try:
         require_matplotlib()
     except PlotUnavailable as missing:

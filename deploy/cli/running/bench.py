@@ -1,6 +1,8 @@
 """``neuraxis bench``."""
 
-from collections.abc import Mapping
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import click
 
@@ -12,13 +14,16 @@ BENCHES = {
     "bounds": "what the most expensive inputs cost reflex, intuition and appraisal, and what they leave unread",
     "dashboard": "the dashboard in Chromium while exchanges end at 100/s: its frames, and the delay until one is shown",
     "detection": "the learned guards' cost a text; shares of attacks found: python -m bench.quality.detection PROMPTS",
+    "event_loops": "an exchange on uvloop and on asyncio's own event loop",
+    "exchanges": "exchanges that a set answers itself, its start and its weight, against four hops in FastStream",
+    "growth": "appends, fences and reads as the log grows",
     "guards": "an input on its way through the guards to the arbiter, against as many hops in FastStream",
     "hops": "four persisted hops, against FastStream",
     "intuition": "nearest precedent of a million, against plain scans",
     "ledger": "ledger append and fold, against eventsourcing and raw sqlite3",
     "memory": "recall over many episodes, against numpy brute force",
     "pass_through": "a request that passes through to another's model, against a bare proxy",
-    "pass_through_steps": "one such request step by step: events, flushes, wake-ups, processor time of each part",
+    "path": "one exchange step by step: events, flushes, allocations, wake-ups, processor time of each part",
     "reflex": "pattern matching, against a loop of `in` and one regular expression",
     "replay": "fold and verification of a ledger, against reading and decoding alone, and their memory",
     "router": "the cost of a mode selection",
@@ -37,14 +42,27 @@ def module_of(name: str) -> str:
     return f"bench.quality.{name}" if name in _OF_QUALITY else f"bench.{name}"
 
 
+IN_BRIEF = (
+    *("reflex", "intuition", "router", "guards", "hops", "exchanges", "append", "ledger", "replay", "growth"),
+    "memory",
+)
+"""What is run, in brief, if none is named: what tells whether the aims are met, or cost against size."""
+
+BRIEF, RECORDS = "NEURAXIS_BENCH_BRIEF", "NEURAXIS_BENCH_RECORDS"
+"""Environment variables of the benchmarks (``bench.harness.table``)."""
+
+
 @command(
     epilog=examples(
         "neuraxis bench",
         "neuraxis bench append ledger",
+        "neuraxis bench --json bench.json --plot plots",
         "neuraxis bench detection --llm http://127.0.0.1:11434/v1 --corpus prompts.jsonl --record answers.jsonl",
     )
 )
 @click.argument("names", nargs=-1, type=click.Choice(list(BENCHES)), metavar="[NAME]...")
+@click.option("--json", "json_file", type=click.Path(dir_okay=False), help="Write all figures to this file, as JSON.")
+@click.option("--plot", type=click.Path(file_okay=False), help="Draw cost against size into this folder, as SVG.")
 @click.option("--llm", metavar="URL|local", help="Measure what a language model's judgement adds to detection.")
 @click.option("--corpus", type=click.Path(exists=True, dir_okay=False), help="With --llm: labelled prompts to judge.")
 @click.option("--model", metavar="NAME", help="With --llm: the model there, instead of llm.models.appraise.")
@@ -60,29 +78,30 @@ def module_of(name: str) -> str:
 )
 @click.option("--characters", type=whole_number(256), help="With --llm: characters of a prompt shown at most.")
 @click.option("--record", type=click.Path(dir_okay=False), help="With --llm: file that keeps the answers, for reruns.")
-def bench(names: tuple[str, ...], **judged: str | int | None) -> None:
-    """Measure beside the peers, in the same run; all benchmarks, or those NAMED.
+def bench(names: tuple[str, ...], json_file: str | None, plot: str | None, **judged: str | int | None) -> None:
+    """Measure beside the peers, in the same run: the benchmarks NAMED, or in brief what tells whether the aims are met.
 
-    Peers are an extra: pip install 'neuraxis[bench]'. Ratios tell more than figures on a shared machine.
+    In brief takes some ten minutes, and ends with a table of all aims. Peers are an extra: pip install
+    'neuraxis[bench]'. Ratios tell more than figures on a shared machine.
     """
-    import subprocess
     import sys
+    import tempfile
 
     from deploy.cli.failures import CheckFailed
+    from deploy.cli.replaying.plot_option import check_folder
 
     if any(value is not None for value in judged.values()):
         _judgement(names, judged)
         return
-    failed, lacking = [], set()
-    for name in names or tuple(BENCHES):
-        click.echo(f"== {name}: {BENCHES[name]}")
-        if missing := missing_modules(module_of(name)):
-            click.echo(f"not run: {', '.join(missing)} not installed")
-            lacking.update(missing)
-            continue
-        # A process for each: one benchmark's memory and threads must not disturb the next one.
-        if subprocess.run([sys.executable, "-m", module_of(name)], check=False).returncode:
-            failed.append(name)
+    options = [f"--json={json_file}"] if json_file is not None else []
+    if plot is not None:
+        check_folder(Path(plot))
+        options.append(f"--plot={plot}")
+    with tempfile.TemporaryDirectory(prefix="neuraxis-bench-") as folder:
+        failed, lacking = _run_all(names or IN_BRIEF, folder, brief=not names)
+        command = [sys.executable, "-m", "bench.harness.report", folder, *options, *(names or IN_BRIEF)]
+        if subprocess.run(command, check=False).returncode:
+            failed.append("the table of aims")
     complaints = [f"these benchmarks did not finish: {', '.join(failed)}"] if failed else []
     if lacking:
         complaints.append(f"{', '.join(sorted(lacking))} not installed: pip install 'neuraxis[bench]'")
@@ -90,9 +109,28 @@ def bench(names: tuple[str, ...], **judged: str | int | None) -> None:
         raise CheckFailed("; ".join(complaints))
 
 
+def _run_all(names: Sequence[str], folder: str, *, brief: bool) -> tuple[list[str], set[str]]:
+    """Run benchmarks, which record what they find in a folder; return those that failed, and missing packages."""
+    import os
+    import sys
+
+    failed: list[str] = []
+    lacking: set[str] = set()
+    environment = {**os.environ, RECORDS: folder, **({BRIEF: "1"} if brief else {})}
+    for name in names:
+        click.echo(f"== {name}: {BENCHES[name]}")
+        if missing := missing_modules(module_of(name)):
+            click.echo(f"not run: {', '.join(missing)} not installed")
+            lacking.update(missing)
+            continue
+        # A process for each: one benchmark's memory and threads must not disturb the next one.
+        if subprocess.run([sys.executable, "-m", module_of(name)], check=False, env=environment).returncode:
+            failed.append(name)
+    return failed, lacking
+
+
 def _judgement(names: tuple[str, ...], judged: Mapping[str, str | int | None]) -> None:
     """Run the part of ``detection`` that asks a language model."""
-    import subprocess
     import sys
 
     from deploy.cli.failures import CheckFailed

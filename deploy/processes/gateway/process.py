@@ -1,7 +1,6 @@
 """The gateway's process, from its start to its end. It loads no actor: it only appends, queries and reads."""
 
 import asyncio
-import gc
 import socket
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
@@ -34,7 +33,9 @@ from deploy.config.loading import Config
 from deploy.health.readiness import LedgerProbe, ok_if_empty
 from deploy.health.resources import used_up
 from deploy.health.stage_watch import StageWatch, needed_by, unserved_text
+from deploy.processes import garbage
 from deploy.processes.broker.users import GATEWAY
+from deploy.processes.event_loop import run as run_on_loop
 from deploy.processes.gateway.examinations import BrokerExaminations
 from deploy.processes.gateway.operations import BrokerOperations
 from deploy.processes.gateway.records import BrokerRecords
@@ -75,7 +76,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 def run(job: Job, lifeline: Lifeline) -> None:
     """Serve until SIGTERM, SIGINT, or the end of the supervisor; raises the first error of any of its tasks."""
     try:
-        asyncio.run(_run(job, lifeline))
+        run_on_loop(_run(job, lifeline), job.config.runtime.event_loop)
     except* Exception as wrong:
         raise first_error(wrong) from wrong
     finally:
@@ -257,8 +258,7 @@ async def _announce_readiness(
 ) -> None:
     for event in needed:
         await event.wait()
-    gc.collect()
-    gc.freeze()  # what is loaded now stays for good: later collections need not look at it
+    garbage.settle()
     _logger.info("gateway_ready", url=url_of(job.listener), keys=job.keys.required)
     ready.set()
     lifeline.report_ready()

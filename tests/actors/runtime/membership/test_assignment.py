@@ -6,7 +6,11 @@ from math import ceil
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.runtime.membership.assignment import assign
+from actors.registry import ACTORS
+from actors.runtime.membership.assignment import assign, assign_partitions
+from events.routes import partition_names
+from schemas.actor import Actor, Scope
+from schemas.subjects import Partitions
 from tests.each import each
 
 names = st.text("abcdefghij0123456789-", min_size=1, max_size=12)
@@ -80,3 +84,63 @@ def test_different_actors_spread_their_first_partitions_over_different_members()
     who = ["a", "b", "c", "d"]
     first = {assign(f"actor-{number}", ("00",), who)["00"].leader for number in range(40)}
     assert first == set(who)
+
+
+@given(members)
+def test_a_sessions_actors_are_led_in_one_process(who: list[str]) -> None:
+    of_sessions = [actor for actor in ACTORS.values() if actor.scope is Scope.SESSION]
+    parts = partition_names(of_sessions[0], Partitions())
+    assert len({str(assign_partitions(actor, parts, who)) for actor in of_sessions}) == 1
+
+
+@given(names, partitions, st.lists(names, min_size=2, max_size=2, unique=True))
+def test_of_two_members_the_other_one_leads_what_is_spread_backwards(
+    actor: str, parts: tuple[str, ...], who: list[str]
+) -> None:
+    forwards, backwards = assign(actor, parts, who), assign(actor, parts, who, backwards=True)
+    if len(parts) % 2 == 0:
+        assert all(forwards[part].leader != backwards[part].leader for part in parts)
+        assert all(forwards[part].leader == backwards[part].standby for part in parts)
+
+
+APART = [actor for actor in ACTORS.values() if actor.led_apart_from]
+
+
+@each("actor", APART, named=lambda actor: actor.name)
+def test_an_actor_is_led_apart_from_one_that_is_spread_by_its_own_name(actor: Actor[object]) -> None:
+    other = ACTORS[actor.led_apart_from]
+    assert actor.scope is other.scope is not Scope.SESSION
+    assert not other.led_apart_from
+
+
+@each("agents", [1, 3, 20])
+def test_two_processes_share_what_actors_decide_evenly_however_few_agents_there_are(agents: int) -> None:
+    """By the microseconds that ``neuraxis bench path`` has found an exchange to take in each actor."""
+    took_us = {
+        "appraisal": 2300,
+        "memory": 1525,
+        "self_review": 1306,
+        "reflex": 572,
+        "intuition": 563,
+        "responder": 292,
+        "router": 250,
+        "swarm": 100,
+        "breaker": 94,
+        "monitor": 87,
+        "arbiter": 85,
+        "coherence": 81,
+        "guardrails": 57,
+    }
+    partitions, busiest = Partitions(), 0.0
+    for world in range(50):
+        who = [f"{world}-a", f"{world}-b"]
+        load = dict.fromkeys(who, 0.0)
+        tokens = [partitions.agent_token(f"agent-{world}-{number}") for number in range(agents)]
+        for name, took in took_us.items():
+            actor = ACTORS[name]
+            parts = partition_names(actor, partitions)
+            for part, duty in assign_partitions(actor, parts, who).items():
+                share = tokens.count(part) / agents if actor.scope is Scope.AGENT else 1 / len(parts)
+                load[duty.leader] += took * share
+        busiest += max(load.values()) / sum(load.values()) / 50
+    assert busiest < 0.54

@@ -1,9 +1,9 @@
-"""The time line of ``neuraxis bench pass_through_steps``."""
+"""The time line of ``neuraxis bench path``."""
 
 import subprocess
 import sys
 
-from bench.pass_through_steps import Step, steps_of
+from bench.path import Step, steps_of
 from tests.e2e.live import environment
 
 MS = 1_000_000

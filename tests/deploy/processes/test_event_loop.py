@@ -1,0 +1,80 @@
+"""Which event loop workers and the gateway run on."""
+
+import asyncio
+import importlib.util
+import json
+import os
+import signal
+import socket
+import sys
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+
+import pytest
+import uvloop
+
+from deploy.processes import event_loop
+from deploy.processes.supervising.lifeline import Lifeline
+from deploy.processes.supervising.stopping import stop_signal
+from tests.deploy.waiting import until
+from tests.e2e.live import Live
+
+
+async def running() -> type:
+    return type(asyncio.get_running_loop())
+
+
+def test_uvloop_is_taken_where_it_is_installed() -> None:
+    assert event_loop.run(running()) is uvloop.Loop
+
+
+def test_the_setting_asks_for_pythons_own_loop() -> None:
+    assert issubclass(event_loop.run(running(), "asyncio"), asyncio.BaseEventLoop)
+
+
+def test_pythons_own_loop_is_taken_where_uvloop_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = importlib.util.find_spec
+
+    def without_uvloop(name: str, package: str | None = None) -> ModuleSpec | None:
+        return None if name == "uvloop" else real(name, package)
+
+    monkeypatch.setattr(event_loop, "find_spec", without_uvloop)
+    assert issubclass(event_loop.run(running()), asyncio.BaseEventLoop)
+
+
+@pytest.mark.parametrize("choice", ["auto", "asyncio"])
+def test_a_loop_ends_by_a_signal_with_a_lifeline_a_thread_and_a_timer_still_open(choice: event_loop.Choice) -> None:
+    ours, theirs = socket.socketpair()
+
+    async def stopped() -> str:
+        lifeline = Lifeline(os.dup(theirs.fileno()))
+        async with stop_signal(lifeline) as stop:
+            asyncio.get_running_loop().call_later(60, stop.set)
+            await asyncio.to_thread(os.kill, os.getpid(), signal.SIGTERM)
+            async with asyncio.timeout(30):
+                await stop.wait()
+        lifeline.close()
+        return "stopped"
+
+    with ours, theirs:
+        assert event_loop.run(stopped(), choice) == "stopped"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="it reads what processes have loaded from /proc")
+@pytest.mark.parametrize(("flags", "on_uvloop"), [((), True), (("--set", "runtime.event_loop=asyncio"), False)])
+def test_every_process_of_a_set_works_and_ends_in_order_on_either_loop(
+    tmp_path: Path, flags: tuple[str, ...], on_uvloop: bool
+) -> None:
+    live = Live(tmp_path, "--llm", "composer", "--http", "127.0.0.1:0", *flags)
+    assert live.ask("What is the capital of Peru?")["response"]
+    run = json.loads((live.data / "run.json").read_text())
+    pids = {each["name"]: each["pid"] for each in run["processes"]}
+    loaded = {name: "uvloop" in Path(f"/proc/{pid}/maps").read_text() for name, pid in pids.items()}
+    assert loaded == {"broker": False, "deciders": on_uvloop, "gateway": on_uvloop, "ledger": on_uvloop}
+    for name, pid in pids.items():
+        if name != "broker":
+            os.kill(pid, signal.SIGTERM)
+    until(lambda: live.output.read_text().count('"program_restarts"') == 3, "the three have ended")
+    ends = [json.loads(line)["cause"] for line in live.output.read_text().splitlines() if '"program_restarts"' in line]
+    assert ends == ["exit status 0"] * 3
+    live.stop()
