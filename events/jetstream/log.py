@@ -257,7 +257,7 @@ class JetStreamLog:
         reader = await self._reader(filters, after, upto)
         try:
             left = await reader.start()
-            while left > 0:
+            while left > 0 or not await reader.has_searched(upto, self.silence_s):
                 batch = await reader.next_until(upto, self.silence_s)
                 if not batch:  # ``left`` also counts messages that cannot be read any more
                     return
