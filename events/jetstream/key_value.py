@@ -20,6 +20,9 @@ MEMBER_EXPIRY = 3.0
 """Seconds after its last heartbeat that a member counts as dead."""
 
 _CHUNK = 512 * 1024  # bytes
+KEY_SEPARATOR = "/"
+"""What stands for the dots of a key where the key is a single token of a subject."""
+
 _UPTO_HEADER = "nx-upto"
 """Header of a snapshot: the sequence up to which every message of its partition is in it."""
 
@@ -62,8 +65,9 @@ async def ensure_bucket(
 async def _put(
     connection: Connection, bucket: str, key: str, data: bytes, headers: dict[str, str] | None, root: str = ""
 ) -> int:
-    """Store a value; return its sequence."""
-    answer = await connection.request(f"{root or f'$KV.{bucket}'}.{key}", data, headers=headers)
+    """Store a value; return its sequence. Below ``root`` a key is a single token."""
+    subject = f"{root}.{key.replace('.', KEY_SEPARATOR)}" if root else f"$KV.{bucket}.{key}"
+    answer = await connection.request(subject, data, headers=headers)
     if b'"error"' in answer.data:
         raise Unavailable(f"bucket {bucket} did not take {key}: {answer.data[:200].decode(errors='replace')}")
     return int(json.loads(answer.data)["seq"])
@@ -127,7 +131,8 @@ class KeyValueSnapshots:
     async def over(cls, connection: Connection, replicas: int = 1, root: str = "") -> "KeyValueSnapshots":
         """Return the store; makes the bucket if it does not exist.
 
-        ``root`` is the prefix under which it takes values while it is closed to their owners.
+        ``root`` is the prefix under which it takes values while it is closed to their owners: of one token each, in
+        which :data:`KEY_SEPARATOR` stands for the dots of keys.
         """
         # Two values a key: a value that the limit pushes out is removed without being overwritten on disk.
         await ensure_bucket(

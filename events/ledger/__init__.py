@@ -6,6 +6,7 @@ chain has no key: it finds accidents and bit rot, but no clever forger. So the l
 the stream at intervals (``ledger.anchored``); this exposes a tail that was cut off.
 """
 
+from events.ledger.archive import LedgerArchive
 from events.ledger.backup import back_up
 from events.ledger.checking.chain import Head
 from events.ledger.checking.compare import compare
@@ -30,6 +31,7 @@ __all__ = [
     "Finding",
     "Folded",
     "Head",
+    "LedgerArchive",
     "LedgerInfo",
     "LedgerReader",
     "LedgerRow",
