@@ -46,13 +46,15 @@ class NarrowSet(RunningSet):
         """The ledger file."""
         return self._broker.folder / "data" / "ledger.db"
 
-    def start_all(self) -> None:
-        """Start every process, and wait until each is ready."""
+    def start_all(self) -> Callable[[], bool]:
+        """Start every process; return what tells whether all are ready.
+
+        Not from a thread of its own: they end with the thread that started them.
+        """
         before = {name: self.said_by(name).read_text().count("worker_ready") for name in RUNS if self.has_run(name)}
         for name in RUNS:  # the ledger's last: the others wait for it
             self.start(name)
-        for name in RUNS:
-            waited(lambda name=name: self.is_ready(name, before.get(name, 0) + 1), f"{name} to be ready")
+        return lambda: all(self.is_ready(name, before.get(name, 0) + 1) for name in RUNS)
 
     def has_run(self, name: str) -> bool:
         """Return whether a process was ever started."""
@@ -161,7 +163,7 @@ def test_nothing_is_lost_when_workers_and_the_process_that_serves_their_reads_ar
         return load.accepted
 
     with narrow_set(tmp_path) as (running, broker):
-        running.start_all()
+        waited(running.start_all(), "all to be ready")
         accepted = asyncio.run(hurt(running, broker))
         messages = asyncio.run(judge(running, accepted))
         print(f"{len(accepted)} accepted, {len(messages)} messages in the log")
@@ -201,15 +203,15 @@ def test_narrow_workers_go_on_after_the_log_was_trimmed_and_its_partitions_divid
         trimmed = await trim(admin, broker.config, running.ledger, time.monotonic() - old - 1, lambda _: None)
         assert trimmed.removed > 100
 
-        await asyncio.to_thread(running.start_all)
+        await _until(running.start_all(), "all to be ready")
         accepted += await talked(running)
         await stopped(running)
         done = await repartition(admin, broker.config, 8, 32, lambda _what, _seq: None, running.ledger)
         assert (done.before.agents, done.before.sessions) == (4, 16)
 
         settings = broker.folder / SETTINGS
-        settings.write_text(settings.read_text() + "\n[log]\nagents = 8\nsessions = 32\n")
-        await asyncio.to_thread(running.start_all)
+        settings.write_text(settings.read_text().replace("[log]\n", "[log]\nagents = 8\nsessions = 32\n"))
+        await _until(running.start_all(), "all to be ready")
         running.end("others-1")  # its partitions go to the other, by snapshots and reads that are served
         accepted += await talked(running)
         running.start("others-1")
@@ -218,7 +220,7 @@ def test_narrow_workers_go_on_after_the_log_was_trimmed_and_its_partitions_divid
         return accepted
 
     with narrow_set(tmp_path) as (running, broker):
-        running.start_all()
+        waited(running.start_all(), "all to be ready")
         accepted = asyncio.run(changed(running, broker))
         asyncio.run(judge(running, accepted))
         running.assert_nothing_was_denied()
