@@ -7,6 +7,7 @@ the stream at intervals (``ledger.anchored``); this exposes a tail that was cut 
 """
 
 from events.ledger.archive import LedgerArchive
+from events.ledger.archiving import Archived, archive
 from events.ledger.backup import back_up
 from events.ledger.checking.chain import Head
 from events.ledger.checking.compare import compare
@@ -22,6 +23,7 @@ from events.ledger.rows import LedgerRow
 from events.ledger.writer import LedgerWriter, Written
 
 __all__ = [
+    "Archived",
     "Check",
     "Comparison",
     "ExchangeFilter",
@@ -41,6 +43,7 @@ __all__ = [
     "Point",
     "Verification",
     "Written",
+    "archive",
     "back_up",
     "belongs_to_other_program",
     "compare",
