@@ -335,7 +335,7 @@ async def _write_snapshots(log: JetStreamLog, dividing: Replay, after: Partition
         for actor in _SCOPED
         for partition in partition_names(actor, after)
     ]
-    await write_snapshots(log.connection, views, (await log.losses()).last_seq)
+    await write_snapshots(log.connection, views, dividing.reached, (await log.losses()).last_seq)
 
 
 def _differs(name: str, partition: str) -> StatesDiffer:

@@ -77,7 +77,7 @@ async def trim(access: Access, config: Config, ledger: Path, older_than_s: float
             await _refuse_nothing_left(log, last, cutoff_ns)
         try:
             await _begin_trimming(connection, stream, config.log.replicas)
-            written = await _write_snapshots(log, ledger, progress)
+            written = await _write_snapshots(log, ledger, last, progress)
             if cutoff_ns is not None:
                 await _remove(connection, stream, last, cutoff_ns)
         except BaseException:
@@ -106,8 +106,8 @@ async def _refuse_nothing_left(log: JetStreamLog, last: int, cutoff_ns: int) -> 
         )
 
 
-async def _write_snapshots(log: JetStreamLog, ledger: Path, progress: Progress) -> int:
-    """Fold the ledger, and write a snapshot of every partition of every actor; return how many."""
+async def _write_snapshots(log: JetStreamLog, ledger: Path, last: int, progress: Progress) -> int:
+    """Fold the ledger up to ``last``, its end, and write a snapshot of every partition; return how many."""
     source = LedgerSource(ledger, log.sealing)
     try:
         replay = Replay(tuple(ACTORS.values()), source.partitions)
@@ -124,7 +124,7 @@ async def _write_snapshots(log: JetStreamLog, ledger: Path, progress: Progress) 
             for actor in ACTORS.values()
             for partition in partition_names(actor, source.partitions)
         )
-        return await write_snapshots(log.connection, views, losses.last_seq)
+        return await write_snapshots(log.connection, views, last, losses.last_seq)
     finally:
         source.close()
 

@@ -74,15 +74,16 @@ async def open_bucket(connection: Connection) -> None:
         await connection.api(f"STREAM.UPDATE.{_BUCKET}", opened | {"subjects": [f"{_OWNERS_ROOT}.>"]})
 
 
-async def write_snapshots(connection: Connection, views: Iterable[View], last_loss: int) -> int:
+async def write_snapshots(connection: Connection, views: Iterable[View], upto: int, last_loss: int) -> int:
     """Write the snapshot of each partition to the closed bucket; return how many.
 
-    The partitions have nothing left to decide. ``last_loss`` is the sequence of the last loss that the log recorded.
+    The partitions have folded all up to the sequence ``upto``, and have nothing left to decide. ``last_loss`` is the
+    sequence of the last loss that the log recorded.
     """
     snapshots, count = KeyValueSnapshots(connection, _ADMIN_ROOT), 0
     for view in views:
         assert not has_pending(view), (view.actor.name, view.partition)
         data = pack(view.actor, view.partition, view.checkpoint(), last_loss)
-        await snapshots.save(snapshot_key(view.actor, view.partition), data, view.position)
+        await snapshots.save(snapshot_key(view.actor, view.partition), data, upto)
         count += 1
     return count

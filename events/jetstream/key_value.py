@@ -155,17 +155,25 @@ class KeyValueSnapshots:
         await _put(self._connection, SNAPSHOTS_BUCKET, key, packed[:_CHUNK], head, self._root)
         await self._erase(replaced)
 
-    async def load(self, key: str) -> bytes | None:
+    async def load(self, key: str, at_least: int = 0) -> bytes | None:
         """Return the snapshot under ``key``, or None when there is none or it is unreadable.
 
+        Any server of a cluster answers, also one whose copy of the bucket lags and has an older snapshot. That costs
+        time, unless the log does not begin before it any more: ``at_least`` is the sequence that it must reach.
+
         Raises:
-            Unavailable, UnknownOutcome: it cannot be read now. If that counted as no snapshot, a restart of the broker
-                could make every partition fold the whole log.
+            Unavailable, UnknownOutcome: it cannot be read now, or reaches less far. If that counted as no snapshot, a
+                restart of the broker could make every partition fold the whole log.
         """
         try:
             head = await self._get(key)
             if head is None:
                 return None
+            if (upto := int(head.headers.get(_UPTO_HEADER, "0"))) < at_least:
+                raise Unavailable(
+                    f"the snapshot of {key} includes what there is up to sequence {upto}, and the log begins behind "
+                    f"{at_least}: another server may have a newer one; else run `neuraxis log trim --snapshots`"
+                )
             parts = [head.data]
             for number in range(1, int(head.headers.get("nx-chunks", "0")) + 1):
                 chunk = await self._get(f"{key}.{number}")
