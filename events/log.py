@@ -160,11 +160,11 @@ class Snapshots(Protocol):
         """Replace the snapshot under ``key``; every message of its partition up to sequence ``upto`` is in it."""
         ...
 
-    async def load(self, key: str) -> bytes | None:
+    async def load(self, key: str, at_least: int = 0) -> bytes | None:
         """Return the snapshot under ``key``, or None when there is none or it is unreadable.
 
         Raises:
-            Unavailable, UnknownOutcome: it cannot be read now.
+            Unavailable, UnknownOutcome: it cannot be read now, or holds less than all up to the sequence ``at_least``.
         """
         ...
 

@@ -32,7 +32,6 @@ _GRACE_S = 0.25
 
 if TYPE_CHECKING:
     from actors.gateway.agents import AgentPer
-    from events.ledger import LedgerReader
 
 T = TypeVar("T")
 
@@ -137,7 +136,7 @@ async def open_log(
         deadline.note_servers(access.servers)
     log = await JetStreamLog.connect(access, stream=stream_of(target), create=False)
     log.silence_s = SILENCE_S
-    archive = _open_archive(log, target.data.ledger)
+    _note_removed(log, target.data.ledger)
     reason_search = asyncio.create_task(_find_reason(deadline, log)) if deadline is not None else None
     try:
         yield log
@@ -145,28 +144,20 @@ async def open_log(
         if reason_search is not None:
             reason_search.cancel()
             await asyncio.gather(reason_search, return_exceptions=True)
-        if archive is not None:
-            archive.close()
         await log.close()
 
 
-def _open_archive(log: JetStreamLog, file: Path) -> "LedgerReader | None":
+def _note_removed(log: JetStreamLog, file: Path) -> None:
     """Let a log read from the ledger what was removed from its stream; if the ledger is not here, print a note."""
     from deploy.cli.wrapped_lines import say
-    from events.ledger import LedgerReader
+    from deploy.config.configured_log import reads_removed
 
-    if not log.trimmed_through:
-        return None
-    found = LedgerReader(file) if file.exists() else None
-    if found is not None and found.info().first_seq == 1 and found.info().last_seq >= log.trimmed_through:
-        log.archive = found
-        return found
-    say(
-        f"neuraxis: events up to sequence {log.trimmed_through:,} were removed from stream {log.stream}, and are in "
-        "its ledger alone: what they hold is not seen here",
-        err=True,
-    )
-    return None
+    if not reads_removed(log, file):
+        say(
+            f"neuraxis: events up to sequence {log.trimmed_through:,} were removed from stream {log.stream}, and are "
+            "in its ledger alone: what they hold is not seen here",
+            err=True,
+        )
 
 
 async def _find_reason(deadline: Deadline, log: JetStreamLog) -> None:

@@ -15,6 +15,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -24,23 +25,24 @@ from actors.registry import ACTORS
 from actors.runtime.envelopes import to_record
 from deploy.config.loading import Config
 from deploy.copying.import_bundle import admin_in_folder
+from deploy.copying.stopped_log import has_bucket, has_pending, refuse_members, stream_info
+from deploy.copying.written_snapshots import check_archive, close_bucket, open_bucket, write_snapshots
 from deploy.processes.running_set import DataFolder
 from events.division import owned_entries
 from events.errors import LogError, Misconfigured
 from events.jetstream import Access, Connection, JetStreamLog
-from events.jetstream.connection import ApiError
 from events.jetstream.importing import EXPECTED_LAST
-from events.jetstream.key_value import MEMBERS_BUCKET, SNAPSHOTS_BUCKET, KeyValueMembership, KeyValueSnapshots
+from events.jetstream.key_value import SNAPSHOTS_BUCKET, KeyValueSnapshots
 from events.jetstream.stream import (
     IMPORTED_THROUGH,
-    IMPORTING,
-    NOT_FOUND,
     REPARTITIONING,
     closed_config,
     counts_metadata,
     counts_of,
     opened_config,
+    trimmed_through,
 )
+from events.ledger import LedgerArchive
 from events.log import MAX_BATCH, Append
 from events.make_decision import Cause, address_events
 from events.partition_view import View
@@ -102,28 +104,38 @@ async def within_folder(data: DataFolder, config: Config) -> AsyncIterator[Acces
 
 
 async def repartition(
-    access: Access, config: Config, agents: int | None, sessions: int | None, progress: Progress
+    access: Access,
+    config: Config,
+    agents: int | None,
+    sessions: int | None,
+    progress: Progress,
+    ledger: Path | None = None,
 ) -> Repartitioned:
     """Give the configured stream these counts (None: as it has); the login must be one that may change streams.
 
+    A stream whose beginning was removed is read from ``ledger``, too, and every new partition gets a snapshot.
+
     Raises:
-        Misconfigured: the counts are no multiples of those there are, a worker runs, there is no such stream, or
-            some exchange or decision in it is not complete.
+        Misconfigured: the counts are no multiples of those there are, a worker runs, there is no such stream, some
+            exchange or decision in it is not complete, or the ledger does not hold what was removed.
+        LedgerDamaged: the ledger is not sound.
         StatesDiffer: see there.
         LogError: the broker cannot be reached, or refuses.
     """
     stream = config.log.stream
     connection = await Connection.open(access)
     try:
-        found = await _config_of(connection, stream)
+        info = await stream_info(connection, stream)
+        found = info["config"]
         before = counts_of(stream, found)
         agents, sessions = agents or before.agents, sessions or before.sessions
         _check_counts(stream, before, agents, sessions)
         await refuse_members(connection, stream)
+        imported = int(found["metadata"].get(IMPORTED_THROUGH, "0"))
+        log = JetStreamLog(connection, stream, before, imported_through=imported, trimmed_through=trimmed_through(info))
+        await _read_removed(log, info, ledger)
         await _close(connection, stream, f"{agents}:{sessions}")
         try:
-            through = int(found["metadata"].get(IMPORTED_THROUGH, "0"))
-            log = JetStreamLog(connection, stream, before, imported_through=through)
             folding = Replay(_SCOPED, before)
             folding.decides_tail = True
             source = StreamSource(log)
@@ -133,7 +145,10 @@ async def repartition(
             former = (*before.former, FormerCounts(through, before.agents, before.sessions))
             after = Partitions(agents, sessions, former)
             await read_into(source, folding, Point(seq=through), after=folding.reached, progress=lambda _: None)
-            states = await _check_states(log, folding, after, through, progress)
+            dividing = await _divided(log, after, through, progress)
+            states = _check_states(folding, dividing, after)
+            if log.trimmed_through:
+                await _write_snapshots(log, dividing, after, config.log.replicas)
             await _open(connection, stream, counts_metadata(after))
         except BaseException:
             with suppress(LogError):  # the first error explains more, and the mark on the stream says what to do
@@ -174,49 +189,6 @@ async def _config_of(connection: Connection, stream: str) -> dict[str, Any]:
     return config
 
 
-async def stream_info(connection: Connection, stream: str) -> dict[str, Any]:
-    """Return the broker's information of a log's stream.
-
-    Raises:
-        Misconfigured: there is none, or it holds an incomplete import.
-        LogError: the broker cannot be asked.
-    """
-    try:
-        found = await connection.api(f"STREAM.INFO.{stream}")
-    except ApiError as error:
-        if error.number != NOT_FOUND:
-            raise
-        raise Misconfigured(
-            f"the broker holds no stream {stream}: name the stream (log.stream), the broker or the folder of a log"
-        ) from error
-    metadata = found["config"].setdefault("metadata", {})
-    if IMPORTING in metadata:
-        raise Misconfigured(f"stream {stream} holds an import that is not whole: finish that first")
-    return found
-
-
-async def refuse_members(connection: Connection, stream: str) -> None:
-    """Raise Misconfigured if a worker lives that may lead partitions of the log."""
-    if not await _has_bucket(connection, MEMBERS_BUCKET):
-        return  # the broker has restarted since the last worker left
-    if members := await KeyValueMembership(connection).members():
-        count = len(members)
-        raise Misconfigured(
-            f"{count} worker{'s' * (count > 1)} run{'s' * (count == 1)} on stream {stream}: stop them all, wait three "
-            "seconds, and run this again; gateways may stay until you start the workers with the new counts"
-        )
-
-
-async def _has_bucket(connection: Connection, bucket: str) -> bool:
-    try:
-        await connection.api(f"STREAM.INFO.KV_{bucket}")
-    except ApiError as error:
-        if error.number != NOT_FOUND:
-            raise
-        return False
-    return True
-
-
 async def _close(connection: Connection, stream: str, counts: str) -> None:
     config = closed_config(await _config_of(connection, stream))
     await connection.api(
@@ -225,6 +197,7 @@ async def _close(connection: Connection, stream: str, counts: str) -> None:
 
 
 async def _open(connection: Connection, stream: str, counts: Mapping[str, str] = _NO_CHANGES) -> None:
+    await open_bucket(connection)  # it is closed while snapshots are written
     config = opened_config(await _config_of(connection, stream))
     kept = {name: value for name, value in config["metadata"].items() if name != REPARTITIONING}
     await connection.api(f"STREAM.UPDATE.{stream}", config | {"metadata": kept | dict(counts)})
@@ -279,14 +252,6 @@ def _refuse_open(folding: Replay, open_exchanges: int) -> None:
         )
 
 
-def has_pending(view: View) -> bool:
-    """Whether a partition has yet to decide a message; earlier messages that lead to no event are folded."""
-    while view.waiting:
-        if not view.fold_silent():
-            return True
-    return bool(view.open_decision)
-
-
 async def _open_exchanges(log: JetStreamLog) -> int:
     open_exchanges: set[str] = set()
     last = (await log.info()).last_seq
@@ -301,15 +266,27 @@ async def _open_exchanges(log: JetStreamLog) -> int:
     return len(open_exchanges)
 
 
-async def _check_states(log: JetStreamLog, before: Replay, after: Partitions, through: int, progress: Progress) -> int:
-    """Fold the log with its new counts, and compare every state with the one that it comes from; return how many.
+async def _divided(log: JetStreamLog, after: Partitions, through: int, progress: Progress) -> Replay:
+    """Fold the log with its new counts."""
+    divided = JetStreamLog(
+        log.connection,
+        log.stream,
+        after,
+        imported_through=log.imported_through,
+        trimmed_through=log.trimmed_through,
+    )
+    divided.archive = log.archive
+    dividing = Replay(_SCOPED, after)
+    await read_into(StreamSource(divided), dividing, Point(seq=through), progress=lambda seq: progress("checking", seq))
+    return dividing
+
+
+def _check_states(before: Replay, dividing: Replay, after: Partitions) -> int:
+    """Compare every state with the one that it comes from; return how many.
 
     Raises:
         StatesDiffer: a state is not a part of its origin's, or an entry of a session or an agent is in none, or in two.
     """
-    source = StreamSource(JetStreamLog(log.connection, log.stream, after, imported_through=log.imported_through))
-    dividing = Replay(_SCOPED, after)
-    await read_into(source, dividing, Point(seq=through), progress=lambda seq: progress("checking", seq))
     checked = 0
     for (name, partition), origin in sorted(before.views.items()):
         has_pending(origin)  # folds the rest, which leads to no event
@@ -332,6 +309,35 @@ async def _check_states(log: JetStreamLog, before: Replay, after: Partitions, th
     return checked
 
 
+async def _read_removed(log: JetStreamLog, info: Mapping[str, Any], ledger: Path | None) -> None:
+    """Let the log read from the ledger what was removed from its stream's beginning, if anything was."""
+    if not log.trimmed_through:
+        if (first := int(info["state"]["first_seq"])) > 1:
+            raise Misconfigured(
+                f"stream {log.stream} begins at sequence {first}, and no ledger is known to hold what was before it: "
+                "its states cannot be folded"
+            )
+        return
+    if ledger is None:
+        raise Misconfigured(
+            f"events up to sequence {log.trimmed_through} were removed from stream {log.stream}: run this where the "
+            "ledger is that holds them, or name it with --ledger"
+        )
+    await check_archive(log, ledger)
+    log.archive = LedgerArchive(ledger)
+
+
+async def _write_snapshots(log: JetStreamLog, dividing: Replay, after: Partitions, replicas: int) -> None:
+    """Write a snapshot of every new partition, which no worker could fold from a stream without its beginning."""
+    await close_bucket(log.connection, replicas)
+    views = [
+        dividing.views.get((actor.name, partition)) or View(actor, partition, after)
+        for actor in _SCOPED
+        for partition in partition_names(actor, after)
+    ]
+    await write_snapshots(log.connection, views, dividing.reached, (await log.losses()).last_seq)
+
+
 def _differs(name: str, partition: str) -> StatesDiffer:
     return StatesDiffer(
         f"the state of {name} partition {partition} would not be what it was: nothing was changed; please report this, "
@@ -341,7 +347,7 @@ def _differs(name: str, partition: str) -> StatesDiffer:
 
 async def _drop_snapshots(connection: Connection, before: Partitions) -> None:
     """Delete the snapshots of former partitions: nobody would renew them when a person is to be forgotten."""
-    if not await _has_bucket(connection, SNAPSHOTS_BUCKET):
+    if not await has_bucket(connection, SNAPSHOTS_BUCKET):
         return  # no worker has run on this broker: the log was imported
     snapshots = KeyValueSnapshots(connection)
     for actor in _SCOPED:

@@ -17,28 +17,20 @@ import msgspec
 
 from actors.registry import ACTORS
 from deploy.config.loading import Config
-from deploy.copying.repartitioning import has_pending, refuse_members, stream_info
-from events.errors import LedgerDamaged, LogError, Misconfigured, Unavailable
-from events.jetstream import Access, Connection, JetStreamLog, KeyValueSnapshots
-from events.jetstream.key_value import SNAPSHOTS_BUCKET
+from deploy.copying.stopped_log import has_pending, refuse_members, stream_info
+from deploy.copying.written_snapshots import check_archive, close_bucket, open_bucket, write_snapshots
+from events.errors import LogError, Misconfigured, Unavailable
+from events.jetstream import Access, Connection, JetStreamLog
 from events.jetstream.reading.get_message import unix_ns
 from events.jetstream.stream import ARCHIVED, DEDUPE_WINDOW, TRIMMING
-from events.ledger import compare, verify
 from events.losses import Losses
 from events.partition_view import View
 from events.replay.replay import Replay
 from events.replay.run_replay import read_into
 from events.replay.sources import LedgerSource
 from events.routes import partition_names
-from events.snapshot import pack, snapshot_key
-from schemas.permissions import IMPORT_ROOT
 
 Progress = Callable[[int], None]
-
-_OWNERS_ROOT = f"$KV.{SNAPSHOTS_BUCKET}"
-_BUCKET = f"KV_{SNAPSHOTS_BUCKET}"
-_ADMIN_ROOT = f"{IMPORT_ROOT}.snapshots"
-"""Subjects under which the bucket takes snapshots while its owners cannot write to it."""
 
 _MIN_AGE_S = 3600.0
 """The least age of what can be removed: the broker remembers message ids for two minutes, and clocks may differ."""
@@ -79,13 +71,13 @@ async def trim(access: Access, config: Config, ledger: Path, older_than_s: float
         info = await stream_info(connection, stream)
         await refuse_members(connection, stream)
         log = await JetStreamLog.over(connection, stream=stream, create=False)
-        last = await _check_archive(log, ledger)
+        last = await check_archive(log, ledger)
         cutoff_ns = None if older_than_s is None else _server_ns(info) - int(older_than_s * _NS_PER_S)
         if cutoff_ns is not None:
             await _refuse_nothing_left(log, last, cutoff_ns)
         try:
             await _begin_trimming(connection, stream, config.log.replicas)
-            written = await _write_snapshots(log, ledger, progress)
+            written = await _write_snapshots(log, ledger, last, progress)
             if cutoff_ns is not None:
                 await _remove(connection, stream, last, cutoff_ns)
         except BaseException:
@@ -98,24 +90,6 @@ async def trim(access: Access, config: Config, ledger: Path, older_than_s: float
         return Trimmed(stream, after["first_seq"], after["last_seq"], removed, written)
     finally:
         await connection.close()
-
-
-async def _check_archive(log: JetStreamLog, ledger: Path) -> int:
-    """Return the last sequence of the ledger, which holds all of the stream up to there."""
-    if not ledger.exists():  # noqa: ASYNC240  # one short check, before anything is done
-        raise Misconfigured(
-            f"{ledger} is not there: the ledger is the archive of what is removed; name it with --ledger"
-        )
-    chain = await asyncio.to_thread(verify, ledger)
-    if not chain.ok:
-        raise LedgerDamaged(f"{ledger} is not sound: `neuraxis log verify --log {ledger}` tells; nothing was removed")
-    found = await compare(ledger, log)
-    if not found.ok:
-        why = f"sequence {found.findings[0].seq}: {found.findings[0].detail}"
-        raise Misconfigured(f"{ledger} does not hold what stream {log.stream} does ({why}): nothing was removed")
-    if chain.first_seq != 1:
-        raise Misconfigured(f"{ledger} begins at sequence {chain.first_seq}, not 1: states cannot be folded from it")
-    return found.last_seq
 
 
 def _server_ns(info: Mapping[str, Any]) -> int:
@@ -132,10 +106,9 @@ async def _refuse_nothing_left(log: JetStreamLog, last: int, cutoff_ns: int) -> 
         )
 
 
-async def _write_snapshots(log: JetStreamLog, ledger: Path, progress: Progress) -> int:
-    """Fold the ledger, and write a snapshot of every partition of every actor; return how many."""
+async def _write_snapshots(log: JetStreamLog, ledger: Path, last: int, progress: Progress) -> int:
+    """Fold the ledger up to ``last``, its end, and write a snapshot of every partition; return how many."""
     source = LedgerSource(ledger, log.sealing)
-    snapshots = KeyValueSnapshots(log.connection, _ADMIN_ROOT)
     try:
         replay = Replay(tuple(ACTORS.values()), source.partitions)
         replay.decides_tail = True
@@ -146,29 +119,21 @@ async def _write_snapshots(log: JetStreamLog, ledger: Path, progress: Progress) 
                 f"{', '.join(pending)} have yet to decide what came last: start the set, wait for a few seconds, stop "
                 "it, and run this again; nothing was removed"
             )
-        count = 0
-        for actor in ACTORS.values():
-            for partition in partition_names(actor, source.partitions):
-                view = replay.views.get((actor.name, partition)) or View(actor, partition, source.partitions)
-                data = pack(actor, partition, view.checkpoint(), losses.last_seq)
-                await snapshots.save(snapshot_key(actor, partition), data, view.position)
-                count += 1
-        return count
+        views = (
+            replay.views.get((actor.name, partition)) or View(actor, partition, source.partitions)
+            for actor in ACTORS.values()
+            for partition in partition_names(actor, source.partitions)
+        )
+        return await write_snapshots(log.connection, views, last, losses.last_seq)
     finally:
         source.close()
 
 
 async def _begin_trimming(connection: Connection, stream: str, replicas: int) -> None:
     """Keep workers off the stream, and let only the admin write to the bucket of snapshots, not their owners."""
-    await KeyValueSnapshots.over(connection, replicas)
     config = (await stream_info(connection, stream))["config"]
     await connection.api(f"STREAM.UPDATE.{stream}", config | {"metadata": config["metadata"] | {TRIMMING: "yes"}})
-    bucket = (await connection.api(f"STREAM.INFO.{_BUCKET}"))["config"]
-    closed = {
-        "subjects": [f"{_ADMIN_ROOT}.>"],
-        "subject_transform": {"src": f"{_ADMIN_ROOT}.>", "dest": f"{_OWNERS_ROOT}.>"},
-    }
-    await connection.api(f"STREAM.UPDATE.{_BUCKET}", bucket | closed)
+    await close_bucket(connection, replicas)
 
 
 async def _remove(connection: Connection, stream: str, last: int, cutoff_ns: int) -> None:
@@ -190,9 +155,7 @@ async def _end_trimming(connection: Connection, stream: str) -> None:
     config = (await stream_info(connection, stream))["config"]
     if TRIMMING not in config["metadata"]:
         return
-    bucket = (await connection.api(f"STREAM.INFO.{_BUCKET}"))["config"]
-    opened = {name: value for name, value in bucket.items() if name != "subject_transform"}
-    await connection.api(f"STREAM.UPDATE.{_BUCKET}", opened | {"subjects": [f"{_OWNERS_ROOT}.>"]})
+    await open_bucket(connection)
     kept = {name: value for name, value in config["metadata"].items() if name != TRIMMING}
     limits = {"max_age": 0, "duplicate_window": DEDUPE_WINDOW * _NS_PER_S}
     await connection.api(f"STREAM.UPDATE.{stream}", config | limits | {"metadata": kept})

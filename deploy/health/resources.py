@@ -1,10 +1,14 @@
-"""What a machine may use up besides disk space: inodes, file descriptors and memory.
+"""What a machine may use up: disk space, inodes, file descriptors, memory and a process's address space.
 
-``doctor`` warns if less than :data:`SCARCE` is left. A gateway is not ready if less than :data:`USED_UP` is left: new
-requests then go to another one, and this one is ready again once more is left.
+If less than :data:`SCARCE` is left, ``doctor`` warns, and so does an alert (see ``resource_watch``). A gateway is not
+ready if less than :data:`USED_UP` is left: new requests then go to another one, and this one is ready again once more
+is left.
 """
 
+import errno
 import os
+import resource
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -34,10 +38,22 @@ class Left(msgspec.Struct, frozen=True):
 
 
 REMEDIES = {
+    "disk": "make room: appends are refused on a full disk",
     "inodes": "delete files that nobody needs, or use a file system with more inodes: no new file can be made without",
     "file descriptors": "raise the limit (ulimit -n, LimitNOFILE=), or find what holds them open",
     "memory": "give it more memory, or fewer processes: the system ends what asks for more",
+    "address space": "raise the limit (ulimit -v, LimitAS=): the process is given no more memory",
+    "storage": "raise the account's limit (max_storage), or remove old events with `neuraxis log trim`",
 }
+
+
+def disk_left(folder: Path) -> Left | None:
+    """Return the free bytes on a folder's disk; None if that is not known."""
+    try:
+        found = shutil.disk_usage(folder)
+    except OSError:
+        return None
+    return Left("disk", f"the disk of {folder.name or folder}", found.free, found.total)
 
 
 def inodes_left(folder: Path) -> Left | None:
@@ -56,17 +72,33 @@ def descriptors_left(pid: int | None = None, proc: Path = _PROC) -> Left | None:
     name = "self" if pid is None else str(pid)
     try:
         used = len(os.listdir(proc / name / "fd"))
-        limit = _soft_limit((proc / name / "limits").read_text())
-    except (OSError, ValueError):
+        limit = _soft_limit((proc / name / "limits").read_text(), "Max open files")
+    except (OSError, ValueError) as wrong:
+        if pid is None and isinstance(wrong, OSError) and wrong.errno == errno.EMFILE:  # not even for looking
+            return Left("file descriptors", "this process", 0, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
         return None
     if limit is None:
         return None
     return Left("file descriptors", "this process" if pid is None else f"process {pid}", max(0, limit - used), limit)
 
 
-def _soft_limit(limits: str) -> int | None:
-    line = next((line for line in limits.splitlines() if line.startswith("Max open files")), "")
-    soft = line.removeprefix("Max open files").split()[0] if line else "unlimited"
+def address_space_left(pid: int | None = None, proc: Path = _PROC) -> Left | None:
+    """Return how many bytes of addresses a process may still map; None if there is no limit, or it is not known."""
+    name = "self" if pid is None else str(pid)
+    try:
+        limit = _soft_limit((proc / name / "limits").read_text(), "Max address space")
+        pages = int((proc / name / "statm").read_text().split()[0])
+    except (OSError, ValueError, IndexError):
+        return None
+    if limit is None:
+        return None
+    free = max(0, limit - pages * os.sysconf("SC_PAGE_SIZE"))
+    return Left("address space", "this process" if pid is None else f"process {pid}", free, limit)
+
+
+def _soft_limit(limits: str, what: str) -> int | None:
+    line = next((line for line in limits.splitlines() if line.startswith(what)), "")
+    soft = line.removeprefix(what).split()[0] if line else "unlimited"
     return None if soft == "unlimited" else int(soft)
 
 
@@ -122,7 +154,9 @@ def examine_resources(folder: Path, pids: Sequence[int]) -> list[Finding]:
 
 async def used_up() -> str:
     """Return in words what this process has used up; empty if enough of everything is left."""
-    return used_up_text([left for left in (descriptors_left(), memory_left()) if left is not None])
+    return used_up_text(
+        [left for left in (descriptors_left(), memory_left(), address_space_left()) if left is not None]
+    )
 
 
 def used_up_text(lefts: Sequence[Left]) -> str:

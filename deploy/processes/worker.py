@@ -26,12 +26,14 @@ from actors.runtime.membership.heartbeat_reporting import report
 from actors.runtime.worker import Worker
 from deploy.config.configured_log import configured_log
 from deploy.config.loading import Config
+from deploy.health.resource_watch import ResourceWatch, left_on_machine
 from deploy.processes import garbage
 from deploy.processes.effector_registry import EFFECTORS, configured_effectors
 from deploy.processes.event_loop import run as run_on_loop
 from deploy.processes.inbox import is_inbox
 from deploy.processes.query_services import serving_queries
 from deploy.processes.reading import serving_reads
+from deploy.processes.running_set import DataFolder, NotRunning
 from deploy.processes.supervising.lifeline import Lifeline
 from deploy.processes.supervising.pulse import STARTING, Pulse
 from deploy.processes.supervising.stopping import first_error, stop_signal
@@ -217,6 +219,7 @@ async def _host(
                 _check_after_reconnects(connection, log.stream, worker), name="checks after reconnects"
             ),
             background_tasks.create_task(_trace(job, log, metrics.traces), name="traces"),
+            background_tasks.create_task(_watch_resources(job, log, member), name="resources"),
         ]
         if working:
             membership = await KeyValueMembership.over(connection, settings.replicas)
@@ -242,6 +245,30 @@ async def _trace(job: Job, log: JetStreamLog, counts: TraceCounts) -> None:
             await Tracing(log.as_stored(), collector, job.ledger_file.with_suffix(".traces"), counts).run()
     except Exception:  # a bug in telemetry must not take the ledger down
         _logger.exception("traces_ended")
+
+
+async def _watch_resources(job: Job, log: JetStreamLog, member: str) -> None:
+    """Record what is nearly used up, if this process writes the ledger."""
+    if LEDGER not in job.hosted:
+        return
+    folder = DataFolder(job.ledger_file.parent)
+
+    def processes() -> Mapping[str, int]:
+        try:
+            return {each.name: each.pid for each in folder.read().processes if each.pid not in (0, os.getpid())}
+        except (NotRunning, msgspec.DecodeError):  # no set of `up`: this process alone is known here
+            return {}
+
+    watch = ResourceWatch(
+        log,
+        partial(left_on_machine, folder.path, processes),
+        source=f"neuraxis/{member}/ledger",
+        build=version("neuraxis"),
+    )
+    try:
+        await watch.run()
+    except Exception:  # a bug in watching must not take the ledger down
+        _logger.exception("resources_not_watched")
 
 
 async def _check_after_reconnects(connection: Connection, stream: str, worker: Worker | None) -> None:

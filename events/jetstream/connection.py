@@ -19,7 +19,7 @@ from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
 from nats.errors import StaleConnectionError, UnexpectedEOF
 
-from events.errors import Misconfigured, NotPermitted, Refused, Unavailable, UnknownOutcome
+from events.errors import LogError, Misconfigured, NotPermitted, Refused, Unavailable, UnknownOutcome
 from events.jetstream.broker_outage import LOGIN, BrokerOutage, is_refused, on_subject, unserved
 from events.jetstream.header_client import HeaderClient
 from events.loggers import get_logger
@@ -35,6 +35,9 @@ _RECONNECT_WAIT = 0.1  # seconds
 _CLOSE_DEADLINE = 0.5  # seconds
 _NO_REPLY = "nothing came back from there"
 """The error text where time was up: nothing listens there, or the listening process is stopped."""
+
+_NO_LEADER = (10008, 10009)
+"""JetStream's error codes of a cluster that has no leader for the stream at the moment."""
 
 _CONNECTION_LOST = (OSError, StaleConnectionError, UnexpectedEOF)
 _DENIED = re.compile(r'permissions violation for (publish|subscription) to "([^"]+)"', re.IGNORECASE)
@@ -270,21 +273,24 @@ class Connection:
             raise unserved(subject)
         return answer
 
-    async def api(self, subject: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    async def api(
+        self, subject: str, body: Mapping[str, Any] | None = None, deadline: float = REPLY_DEADLINE
+    ) -> dict[str, Any]:
         """Call a JetStream API subject (without its prefix) and return the decoded answer.
 
         Raises:
             ApiError: the answer carries an error.
-            Unavailable, UnknownOutcome: as for :meth:`request`.
+            Unavailable: the cluster has no leader for it now; or as for :meth:`request`.
+            UnknownOutcome: as for :meth:`request`.
         """
         root = "$JS.API"
         if subject.startswith(self._read_calls):
             durable = body is not None and "durable_name" in body.get("config", {})
             root = f"{self._read_root}.{DURABLE_CALL}" if durable else self._read_root
-        answer = await self.request(f"{root}.{subject}", json.dumps(body).encode() if body else b"")
+        answer = await self.request(f"{root}.{subject}", json.dumps(body).encode() if body else b"", None, deadline)
         document: dict[str, Any] = msgspec.json.decode(answer.data)
         if "error" in document:
-            raise ApiError(subject, document["error"])
+            raise _api_error(subject, document["error"])
         return document
 
     async def gather(self, subject: str, data: bytes, deadline: float = REPLY_DEADLINE) -> AsyncIterator[Reply]:
@@ -409,6 +415,11 @@ class ApiError(Refused):
         self.number = int(error.get("err_code", 0))
         self.status = int(error.get("code", 0))
         super().__init__(f"{subject}: {error.get('description', 'refused')} (code {self.number})")
+
+
+def _api_error(subject: str, error: Mapping[str, Any]) -> LogError:
+    refused = ApiError(subject, error)
+    return Unavailable(str(refused)) if refused.number in _NO_LEADER else refused
 
 
 async def _close(nc: Client) -> None:

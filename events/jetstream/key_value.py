@@ -20,6 +20,9 @@ MEMBER_EXPIRY = 3.0
 """Seconds after its last heartbeat that a member counts as dead."""
 
 _CHUNK = 512 * 1024  # bytes
+KEY_SEPARATOR = "/"
+"""What stands for the dots of a key where the key is a single token of a subject."""
+
 _UPTO_HEADER = "nx-upto"
 """Header of a snapshot: the sequence up to which every message of its partition is in it."""
 
@@ -62,8 +65,9 @@ async def ensure_bucket(
 async def _put(
     connection: Connection, bucket: str, key: str, data: bytes, headers: dict[str, str] | None, root: str = ""
 ) -> int:
-    """Store a value; return its sequence."""
-    answer = await connection.request(f"{root or f'$KV.{bucket}'}.{key}", data, headers=headers)
+    """Store a value; return its sequence. Below ``root`` a key is a single token."""
+    subject = f"{root}.{key.replace('.', KEY_SEPARATOR)}" if root else f"$KV.{bucket}.{key}"
+    answer = await connection.request(subject, data, headers=headers)
     if b'"error"' in answer.data:
         raise Unavailable(f"bucket {bucket} did not take {key}: {answer.data[:200].decode(errors='replace')}")
     return int(json.loads(answer.data)["seq"])
@@ -127,7 +131,8 @@ class KeyValueSnapshots:
     async def over(cls, connection: Connection, replicas: int = 1, root: str = "") -> "KeyValueSnapshots":
         """Return the store; makes the bucket if it does not exist.
 
-        ``root`` is the prefix under which it takes values while it is closed to their owners.
+        ``root`` is the prefix under which it takes values while it is closed to their owners: of one token each, in
+        which :data:`KEY_SEPARATOR` stands for the dots of keys.
         """
         # Two values a key: a value that the limit pushes out is removed without being overwritten on disk.
         await ensure_bucket(
@@ -150,17 +155,25 @@ class KeyValueSnapshots:
         await _put(self._connection, SNAPSHOTS_BUCKET, key, packed[:_CHUNK], head, self._root)
         await self._erase(replaced)
 
-    async def load(self, key: str) -> bytes | None:
+    async def load(self, key: str, at_least: int = 0) -> bytes | None:
         """Return the snapshot under ``key``, or None when there is none or it is unreadable.
 
+        Any server of a cluster answers, also one whose copy of the bucket lags and has an older snapshot. That costs
+        time, unless the log does not begin before it any more: ``at_least`` is the sequence that it must reach.
+
         Raises:
-            Unavailable, UnknownOutcome: it cannot be read now. If that counted as no snapshot, a restart of the broker
-                could make every partition fold the whole log.
+            Unavailable, UnknownOutcome: it cannot be read now, or reaches less far. If that counted as no snapshot, a
+                restart of the broker could make every partition fold the whole log.
         """
         try:
             head = await self._get(key)
             if head is None:
                 return None
+            if (upto := int(head.headers.get(_UPTO_HEADER, "0"))) < at_least:
+                raise Unavailable(
+                    f"the snapshot of {key} includes what there is up to sequence {upto}, and the log begins behind "
+                    f"{at_least}: another server may have a newer one; else run `neuraxis log trim --snapshots`"
+                )
             parts = [head.data]
             for number in range(1, int(head.headers.get("nx-chunks", "0")) + 1):
                 chunk = await self._get(f"{key}.{number}")

@@ -1,7 +1,8 @@
 """The log's JetStream adapter: appends behind fences, and reading."""
 
 import re
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Sequence
+from copy import copy
 from typing import Protocol
 
 import msgspec
@@ -51,7 +52,7 @@ _ack_decoder = msgspec.json.Decoder(_Ack)
 class Archive(Protocol):
     """What keeps messages that were removed from a stream's beginning: a ledger."""
 
-    def history(self, filters: Sequence[str], after: int, upto: int) -> Iterable[Sequence[Stored]]:
+    def history(self, filters: Sequence[str], after: int, upto: int) -> AsyncIterator[Sequence[Stored]]:
         """Read the messages with ``after < seq <= upto`` that match any filter, in order, as they were stored."""
         ...
 
@@ -140,6 +141,12 @@ class JetStreamLog:
         )
         stored.silence_s, stored.archive = self.silence_s, self.archive
         return stored
+
+    def with_archive(self, archive: Archive | None) -> "JetStreamLog":
+        """Return this log, reading from ``archive`` what was removed from its stream's beginning; None: not at all."""
+        other = copy(self)
+        other.archive = archive
+        return other
 
     async def opened(self, stored: Stored) -> Stored:
         """Return a message that was not read through this log with its sealed texts opened; raises LogError."""
@@ -249,7 +256,7 @@ class JetStreamLog:
         """Read a closed range; see ``events.log.Log.history``."""
         after = max(0, after)
         if self.archive is not None and after < self.trimmed_through:
-            for removed in self.archive.history(filters, after, min(upto, self.trimmed_through)):
+            async for removed in self.archive.history(filters, after, min(upto, self.trimmed_through)):
                 yield removed if self.sealing is None else await self.sealing.open(removed)
             after = self.trimmed_through
         if upto <= after:
@@ -257,7 +264,7 @@ class JetStreamLog:
         reader = await self._reader(filters, after, upto)
         try:
             left = await reader.start()
-            while left > 0:
+            while left > 0 or not await reader.has_searched(upto, self.silence_s):
                 batch = await reader.next_until(upto, self.silence_s)
                 if not batch:  # ``left`` also counts messages that cannot be read any more
                     return

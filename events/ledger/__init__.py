@@ -6,6 +6,8 @@ chain has no key: it finds accidents and bit rot, but no clever forger. So the l
 the stream at intervals (``ledger.anchored``); this exposes a tail that was cut off.
 """
 
+from events.ledger.archive import LedgerArchive
+from events.ledger.archiving import Archived, archive
 from events.ledger.backup import back_up
 from events.ledger.checking.chain import Head
 from events.ledger.checking.compare import compare
@@ -21,6 +23,7 @@ from events.ledger.rows import LedgerRow
 from events.ledger.writer import LedgerWriter, Written
 
 __all__ = [
+    "Archived",
     "Check",
     "Comparison",
     "ExchangeFilter",
@@ -30,6 +33,7 @@ __all__ = [
     "Finding",
     "Folded",
     "Head",
+    "LedgerArchive",
     "LedgerInfo",
     "LedgerReader",
     "LedgerRow",
@@ -39,6 +43,7 @@ __all__ = [
     "Point",
     "Verification",
     "Written",
+    "archive",
     "back_up",
     "belongs_to_other_program",
     "compare",

@@ -11,7 +11,8 @@ from events.errors import LedgerDamaged, Misconfigured, Unavailable
 from events.ledger.checking.report import Verification
 from events.ledger.checking.verify import verify
 from events.ledger.checking.wal_damage import journal_damage
-from events.ledger.schema import AT_REST, connect_read_only, lacks_journal, read_meta
+from events.ledger.rows import COLUMNS
+from events.ledger.schema import AT_REST, archives_in, connect_read_only, lacks_journal, read_meta
 from events.ledger.sqlite_errors import translated_errors
 
 _PAGES = 2048
@@ -67,6 +68,7 @@ def _copy(path: Path, draft: Path, copy: Path) -> None:
         with closing(sqlite3.connect(draft, isolation_level=None)) as target, _written(copy):
             target.execute("PRAGMA temp_store = MEMORY")
             source.backup(target, pages=_PAGES)
+            _include_archives(target, path)
             target.execute("UPDATE meta SET value = ? WHERE key = 'state'", (AT_REST,))
 
 
@@ -80,6 +82,16 @@ def _written(copy: Path) -> Iterator[None]:
             raise
         full = "its disk (or the file's size limit) is full: free some space, or name another place"
         raise Unavailable(f"{copy} cannot be written: {full}") from wrong
+
+
+def _include_archives(target: sqlite3.Connection, path: Path) -> None:
+    """Put the rows of a ledger's archives into its copy, which is complete by itself."""
+    names = ", ".join(COLUMNS)
+    for archive in archives_in(read_meta(target, path), path):
+        target.execute("ATTACH ? AS archive", (str(path.with_name(archive.name)),))
+        target.execute(f"INSERT INTO main.events SELECT {names} FROM archive.events ORDER BY seq")
+        target.execute("DETACH archive")
+    target.execute("UPDATE meta SET value = '' WHERE key = 'archives'")
 
 
 def _keep(draft: Path, copy: Path) -> None:

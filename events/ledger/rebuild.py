@@ -4,7 +4,7 @@ from pathlib import Path
 
 from events.errors import Misconfigured
 from events.ledger.read_models import rebuild_within
-from events.ledger.schema import AT_REST, connect_for_writing, read_meta
+from events.ledger.schema import AT_REST, attach_archives, connect_for_writing, read_meta
 from events.ledger.sqlite_errors import translated_errors
 
 
@@ -21,8 +21,8 @@ def rebuild(path: Path) -> None:
     connection = connect_for_writing(path)
     try:
         with translated_errors(path, "rebuild the read models"):
+            attach_archives(connection, path, read_meta(connection, path))
             connection.execute("BEGIN IMMEDIATE")
-            read_meta(connection, path)
             rebuild_within(connection)
             # Everything in the write-ahead log was read. A live writer records AT_WORK again with its next batch.
             connection.execute("UPDATE meta SET value = ? WHERE key = 'state'", (AT_REST,))

@@ -67,13 +67,36 @@ _TABLES = (
 )
 
 
+_EVENT_COLUMNS = "seq, id, topic, subject, agent, session, exchange, cause_seq, version, time, headers, data, hash"
+
+EVENT_TABLES = _TABLES
+"""The statements that create the tables of an archive: it has no read models."""
+
+ARCHIVE_OF = "archive_of"
+"""Key in the meta table of an archive: the name of its ledger."""
+
+MOST_ARCHIVES = 8
+"""Archives that a ledger may have: SQLite attaches ten files at most."""
+
+
+class ArchiveFile(msgspec.Struct, frozen=True):
+    """What a ledger notes of an archive: its file in the same folder, its rows, and the chain's head (hex) after it."""
+
+    name: str
+    rows: int
+    first_seq: int
+    last_seq: int
+    head: str
+
+
 class Meta(msgspec.Struct, frozen=True):
     """A ledger's metadata: format version, the stream that it follows, that stream's partitions, its row count.
 
     ``models`` is the fingerprint of its read models. ``seal`` is the hash of what never changes (:func:`seal_of`); it
     is empty in a file that was last written before seals were introduced. ``former`` are the partition counts that the
     stream had before it was repartitioned (``schemas.subjects.former_text``). ``state`` is :data:`AT_WORK` or
-    :data:`AT_REST`; these are words, so that one flipped bit cannot turn one into the other.
+    :data:`AT_REST`; these are words, so that one flipped bit cannot turn one into the other. ``archives`` is a JSON
+    list of :class:`ArchiveFile`, which hold the oldest rows; empty: there are none. ``rows`` counts theirs, too.
     """
 
     format: int
@@ -85,6 +108,7 @@ class Meta(msgspec.Struct, frozen=True):
     seal: str = ""
     former: str = ""
     state: Literal["at work", "at rest"] = AT_REST
+    archives: str = ""
 
     @property
     def partitions(self) -> Partitions:
@@ -114,6 +138,10 @@ def read_meta(connection: sqlite3.Connection, path: Path) -> Meta:
     with translated_errors(path, "read the ledger"):
         _check_application(connection, path)
         pairs = dict(connection.execute("SELECT key, value FROM meta").fetchall())
+    if ARCHIVE_OF in pairs:
+        raise Misconfigured(
+            f"{path} is an archive of {pairs[ARCHIVE_OF]}: name that ledger, which reads the archives beside it"
+        )
     if pairs.get("format") != FORMAT:
         raise Misconfigured(f"{path}: has ledger format {pairs.get('format')!r}; this release knows {FORMAT}")
     try:
@@ -164,11 +192,46 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
             f"{path.resolve().as_uri()}?{mode}", uri=True, isolation_level=None, timeout=BUSY_TIMEOUT_MS / 1000
         )
     try:
-        read_meta(connection, path)
+        attach_archives(connection, path, read_meta(connection, path))
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def archives_in(meta: Meta, path: Path) -> tuple[ArchiveFile, ...]:
+    """Return the archives of a ledger, the oldest first; raises LedgerDamaged if its note of them is damaged."""
+    try:
+        return msgspec.json.decode(meta.archives or "[]", type=tuple[ArchiveFile, ...])
+    except msgspec.DecodeError as wrong:
+        raise LedgerDamaged(f"{path}: its note of its archives is damaged: {wrong}; {RECOVERY}") from wrong
+
+
+def attach_archives(connection: sqlite3.Connection, path: Path, meta: Meta) -> None:
+    """Have ``events`` stand for the rows of a ledger's archives and its own, in this connection.
+
+    Raises:
+        Misconfigured: an archive is not beside the ledger.
+        LedgerDamaged: it is another file, or damaged.
+    """
+    archives = archives_in(meta, path)
+    for number, archive in enumerate(archives):
+        file = path.with_name(archive.name)
+        what = f"{file}, the archive of {path.name} for sequence {archive.first_seq} to {archive.last_seq},"
+        if not file.is_file():
+            raise Misconfigured(f"{what} is not there: put it back beside the ledger, or a link to where it is")
+        with translated_errors(file, "open the archive"):
+            connection.execute("ATTACH ? AS ?", (f"{file.resolve().as_uri()}?mode=ro", f"archive_{number}"))
+            ends = connection.execute(
+                f"SELECT (SELECT min(seq) FROM archive_{number}.events), seq, hash FROM archive_{number}.events "
+                "ORDER BY seq DESC LIMIT 1"
+            ).fetchone()
+        if ends != (archive.first_seq, archive.last_seq, bytes.fromhex(archive.head)):
+            raise LedgerDamaged(f"{what} is not the file that was written: {RECOVERY}")
+    if archives:
+        schemas = (*(f"archive_{number}" for number in range(len(archives))), "main")
+        union = " UNION ALL ".join(f"SELECT {_EVENT_COLUMNS} FROM {schema}.events" for schema in schemas)
+        connection.execute(f"CREATE TEMP VIEW events AS {union}")
 
 
 def connect_for_writing(path: Path) -> sqlite3.Connection:
@@ -227,6 +290,7 @@ def prepare(path: Path, stream: str, partitions: Partitions) -> None:
                 connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
         if meta.models != read_models.fingerprint():
             with translated_errors(path, "rebuild the read models"):
+                attach_archives(connection, path, meta)
                 connection.execute("BEGIN IMMEDIATE")
                 read_models.rebuild_within(connection)
                 connection.execute("COMMIT")

@@ -37,6 +37,30 @@ class LossRecorded(Event, frozen=True, kw_only=True, tag="forged_id.ledger.loss_
     kept_as: str = ""
 
 
+Resource = Literal["disk", "inodes", "file descriptors", "memory", "address space", "storage"]
+
+
+class ResourceScarce(Event, frozen=True, kw_only=True, tag="forged_id.ledger.resource_scarce"):
+    """Less than a tenth of a resource is left on the machine of the ledger's process: make room before it is used up.
+
+    ``whose`` names the disk's folder, the process, the machine or container, or the account at the broker, whose
+    ``storage`` that is. ``free`` and ``total`` are bytes, of inodes and file descriptors their number.
+    ``ledger.resource_sufficient`` ends it.
+    """
+
+    resource: Resource
+    whose: str
+    free: Annotated[int, msgspec.Meta(ge=0)]
+    total: Annotated[int, msgspec.Meta(ge=1)]
+
+
+class ResourceSufficient(Event, frozen=True, kw_only=True, tag="forged_id.ledger.resource_sufficient"):
+    """Enough is left again of a resource that was scarce, or its process has ended."""
+
+    resource: Resource
+    whose: str
+
+
 ENTRIES = (
     Entry(
         owner="ledger",
@@ -60,6 +84,25 @@ ENTRIES = (
         grouping=Grouping(
             by_agent=False, copied_fields=("first_seq", "through_seq", "known_by", "given_again", "kept_as")
         ),
+        spontaneous=True,
+    ),
+    Entry(
+        owner="ledger",
+        scope=Scope.GLOBAL,
+        meaning="A disk, a process or the machine of the ledger's process has nearly used up a resource.",
+        sample=ResourceScarce(resource="disk", whose="the disk of data", free=4_000_000_000, total=64_000_000_000),
+        severity=Severity.WARNING,
+        grouping=Grouping(
+            by_agent=False, fields=("resource", "whose"), copied_fields=("resource", "whose", "free", "total")
+        ),
+        ended_by=(ResourceSufficient,),
+        spontaneous=True,
+    ),
+    Entry(
+        owner="ledger",
+        scope=Scope.GLOBAL,
+        meaning="Enough is left again of a resource that was scarce.",
+        sample=ResourceSufficient(resource="disk", whose="the disk of data"),
         spontaneous=True,
     ),
 )

@@ -19,7 +19,7 @@ class SimulatedSnapshots:
         """Replace the snapshot under ``key``; raises Unavailable or UnknownOutcome."""
         await self._connection.request(lambda: self._save(key, data), UnknownOutcome)
 
-    async def load(self, key: str) -> bytes | None:
+    async def load(self, key: str, at_least: int = 0) -> bytes | None:
         """Return the snapshot under ``key``, or None when there is none; raises Unavailable."""
         return await self._connection.request(lambda: self._load(key), Unavailable)
 

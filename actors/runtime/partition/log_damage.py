@@ -43,6 +43,9 @@ async def is_own_gone(log: Log, fence_filter: str, fenced: int) -> bool | None:
     ``fenced`` is the sequence that the partition's fence states for that event.
     """
     try:
-        return await log.last(fence_filter) < fenced
+        if await log.last(fence_filter) >= fenced:
+            return False
+        # A server that has just come back may lag behind the others, and not know yet: ``at`` makes certain of it.
+        return await log.at(fenced) is None or await log.last(fence_filter) < fenced
     except LogError:
         return None

@@ -29,7 +29,7 @@ class FoldedHistory(msgspec.Struct, frozen=True):
 
 async def fold_history(actor: Actor[Any], partition: str, context: Context, upto: int) -> FoldedHistory:
     """Fold the messages of a partition up to the sequence ``upto``; raises LogError."""
-    data = await context.snapshots.load(snapshot_key(actor, partition))
+    data = await context.snapshots.load(snapshot_key(actor, partition), context.log.trimmed_through)
     losses = context.losses.last_seq
     checkpoint = await _usable_checkpoint(actor, partition, context, data) if data is not None else None
     partitions = context.log.partitions

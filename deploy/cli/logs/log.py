@@ -9,6 +9,7 @@ import click
 
 from deploy.cli import wrapped_lines
 from deploy.cli.command_types import Commands
+from deploy.cli.logs.log_archive import archive
 from deploy.cli.logs.log_copies import export, record
 from deploy.cli.logs.log_import import import_
 from deploy.cli.logs.log_repartition import repartition
@@ -45,7 +46,7 @@ def log() -> None:
     """
 
 
-for subcommand in (export, import_, record, repartition, tail, test, trim):
+for subcommand in (archive, export, import_, record, repartition, tail, test, trim):
     log.add_command(subcommand)
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 @command(
     epilog=examples(
         "neuraxis log repartition --sessions 32",
-        "neuraxis log repartition --agents 8 --sessions 32 --context admin.json",
+        "neuraxis log repartition --agents 8 --sessions 32 --context admin.json --ledger ledger.db",
         "neuraxis log repartition --cancel",
     )
 )
@@ -25,8 +26,14 @@ if TYPE_CHECKING:
 @click.option("--agents", type=whole_number(1), help="Partitions of agents.  [default: as many as there are]")
 @click.option("--sessions", type=whole_number(1), help="Partitions of sessions.  [default: as many as there are]")
 @click.option("--cancel", is_flag=True, help="Give up one that was interrupted; the log is then as it was before.")
+@click.option(
+    "--ledger", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+    help="The ledger that keeps what was removed from the stream, if anything.  [default: the data folder's]",
+)  # fmt: skip
 @json_option
-def repartition(target: Target, agents: int | None, sessions: int | None, cancel: bool, as_json: bool) -> None:
+def repartition(
+    target: Target, agents: int | None, sessions: int | None, cancel: bool, ledger: Path | None, as_json: bool
+) -> None:
     """Divide the partitions of a log, so that more workers can share them.
 
     Each count must be a multiple of what it is: a partition is divided, and never joined with another. No event is
@@ -54,7 +61,7 @@ def repartition(target: Target, agents: int | None, sessions: int | None, cancel
             done[step] = reached
             advance(sum(done.values()))
 
-        found = asyncio.run(_repartition(target, agents, sessions, report_progress))
+        found = asyncio.run(_repartition(target, agents, sessions, ledger or target.data.ledger, report_progress))
     _report(found, as_json=as_json)
 
 
@@ -72,7 +79,7 @@ async def _cancel(target: Target) -> bool:
 
 
 async def _repartition(
-    target: Target, agents: int | None, sessions: int | None, report_progress: "Progress"
+    target: Target, agents: int | None, sessions: int | None, ledger: Path, report_progress: "Progress"
 ) -> "Repartitioned":
     from deploy.cli.connect import access_to
     from deploy.copying.repartitioning import repartition, within_folder
@@ -81,9 +88,9 @@ async def _repartition(
 
     config = target.config()
     if effective_choice(target.flags, config.broker, os.environ).named:
-        return await repartition(access_to(target, ADMIN), config, agents, sessions, report_progress)
+        return await repartition(access_to(target, ADMIN), config, agents, sessions, report_progress, ledger)
     async with within_folder(target.data, config) as access:
-        return await repartition(access, config, agents, sessions, report_progress)
+        return await repartition(access, config, agents, sessions, report_progress, ledger)
 
 
 def _report(found: "Repartitioned", *, as_json: bool) -> None:

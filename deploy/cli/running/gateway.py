@@ -67,6 +67,7 @@ def gateway(
             config=config,
             upstream=upstream_of(config.gateway.upstream, os.environ),
             keys=keyring_for(address.host, keys_file(config.gateway, target.data), os.environ),
+            ledger=target.data.ledger,
             listener=listen(address, or_else_any=False) if listener is None else socket.socket(fileno=listener),
         ),
         Lifeline(lifeline),

@@ -7,6 +7,7 @@ connection as the operator and closes it again. Such requests are rare; a gatewa
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 from actors.gateway.external_events import InvalidField, InvalidInput
 from actors.gateway.http.loops.service import NotAccepted, Undecided
@@ -20,6 +21,7 @@ from actors.gateway.http.operator_endpoints import (
 from actors.gateway.http.readiness_checks import without_locations
 from actors.gateway.http.scopes import NotFound, check_exchange
 from actors.gateway.operator_orders import Order
+from deploy.config.configured_log import read_removed_if_there
 from deploy.operating.deadline import Deadline
 from deploy.operating.guarding import breaker_orders
 from deploy.operating.guarding.allowances import (
@@ -50,12 +52,14 @@ class BrokerOperations:
         access: How to connect as the operator.
         stream: The stream that holds the log.
         wait_s: Seconds that an operation may take.
+        ledger: The ledger file, which holds what was removed from the stream's beginning, if it is on this machine.
     """
 
-    def __init__(self, access: Access, stream: str, *, wait_s: float) -> None:
+    def __init__(self, access: Access, stream: str, *, wait_s: float, ledger: Path | None = None) -> None:
         self._access = access
         self._stream = stream
         self._wait_s = wait_s
+        self._ledger = ledger
 
     async def judge(self, verdict: Verdict, agent: str) -> VerdictRecorded:
         """Record a person's verdict; if ``agent`` is given, only on an exchange of that agent."""
@@ -138,6 +142,7 @@ class BrokerOperations:
             async with asyncio.timeout(self._wait_s):
                 log = await JetStreamLog.connect(self._access, stream=self._stream, create=False)
                 try:
+                    await read_removed_if_there(log, self._ledger)
                     yield log
                 finally:
                     await log.close()

@@ -5,6 +5,7 @@ import socket
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
+from pathlib import Path
 from typing import Protocol
 
 import msgspec
@@ -28,7 +29,7 @@ from actors.reflex.settings import ReflexSettings
 from actors.responder.settings import ResponderSettings
 from actors.runtime.membership.heartbeat import MetricsAddress, heartbeat_of
 from deploy.cli.rendering.sentences import sentence_on
-from deploy.config.configured_log import configured_log
+from deploy.config.configured_log import configured_log, read_removed_if_there
 from deploy.config.loading import Config
 from deploy.health.readiness import LedgerProbe, ok_if_empty
 from deploy.health.resources import used_up
@@ -63,6 +64,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
     ``access`` and ``operations`` say how it connects to the broker: as the gateway, and for operators' requests.
     ``listener`` is the socket that it serves on. ``upstream`` is the endpoint to which requests for other models go.
+    ``ledger`` is where the ledger file is, if it is on this machine.
     """
 
     access: Access
@@ -71,6 +73,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     listener: socket.socket
     keys: Keyring
     upstream: Endpoint | None = None
+    ledger: Path | None = None
 
 
 def run(job: Job, lifeline: Lifeline) -> None:
@@ -188,8 +191,10 @@ async def _serve(
                 reading=job.config.section("reflex", ReflexSettings),
             )
         )
-        operations = BrokerOperations(job.operating, log.stream, wait_s=settings.wait_s)
-        records, metrics = BrokerRecords(connection, log, stop, membership, needed), Metrics()
+        operations = BrokerOperations(job.operating, log.stream, wait_s=settings.wait_s, ledger=job.ledger)
+        whole = log.with_archive(None)  # what is followed needs no events of long ago
+        await read_removed_if_there(whole, job.ledger)
+        records, metrics = BrokerRecords(connection, log, stop, membership, needed, whole=whole), Metrics()
         find = records.find_exchange
         examinations = BrokerExaminations(job.access, job.config.log, find, within_s=settings.examine_s)
         feedback = FeedbackService(client, find, wait_s=settings.wait_s)

@@ -66,6 +66,7 @@ class BrokerRecords:
         stop: Set when the gateway is about to stop: this ends the streams of all who follow events.
         membership: Holds the heartbeats of living workers.
         needed: The stages that the set needs.
+        whole: The log with what was removed from its stream's beginning, which single exchanges are looked up in.
     """
 
     def __init__(
@@ -75,8 +76,11 @@ class BrokerRecords:
         stop: asyncio.Event,
         membership: Membership,
         needed: Sequence[str] = NEEDED,
+        *,
+        whole: JetStreamLog | None = None,
     ) -> None:
         self._connection = connection
+        self._whole = whole or log
         self._log = log
         self._stop = stop
         self._membership = membership
@@ -134,7 +138,7 @@ class BrokerRecords:
         """Return why an exchange ended as it did, in the format of ``neuraxis why --json``."""
         from deploy.cli.rendering.why.tree import to_json
 
-        source = StreamSource(self._log)
+        source = StreamSource(self._whole)
         explanation = explain(await source.exchange(exchange, await self._input_seq(exchange)))
         if explanation is None:
             raise NotFound(f"the log holds no exchange {exchange[:64]!r}")

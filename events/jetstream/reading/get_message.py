@@ -9,6 +9,7 @@ import msgspec
 
 from events.jetstream.connection import ApiError, Connection
 from events.jetstream.header_client import read_headers
+from events.jetstream.reading.leader import AbsenceCheck
 
 NO_MESSAGE = 10037
 """JetStream's error code for a message that is not there, or cannot be read."""
@@ -25,16 +26,23 @@ class StreamMessage(msgspec.Struct, frozen=True):
 
 
 async def get_message(connection: Connection, stream: str, seq: int) -> StreamMessage | None:
-    """Return the message at a sequence, None when there is none or the server cannot read it; raises LogError."""
+    """Return the message at a sequence, None when there is none or the server cannot read it; raises LogError.
+
+    In a cluster it takes ``ABSENT_FOR_S`` seconds to be certain that there is none.
+    """
     if seq < 1:
         return None
-    try:
-        found = await connection.api(f"STREAM.MSG.GET.{stream}", {"seq": seq})
-    except ApiError as error:
-        if error.number == NO_MESSAGE:
+    check = AbsenceCheck(connection, stream)
+    while True:
+        try:
+            found = await connection.api(f"STREAM.MSG.GET.{stream}", {"seq": seq})
+        except ApiError as error:
+            if error.number != NO_MESSAGE:
+                raise
+        else:
+            return _decoded(found["message"])
+        if await check.is_certain():
             return None
-        raise
-    return _decoded(found["message"])
 
 
 def _decoded(message: dict[str, Any]) -> StreamMessage:

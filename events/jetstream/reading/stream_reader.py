@@ -14,6 +14,10 @@ several filters, the server (2.15) asks each subject for its first message from 
 is unreadable, it skips the whole subject, and delivers later messages of other subjects, or nothing. A start position
 behind the unreadable message avoids this. So a reader is given the gaps of its log, and starts again behind each. (A
 single filter is searched by sequence and is not affected.)
+
+In a cluster, a consumer reads the copy of the server that it is on, which may lag behind the stream's leader. An
+endless reader gets the rest later. A closed one must not end before it: see :meth:`StreamReader.has_searched`. A
+consumer that is to start behind the end of such a copy starts at that end instead, so a reader passes over what it has.
 """
 
 import asyncio
@@ -24,10 +28,11 @@ from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
 
-from events.errors import LogCut, LogError, Unavailable
+from events.errors import LogCut, LogError, NotPermitted, Unavailable
 from events.jetstream.connection import Connection
 from events.jetstream.imported import as_recorded
 from events.jetstream.reading.get_message import get_message
+from events.jetstream.reading.leader import confirmed_end
 from events.jetstream.reading.pull_protocol import (
     HEARTBEAT,
     MOST_BYTES,
@@ -53,6 +58,8 @@ BACKLOG_BYTES = 32 * 1024
 
 _NS_PER_S = 1_000_000_000
 _RETRY_WAIT = 0.1
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 1.0  # seconds between two looks at a copy that lags
+_INFO_DEADLINE = 1.0  # seconds; in a cluster a question about a new consumer may stay without an answer
 _logger = get_logger("neuraxis.reading")
 
 
@@ -85,6 +92,9 @@ class StreamReader:
         self._after = after
         self._last_read: tuple[int, int] | None = None
         self._scanned = 0
+        self._created = 0
+        self._is_clustered = False
+        self._endless = False
         self._log_cut: LogCut | None = None
         self._name = name
         self._imported_through = imported_through
@@ -109,6 +119,7 @@ class StreamReader:
 
         An ``endless`` reader notes the message after which it begins, to check it later.
         """
+        self._endless = endless
         if endless and (begun := await get_message(self._connection, self._stream, self._after)) is not None:
             self._last_read = begun.seq, begun.time_ns
         pending = await self._create()
@@ -155,6 +166,62 @@ class StreamReader:
                 f"{deadline:g} s: look at it with `neuraxis doctor`"
             ) from None
 
+    async def has_searched(self, upto: int, deadline: float) -> bool:
+        """Return whether all up to ``upto`` is searched and received; False: more has arrived, or is on its way.
+
+        To be asked once everything that the server counted at the start has arrived. On a single server that is all. In
+        a cluster the consumer's server says how far it has searched. If that is not far enough, its copy of the stream
+        lags: another consumer is made, which may be on another server.
+
+        Raises:
+            Unavailable: the consumers' servers lag for ``deadline`` seconds.
+            LogError: the broker cannot be asked.
+        """
+        if not self._is_clustered:
+            return True
+        end, pause, begun = upto, _FIRST_PAUSE, self._clock()
+        asked = 0  # the generation that was asked last: a new consumer may not have begun to search
+        while not self._buffer and self._scanned < end:
+            if self._log_cut is not None or self._connection.closed:
+                return False
+            generation = self._generation
+            delivered = await self._delivered() if generation == self._created else None
+            if self._buffer:
+                return False
+            if delivered is not None and generation == self._generation:
+                count, scanned = delivered
+                if count >= self._next_consumer_seq:
+                    return False
+                if not self._restarts_behind_gap(scanned + 1):
+                    self._scanned = max(self._scanned, scanned)
+                    if scanned < end and asked == generation:
+                        self._renew.set()
+                asked = generation
+            if self._scanned < end:
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE)
+            lagging = self._clock() - begun
+            if lagging > deadline:
+                raise Unavailable(
+                    f"the servers that read stream {self._stream} have searched up to sequence {self._scanned}, not up "
+                    f"to {end}, for {deadline:g} s: their copies lag; look at the cluster with `neuraxis doctor`"
+                )
+            if lagging > _LONGEST_PAUSE and end == upto:  # does the stream reach so far at all?
+                end = min(upto, await confirmed_end(self._connection, self._stream, upto))
+        return not self._buffer
+
+    async def _delivered(self) -> tuple[int, int] | None:
+        """Return how many messages the consumer delivered, and the sequence it has searched up to; None: unknown."""
+        subject = f"CONSUMER.INFO.{self._stream}.{self._consumer}"
+        try:
+            info = await self._connection.api(subject, deadline=_INFO_DEADLINE)
+        except NotPermitted:
+            raise
+        except LogError as wrong:
+            _logger.debug("consumer_info", consumer=self._consumer, error=wrong.code)
+            return None
+        return int(info["delivered"]["consumer_seq"]), int(info["delivered"]["stream_seq"])
+
     async def close(self) -> None:
         """Stop reading and free the consumer."""
         if self._stop_listening is not None:
@@ -200,6 +267,8 @@ class StreamReader:
             f"CONSUMER.CREATE.{self._stream}.{self._consumer}",
             {"stream_name": self._stream, "config": config, "action": "create"},
         )
+        self._created = generation
+        self._is_clustered = "cluster" in made
         self._requested = 0
         self._next_consumer_seq = 1
         self._last_received = self._clock()
@@ -274,6 +343,8 @@ class StreamReader:
             return
         self._next_consumer_seq += 1
         self._requested -= 1
+        if sequence <= self._after and self._is_known():
+            return
         self._after = sequence
         self._last_read = sequence, time_ns
         headers = msg.headers or {}
@@ -282,6 +353,10 @@ class StreamReader:
         self._filled.set()
         if self._requested <= self._pull_size:
             self._pull_more()
+
+    def _is_known(self) -> bool:
+        """Whether what is at the sequence after which the reading goes on is known: then nothing up to it is new."""
+        return self._is_clustered and (self._last_read is not None or not self._endless)
 
     def _on_status(self, headers: dict[str, str]) -> None:
         if headers.get("Status") == "100":

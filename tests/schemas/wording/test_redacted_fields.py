@@ -24,7 +24,8 @@ HARMLESS = {
     "reasons regulated rerun_reason rerun_reason_detail resolved_by scores sign signal similar_topic skills source "
     "tiebreaker_outcome timestamp view violations weights",
     "names that operators and callers give to what they set up": "bias_tags imports model models modes name "
-    "orchestrator_persona receiver reflection_persona reflection_status repeated_tags repetition_counts specialist",
+    "orchestrator_persona receiver reflection_persona reflection_status repeated_tags repetition_counts specialist "
+    "whose",
     "patterns and settings, which are to be shown": "settings signatures",
     "the body of an alert, whose texts are these": "body",
 }

@@ -23,7 +23,7 @@ from tests.faults.cuts import flip_bit_of
 __all__ = ["in_a_folder", "talk"]
 
 MISSING = "1 event is missing from the {} {}: sequence {:,}."
-ELSEWHERE = {("log", "verify"), ("log", "rebuild"), ("backup", "kept"), ("diff", "1")}
+ELSEWHERE = {("log", "verify"), ("log", "rebuild"), ("log", "archive"), ("backup", "kept"), ("diff", "1")}
 """Commands that tell of it in words of their own, copy rows as they are, or read another part."""
 
 

@@ -58,8 +58,13 @@ COPIED: dict[tuple[str, ...], tuple[str, ...]] = {
     ("state",): ("state", "breaker", "evening"),
     ("what-if",): ("what-if", "--set", "router.profile=seed"),
     ("why",): ("why", "last"),
+    ("log", "archive"): ("log", "archive", "--older-than", "0"),
 }
 """What some commands must be told besides the ledger that they read; others want a name, if anything."""
+
+
+BESIDE_A_STREAM = {("log", "import"), ("worker",), ("log", "trim"), ("log", "repartition")}
+"""Commands that take bundles, write a ledger, or read one only beside its stream."""
 
 
 def reading_a_ledger(group: click.Group = main, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -72,8 +77,7 @@ def reading_a_ledger(group: click.Group = main, path: tuple[str, ...] = ()) -> I
             yield from reading_a_ledger(command, (*path, name))
         elif flags := {flag for each in command.params for flag in each.opts} & {"--log", "--ledger"}:
             wanted = [each for each in command.params if isinstance(each, click.Argument) and each.required]
-            # These take bundles, write a ledger, or read one only beside its stream.
-            if (*path, name) not in {("log", "import"), ("worker",), ("log", "trim")}:
+            if (*path, name) not in BESIDE_A_STREAM:
                 yield (*COPIED.get((*path, name), (*path, name, *("somebody" for _ in wanted))), *flags)
 
 

@@ -14,10 +14,10 @@ from deploy.config.loading import RUNNING_SECTIONS, load
 from deploy.copying import trimming
 from deploy.copying.trimming import Trimmed, trim
 from deploy.operating.forgetting import count_memories, survey
-from events.errors import Misconfigured
+from events.errors import Misconfigured, Unavailable
 from events.jetstream import Access, JetStreamLog, KeyValueSnapshots
 from events.jetstream.stream import TRIMMING
-from events.ledger import LedgerReader, compare, verify
+from events.ledger import LedgerArchive, compare, verify
 from events.replay.replay import Replay
 from events.replay.run_replay import run_replay
 from events.replay.sources import LedgerSource
@@ -49,7 +49,7 @@ def on_log(broker: Broker, body: Callable[[JetStreamLog], Awaitable[None]]) -> N
 
 async def projected(broker: Broker, ledger: Path) -> None:
     """Have a projector write the ledger up to the stream's end, with an anchor behind all, and stop."""
-    log = await JetStreamLog.connect(broker.url, partitions=PARTITIONS)
+    log = await JetStreamLog.connect(broker.url, create=False)
     try:
         end, stop = (await log.info()).last_seq, asyncio.Event()
         projector = LedgerProjector(log, ledger)
@@ -140,16 +140,22 @@ def test_what_was_removed_is_in_the_ledger_and_every_partition_goes_on_from_its_
         assert compared.archived == done.first_seq - 1
         assert verify(ledger).ok
         # With the ledger at hand, the log is read whole.
-        with LedgerReader(ledger) as archive:
-            after.archive = archive
-            assert (await after.info()).first_seq == 1
-            assert [each.seq for each in await collect(after)] == list(range(1, (await after.info()).last_seq + 1))
-            order = ForgetOrdered(what="session", by="ann", why="asked to")
-            assert await count_memories(after, "agent-0", order, "session-0") > 0
-            assert (await survey(after, "agent-0", "session-0")).exchanges == 2
-            after.archive = None
-        # Without a snapshot nothing is folded from the middle; the snapshots are written anew from the ledger.
+        after.archive = LedgerArchive(ledger)
+        assert (await after.info()).first_seq == 1
+        assert [each.seq for each in await collect(after)] == list(range(1, (await after.info()).last_seq + 1))
+        order = ForgetOrdered(what="session", by="ann", why="asked to")
+        assert await count_memories(after, "agent-0", order, "session-0") > 0
+        assert (await survey(after, "agent-0", "session-0")).exchanges == 2
+        after.archive = None
+        # Nor from a snapshot that ends before what is left, which a server that lags behind the others may have.
         snapshots = KeyValueSnapshots(after.connection)
+        for key in (partition_key("breaker", "00"), partition_key("clock", "all")):
+            assert await snapshots.load(key, after.trimmed_through) is not None
+        older = KeyValueSnapshots(after.connection)
+        await older.save("probe.00", b"state", after.trimmed_through - 1)
+        with pytest.raises(Unavailable, match=f"the log begins behind {after.trimmed_through}"):
+            await older.load("probe.00", after.trimmed_through)
+        # Without a snapshot nothing is folded from the middle; the snapshots are written anew from the ledger.
         await snapshots.drop(partition_key("breaker", "00"))
         async with living(broker, "without") as worker:
             assert "neuraxis log trim --snapshots" in repr(await worker.ended())

@@ -1,0 +1,62 @@
+"""A log on which no worker runs, for commands that change it: how it is found, and what has to hold before."""
+
+from typing import Any
+
+from events.errors import Misconfigured
+from events.jetstream import Connection
+from events.jetstream.connection import ApiError
+from events.jetstream.key_value import MEMBERS_BUCKET, KeyValueMembership
+from events.jetstream.stream import IMPORTING, NOT_FOUND
+from events.partition_view import View
+
+
+async def stream_info(connection: Connection, stream: str) -> dict[str, Any]:
+    """Return the broker's information of a log's stream.
+
+    Raises:
+        Misconfigured: there is none, or it holds an incomplete import.
+        LogError: the broker cannot be asked.
+    """
+    try:
+        found = await connection.api(f"STREAM.INFO.{stream}")
+    except ApiError as error:
+        if error.number != NOT_FOUND:
+            raise
+        raise Misconfigured(
+            f"the broker holds no stream {stream}: name the stream (log.stream), the broker or the folder of a log"
+        ) from error
+    metadata = found["config"].setdefault("metadata", {})
+    if IMPORTING in metadata:
+        raise Misconfigured(f"stream {stream} holds an import that is not whole: finish that first")
+    return found
+
+
+async def refuse_members(connection: Connection, stream: str) -> None:
+    """Raise Misconfigured if a worker lives that may lead partitions of the log."""
+    if not await has_bucket(connection, MEMBERS_BUCKET):
+        return  # the broker has restarted since the last worker left
+    if members := await KeyValueMembership(connection).members():
+        count = len(members)
+        raise Misconfigured(
+            f"{count} worker{'s' * (count > 1)} run{'s' * (count == 1)} on stream {stream}: stop them all, wait three "
+            "seconds, and run this again; gateways may stay until you start the workers with the new counts"
+        )
+
+
+async def has_bucket(connection: Connection, bucket: str) -> bool:
+    """Return whether the broker has a bucket; raises LogError."""
+    try:
+        await connection.api(f"STREAM.INFO.KV_{bucket}")
+    except ApiError as error:
+        if error.number != NOT_FOUND:
+            raise
+        return False
+    return True
+
+
+def has_pending(view: View) -> bool:
+    """Whether a partition has yet to decide a message; earlier messages that lead to no event are folded."""
+    while view.waiting:
+        if not view.fold_silent():
+            return True
+    return bool(view.open_decision)

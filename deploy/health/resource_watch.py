@@ -1,0 +1,157 @@
+"""Records in the log that a resource is nearly used up, before it is, and that enough is left again.
+
+The ledger's process watches its machine: the disk of the data folder, memory, and the file descriptors and address
+space of the set's processes. It also watches the account's limit at the broker. The events become warnings
+(``alerts``). What the log says is scarce on this machine when the process starts stays so until it is found to suffice.
+"""
+
+import asyncio
+import socket
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from time import time_ns
+from typing import get_args
+
+import msgspec
+
+from deploy.health.resources import (
+    REMEDIES,
+    SCARCE,
+    Left,
+    address_space_left,
+    descriptors_left,
+    disk_left,
+    inodes_left,
+    memory_left,
+)
+from events.decoding import Recorded, decode
+from events.errors import LogError
+from events.jetstream import JetStreamLog
+from events.log import Append, Log
+from events.loggers import get_logger
+from events.loss_recording import ledger_record
+from schemas.event import topic_of
+from schemas.intake.timestamps import rfc3339
+from schemas.subjects import topic_filter
+from schemas.vocabulary.ledger import Resource, ResourceScarce, ResourceSufficient
+
+INTERVAL_S = 5.0
+"""Seconds between two looks."""
+
+SUFFICIENT = 1.25 * SCARCE
+"""The share from which a resource that was scarce suffices again: one at the limit is not reported at every look."""
+
+Key = tuple[str, str]
+"""A resource, and whose it is."""
+
+_FILTERS = [topic_filter(topic_of(kind)) for kind in (ResourceScarce, ResourceSufficient)]
+_logger = get_logger("neuraxis.resources")
+
+
+def changes(scarce: frozenset[Key], found: Iterable[Left]) -> list[ResourceScarce | ResourceSufficient]:
+    """Return the events to be recorded, given what the log says is scarce, and what is left of everything now.
+
+    What is not among ``found`` any more is no longer scarce: its process has ended, or its limit is gone.
+    """
+    lefts = {(left.what, left.whose): left for left in found if left.what in get_args(Resource) and left.total > 0}
+    events: list[ResourceScarce | ResourceSufficient] = []
+    for key, left in lefts.items():
+        if key not in scarce and left.share < SCARCE:
+            body = {"resource": left.what, "whose": left.whose, "free": left.free, "total": left.total}
+            events.append(msgspec.convert(body, ResourceScarce))
+    for key in sorted(scarce):
+        if key not in lefts or lefts[key].share >= SUFFICIENT:
+            events.append(msgspec.convert(dict(zip(("resource", "whose"), key, strict=True)), ResourceSufficient))
+    return events
+
+
+class ResourceWatch:
+    """Watches what is left, and records when that becomes scarce.
+
+    Args:
+        log: The log to record it in; the login may append the ledger's events.
+        measure: Returns what is left of everything.
+        source: The source named in the events.
+        build: The version of the code, for the events.
+    """
+
+    def __init__(self, log: Log, measure: Callable[[], list[Left]], *, source: str, build: str) -> None:
+        self._log = log
+        self._measure = measure
+        self._source = source
+        self._build = build
+        self._scarce: frozenset[Key] | None = None
+
+    async def run(self) -> None:
+        """Look at intervals until cancelled. What cannot be recorded now is recorded later."""
+        while True:
+            try:
+                await self.look()
+            except LogError as error:
+                _logger.info("resources_not_recorded", error=error.code, detail=str(error))
+            await asyncio.sleep(INTERVAL_S)
+
+    async def look(self) -> None:
+        """Look once, and record what has changed; raises LogError."""
+        found = await asyncio.to_thread(self._measure)
+        if isinstance(self._log, JetStreamLog):
+            found += await storage_left(self._log)
+        if self._scarce is None:
+            self._scarce = await self._recorded()
+        for event in changes(self._scarce, found):
+            key = event.resource, event.whose
+            if isinstance(event, ResourceScarce):
+                _logger.warning(
+                    "resource_scarce",
+                    resource=event.resource,
+                    whose=event.whose,
+                    free=event.free,
+                    total=event.total,
+                    remedy=REMEDIES[event.resource],
+                )
+                after = self._scarce | {key}
+            else:
+                _logger.info("resource_sufficient", resource=event.resource, whose=event.whose)
+                after = self._scarce - {key}
+            await self._record(event)
+            self._scarce = after
+
+    async def _recorded(self) -> frozenset[Key]:
+        """Return what the log says is scarce."""
+        scarce: set[Key] = set()
+        async for batch in self._log.history(_FILTERS, 0, (await self._log.info()).last_seq):
+            for recorded in map(decode, batch):
+                event = recorded.message.event if isinstance(recorded, Recorded) else None
+                if isinstance(event, ResourceScarce):
+                    scarce.add((event.resource, event.whose))
+                elif isinstance(event, ResourceSufficient):
+                    scarce.discard((event.resource, event.whose))
+        # Other machines' ledgers look after what is theirs.
+        return frozenset(key for key in scarce if key[1].endswith(_here()) or key[0] == "storage")
+
+    async def _record(self, event: ResourceScarce | ResourceSufficient) -> None:
+        now_ns = time_ns()
+        identity = f"{topic_of(event)} {event.resource} {event.whose} {self._source} {now_ns}"
+        last = (await self._log.info()).last_seq
+        record = ledger_record(event, identity, last, self._source, rfc3339(now_ns), self._build)
+        await self._log.append([Append((record,))])
+
+
+async def storage_left(log: JetStreamLog) -> list[Left]:
+    """Return what is left of the broker account's limit on storage, if it has one; raises LogError."""
+    found = await log.connection.api("INFO")
+    most, used = int(found.get("limits", {}).get("max_storage", -1)), int(found.get("storage", 0))
+    return [Left("storage", "the account at the broker", max(0, most - used), most)] if most > 0 else []
+
+
+def left_on_machine(folder: Path, processes: Callable[[], Mapping[str, int]]) -> list[Left]:
+    """Return what is left on this machine, for a data folder and processes (name -> process id), this one included."""
+    found = [disk_left(folder), inodes_left(folder), memory_left()]
+    for name, pid in {"ledger": 0, **processes()}.items():
+        for left in (descriptors_left(pid or None), address_space_left(pid or None)):
+            found.append(None if left is None else msgspec.structs.replace(left, whose=f"process {name}"))
+    return [msgspec.structs.replace(left, whose=left.whose + _here()) for left in found if left is not None]
+
+
+def _here() -> str:
+    return f" on {socket.gethostname()}"

@@ -1,0 +1,219 @@
+"""Moving a ledger's oldest rows into an archive file beside it, and putting archive files together.
+
+A ledger names its archives in its table ``meta``. Whatever opens the ledger for reading attaches them (see
+``schema.attach_archives``), so all queries and the hash chain go over archives and ledger as over one file. The read
+models stay in the ledger.
+
+Nobody else may have the ledger open meanwhile: a reader that began before would not find the rows any more. If this is
+killed, either the archive file is complete and the rows are still in the ledger, which does not name the file yet and
+writes it again; or the rows are gone from the ledger, which then names the file.
+"""
+
+import os
+import sqlite3
+import tempfile
+from collections.abc import Sequence
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from events.errors import LedgerDamaged, Misconfigured, Unavailable
+from events.ledger.checking.chain import GENESIS
+from events.ledger.checking.verify import verify
+from events.ledger.rows import COLUMNS, HASH, SEQ, link_row
+from events.ledger.schema import (
+    ANCHOR_TOPICS,
+    APPLICATION_ID,
+    ARCHIVE_OF,
+    EVENT_TABLES,
+    FORMAT,
+    MOST_ARCHIVES,
+    PAGE_SIZE,
+    ArchiveFile,
+    archives_in,
+    lacks_journal,
+    read_meta,
+)
+from events.ledger.sqlite_errors import translated_errors
+
+_NS = 1_000_000_000
+_NAMES = ", ".join(COLUMNS)
+
+
+class Archived(msgspec.Struct, frozen=True, kw_only=True):
+    """What was done: the archive file, its rows and their sequences, and how many rows the ledger itself still has.
+
+    ``joined`` are the former archive files that are part of it now, and were deleted.
+    """
+
+    path: str
+    rows: int
+    first_seq: int
+    last_seq: int
+    left: int
+    joined: tuple[str, ...] = ()
+
+
+def archive(path: Path, before_ns: int, *, join: bool = False) -> Archived:
+    """Move the rows of before a time (Unix nanoseconds) into a new archive file.
+
+    The last of the ledger's rows and of its anchors stay, whatever their age: its writer goes on from them.
+
+    Args:
+        path: The ledger.
+        before_ns: The time; rows from the first one on that is not older stay.
+        join: Put the archive files that there are into the new one, too, and delete them.
+
+    Raises:
+        Misconfigured: there is nothing to archive, there are too many archives, or one of them is not there.
+        LedgerDamaged: the ledger is not sound; nothing was changed.
+        Unavailable: another process has the ledger open, or the disk is full.
+    """
+    found = verify(path)
+    if not found.ok:
+        raise LedgerDamaged(f"{path} is not sound: `neuraxis log verify --log {path}` tells; nothing was archived")
+    with closing(_opened_alone(path)) as ledger, translated_errors(path, "archive rows"):
+        done = _archive(ledger, path, before_ns, join)
+    for name in done.joined:
+        path.with_name(name).unlink(missing_ok=True)
+    return done
+
+
+def _opened_alone(path: Path) -> sqlite3.Connection:
+    """Open a ledger that no other connection has open, and let none open it."""
+    in_use = f"{path} is in use: stop the set, and what else reads the ledger, and run this again; nothing was archived"
+    connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=rw", uri=True, isolation_level=None, timeout=1.0)
+    try:
+        # Before the first access: then it fails if anybody has the file open, and keeps its lock until it is closed.
+        # With a write-ahead log, as ever: what a killed process leaves of another journal, no reader could roll back.
+        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        connection.execute("PRAGMA synchronous = FULL")
+        if connection.execute("PRAGMA journal_mode = WAL").fetchone() != ("wal",):
+            raise Unavailable(in_use)
+        connection.execute("BEGIN EXCLUSIVE")
+        connection.execute("COMMIT")
+    except sqlite3.OperationalError as locked:
+        connection.close()
+        raise Unavailable(in_use if "locked" in str(locked) else f"{path} cannot be opened: {locked}") from locked
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _archive(ledger: sqlite3.Connection, path: Path, before_ns: int, join: bool) -> Archived:
+    meta = read_meta(ledger, path)
+    if lacks_journal(meta, path):
+        raise LedgerDamaged(
+            f"{path} was itself copied without {path.name}-wal, and may lack its last rows: archive those of the "
+            f"original; where there is none, `neuraxis log rebuild --log {path}` declares it whole as it is"
+        )
+    former = archives_in(meta, path)
+    joined = former if join else ()
+    last = _last_to_move(ledger, before_ns)
+    first = ledger.execute("SELECT min(seq) FROM events").fetchone()[0]
+    if first is None or last < first:
+        raise Misconfigured(
+            f"{path} itself has no row of before then but those that stay in it (the last, and the last anchor): "
+            "nothing was archived"
+        )
+    if len(former) - len(joined) >= MOST_ARCHIVES:
+        raise Misconfigured(
+            f"{path} has {len(former)} archives, and SQLite reads no more at a time: put them into the new one with "
+            "--join"
+        )
+    with tempfile.TemporaryDirectory(prefix=f".{path.name}-", dir=path.parent) as folder:
+        draft = Path(folder) / "archive.db"
+        os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        _write(ledger, path, draft, joined, last)
+        made = _checked(draft, path, former[-1].head if former and not joined else "")
+        _flush(draft)
+        draft.replace(path.with_name(made.name))
+        _flush(path.parent)
+    # From here on the file is complete under its name, and the ledger forgets the rows and names the file at once.
+    listed = [*(each for each in former if each not in joined), made]
+    ledger.execute("BEGIN IMMEDIATE")
+    try:
+        ledger.execute("INSERT OR REPLACE INTO meta VALUES ('archives', ?)", (msgspec.json.encode(listed).decode(),))
+        ledger.execute("DELETE FROM events WHERE seq <= ?", (last,))
+        ledger.execute("COMMIT")
+    except BaseException:
+        ledger.execute("ROLLBACK")
+        raise
+    ledger.execute("VACUUM")
+    (left,) = ledger.execute("SELECT count(*) FROM events").fetchone()
+    names = tuple(each.name for each in joined if each.name != made.name)
+    return Archived(
+        path=str(path.with_name(made.name)),
+        rows=made.rows,
+        first_seq=made.first_seq,
+        last_seq=made.last_seq,
+        left=left,
+        joined=names,
+    )
+
+
+def _last_to_move(ledger: sqlite3.Connection, before_ns: int) -> int:
+    """Return the last sequence that may be moved."""
+    younger = ledger.execute("SELECT min(seq) FROM events WHERE time >= ?", (before_ns,)).fetchone()[0]
+    ends = [
+        ledger.execute("SELECT max(seq) FROM events").fetchone()[0],
+        ledger.execute(f"SELECT max(seq) FROM events WHERE NOT ({ANCHOR_TOPICS})").fetchone()[0],
+        ledger.execute(f"SELECT max(seq) FROM events WHERE {ANCHOR_TOPICS}").fetchone()[0],
+        younger,
+    ]
+    return min((each for each in ends if each is not None), default=1) - 1
+
+
+def _write(ledger: sqlite3.Connection, path: Path, draft: Path, joined: Sequence[ArchiveFile], last: int) -> None:
+    """Write the rows of former archives and of the ledger, up to a sequence, to a new file."""
+    with closing(sqlite3.connect(draft, isolation_level=None)) as new:
+        new.execute(f"PRAGMA page_size = {PAGE_SIZE}")
+        new.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        for statement in EVENT_TABLES:
+            new.execute(statement)
+        meta = {"format": FORMAT, ARCHIVE_OF: path.name, "stream": read_meta(ledger, path).stream}
+        new.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
+        for each in joined:
+            new.execute("ATTACH ? AS former", (str(path.with_name(each.name)),))
+            new.execute(f"INSERT INTO main.events SELECT {_NAMES} FROM former.events ORDER BY seq")
+            new.execute("DETACH former")
+    ledger.execute("ATTACH ? AS archive", (str(draft),))
+    try:
+        ledger.execute(
+            f"INSERT INTO archive.events SELECT {_NAMES} FROM main.events WHERE seq <= ? ORDER BY seq", (last,)
+        )
+    finally:
+        ledger.execute("DETACH archive")
+
+
+def _checked(draft: Path, path: Path, previous: str) -> ArchiveFile:
+    """Return what the ledger is to note of a new archive, whose chain begins behind ``previous``, a hash in hex."""
+    digest = bytes.fromhex(previous) or GENESIS
+    rows = first = last = first_ns = last_ns = 0
+    with closing(sqlite3.connect(draft)) as new:
+        for row in new.execute(f"SELECT {_NAMES} FROM events ORDER BY seq"):
+            digest = link_row(digest, row[:HASH])
+            if digest != row[HASH]:
+                raise LedgerDamaged(f"row {row[SEQ]} was not copied as it is: nothing was archived; look at the disk")
+            rows, last, last_ns = rows + 1, row[SEQ], row[COLUMNS.index("time")]
+            first, first_ns = first or last, first_ns or last_ns
+    name = f"{path.stem}-{_day(first_ns)}-to-{_day(last_ns)}-{last:09d}{path.suffix}"
+    return ArchiveFile(name=name, rows=rows, first_seq=first, last_seq=last, head=digest.hex())
+
+
+def _day(time_ns: int) -> str:
+    return datetime.fromtimestamp(time_ns / _NS, UTC).strftime("%Y%m%d")
+
+
+def _flush(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError:
+        if not path.is_dir():  # some file systems cannot flush folders
+            raise
+    finally:
+        os.close(descriptor)
