@@ -140,6 +140,8 @@ class FairScheduler:
 
     def _do_overdue_work(self) -> bool:
         """Do background work that has waited too long, for a slice of time; return whether there was any."""
+        if not self._background:
+            return False
         begun = now = self._clock.elapsed_ns()
         while self._background and now - self._background[0][0] >= BACKGROUND_WAIT_NS and now - begun < SLICE_NS:
             self._background.popleft()[1]()

@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Protocol
 
 import msgspec
@@ -176,10 +177,9 @@ class JetStreamLog:
 
     def append_now(self, append: Append, on_done: Callable[[int | BaseException], None]) -> bool:
         """Send an append of one record before returning; see ``events.log.Log.append_now``."""
-        if self.sealing is not None:  # a key may have to be fetched first
-            return False
-        (record,), fence = append.records, append.fence
-        if not _fits(record, self.connection.max_payload):
+        fence = append.fence
+        record = self._sealed_now(*append.records)
+        if record is None or not _fits(record, self.connection.max_payload):
             return False
         call = self.connection.request_now(record.subject, record.data, _fenced(record, fence), _APPEND_DEADLINE)
         if call is None:
@@ -195,6 +195,13 @@ class JetStreamLog:
 
         call.add_done_callback(on_answer)
         return True
+
+    def _sealed_now(self, record: Record) -> Record | None:
+        if self.sealing is None:
+            return record
+        with suppress(Refused):
+            return self.sealing.sealed_now(record)
+        return None
 
     async def _publish(self, record: Record, fence: Fence | None) -> int:
         headers = _fenced(record, fence)

@@ -5,7 +5,6 @@ import asyncio
 import pytest
 
 from events.errors import Conflict, Unavailable, UnknownOutcome
-from events.jetstream.log import JetStreamLog
 from events.log import MAX_RECORD_BYTES, Append, Log
 from tests.broker import Broker
 from tests.events.setting import RunOnLog, Setting, back, bodies, fenced, plain, read, record, run_on_jetstream
@@ -106,15 +105,3 @@ def test_what_cannot_be_sent_at_once_is_not_sent_at_all(broker: Broker) -> None:
         assert b"late" not in await bodies(setting.log)
 
     run_on_jetstream(broker, body)
-
-
-def test_a_sealed_log_sends_nothing_before_its_words_are_sealed(broker: Broker) -> None:
-    async def main() -> None:
-        log = await JetStreamLog.connect(broker.url, stream="SEALED_NOW", sealed=True)
-        try:
-            assert not log.append_now(plain(record(id="a")), lambda _: None)
-            assert (await log.info()).last_seq == 0
-        finally:
-            await log.close()
-
-    asyncio.run(main())
