@@ -3,7 +3,7 @@
 It has two adapters, ``events.jetstream`` and ``tests.simulated``; one test suite runs against both.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from enum import Enum
 from typing import Protocol
 
@@ -119,6 +119,14 @@ class Log(Protocol):
         Raises:
             Conflict: a fence does not hold; or a message id is known already, and there is a fence or a batch.
             UnknownOutcome, Unavailable, Refused: see ``events.errors``.
+        """
+        ...
+
+    def append_now(self, append: Append, on_done: Callable[[int | BaseException], None]) -> bool:
+        """Send an append of one record before returning; return False where only :meth:`append` can do it.
+
+        Nothing was sent then. ``on_done`` is called once, in a later turn of the event loop, with what :meth:`append`
+        would have returned or raised.
         """
         ...
 

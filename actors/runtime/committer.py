@@ -3,18 +3,23 @@
 A single event is cheapest as a plain fenced publish. A hundred events are cheapest as one atomic batch, because a
 single-node broker stores batches one after another. So decisions are published singly at first. Once enough events
 wait, all of them go out as one batch, which carries the fence of each partition in it.
+
+An exchange is a chain of decisions, so it waits for every step between a decision and its append. A single event is
+therefore sent without a task of its own, in the turn of the event loop in which its message was dispatched. A task
+takes over where waiting may be needed: for batches, and when a single append fails.
 """
 
 import asyncio
 import time
 from collections import deque
 from collections.abc import Sequence
+from functools import partial
 from typing import Protocol
 
 import msgspec
 
 from actors.runtime.measurements import Histogram
-from events.errors import Conflict, Misconfigured, Refused, Unavailable, UnknownOutcome
+from events.errors import Conflict, LogError, Misconfigured, Refused, Unavailable, UnknownOutcome
 from events.log import MAX_BATCH, Append, Fence, Log, Record
 from events.loggers import get_logger
 from events.make_decision import NewEvent
@@ -94,6 +99,8 @@ class Committer:
         self._tasks = tasks
         self._ready: dict[Writer, None] = {}
         self._busy: set[Writer] = set()
+        self._closed = False
+        self._failed: BaseException | None = None
         self._appends: set[asyncio.Task[None]] = set()
         self._singles_in_flight = 0
         self._batch_in_flight = False
@@ -104,7 +111,10 @@ class Committer:
         self.singles, self.batched = Histogram(), Histogram()
 
     def submit(self, writer: Writer) -> None:
-        """Note that ``writer`` has decisions in its outbox; they are appended from the next loop iteration on."""
+        """Note that ``writer`` has decisions in its outbox; they are appended from the next loop iteration on.
+
+        Or sooner, by :meth:`start`.
+        """
         if writer not in self._busy:
             self._ready[writer] = None
             self._work_waits.set()
@@ -132,21 +142,28 @@ class Committer:
             await self._progress.wait()
 
     def close(self) -> None:
-        """Cancel the appends in flight: a broker that never comes back must not delay the end of the process."""
+        """Leave the appends in flight: a broker that never comes back must not delay the end of the process."""
+        self._closed = True
         for task in tuple(self._appends):
             task.cancel()
 
     async def run(self) -> None:
         """Start appends until cancelled, once per loop iteration: messages read together are then appended together."""
-        while True:
-            await self._work_waits.wait()
-            self._work_waits.clear()
-            self._start_appends()
+        try:
+            while True:
+                await self._work_waits.wait()
+                self._work_waits.clear()
+                if self._failed is not None:
+                    raise self._failed
+                self.start()
+        finally:
+            self._closed = True
 
-    def _start_appends(self) -> None:
+    def start(self) -> None:
+        """Start the appends that may start now, without waiting for the next iteration of the event loop."""
         for writer in [writer for writer in self._ready if not writer.outbox]:
             del self._ready[writer]
-        if not self._ready:
+        if not self._ready or self._closed:
             return
         backlog = self.waiting >= self._batch_from
         if not self._batch_in_flight and (backlog or any(len(writer.outbox[0].records) > 1 for writer in self._ready)):
@@ -156,8 +173,47 @@ class Committer:
         for writer in tuple(self._ready):
             if self._singles_in_flight >= SINGLES:
                 return
-            if len(writer.outbox[0].records) == 1:
+            if len(writer.outbox[0].records) == 1 and not self._send(writer, writer.outbox[0]):
                 self._start((writer,), ((writer.outbox[0],),), single=True)
+
+    def _send(self, writer: Writer, group: Group) -> bool:
+        """Send the one event of a decision now; return False where that has to be waited for."""
+        on_done = partial(self._on_done, writer, group, writer.epoch, time.perf_counter_ns())
+        if not self._log.append_now(Append(group.records, writer.fence()), on_done):
+            return False
+        del self._ready[writer]
+        self._busy.add(writer)
+        self._singles_in_flight += 1
+        return True
+
+    def _on_done(self, writer: Writer, group: Group, epoch: int, begun: int, outcome: int | BaseException) -> None:
+        if self._closed:
+            return
+        try:
+            self._end_single(writer, group, epoch, begun, outcome)
+        except BaseException as failed:
+            # It is raised by ``run``: a callback that raises would not end the process.
+            self._failed = failed
+        self._progress.set()
+        self._work_waits.set()
+
+    def _end_single(self, writer: Writer, group: Group, epoch: int, begun: int, outcome: int | BaseException) -> None:
+        self._singles_in_flight -= 1
+        self._busy.discard(writer)
+        if isinstance(outcome, int):
+            self.appended += 1
+            self.singles.observe(time.perf_counter_ns() - begun)
+            if writer.epoch == epoch:
+                writer.committed((group,), outcome)
+        elif not isinstance(outcome, LogError):
+            raise outcome
+        elif writer.epoch == epoch:
+            if isinstance(outcome, Unavailable):  # nothing is stored, so try again
+                self._start((writer,), ((group,),), single=True)
+                return
+            _discard(writer, group, outcome)
+        if writer.outbox:
+            self._ready[writer] = None
 
     def _start_batch(self) -> None:
         writers, portions, room = [], [], MAX_BATCH
@@ -175,7 +231,7 @@ class Committer:
 
     def _start(self, writers: tuple[Writer, ...], portions: tuple[tuple[Group, ...], ...], *, single: bool) -> None:
         for writer in writers:
-            del self._ready[writer]
+            self._ready.pop(writer, None)
             self._busy.add(writer)
         if single:
             self._singles_in_flight += 1
@@ -225,9 +281,9 @@ class Committer:
             await self._commit_separately(current, error)
             return
         except UnknownOutcome as error:
-            for writer, _, epoch in current:
+            for writer, portion, epoch in current:
                 if writer.epoch == epoch:
-                    writer.reset(error.code)
+                    _discard(writer, portion[0], error)
             return
         for writer, portion, epoch in reversed(current):
             if writer.epoch == epoch:
@@ -244,16 +300,10 @@ class Committer:
         (writer, portion, epoch) = current[0]
         if writer.epoch != epoch:
             return
-        if isinstance(error, Conflict):
-            writer.reset(error.code, error.last)
-        elif len(portion) > 1:
+        if isinstance(error, Refused) and len(portion) > 1:
             await self._commit((writer,), (portion[:1],), (epoch,))
-        elif isinstance(portion[0].decided[0].message.event, Failed | Configured):
-            raise Misconfigured(f"the broker takes not even a failure record: {error}") from error
         else:
-            refused = portion[0].decided[0]
-            _logger.error("append_refused", topic=refused.topic, exchange=refused.message.exchange, detail=str(error))
-            writer.refused(portion[0], str(error))
+            _discard(writer, portion[0], error)
 
     async def _append(self, portions: list[tuple[Writer, tuple[Group, ...]]]) -> int:
         """Append until the broker accepts or refuses; while it cannot be reached nothing is stored, so try again."""
@@ -276,3 +326,21 @@ class Committer:
                 self.appended += stored
                 (self.singles if stored == 1 else self.batched).observe(time.perf_counter_ns() - begun)
                 return last
+
+
+def _discard(writer: Writer, group: Group, error: LogError) -> None:
+    """Have a partition recover, because ``group`` was not stored, or nobody knows whether it was.
+
+    Raises:
+        Misconfigured: what was refused is the record of a refusal, or settings.
+    """
+    if isinstance(error, Conflict):
+        writer.reset(error.code, error.last)
+    elif not isinstance(error, Refused):
+        writer.reset(error.code)
+    elif isinstance(group.decided[0].message.event, Failed | Configured):
+        raise Misconfigured(f"the broker takes not even a failure record: {error}") from error
+    else:
+        refused = group.decided[0]
+        _logger.error("append_refused", topic=refused.topic, exchange=refused.message.exchange, detail=str(error))
+        writer.refused(group, str(error))

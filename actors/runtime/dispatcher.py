@@ -29,9 +29,6 @@ from schemas.vocabulary.operator import ForgetOrdered
 _AT_ONCE = 64
 """Messages dispatched before other tasks get to run."""
 
-_ITERATIONS_TO_APPEND = 4
-"""Iterations of the event loop between a decision and the moment when the bytes of its append are sent."""
-
 Key = tuple[str, str]
 """An actor's name and a partition of it."""
 
@@ -86,8 +83,8 @@ class Dispatcher:
                 with self._scheduler.busy():
                     for start in range(0, len(batch), _AT_ONCE):
                         with self._scheduler.paused():
-                            await self._dispatch_all(batch[start : start + _AT_ONCE])
-                            await self._dispatch_model_calls()
+                            await self._dispatch_all(batch[start : start + _AT_ONCE], committer)
+                            await self._dispatch_model_calls(committer)
                         self._renew_snapshots()
                         await committer.wait_capacity()
                         await self._scheduler.wait_capacity()
@@ -95,14 +92,16 @@ class Dispatcher:
         finally:
             await tail.close()
 
-    async def _dispatch_all(self, messages: Sequence[Stored]) -> None:
+    async def _dispatch_all(self, messages: Sequence[Stored], committer: Committer) -> None:
         """Dispatch messages; if decisions take long, pause so that the appends of earlier ones can be sent."""
         begun = self._clock.elapsed_ns()
         for stored in messages:
             self._dispatch(stored)
             if self._clock.elapsed_ns() - begun >= SLICE_NS:
+                committer.start()
                 await asyncio.sleep(0)
                 begun = self._clock.elapsed_ns()
+        committer.start()
 
     def _dispatch(self, stored: Stored) -> None:
         # Set before dispatching: a shard that starts to recover because of this message must read it from history
@@ -137,15 +136,15 @@ class Dispatcher:
             for shard in self._shards.values():
                 shard.reset("log_loss")
 
-    async def _dispatch_model_calls(self) -> None:
+    async def _dispatch_model_calls(self, committer: Committer) -> None:
         """Dispatch to actors that call models, which takes milliseconds, once the decisions of others were sent."""
         if not self._model_calls:
             return
         model_calls, self._model_calls = self._model_calls, []
-        for _ in range(_ITERATIONS_TO_APPEND):
-            await asyncio.sleep(0)
+        await asyncio.sleep(0)  # what was started is written now
         for shard, delivery, own in model_calls:
             shard.on_message(delivery, own)
+            committer.start()
             await asyncio.sleep(0)
 
     def _renew_snapshots(self) -> None:

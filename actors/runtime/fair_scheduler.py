@@ -76,8 +76,11 @@ class FairScheduler:
 
     def add_background(self, work: Callable[[], None]) -> None:
         """Add background work; it is done in the order of adding."""
-        self._background.append((self._clock.elapsed_ns(), work))
-        self._work_waits.set()
+        now = self._clock.elapsed_ns()
+        self._background.append((now, work))
+        # While messages are dispatched only overdue work has its turn: the end of ``busy`` wakes the rest.
+        if not self._busy or now - self._background[0][0] >= BACKGROUND_WAIT_NS:
+            self._work_waits.set()
 
     @contextlib.contextmanager
     def busy(self) -> Iterator[None]:
@@ -137,6 +140,8 @@ class FairScheduler:
 
     def _do_overdue_work(self) -> bool:
         """Do background work that has waited too long, for a slice of time; return whether there was any."""
+        if not self._background:
+            return False
         begun = now = self._clock.elapsed_ns()
         while self._background and now - self._background[0][0] >= BACKGROUND_WAIT_NS and now - begun < SLICE_NS:
             self._background.popleft()[1]()

@@ -40,7 +40,11 @@ SYNC = {
     "actors.runtime.partition.decision_loop:DecisionLoop.work": "partition",
     "actors.runtime.partition.event_author:EventAuthor.group": "encoding",
     "events.make_decision:address_events": "encoding",
-    "actors.runtime.committer:Committer._start_appends": "committing",
+    "actors.runtime.committer:Committer.start": "committing",
+    "actors.runtime.committer:Committer._on_done": "committing",
+    "events.jetstream.connection:Connection.request_now": "committing",
+    "events.jetstream.log:JetStreamLog.append_now": "committing",
+    "events.jetstream.header_client:HeaderClient.publish_now": "encoding",
     "events.jetstream.header_client:HeaderClient._write_now": "socket out",
     "events.jetstream.connection:Connection._answered": "acknowledging",
     "events.jetstream.reading.stream_reader:StreamReader._on_message": "reading",
@@ -198,7 +202,9 @@ def install() -> None:
     for path, unit in COUNTS.items():
         _wrap(path, partial(_counting_calls, unit))
     _wrap("events.jetstream.header_client:HeaderClient._send_publish", _marking_sent)
+    _wrap("events.jetstream.header_client:HeaderClient.publish_now", _marking_sent_now)
     _wrap("events.jetstream.log:JetStreamLog.append", _marking_acknowledged)
+    _wrap("events.jetstream.log:JetStreamLog.append_now", _marking_acknowledged_now)
     _wrap("events.jetstream.reading.stream_reader:StreamReader._on_message", _marking_delivered)
     _wrap("events.partition_view:View.decide_next", _marking_decided)
     _wrap("actors.gateway.http.openai.upstream:Upstream.send", _marking_asked)
@@ -232,6 +238,28 @@ def _marking_sent(function: Any) -> Any:
     async def run(client: Any, subject: str, reply: str, payload: bytes, size: int, headers: Any) -> None:
         await function(client, subject, reply, payload, size, headers)
         _mark_event("sent", headers)
+
+    return run
+
+
+def _marking_sent_now(function: Any) -> Any:
+    def run(client: Any, subject: str, reply: str, payload: bytes, headers: Any) -> bool:
+        sent: bool = function(client, subject, reply, payload, headers)
+        if sent:
+            _mark_event("sent", headers)
+        return sent
+
+    return run
+
+
+def _marking_acknowledged_now(function: Any) -> Any:
+    def run(log: Any, append: Any, on_done: Any) -> bool:
+        def acknowledged(outcome: Any) -> None:
+            _mark_event("acknowledged", append.records[0].headers)
+            on_done(outcome)
+
+        started: bool = function(log, append, acknowledged)
+        return started
 
     return run
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from actors.contract.text.judge.model import Model
 from actors.contract.text.judge.passages import worst_passage
-from actors.contract.text.judge.worst_passage import WEIGHT_UNIT, Table, read_text
+from actors.contract.text.judge.worst_passage import WEIGHT_UNIT, Table, read_anew
 from deploy.training.augmented_rows import augmented
 from deploy.training.labelled_corpus import Row, family_of, folds_of, rows_quoted_elsewhere, training_indices
 from deploy.training.logistic_regression import fit_logistic
@@ -93,7 +93,7 @@ def prepare(corpus: Sequence[Row], folds: int = FOLDS) -> Prepared:
     ]
     support = np.array([1 + name.startswith("authored:") for name in families])
     # Without the cache of ``read_text``, which would keep the latest of all these texts.
-    texts = [read_text.__wrapped__(row.text) for row in rows]
+    texts = [read_anew(row.text) for row in rows]
     indices = folds_of(corpus, folds)
     return Prepared(
         corpus=corpus,

@@ -241,6 +241,31 @@ class Connection:
         finally:
             self.forget(number)
 
+    def request_now(
+        self, subject: str, data: bytes, headers: dict[str, str], deadline: float = REPLY_DEADLINE
+    ) -> asyncio.Future[Reply] | None:
+        """Send a message in this turn of the event loop; return the future of its one answer.
+
+        None if the message cannot be sent without waiting: nothing happened then. The future raises UnknownOutcome as
+        :meth:`request` does; pass its result to :func:`served`, which raises Unavailable.
+        """
+        number, call = self.expect(subject)
+        if not self.nc.publish_now(subject, f"{self._inbox}.{number}", data, headers):
+            self.forget(number)
+            return None
+        timer = asyncio.get_running_loop().call_later(deadline, self._end_unanswered, call, subject, deadline)
+
+        def on_done(_: asyncio.Future[Reply]) -> None:
+            timer.cancel()
+            self.forget(number)
+
+        call.add_done_callback(on_done)
+        return call
+
+    def _end_unanswered(self, call: asyncio.Future[Reply], subject: str, deadline: float) -> None:
+        if not call.done():
+            call.set_exception(self._unanswered(subject, deadline))
+
     def expect(self, *subjects: str) -> tuple[str, asyncio.Future[Reply]]:
         """Register an answer to messages on ``subjects``; return its number and future, for :meth:`answer`."""
         self._number += 1
@@ -265,13 +290,10 @@ class Connection:
             async with asyncio.timeout(deadline):
                 answer = await call
         except TimeoutError:
-            hint = f" ({self._last_error})" if "ermission" in self._last_error else ""
-            raise self._no_answer(subject, deadline, hint) from None
+            raise self._unanswered(subject, deadline) from None
         finally:
             self.forget(number)
-        if answer.headers.get("Status") == "503":
-            raise unserved(subject)
-        return answer
+        return served(answer, subject)
 
     async def api(
         self, subject: str, body: Mapping[str, Any] | None = None, deadline: float = REPLY_DEADLINE
@@ -342,6 +364,10 @@ class Connection:
                 call.set_exception(UnknownOutcome(f"{why} before the answer came"))
                 call.exception()  # marked as retrieved: a caller that has gone must not cause a warning
 
+    def _unanswered(self, subject: str, deadline: float) -> UnknownOutcome:
+        hint = f" ({self._last_error})" if "ermission" in self._last_error else ""
+        return self._no_answer(subject, deadline, hint)
+
     def _no_answer(self, subject: str, deadline: float, hint: str = "") -> UnknownOutcome:
         return UnknownOutcome(
             f"the broker at {self.access.servers} gave no answer{on_subject(subject)} within {deadline:g} s{hint}"
@@ -404,6 +430,13 @@ class Connection:
         _logger.info("broker_reconnected", servers=self.access.servers)
         for callback in tuple(self._on_reconnect):
             callback()
+
+
+def served(answer: Reply, subject: str) -> Reply:
+    """Return an answer; raises Unavailable if it is the server's own, which says that nobody serves the subject."""
+    if answer.headers.get("Status") == "503":
+        raise unserved(subject)
+    return answer
 
 
 class ApiError(Refused):

@@ -82,11 +82,34 @@ class HeaderClient(Client):
                 self.stats["out_bytes"] += payload_size
                 first = f"HPUB {subject} {reply} {len(block)} {len(block) + payload_size}\r\n".encode()
                 await self._send_command(b"".join((first, block, payload, b"\r\n")))
-                if not self._write_is_scheduled:
-                    self._write_is_scheduled = True
-                    asyncio.get_running_loop().call_soon(self._write_now)
+                self._schedule_write()
                 return
         await super()._send_publish(subject, reply, payload, payload_size, headers)
+
+    def publish_now(self, subject: str, reply: str, payload: bytes, headers: dict[str, str]) -> bool:
+        """Publish in this turn of the event loop, without waiting; return False where that cannot be done.
+
+        It cannot while disconnected, while much waits to be sent, or if the headers are unusual. Nothing is sent then:
+        ``publish`` waits, or raises what is wrong.
+        """
+        if not self.is_connected or self._pending_data_size > MAX_UNSENT_BYTES:
+            return False
+        block = write_headers(headers)
+        if block is None:
+            return False
+        self.stats["out_msgs"] += 1
+        self.stats["out_bytes"] += len(payload)
+        first = f"HPUB {subject} {reply} {len(block)} {len(block) + len(payload)}\r\n".encode()
+        command = b"".join((first, block, payload, b"\r\n"))
+        self._pending.append(command)
+        self._pending_data_size += len(command)
+        self._schedule_write()
+        return True
+
+    def _schedule_write(self) -> None:
+        if not self._write_is_scheduled:
+            self._write_is_scheduled = True
+            asyncio.get_running_loop().call_soon(self._write_now)
 
     def _write_now(self) -> None:
         """Write what was published in this turn of the event loop, or have the library do so."""

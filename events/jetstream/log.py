@@ -1,14 +1,16 @@
 """The log's JetStream adapter: appends behind fences, and reading."""
 
+import asyncio
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import suppress
 from copy import copy
 from typing import Protocol
 
 import msgspec
 
 from events.errors import Conflict, LogError, Refused, Unavailable, UnknownOutcome
-from events.jetstream.connection import Access, ApiError, Connection, Reply
+from events.jetstream.connection import Access, ApiError, Connection, Reply, served
 from events.jetstream.imported import as_recorded
 from events.jetstream.reading.get_message import NO_MESSAGE, get_message
 from events.jetstream.reading.stream_reader import PULL, StreamReader
@@ -180,11 +182,36 @@ class JetStreamLog:
             raise Refused(f"{len(messages)} records in one batch: the server takes {MAX_BATCH} at most")
         return await self._publish_batch(messages)
 
+    def append_now(self, append: Append, on_done: Callable[[int | BaseException], None]) -> bool:
+        """Send an append of one record before returning; see ``events.log.Log.append_now``."""
+        fence = append.fence
+        record = self._sealed_now(*append.records)
+        if record is None or not _fits(record, self.connection.max_payload):
+            return False
+        call = self.connection.request_now(record.subject, record.data, _fenced(record, fence), _APPEND_DEADLINE)
+        if call is None:
+            return False
+
+        def on_answer(call: asyncio.Future[Reply]) -> None:
+            outcome: int | BaseException
+            try:
+                outcome = _sequence(served(call.result(), record.subject), accept_duplicate=fence is None)
+            except (LogError, asyncio.CancelledError) as error:
+                outcome = error
+            on_done(outcome)
+
+        call.add_done_callback(on_answer)
+        return True
+
+    def _sealed_now(self, record: Record) -> Record | None:
+        if self.sealing is None:
+            return record
+        with suppress(Refused):
+            return self.sealing.sealed_now(record)
+        return None
+
     async def _publish(self, record: Record, fence: Fence | None) -> int:
-        headers = dict(record.headers)
-        if fence is not None:
-            headers[EXPECTED] = str(fence.last)
-            headers[EXPECTED_FILTER] = fence.filter
+        headers = _fenced(record, fence)
         answer = await self.connection.request(record.subject, record.data, headers=headers, deadline=_APPEND_DEADLINE)
         return _sequence(answer, accept_duplicate=fence is None)
 
@@ -194,12 +221,9 @@ class JetStreamLog:
         last = len(messages)
         try:
             for position, (record, fence) in enumerate(messages, 1):
-                headers = dict(record.headers)
+                headers = _fenced(record, fence)
                 headers[BATCH_ID] = batch
                 headers[BATCH_SEQUENCE] = str(position)
-                if fence is not None:
-                    headers[EXPECTED] = str(fence.last)
-                    headers[EXPECTED_FILTER] = fence.filter
                 if position == last:
                     headers[BATCH_COMMIT] = "1"
                 reply = self.connection.reply_subject(number) if position == last else ""
@@ -288,11 +312,29 @@ class JetStreamLog:
         return reader if self.sealing is None else OpenedTail(reader, self.sealing)
 
 
-def _check_size(record: Record, max_payload: int) -> None:
+def _fenced(record: Record, fence: Fence | None) -> dict[str, str]:
+    """Return a record's headers with those of its fence."""
+    headers = dict(record.headers)
+    if fence is not None:
+        headers[EXPECTED] = str(fence.last)
+        headers[EXPECTED_FILTER] = fence.filter
+    return headers
+
+
+def _size_and_limit(record: Record, max_payload: int) -> tuple[int, int]:
     # nats-py checks the size of the data alone. Over the limit with headers, the server closes the connection.
     names, values = record.headers.keys(), record.headers.values()
     size = sum(map(len, names)) + sum(map(len, values)) + 4 * len(names) + HEADER_ROOM + len(record.data)
-    limit = min(max_payload, MAX_RECORD_BYTES + 64 * 1024)
+    return size, min(max_payload, MAX_RECORD_BYTES + 64 * 1024)
+
+
+def _fits(record: Record, max_payload: int) -> bool:
+    size, limit = _size_and_limit(record, max_payload)
+    return size <= limit
+
+
+def _check_size(record: Record, max_payload: int) -> None:
+    size, limit = _size_and_limit(record, max_payload)
     if size > limit:
         raise Refused(f"a record of {size} bytes on {record.subject}: at most {limit} with headers; send less text")
 

@@ -10,6 +10,7 @@ from events.sealing.keys import Keyring, NoKeys, key_name_in_headers
 from events.sealing.sealed_texts import GONE, HEADER, holds_words, location_to_seal, open_texts, sealed_record
 from schemas.event import topic_of
 from schemas.vocabulary.gateway import InputReceived
+from schemas.wording.personal import Location
 
 _OPENED_AT_ONCE = 256
 """Messages opened before other tasks get their turn."""
@@ -37,16 +38,26 @@ class Sealing:
         """
         return [Append([await self._sealed(record) for record in append.records], append.fence) for append in appends]
 
-    async def _sealed(self, record: Record) -> Record:
-        headers = record.headers
-        location = location_to_seal(headers)
+    def sealed_now(self, record: Record) -> Record | None:
+        """Return a record with its texts sealed; None if a key that this needs must be fetched or made first.
+
+        Raises:
+            Refused: the body cannot be read, so that its texts cannot be found.
+        """
+        location = location_to_seal(record.headers)
         if location is None:
             return record
-        name = key_name_in_headers(headers.get("ce-agent", ""), headers["ce-session"])
+        key = self.keyring.current(_name_of_key(record))
+        return None if key is None and _needs_key(record, location) else sealed_record(record, location, key)
+
+    async def _sealed(self, record: Record) -> Record:
+        location = location_to_seal(record.headers)
+        if location is None:
+            return record
+        name = _name_of_key(record)
         key = self.keyring.current(name)
-        # An input without words creates its session's key, too: events that follow from it may hold words.
-        if key is None and (headers.get("ce-type") == _INPUT or holds_words(record, location)):
-            key = await self.keyring.to_seal(name, create="ce-cause" not in headers)
+        if key is None and _needs_key(record, location):
+            key = await self.keyring.to_seal(name, create="ce-cause" not in record.headers)
         return sealed_record(record, location, key)
 
     async def open(self, batch: Sequence[Stored]) -> Sequence[Stored]:
@@ -109,6 +120,15 @@ class OpenedTail:
 def closed_sealing() -> Sealing:
     """Return a sealing without keys: a placeholder stands for each sealed text."""
     return Sealing(Keyring(NoKeys()))
+
+
+def _name_of_key(record: Record) -> str:
+    return key_name_in_headers(record.headers.get("ce-agent", ""), record.headers["ce-session"])
+
+
+def _needs_key(record: Record, location: Location) -> bool:
+    # An input without words creates its session's key, too: events that follow from it may hold words.
+    return record.headers.get("ce-type") == _INPUT or holds_words(record, location)
 
 
 def _is_sealed(stored: Stored) -> bool:

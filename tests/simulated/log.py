@@ -1,6 +1,7 @@
 """The log's simulated adapter: appends behind fences, and reading."""
 
-from collections.abc import AsyncIterator, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
 
 from events.errors import Refused, Unavailable, UnknownOutcome
 from events.log import Append, LogInfo, Stored
@@ -49,6 +50,7 @@ class SimulatedLog:
     def __init__(self, connection: SimulatedConnection) -> None:
         self.connection = connection
         self._stream = connection.stream
+        self._sending: set[asyncio.Future[int]] = set()
 
     @property
     def partitions(self) -> Partitions:
@@ -69,6 +71,19 @@ class SimulatedLog:
         appends = tuple(appends)
         records = checked_records(appends)
         return await self.connection.request(lambda: self._stream.append(appends, records), UnknownOutcome)
+
+    def append_now(self, append: Append, on_done: Callable[[int | BaseException], None]) -> bool:
+        """Send an append of one record, with the crash points of :meth:`append`; see ``events.log.Log.append_now``."""
+        sending = asyncio.ensure_future(self.append([append]))
+        self._sending.add(sending)
+
+        def on_sent(sent: asyncio.Future[int]) -> None:
+            self._sending.discard(sent)
+            if not sent.cancelled():
+                on_done(sent.exception() or sent.result())
+
+        sending.add_done_callback(on_sent)
+        return True
 
     async def last(self, filter: str) -> int:
         """Return the sequence of the last message on subjects matching ``filter``, 0 when there is none."""

@@ -13,7 +13,10 @@ import pytest
 import structlog
 
 from actors.runtime.partition.shard import Shard
+from events.errors import UnknownOutcome
+from events.log import Append
 from events.partition_view import Checkpoint, Delivery, View
+from tests.simulated import SimulatedLog
 from tests.simulation.world import Outcome, run_world
 
 WORLDS = int(os.environ.get("NEURAXIS_WORLDS", "600"))
@@ -82,8 +85,26 @@ def _decide_again_what_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(View, "apply_own", forgetful)
 
 
+def _take_a_doubtful_append_for_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    def hopeful(log: SimulatedLog, append: Append, on_done: Callable[[int | BaseException], None]) -> bool:
+        def tell(outcome: int | BaseException) -> None:
+            on_done((append.fence.last + 1 if append.fence else 1) if isinstance(outcome, UnknownOutcome) else outcome)
+
+        return real(log, append, tell)
+
+    real = SimulatedLog.append_now
+    monkeypatch.setattr(SimulatedLog, "append_now", hopeful)
+
+
 @pytest.mark.parametrize(
-    "plant", [_skip_the_fence, _lose_the_state_of_snapshots, _decide_again_what_is_recorded], ids=lambda f: f.__name__
+    "plant",
+    [
+        _skip_the_fence,
+        _lose_the_state_of_snapshots,
+        _decide_again_what_is_recorded,
+        _take_a_doubtful_append_for_stored,
+    ],
+    ids=lambda f: f.__name__,
 )
 def test_a_planted_bug_in_the_runtime_is_found(
     plant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch

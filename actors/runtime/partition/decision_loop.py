@@ -107,13 +107,12 @@ class DecisionLoop(ABC):
         view, counters, clock = self.view, self._context.counters, self._context.clock
         measurements, scheduler = self._measurements, self._context.scheduler
         submitted = False
-        begun = clock.elapsed_ns()
+        begun = started = clock.elapsed_ns()
         while view.waiting and self._may_decide() and self not in scheduler:
-            if not in_turn and len(view.waiting[0].stored.data) >= LONG_BYTES:
+            message = view.waiting[0]
+            if not in_turn and len(message.stored.data) >= LONG_BYTES:
                 scheduler.add(self)
                 break
-            started = clock.elapsed_ns()
-            message = view.waiting[0]
             if self._leaves_to_newer(message):
                 break
             sequence = message.stored.seq
@@ -137,6 +136,8 @@ class DecisionLoop(ABC):
                 self._warming = self._spawn(self._warm_live())
             if now - begun >= SLICE_NS:
                 scheduler.add(self)
+            elif view.waiting:
+                started = clock.elapsed_ns()
         if submitted:
             self._submit()
         self._after_work()
@@ -268,8 +269,12 @@ class DecisionLoop(ABC):
                 if inbox:
                     self._spawn(self._context.reply(inbox, group))
         self._own_arrived.set()
-        if self.role is Role.LEADING:
+        if self.role is not Role.LEADING:
+            return
+        if self.view.waiting:
             self.work()
+        else:
+            self._after_work()
 
     def refused(self, group: Group, why: str) -> None:
         """Handle a group that the broker will never store: a failure is recorded for its cause instead."""

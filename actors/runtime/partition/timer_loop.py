@@ -47,7 +47,8 @@ class TimerLoop:
 
     def on_change(self) -> None:
         """Read the state again: it has changed."""
-        self._changed.set()
+        if self._task is not None:
+            self._changed.set()
 
     def start(self, spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]) -> None:
         """Start; the partition leads now."""

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from events.decoding import Recorded, decode
@@ -85,6 +86,28 @@ def test_words_are_read_by_another_process_and_lie_nowhere_on_disk(broker: Broke
     asyncio.run(body())
     broker.stop()
     assert files_with(broker.folder, b"travel"), "the store is searched where it is"
+    assert files_with(broker.folder, b"Zanzibarius") == []
+
+
+def test_words_are_sent_at_once_only_where_their_key_is_at_hand_and_are_sealed_then(broker: Broker) -> None:
+    def never(outcome: int | BaseException) -> None:
+        raise AssertionError(f"nothing was sent, and became {outcome}")
+
+    async def body() -> None:
+        log = await JetStreamLog.connect(broker.url, sealed=True)
+        assert not log.append_now(plain(said(WORDS, id="e0")), never)
+        await log.append([plain(said(WORDS, id="e1"))])
+        sent: asyncio.Future[int | BaseException] = asyncio.get_running_loop().create_future()
+        assert log.append_now(plain(said(f"{WORDS} again", id="e2")), sent.set_result)
+        assert await sent == 2
+        assert texts(await collect(log)) == [WORDS, f"{WORDS} again"]
+        assert [HEADER in stored.headers for stored in await collect(log.as_stored())] == [True, True]
+        broken = msgspec.structs.replace(said(WORDS, id="e3"), data=b"no JSON")
+        assert not log.append_now(plain(broken), never)
+        await log.close()
+
+    asyncio.run(body())
+    broker.stop()
     assert files_with(broker.folder, b"Zanzibarius") == []
 
 

@@ -23,6 +23,12 @@ _DATA = re.compile(r"[A-Za-z0-9+/]{513,}")
 _DATA_ENDS = 256
 """Characters read at either end of a long run without a space: it is data, of which the decoded text is read."""
 
+SHORT = 2_000
+"""Characters up to which a text is short: what was read of it takes 80 KB at most, against 700 KB of a long one."""
+
+_KEPT_SHORT, _KEPT_LONG = 512, 32
+"""Readings kept. A backlog of inputs passes appraisal before intuition begins, and an input has several parts."""
+
 _IGNORED_BITS = 12
 """Low bits of a key that the first check ignores, so that its table has only a million entries."""
 
@@ -53,12 +59,16 @@ class Text(msgspec.Struct, frozen=True, eq=False):
         return self.readings[0].tokens
 
 
-@lru_cache(maxsize=32)
 def read_text(text: str) -> Text:
     """Read a text of any length, and its decoded texts; the work is limited.
 
     Appraisal and intuition read the same texts one after the other, so the latest results are cached.
     """
+    return (_read_short if len(text) <= SHORT else _read_long)(text)
+
+
+def read_anew(text: str) -> Text:
+    """Read a text as :func:`read_text` does, without the cache."""
     text = unescape_strings(text)
     excerpt, unread = excerpt_of(text)
     shorter = excerpt_of(text, DECODED).text
@@ -72,6 +82,10 @@ def read_text(text: str) -> Text:
     )
     unread += views.unread + decoded.unread + sum(reading.unread for reading in readings)
     return Text(readings, views.found, len(excerpt), unread)
+
+
+_read_short = lru_cache(maxsize=_KEPT_SHORT)(read_anew)
+_read_long = lru_cache(maxsize=_KEPT_LONG)(read_anew)
 
 
 def unread_share(read: int, unread: int) -> float:

@@ -198,3 +198,45 @@ def test_what_was_thrown_away_while_under_way_is_not_credited() -> None:
     # The second decision meets the first one's append: without a recovery in between its fence cannot hold.
     assert partition.lost_for == ["conflict"]
     assert partition.last == 0
+
+
+def test_a_single_event_is_sent_in_the_turn_in_which_it_is_started() -> None:
+    partition = Partition(0).put(1, 1)
+
+    async def body(stream: SimulatedStream) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            committer = Committer(log_of(stream), tasks)  # nothing runs it
+            committer.submit(partition)
+            committer.start()
+            assert not committer.idle
+            await asyncio.sleep(1.0)
+
+    stream = in_world(body)
+    assert data_of(stream) == [b"0-1"], "one append of a partition is in flight at a time"
+    assert partition.last == 1
+
+
+def test_an_outcome_that_comes_after_the_end_changes_nothing() -> None:
+    partition = Partition(0).put(1)
+
+    async def body(stream: SimulatedStream) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            committer = Committer(log_of(stream), tasks)
+            committer.submit(partition)
+            committer.start()
+            committer.close()
+            await asyncio.sleep(1.0)
+
+    stream = in_world(body)
+    assert data_of(stream) == [b"0-1"]
+    assert (partition.last, partition.lost_for, len(partition.outbox)) == (0, [], 1)
+
+
+def test_what_goes_wrong_when_an_outcome_is_noted_ends_the_committer() -> None:
+    class Broken(Partition):
+        def committed(self, groups: Sequence[Group], last_seq: int) -> None:
+            raise ArithmeticError
+
+    with pytest.raises(ExceptionGroup) as raised:
+        drain(Broken(0).put(1))
+    assert raised.group_contains(ArithmeticError)
