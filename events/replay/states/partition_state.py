@@ -6,10 +6,11 @@ from typing import Any
 import msgspec
 
 from events.replay.replay import Replay
-from events.replay.run_replay import Point, run_replay
+from events.replay.run_replay import Point
 from events.replay.sources import Source
 from events.replay.states.conditions import MISSING, Step, at_path, names_at
-from events.routes import WHOLE, partition_filters, partition_names
+from events.replay.states.from_snapshots import fold_from_nearest
+from events.routes import WHOLE, partition_names
 from schemas.actor import Actor, Scope
 from schemas.persistent import Map, state_builtins, state_hash
 from schemas.subjects import Partitions
@@ -88,14 +89,15 @@ def _listed(names: Sequence[Step]) -> str:
 async def state_at(
     source: Source, actor: Actor[Any], partition: str, key: str, upto: Point, progress: Callable[[int], None]
 ) -> PartitionState:
-    """Fold one partition up to a point; raises as ``events.replay.run_replay.run_replay`` does.
+    """Fold one partition up to a point, from the nearest snapshot.
+
+    It raises as ``events.replay.run_replay.run_replay`` does.
 
     A message whose events come after that point is not folded, nor are later messages: the partition had not decided
     them yet. No decider is called; see ``events.replay.replay``.
     """
     replay = Replay([actor], source.partitions, only={actor.name: partition})
-    filters = partition_filters(actor, partition, source.partitions)
-    await run_replay(source, replay, upto, filters=filters, progress=progress)
+    await fold_from_nearest(source, replay, [(actor, partition)], upto, progress)
     view = replay.view_of(actor, partition)
     state = view.state if view is not None else actor.initial()
     return PartitionState(
