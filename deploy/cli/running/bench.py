@@ -19,6 +19,7 @@ BENCHES = {
     "page": "the dashboard in Chromium while exchanges end at 100/s: its frames, and the delay until one is shown",
     "passing": "a request that passes through to another's model, against a bare proxy",
     "path": "one passed-through exchange step by step: events, flushes, wake-ups, processor time of each part",
+    "questions": "state, diff, bisect and why as a ledger grows; bytes an event in ledger and stream, memory a session",
     "reflex": "pattern matching, against a loop of `in` and one regular expression",
     "replay": "fold and verification of a ledger, against reading and decoding alone, and their memory",
     "router": "the cost of a mode selection",
