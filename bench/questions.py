@@ -124,7 +124,7 @@ async def _diff(source: LedgerSource, size: int) -> None:
 
 
 async def _bisect(source: LedgerSource) -> None:
-    never = condition_of("settings.profile == 'none'")
+    never = condition_of('settings.profile == "none"')
     await first_holding(source, _ACTOR, _PARTITION, _KEY, never, END, lambda _: None)
 
 

@@ -8,11 +8,51 @@ disk, or in a folder that others may write to, the work is simply done again.
 import os
 import stat
 import tempfile
+from collections.abc import Callable
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
 _CHECKSUM_BYTES = sha256().digest_size
+
+_MOST_OF_A_NAME = 8
+"""Files that are kept under one name, the latest written."""
+
+
+def kept(name: str, key: bytes, build: Callable[[], bytes]) -> bytes:
+    """Return what ``build`` makes, from the user's cache folder if an earlier process left it there.
+
+    The folder is ``neuraxis`` below ``XDG_CACHE_HOME``, by default ``~/.cache``.
+
+    Args:
+        name: What it is, for the file's name.
+        key: All that it depends on, the code that makes it included.
+        build: Makes it.
+    """
+    folder = _user_folder()
+    if folder is None:
+        return build()
+    path = folder / f"{name}-{sha256(key).hexdigest()[:32]}"
+    content = read_checked(path)
+    if content is None:
+        content = build()
+        if write_checked(path, content):
+            _drop_old(folder, name)
+    return content
+
+
+def _user_folder() -> Path | None:
+    try:
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "neuraxis"
+    except RuntimeError:  # no home folder
+        return None
+
+
+def _drop_old(folder: Path, name: str) -> None:
+    with suppress(OSError):
+        files = sorted(folder.glob(f"{name}-*"), key=lambda file: file.stat().st_mtime_ns, reverse=True)
+        for file in files[_MOST_OF_A_NAME:]:
+            file.unlink()
 
 
 def read_checked(path: Path) -> bytes | None:
