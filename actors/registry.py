@@ -1,8 +1,13 @@
-"""The actors there are, found in the packages below ``actors``: adding one touches nothing here."""
+"""The actors there are, found in the packages below ``actors``: adding one touches nothing here.
+
+An actor's package holds a module ``decider``. The others (entry points, effectors, the projector) are not imported:
+they need the broker's client and more, which a replay of a file does not.
+"""
 
 import pkgutil
 from collections.abc import Iterable
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -11,6 +16,9 @@ from schemas.actor import Actor
 from schemas.catalogue import CATALOGUE
 from schemas.event import Event, topic_of
 from schemas.intake.nearest_name import nearest_or_all
+
+_DECIDER = "decider.py"
+"""What the packages of actors hold, and no other."""
 
 
 class InvalidActor(ValueError):
@@ -41,7 +49,7 @@ def check(package: str, actor: Actor[Any]) -> Actor[Any]:
 
 
 def load(package: ModuleType = actors) -> dict[str, Actor[Any]]:
-    """Import the packages below ``package`` and return the actors they hold, by name, sorted.
+    """Import the packages with a decider below ``package`` and return their actors, by name, sorted.
 
     Raises:
         InvalidActor: see ``check``.
@@ -55,8 +63,9 @@ def load(package: ModuleType = actors) -> dict[str, Actor[Any]]:
 
 
 def _packages(package: ModuleType) -> Iterable[str]:
+    folders = [Path(each) for each in package.__path__]
     names = (found.name for found in pkgutil.iter_modules(package.__path__) if found.ispkg)
-    return sorted(name for name in names if name not in actors.SHARED)
+    return sorted(name for name in names if any((folder / name / _DECIDER).is_file() for folder in folders))
 
 
 def _listed(event: type[Event]) -> bool:

@@ -74,12 +74,14 @@ def pytest_collection_finish() -> None:
 @pytest.fixture(autouse=True, scope="session")
 def _compiled_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Where Python may not write bytecode beside the modules, keep it elsewhere: else each of the hundreds of
-    processes that tests start compiles all of the project anew, a quarter of a second."""
+    processes that tests start compiles all of the project anew, a quarter of a second. Tables that are kept for a user
+    are kept there, too."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base
     with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(shared / "cache"))
         if os.environ.get("PYTHONDONTWRITEBYTECODE"):
             patch.delenv("PYTHONDONTWRITEBYTECODE")
-            base = tmp_path_factory.getbasetemp()
-            shared = base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base
             patch.setenv("PYTHONPYCACHEPREFIX", str(shared / "bytecode"))
         yield
 

@@ -13,12 +13,14 @@ import unicodedata
 from collections.abc import Iterator
 from functools import cache, lru_cache
 from itertools import chain
+from pathlib import Path
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from actors.contract.text.lookalikes import CONFUSABLES
+from schemas.disk_cache import kept
 
 SPACE, INVISIBLE, MARK = -1, -2, -3
 """Values of characters that are not matched: white space, invisible characters, and combining marks."""
@@ -28,6 +30,8 @@ EXPANDED = -4
 
 MAX_EXPANSION = 4
 """Ligatures of whole words (up to 18 letters) stay as they are, so no text grows by more than this in folding."""
+
+_CODE_POINTS = 0x110000
 
 Codes = npt.NDArray[np.int32]
 
@@ -116,8 +120,31 @@ def _folding_characters() -> Iterator[str]:
 
 @cache
 def fold_table() -> FoldTable:
-    """Return the fold table of all code points: 5 MB, made once, on first use."""
-    single = np.arange(0x110000, dtype=np.int32)
+    """Return the fold table of all code points: 5 MB, made once for a user and kept on disk."""
+    content = kept("fold-table", table_key(), lambda: _encoded(_made_table()))
+    numbers = np.frombuffer(content, dtype=np.int32)
+    single, rest = numbers[2 : 2 + _CODE_POINTS], numbers[2 + _CODE_POINTS :]
+    starts = int(numbers[0])
+    return FoldTable(single, rest[starts:], rest[:starts].astype(np.int64))
+
+
+@cache
+def table_key() -> bytes:
+    """Return all that the table depends on."""
+    return (
+        Path(__file__).read_bytes()
+        + repr((np.little_endian, unicodedata.unidata_version, sorted(CONFUSABLES.items()))).encode()
+    )
+
+
+def _encoded(table: FoldTable) -> bytes:
+    """Return a table as numbers: how many starts there are, 0, then values, starts and pool."""
+    head = np.array([len(table.start), 0], dtype=np.int32)
+    return b"".join(part.astype(np.int32).tobytes() for part in (head, table.single, table.start, table.pool))
+
+
+def _made_table() -> FoldTable:
+    single = np.arange(_CODE_POINTS, dtype=np.int32)
     expansions: list[tuple[int, ...]] = []
     for char in _folding_characters():
         values = values_of(char)

@@ -9,10 +9,15 @@ At each position of a text, an automaton reports every signature that ends there
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 
+import msgspec
 import numpy as np
 
+from actors.reflex import normalise
+from actors.reflex.fold_table import table_key
 from actors.reflex.normalise import JOINED, SPACED, UNCERTAIN, bare_table, blur, lay_out, squeeze
+from schemas.disk_cache import kept
 from schemas.vocabulary.patterns import PatternSet, Signature
 
 MIN_DISGUISED = 6
@@ -46,6 +51,17 @@ def spellings_of(signatures: Sequence[tuple[PatternSet, Signature]]) -> Iterator
             if spelling not in seen:
                 seen.add(spelling)
                 yield _spelling(*spelling, whole_words=signatures[rank][1].whole_words)
+
+
+def kept_spellings(signatures: Sequence[tuple[PatternSet, Signature]]) -> list[Spelling]:
+    """Return the same, from disk if an earlier process left them there: they take most of a library's compilation."""
+    texts = msgspec.msgpack.encode([(signature.text, signature.whole_words) for _, signature in signatures])
+    content = kept(
+        "spellings",
+        b"".join((texts, table_key(), *(Path(file).read_bytes() for file in (__file__, normalise.__file__)))),
+        lambda: msgspec.msgpack.encode(list(spellings_of(signatures))),
+    )
+    return msgspec.msgpack.decode(content, type=list[Spelling])
 
 
 def search_texts(texts: Sequence[str]) -> set[tuple[bytes, int]]:

@@ -1,6 +1,7 @@
 """One tick of an agent: an exchange of this system (``exchange_as_tick``), or a tick of an external engine. Pure."""
 
 from collections.abc import Collection, Hashable, Iterable, Mapping
+from functools import lru_cache
 from hashlib import blake2b
 
 import msgspec
@@ -11,6 +12,9 @@ from schemas.vocabulary.responder import IdentityUse
 
 MOST_TOKENS = 1_000_000
 """Largest number of tokens counted of an entity, so that sums of products fit into 64-bit integers."""
+
+_LONGEST_CACHED = 48
+"""Longest name, in characters, whose hash is cached."""
 
 
 class Entity(msgspec.Struct, frozen=True):
@@ -88,8 +92,21 @@ def tick_of(event: TickObserved, fatigue: float) -> Tick:
 
 def hash_names(names: Iterable[str]) -> tuple[int, ...]:
     """Return the 63-bit hashes of names, sorted and without duplicates, so that no name is kept itself."""
-    digests = (blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest() for name in names)
-    return tuple(sorted({int.from_bytes(digest, "big") >> 1 for digest in digests}))
+    return tuple(sorted(set(map(hash_name, names))))
+
+
+def hash_name(name: str) -> int:
+    """Return the 63-bit hash of a name."""
+    # Cached: the same terms occur again and again. Long names are rare and would fill the cache.
+    return _cached_hash(name) if len(name) <= _LONGEST_CACHED else _hash(name)
+
+
+def _hash(name: str) -> int:
+    digest = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big") >> 1
+
+
+_cached_hash = lru_cache(maxsize=16384)(_hash)
 
 
 def jaccard(one: Collection[Hashable], other: Collection[Hashable]) -> float:

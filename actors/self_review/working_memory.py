@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from actors.self_review.tick import hash_names
+from actors.self_review.tick import hash_name
 from schemas.persistent import Map
 from schemas.vocabulary.responder import IdentityUse
 
@@ -54,8 +54,9 @@ def working_memory_of(weights: Mapping[str, float]) -> WorkingMemory:
     """Return the content of a working memory, given names and their weights in [0, 1]."""
     found: dict[int, int] = {}
     for name, weight in weights.items():
-        [number] = hash_names([name])
-        found[number] = max(found.get(number, 0), round(weight * MICRO))
+        number, millionths = hash_name(name), round(weight * MICRO)
+        if millionths > found.get(number, 0):
+            found[number] = millionths
     return _bounded(found)
 
 
@@ -65,7 +66,9 @@ def with_carried_over(now: WorkingMemory, before: WorkingMemory | None, carry: f
         return now
     share, found = round(carry * MICRO), dict(now)
     for number, weight in before:
-        found[number] = max(found.get(number, 0), weight * share // MICRO)
+        left = weight * share // MICRO
+        if left > found.get(number, _LEAST_WEIGHT - 1):
+            found[number] = left
     return _bounded(found)
 
 
@@ -74,8 +77,9 @@ def churn_of(now: WorkingMemory, before: WorkingMemory | None) -> float:
     if before is None:
         return 0.0
     one, other = dict(now), dict(before)
-    total = sum(max(one.get(number, 0), other.get(number, 0)) for number in one.keys() | other.keys())
-    common = sum(min(weight, other[number]) for number, weight in one.items() if number in other)
+    common = sum([min(one[number], other[number]) for number in one.keys() & other.keys()])
+    # The larger of two weights is their sum without the smaller one.
+    total = sum(one.values()) + sum(other.values()) - common
     return round((total - common) / total, 6) if total else 0.0
 
 
@@ -114,7 +118,7 @@ def _as_working_memory(modes: Map[str, int]) -> WorkingMemory:
 
 
 def _numbered(names: Iterable[str]) -> Iterable[tuple[int, str]]:
-    return ((hash_names([name])[0], name) for name in sorted(names))
+    return ((hash_name(name), name) for name in sorted(names))
 
 
 def _averaged(known: Map[str, int], active: Mapping[str, int], share: int) -> Map[str, int]:

@@ -19,17 +19,20 @@ _CONFIG = """
 listen: 127.0.0.1:-1
 ports_file_dir: "{folder}"
 max_payload: 2MB
-jetstream {{ store_dir: "{folder}/store", sync_interval: {sync} }}
+jetstream {{ store_dir: "{store}", sync_interval: {sync} }}
 """
 
 
 @contextlib.contextmanager
-def nats_server(sync: str) -> Iterator[str]:
-    """Run a nats-server with JetStream whose ``sync_interval`` is ``sync``; yields where clients connect."""
+def nats_server(sync: str, store: Path | None = None) -> Iterator[str]:
+    """Run a nats-server with JetStream whose ``sync_interval`` is ``sync``; yields where clients connect.
+
+    ``store`` is the folder of its streams; by default it is one of its own.
+    """
     with tempfile.TemporaryDirectory(prefix="neuraxis-bench-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         config = folder / "nats-server.conf"
-        config.write_text(_CONFIG.format(folder=folder, sync=sync))
+        config.write_text(_CONFIG.format(folder=folder, sync=sync, store=store or folder / "store"))
         output = folder / "output"
         with output.open("wb") as log:
             process = subprocess.Popen([str(find_nats_server()), "-c", str(config)], stdout=log, stderr=log)

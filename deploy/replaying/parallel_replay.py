@@ -15,6 +15,7 @@ from collections.abc import Set as AbstractSet
 from concurrent.futures import FIRST_EXCEPTION, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from multiprocessing.sharedctypes import SynchronizedArray
 from multiprocessing.synchronize import Event
 from pathlib import Path
@@ -28,6 +29,7 @@ from events.ledger import Extent
 from events.replay.replay import ActorPartition, Replay, Report
 from events.replay.run_replay import Point, last_seq_of_complete_log, run_replay
 from events.replay.sources import LedgerSource, Source
+from events.replay.states.from_snapshots import both, snapshot_keeper
 from events.replay.verifying.report import merged_reports
 from events.routes import lineage, partition_filters, routes, without_overlap
 from schemas.actor import Actor, Scope
@@ -71,12 +73,16 @@ class ReplayWork(msgspec.Struct, frozen=True):
 
 
 class _Share(msgspec.Struct, frozen=True):
-    """A share of the work: its number, its partitions, and the extent of the log that is read."""
+    """A share of the work: its number, its partitions, and the extent of the log that is read.
+
+    ``is_sound``: no damage was found in that extent.
+    """
 
     work: ReplayWork
     partitions: tuple[ActorPartition, ...]
     number: int
     extent: Extent
+    is_sound: bool
 
 
 def jobs_for(events: int, verify: bool) -> int:
@@ -109,7 +115,8 @@ async def replay_in_jobs(
     extent = source.extent(Replay(actors, source.partitions).filters, upto, work.upto.time_ns)
     costs = costs_of(actors, extent.subjects, source.partitions, work.only)
     shares = shares_of(costs, jobs * _SHARES_PER_PROCESS, source.partitions)
-    parts = [_Share(work, partitions, number, extent) for number, partitions in enumerate(shares)]
+    is_sound = not source.damage.is_found
+    parts = [_Share(work, partitions, number, extent, is_sound) for number, partitions in enumerate(shares)]
     # Each process is a new interpreter: a fork of this one would inherit its event loop, and locks of its threads.
     context = multiprocessing.get_context("spawn")
     reached, stop = context.Array("q", len(parts)), context.Event()
@@ -225,9 +232,10 @@ async def _replay(opener: SourceOpener, share: _Share) -> Report:
             for each in partition_filters(ACTORS[name], partition, source.partitions)
         )
         upto = Point(seq=share.extent.last_seq)
-        report = await run_replay(
-            source, replay, upto, filters=filters, progress=lambda seq: _report_progress(share.number, seq)
-        )
+        progress: Callable[[int], None] = partial(_report_progress, share.number)
+        if share.is_sound:
+            progress = both(progress, await snapshot_keeper(source, replay))
+        report = await run_replay(source, replay, upto, filters=filters, progress=progress)
         _report_progress(share.number, share.extent.last_seq)
         return report
 

@@ -325,6 +325,31 @@ class LedgerReader:
         """Return the last message up to a sequence, or None."""
         return next(iter(self._messages("seq <= ? ORDER BY seq DESC LIMIT 1", seq)), None)
 
+    def first_matching(self, filters: Sequence[str], after: int, upto: int) -> Stored | None:
+        """Return the first message with ``after < seq <= upto`` whose subject matches any filter, or None.
+
+        SQLite looks for it, so that other rows are not read here, and not checked.
+        """
+        matches = matcher(filters)
+        # A star of SQLite matches dots, too: what it finds is looked at again.
+        globs = [each.replace(">", "*") for each in filters]
+        found = " OR ".join("subject GLOB ?" for _ in globs)
+        statement = f"SELECT seq, subject FROM events WHERE seq BETWEEN ? AND ? AND ({found}) ORDER BY seq"
+        with translated_errors(self.path, "read the ledger"):
+            rows = self._connection.execute(statement, (after + 1, upto, *globs))
+            seq = next((seq for seq, subject in rows if matches(from_text(subject))), None)
+        return None if seq is None else self.at(seq)
+
+    def last_seq_upto(self, time_ns: int) -> int:
+        """Return the sequence before the first row that was stored after a time (Unix nanoseconds); ``END`` if none."""
+        if time_ns >= END:
+            return END
+        with translated_errors(self.path, "read the ledger"):
+            later = self._connection.execute(
+                "SELECT seq FROM events WHERE time > ? ORDER BY seq LIMIT 1", (time_ns,)
+            ).fetchone()
+        return END if later is None else int(later[0]) - 1
+
     def losses(self) -> Losses:
         """Return what the log has recorded as lost."""
         with translated_errors(self.path, "read the recorded losses"):

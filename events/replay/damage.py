@@ -16,6 +16,11 @@ class Damage:
         """Note a damaged row by its sequence."""
         self._rows.add(seq)
 
+    @property
+    def is_found(self) -> bool:
+        """Whether any was noted."""
+        return bool(self._rows or self.missing)
+
     def warning_text(self, name: str) -> str:
         """Return the warning about the ledger of this name; empty if no damage was noted."""
         faults = []

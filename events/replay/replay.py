@@ -20,7 +20,7 @@ import msgspec
 from events.decoding import Recorded, Unreadable, decode, is_spontaneous
 from events.log import Stored
 from events.losses import LOSS_FILTER, is_loss
-from events.partition_view import Processed, View
+from events.partition_view import Checkpoint, Processed, View
 from events.replay.own_events import decided_before, without_bytes
 from events.replay.verifying.pending import Activity, Pending, first_undecided, oldest_of, overdue_timer
 from events.replay.verifying.report import Coverage, Difference, Report, in_order
@@ -109,6 +109,7 @@ class Replay:
         self.decides_tail = False
         self._last_own_ns: dict[ActorPartition, int] = {}
         self._next_cause_seqs: dict[ActorPartition, int | None] = {}
+        self._unsettled: set[ActorPartition] = set()
         self._settled_upto = 0
         self._events = self._first = self._last = self._end = 0
 
@@ -233,6 +234,8 @@ class Replay:
         """Note that these partitions recorded no further event, unless one was noted, and fold accordingly."""
         for partition in partitions:
             next_cause_seq = self._next_cause_seqs.setdefault(partition, None)
+            if next_cause_seq is None:
+                self._unsettled.add(partition)
             if not self._verify:
                 self._fold_before(self.views[partition], next_cause_seq)
 
@@ -286,10 +289,7 @@ class Replay:
         waiting: list[Pending] = []
         states: dict[ActorPartition, Any] = {}
         for key, view in self.views.items():
-            if 0 < view.open_decision < self._last:
-                # Nothing lies between the events of one decision, so the rest of this one will never come.
-                view.close_decision()
-            next_cause_seq = self._next_cause_seqs.get(key, view.open_cause_seq)
+            next_cause_seq = self._next_seq_at_end(key, view)
             if not self._verify:
                 view.fold_before(next_cause_seq)
                 states[key] = view.state
@@ -312,6 +312,19 @@ class Replay:
             oldest_of(waiting, active),
             active,
         )
+
+    def fold_waiting(self) -> None:
+        """Fold what still waits at the end, as :meth:`finish` does without ``verify``, but report nothing."""
+        self.reach(self._last)
+        for key, view in self.views.items():
+            view.fold_before(self._next_seq_at_end(key, view))
+
+    def _next_seq_at_end(self, key: ActorPartition, view: View) -> int | None:
+        """Return the sequence before which a view's messages led to nothing, at the end of what was read."""
+        if 0 < view.open_decision < self._last:
+            # Nothing lies between the events of one decision, so the rest of this one will never come.
+            view.close_decision()
+        return self._next_cause_seqs.get(key, view.open_cause_seq)
 
     def _first_pending(self, view: View, last_own_ns: int) -> Pending | None:
         """Fold waiting messages that lead to no event; return the first that leads to one, else a timer that is due."""
@@ -386,6 +399,21 @@ class Replay:
             self.verification.watch(view)
         if self.on_view is not None:
             self.on_view(view)
+
+    def begin_at(self, actor: Actor[Any], partition: str, checkpoint: Checkpoint) -> None:
+        """Fold a partition on from a checkpoint, instead of from the first event. Nothing may have been fed yet.
+
+        Only for a replay that verifies nothing, of a log that was never repartitioned.
+        """
+        view = self.views[actor.name, partition] = View(actor, partition, self._partitions, checkpoint)
+        self._watch(view)
+
+    def is_settled(self, partition: ActorPartition) -> bool:
+        """Whether recorded events show what was decided about each message that the partition's view has folded.
+
+        Otherwise some were taken to have led to nothing, since its log ends before it tells.
+        """
+        return partition not in self._unsettled
 
     def view_of(self, actor: Actor[Any], partition: str) -> View | None:
         """Return a partition's view, or that of the one it will be divided from; None if neither had a message."""

@@ -89,6 +89,27 @@ async def run_replay(
         return replay.finish()
 
 
+async def fold_upto(
+    source: Source,
+    replay: Replay,
+    upto: Point,
+    *,
+    after: int = 0,
+    filters: Sequence[str] = (),
+    progress: Callable[[int], None],
+) -> None:
+    """Fold as :func:`run_replay` does, but from behind a sequence on, and without a report.
+
+    Messages may be waiting when ``progress`` is called.
+    """
+    last = await last_seq_of_complete_log(source)
+    with fewer_gc_runs():
+        reached = await read_into(source, replay, upto, after=after, filters=filters, progress=progress)
+        if reached < last:
+            await _look_ahead(source, replay, replay.undecided, reached, last)
+        replay.fold_waiting()
+
+
 async def read_into(
     source: Source,
     replay: Replay,
@@ -120,21 +141,19 @@ async def _look_ahead(
     source: Source, replay: Replay, partitions: Sequence[ActorPartition], after: int, last: int
 ) -> None:
     """Look up partitions' next events behind a sequence: they show which earlier messages led to no event."""
-    if not partitions:
-        return
-    async for batch in source.as_stored(_written_by(replay, partitions), after, last):
-        for stored in batch:
-            replay.note_next_event(stored)
-        if replay.knows_next_events(partitions):
-            break
-    replay.note_no_next_event(partitions)
-
-
-def _written_by(replay: Replay, partitions: Sequence[ActorPartition]) -> tuple[str, ...]:
     views = [replay.views[partition] for partition in partitions]
-    if len(views) == 1:
-        return partition_own_filters(views[0].actor, views[0].partition, replay.partitions)
-    return without_overlap(each for view in views for each in own_filters(view.actor))
+    if len(views) == 1 and not replay.partitions.former:
+        filters = partition_own_filters(views[0].actor, views[0].partition, replay.partitions)
+        if (found := await source.first(filters, after, last)) is not None:
+            replay.note_next_event(found)
+    elif views:
+        filters = without_overlap(each for view in views for each in own_filters(view.actor))
+        async for batch in source.as_stored(filters, after, last):
+            for stored in batch:
+                replay.note_next_event(stored)
+            if replay.knows_next_events(partitions):
+                break
+    replay.note_no_next_event(partitions)
 
 
 async def last_seq_of_complete_log(source: Source) -> int:

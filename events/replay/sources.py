@@ -4,14 +4,13 @@ from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 from urllib.parse import unquote
 
-from events.jetstream import JetStreamLog
 from events.ledger import Extent, LedgerReader
 from events.ledger.reader import END, matcher
 from events.ledger.rows import topic_of_subject
-from events.log import LogInfo, Stored
+from events.log import LogInfo, Seal, Stored
 from events.losses import Losses
 from events.replay.damage import Damage
 from events.replay.gaps import Gaps
@@ -21,6 +20,10 @@ from events.sealing.sealing import Sealing, closed_sealing
 from schemas.event import topic_of
 from schemas.subjects import EVERYTHING, NO_PARTITION, Partitions, split_stored, topic_filter
 from schemas.vocabulary.gateway import InputReceived
+
+if TYPE_CHECKING:
+    # A ledger file is read without the broker's client.
+    from events.jetstream import JetStreamLog
 
 _INPUTS = topic_filter(topic_of(InputReceived))
 
@@ -87,6 +90,10 @@ class Source(Protocol):
         """Read the same messages as they are stored, without opening sealed words."""
         ...
 
+    async def first(self, filters: Sequence[str], after: int, upto: int) -> Stored | None:
+        """Return the first message of a range that matches any filter, as it is stored, or None."""
+        ...
+
     async def counts(self) -> dict[str, int]:
         """Return the number of events of each public subject, the most frequent first."""
         ...
@@ -115,6 +122,8 @@ class LedgerSource:
             may be missing.
         damage: The damaged rows that were read.
         gaps: The ranges that were read, and the sequences found missing in them.
+        keeps_snapshots: Whether snapshots of states may be kept beside the file (``events.replay.states``).
+        met_sealed: Whether an event with sealed words was read.
     """
 
     def __init__(self, path: Path, sealing: Sealing | None = None) -> None:
@@ -125,6 +134,7 @@ class LedgerSource:
         try:
             file = self._resources.enter_context(ledger_file(path))
             self.file = file
+            self.keeps_snapshots, self.met_sealed = file == path, False
             self._reader = self._resources.enter_context(LedgerReader(file, self.damage.note))
             self.sealing = sealing or closed_sealing()
             self.name = f"{'ledger' if file == path else 'bundle'} {path}"
@@ -162,7 +172,13 @@ class LedgerSource:
     async def history(self, filters: Sequence[str], after: int, upto: int) -> AsyncIterator[Sequence[Stored]]:
         """Read a range; see ``Source``."""
         async for batch in self.as_stored(filters, after, upto):
-            yield await self.sealing.open(batch)
+            opened = await self.sealing.open(batch)
+            self.met_sealed = self.met_sealed or any(stored.seal is not Seal.AS_STORED for stored in opened)
+            yield opened
+
+    def last_seq_upto(self, time_ns: int) -> int:
+        """Return the sequence before the first row that was stored after a time (Unix nanoseconds)."""
+        return self._reader.last_seq_upto(time_ns)
 
     async def losses(self) -> Losses:
         """Look them up; see ``Source``."""
@@ -172,6 +188,10 @@ class LedgerSource:
         """Count the messages of a range by stored subject; see ``LedgerReader``."""
         self.gaps.note_read(0, min(upto, self._reader.head().seq))
         return self._reader.extent(filters, upto, until_ns)
+
+    async def first(self, filters: Sequence[str], after: int, upto: int) -> Stored | None:
+        """Look it up; see ``Source``."""
+        return self._reader.first_matching(filters, after, upto)
 
     async def counts(self) -> dict[str, int]:
         """Count by subject; see ``Source``. Every row is read, so that damage is noticed."""
@@ -205,7 +225,7 @@ class LedgerSource:
 class StreamSource:
     """The live stream. It has no index over exchanges: looking one up reads the log's inputs."""
 
-    def __init__(self, log: JetStreamLog) -> None:
+    def __init__(self, log: "JetStreamLog") -> None:
         self._log = log
         self.name = f"stream {log.stream} at {log.connection.access.servers}"
         self.partitions = log.partitions
@@ -255,6 +275,12 @@ class StreamSource:
     async def losses(self) -> Losses:
         """Look them up; see ``Source``."""
         return await self._log.losses()
+
+    async def first(self, filters: Sequence[str], after: int, upto: int) -> Stored | None:
+        """Read up to it; see ``Source``."""
+        async for batch in self.as_stored(filters, after, upto):
+            return batch[0]
+        return None
 
     async def counts(self) -> dict[str, int]:
         """Ask the broker for its counts by subject; see ``Source``. It also counts unreadable messages."""

@@ -1,5 +1,7 @@
 """The registry finds the actors there are, and refuses those that contradict the catalogue."""
 
+import pkgutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import actors
 from actors import clock, responder
 from actors.registry import ACTORS, InvalidActor, UnknownActor, actor_named, check, load
 from schemas.event import Event
@@ -85,15 +88,17 @@ def bench_of_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
         del sys.modules[name]
 
 
-def write_package(root: Path, name: str, source: str) -> None:
+def write_package(root: Path, name: str, source: str, *, decides: bool = True) -> None:
     (root / name).mkdir()
     (root / name / "__init__.py").write_text(source)
+    if decides:
+        (root / name / "decider.py").touch()
 
 
-def test_packages_with_an_actor_are_loaded_and_others_passed_over(bench_of_packages: Path):
+def test_packages_with_a_decider_are_loaded_and_others_passed_over(bench_of_packages: Path):
     write_package(bench_of_packages, "clock", "from actors.clock import ACTOR\n")
-    write_package(bench_of_packages, "gateway", "")
-    write_package(bench_of_packages, "runtime", "raise AssertionError('the shell is no actor')\n")
+    write_package(bench_of_packages, "guards", "")
+    write_package(bench_of_packages, "gateway", "raise AssertionError('an entry point is no actor')\n", decides=False)
     (bench_of_packages / "module.py").write_text("raise AssertionError('a module is no actor package')\n")
     assert load(import_module("some_actors")) == {"clock": clock.ACTOR}
 
@@ -102,3 +107,19 @@ def test_an_actor_in_a_package_of_another_name_is_refused_at_load(bench_of_packa
     write_package(bench_of_packages, "metronome", "from actors.clock import ACTOR\n")
     with pytest.raises(InvalidActor, match="actors/metronome calls its actor 'clock'"):
         load(import_module("some_actors"))
+
+
+def test_every_package_that_exports_an_actor_is_found():
+    exported = {
+        found.name
+        for found in pkgutil.iter_modules(actors.__path__)
+        if found.ispkg and hasattr(import_module(f"actors.{found.name}"), "ACTOR")
+    }
+    assert exported == ACTORS.keys()
+
+
+def test_the_actors_are_loaded_without_the_broker_and_without_what_writes_or_serves():
+    """A replay of a file needs none of these; each costs every command that loads the actors a part of its start."""
+    loaded = "import sys, actors.registry; print(*sys.modules)"
+    modules = subprocess.run([sys.executable, "-c", loaded], check=True, capture_output=True, text=True).stdout.split()
+    assert not {"nats", "aiosqlite", "litestar", "httpx", "rich", "events.jetstream"}.intersection(modules)

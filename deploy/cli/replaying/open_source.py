@@ -230,11 +230,12 @@ def say_note(note: str) -> None:
 
 async def _attach_keys(open_things: AsyncExitStack, target: Target, ledger: "LedgerSource") -> None:
     """Give a ledger the keys of the broker that a flag names; without such a flag, keys are fetched when needed."""
-    from deploy.cli.connect import open_log
     from events.sealing.keys import Keyring
     from events.sealing.sealing import Sealing
 
     if target.flags.named:
+        from deploy.cli.connect import open_log
+
         log = await open_things.enter_async_context(open_log(target))
         ledger.sealing = log.sealing or ledger.sealing
     else:

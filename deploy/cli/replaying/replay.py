@@ -140,6 +140,7 @@ async def _replay(
     from events.replay.replay import Replay
     from events.replay.run_replay import run_replay
     from events.replay.sources import LedgerSource, time_of_end
+    from events.replay.states.from_snapshots import both, snapshot_keeper
     from events.replay.states.partition_state import partition_named
     from events.replay.verifying.effect_check import EffectReport
     from events.replay.verifying.without_actor import events_without_actor
@@ -165,7 +166,8 @@ async def _replay(
                 report = await replay_in_jobs(source, partial(open_source, target, source.file), work, jobs, advance)
             else:
                 replaying = Replay(actors, source.partitions, verify=verify, only=only)
-                report = await run_replay(source, replaying, upto, progress=advance)
+                keep = await snapshot_keeper(source, replaying)
+                report = await run_replay(source, replaying, upto, progress=both(advance, keep))
         return source.name, report, effects, end_ns, source.damage.warning_text(source.name), lacking
 
 

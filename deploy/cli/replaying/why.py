@@ -117,14 +117,14 @@ async def _settings_in_force(
     from schemas.actor import settings_of
     from schemas.event import topic_of
 
-    found = None
+    found, after = None, 0
     name = topic_of(configured).partition(".")[2]
     filters = [f"log.*.{token}.{name}" for token in source.partitions.session_tokens(explanation.session)]
-    async for batch in source.as_stored(filters, 0, upto):
-        for recorded in map(decode, batch):
-            if isinstance(recorded, Recorded) and isinstance(recorded.message.event, configured):
-                try:
-                    found = settings_of(recorded.message.event, settings)
-                except msgspec.ValidationError:
-                    found = None  # settings of another release: the numbers are shown without an explanation
+    while (stored := await source.first(filters, after, upto)) is not None:
+        recorded, after = decode(stored), stored.seq
+        if isinstance(recorded, Recorded) and isinstance(recorded.message.event, configured):
+            try:
+                found = settings_of(recorded.message.event, settings)
+            except msgspec.ValidationError:
+                found = None  # settings of another release: the numbers are shown without an explanation
     return found

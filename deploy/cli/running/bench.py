@@ -24,6 +24,7 @@ BENCHES = {
     "memory": "recall over many episodes, against numpy brute force",
     "pass_through": "a request that passes through to another's model, against a bare proxy",
     "path": "one exchange step by step: events, flushes, allocations, wake-ups, processor time of each part",
+    "questions": "state, diff, bisect and why as a ledger grows; bytes an event in ledger and stream, memory a session",
     "reflex": "pattern matching, against a loop of `in` and one regular expression",
     "replay": "fold and verification of a ledger, against reading and decoding alone, and their memory",
     "router": "the cost of a mode selection",

@@ -12,7 +12,7 @@ from events.replay.run_replay import Point, run_replay
 from events.replay.sources import Source
 from events.replay.states.conditions import MISSING, Condition, kind_of
 from events.replay.states.diffing import path_text
-from events.replay.states.partition_state import entries_under, no_such_path, value_at
+from events.replay.states.partition_state import Holding, entries_under, no_such_path, value_at
 from events.routes import partition_filters
 from schemas.actor import Actor
 from schemas.subjects import split_stored
@@ -60,6 +60,7 @@ class _Search:
         self.path_exists = self.kind_fits = False
         self.other_kind: Any = MISSING
         self._actor, self._partition, self._key, self._condition = actor, partition, key, condition
+        self._may_hold = Holding(key)
         self._latest: Recorded | Unreadable | None = None
         self._seen: Any = MISSING
         self._value: Any = MISSING
@@ -103,7 +104,8 @@ class _Search:
         return next(filter(self._condition.holds, values), values[-1])
 
     def _found(self, state: Any) -> dict[str, Any]:
-        return value_at(state, dict(entries_under(state, self._key)), self._condition.path)
+        entries = dict(entries_under(state, self._key, may_hold=self._may_hold))
+        return value_at(state, entries, self._condition.path)
 
     def _result(self, before: Any) -> BisectResult:
         latest = self._latest

@@ -7,9 +7,10 @@ from typing import Any, Literal
 import msgspec
 
 from events.replay.replay import Replay
-from events.replay.run_replay import Point, run_replay
+from events.replay.run_replay import Point
 from events.replay.sources import Source
-from events.routes import lineage, partition_filters
+from events.replay.states.from_snapshots import fold_from_nearest
+from events.routes import lineage, partition_names
 from schemas.actor import Actor
 from schemas.persistent import state_builtins
 
@@ -144,6 +145,10 @@ async def _states_at(
 ) -> dict[tuple[str, str], _StateAt]:
     only = {} if partition is None else {actors[0].name: partition}
     replay = Replay(actors, source.partitions, only=only)
-    filters = () if partition is None else partition_filters(actors[0], partition, source.partitions)
-    await run_replay(source, replay, upto, filters=filters, progress=progress)
+    folded = [
+        (actor, each)
+        for actor in actors
+        for each in (partition_names(actor, source.partitions) if partition is None else (partition,))
+    ]
+    await fold_from_nearest(source, replay, folded, upto, progress)
     return {key: _StateAt(view.position, view.state) for key, view in replay.views.items()}

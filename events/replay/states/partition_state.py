@@ -6,16 +6,20 @@ from typing import Any
 import msgspec
 
 from events.replay.replay import Replay
-from events.replay.run_replay import Point, run_replay
+from events.replay.run_replay import Point
 from events.replay.sources import Source
 from events.replay.states.conditions import MISSING, Step, at_path, names_at
-from events.routes import WHOLE, partition_filters, partition_names
+from events.replay.states.from_snapshots import fold_from_nearest
+from events.routes import WHOLE, partition_names
 from schemas.actor import Actor, Scope
 from schemas.persistent import Map, state_builtins, state_hash
 from schemas.subjects import Partitions
 
 _MOST_NAMED = 12
 _MOST_ENTRIES_NAMED = 3
+
+_MOST_SEEN = 200_000
+"""Parts of states that are remembered at once."""
 
 
 class PartitionState(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,14 +92,15 @@ def _listed(names: Sequence[Step]) -> str:
 async def state_at(
     source: Source, actor: Actor[Any], partition: str, key: str, upto: Point, progress: Callable[[int], None]
 ) -> PartitionState:
-    """Fold one partition up to a point; raises as ``events.replay.run_replay.run_replay`` does.
+    """Fold one partition up to a point, from the nearest snapshot.
+
+    It raises as ``events.replay.run_replay.run_replay`` does.
 
     A message whose events come after that point is not folded, nor are later messages: the partition had not decided
     them yet. No decider is called; see ``events.replay.replay``.
     """
     replay = Replay([actor], source.partitions, only={actor.name: partition})
-    filters = partition_filters(actor, partition, source.partitions)
-    await run_replay(source, replay, upto, filters=filters, progress=progress)
+    await fold_from_nearest(source, replay, [(actor, partition)], upto, progress)
     view = replay.view_of(actor, partition)
     state = view.state if view is not None else actor.initial()
     return PartitionState(
@@ -108,18 +113,59 @@ async def state_at(
     )
 
 
-def entries_under(state: Any, key: str, path: str = "") -> Iterator[tuple[str, Any]]:
+def entries_under(
+    state: Any, key: str, path: str = "", may_hold: Callable[[Any], bool] | None = None
+) -> Iterator[tuple[str, Any]]:
     """Yield the entries of a state's maps that are kept under ``key``, each with its path.
 
     An entry counts as kept under a name if its key is that name, or is made of agent and session, one a line.
+    ``may_hold``: whether there may be such entries within a value; others are passed over.
     """
     if isinstance(state, msgspec.Struct):
         for name in state.__struct_fields__:
-            yield from entries_under(getattr(state, name), key, f"{path}.{name}" if path else name)
+            value = getattr(state, name)
+            if may_hold is None or may_hold(value):
+                yield from entries_under(value, key, f"{path}.{name}" if path else name, may_hold)
     elif isinstance(state, Map | dict):
         for name, value in state.items():
+            is_under = is_named(name, key)
+            if not is_under and may_hold is not None and not may_hold(value):
+                continue
             entry_path = f"{path}[{msgspec.json.encode(name).decode()}]"
-            if name == key or (isinstance(name, str) and key in name.split("\n")):
+            if is_under:
                 yield entry_path, state_builtins(value)
             else:
-                yield from entries_under(value, key, entry_path)
+                yield from entries_under(value, key, entry_path, may_hold)
+
+
+def is_named(name: object, key: str) -> bool:
+    """Whether an entry of this name is kept under a key."""
+    return name == key or (isinstance(name, str) and key in name.split("\n"))
+
+
+class Holding:
+    """Whether a value holds entries that are kept under a key, anywhere within it.
+
+    It remembers what it has seen: states of one partition share most of their parts, which never change.
+    """
+
+    def __init__(self, key: str) -> None:
+        self._key = key
+        self._seen: dict[int, tuple[Any, bool]] = {}
+
+    def __call__(self, value: Any) -> bool:
+        """Return whether it does."""
+        is_struct = isinstance(value, msgspec.Struct)
+        if not is_struct and not isinstance(value, Map | dict):
+            return False
+        seen = self._seen.get(id(value))
+        if seen is not None and seen[0] is value:
+            return seen[1]
+        if is_struct:
+            found = any(self(getattr(value, name)) for name in value.__struct_fields__)
+        else:
+            found = any(is_named(name, self._key) or self(inner) for name, inner in value.items())
+        if len(self._seen) >= _MOST_SEEN:
+            self._seen.clear()
+        self._seen[id(value)] = value, found  # the value is kept, so that no other gets its id
+        return found
