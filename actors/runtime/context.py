@@ -16,12 +16,13 @@ from events.log import Log, Snapshots
 from events.losses import Losses
 from events.warning_backoff import WarningBackoff
 
-READS_AT_ONCE = 16
+READS_AT_ONCE = 4
 """Partitions of a process that read their past at a time; the others wait for their turn.
 
 A process has some three hundred, and each reads by a consumer of its own. If all read at once on a busy machine, as
 after a restart of the broker, each consumer gets so small a share that it seems silent: all of them are given up and
-made again, and none comes to its end. A few at a time do.
+made again, and none comes to its end. A few at a time do. Nor may what they all ask for together be more than the
+server keeps for a busy client (``pull_protocol.MOST_WAITING``): it would disconnect it, and all would begin again.
 """
 
 

@@ -331,7 +331,7 @@ def change(models: Mapping[Insert, list[Any]], row: Row, headers: Mapping[str, s
     """Add the values that an event of a topic in ``FOLDS`` inserts to ``models``, flat.
 
     Events that cannot be read change nothing. The same holds for events of no exchange, if the fold needs one, and for
-    those with a number that no column, or no calendar, holds: one of them would end the ledger's process at every start.
+    those with a number that no column, or no calendar, holds: one of them would end the ledger at every start.
     """
     fold = FOLDS[row[TOPIC]]
     if row[VERSION] is None or (fold.of_exchange and not row[EXCHANGE]):

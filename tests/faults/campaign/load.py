@@ -96,3 +96,15 @@ async def greatest_rate(log: JetStreamLog, seconds: float, accepted: list[str]) 
     async with Client.open(log) as edge:
         await asyncio.gather(*(converse(edge, numbers) for _ in range(AT_ONCE)))
     return ended / seconds
+
+
+async def one_more(log: JetStreamLog) -> str:
+    """Have one more exchange, which must end otherwise than by a failure; return its id."""
+    addressed = new_input(
+        TEXTS[0], agent="agent-0", session="the-last", partitions=log.partitions, now_ns=time.time_ns()
+    )
+    async with Client.open(log) as edge:
+        await edge.submit(addressed)
+        end = await edge.await_end(addressed.exchange, HTTP_S)
+    assert end.event.action != "FAILED", end
+    return addressed.exchange

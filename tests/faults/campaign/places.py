@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import socket
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -51,18 +52,21 @@ class Held:
 
     def __init__(self) -> None:
         self._held: Counter[str] = Counter()
+        self._turn = threading.Lock()  # to fill a disk takes a thread of its own
 
     def take(self, name: str, begin: Callable[[], None]) -> None:
         """Begin, unless it is held already."""
-        self._held[name] += 1
-        if self._held[name] == 1:
-            begin()
+        with self._turn:
+            self._held[name] += 1
+            if self._held[name] == 1:
+                begin()
 
     def give(self, name: str, end: Callable[[], None]) -> None:
         """End, unless others hold it."""
-        self._held[name] -= 1
-        if not self._held[name]:
-            end()
+        with self._turn:
+            self._held[name] -= 1
+            if not self._held[name]:
+                end()
 
 
 class Programs:

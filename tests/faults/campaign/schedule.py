@@ -32,8 +32,9 @@ LASTS_S: Mapping[Kind, tuple[float, float]] = {
     Kind.FILL: (2.0, 6.0),
     Kind.CLOG: (5.0, 15.0),
 }
-GAP_S = (1.0, 7.0)
-"""Seconds between the beginnings of two faults: less than many last, so that they meet."""
+Gap = tuple[float, float]
+GAP_S: Gap = (2.0, 12.0)
+"""Seconds between the beginnings of two faults, from least to most: less than many last, so that they meet."""
 
 Targets = Mapping[Kind, Sequence[str]]
 
@@ -50,7 +51,7 @@ class Fault(msgspec.Struct, frozen=True):
         return f"{self.at_s:7.1f} s  {self.kind} {self.target} for {self.lasts_s:.1f} s"
 
 
-def schedule(seed: int, seconds: float, targets: Targets) -> tuple[Fault, ...]:
+def schedule(seed: int, seconds: float, targets: Targets, gap_s: Gap = GAP_S) -> tuple[Fault, ...]:
     """Draw the faults that begin within ``seconds``; a longer campaign of a seed begins as a shorter one does.
 
     Every kind comes once before any comes again, and so does every target of a kind.
@@ -64,11 +65,11 @@ def schedule(seed: int, seconds: float, targets: Targets) -> tuple[Fault, ...]:
     kinds = _dealt(draw, sorted(kind for kind, names in targets.items() if names))
     names = {kind: _dealt(draw, sorted(targets[kind])) for kind in sorted(targets) if targets[kind]}
     faults: list[Fault] = []
-    at = draw.uniform(*GAP_S)
+    at = draw.uniform(*gap_s)
     while at < seconds:
         kind = Kind(next(kinds))
         faults.append(Fault(round(at, 1), kind, next(names[kind]), round(draw.uniform(*LASTS_S[kind]), 1)))
-        at += draw.uniform(*GAP_S)
+        at += draw.uniform(*gap_s)
     return tuple(faults)
 
 
