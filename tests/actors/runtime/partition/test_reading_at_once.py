@@ -11,6 +11,9 @@ from events.log import Stored
 from tests.actors.runtime.living import PARTITIONS, OnlyMe, at_rest, converse, living
 from tests.broker import Broker
 
+OTHERS = 2
+"""Who else reads meanwhile: the worker's look at losses, and the client of the test."""
+
 
 def test_a_worker_that_starts_reads_the_past_of_a_few_partitions_at_a_time(
     broker: Broker, monkeypatch: pytest.MonkeyPatch
@@ -44,4 +47,4 @@ def test_a_worker_that_starts_reads_the_past_of_a_few_partitions_at_a_time(
         await log.close()
 
     asyncio.run(main())
-    assert most == READS_AT_ONCE
+    assert READS_AT_ONCE <= most <= READS_AT_ONCE + OTHERS
