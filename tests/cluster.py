@@ -5,7 +5,7 @@ import os
 import signal
 import socket
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from urllib.error import URLError
@@ -64,6 +64,23 @@ class Server:
         process.terminate()
         process.wait(DEADLINE_S)
 
+    def end(self, how: signal.Signals) -> None:
+        """Signal it, and wait until it has ended; a paused one is killed. Nothing if it does not run."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.send_signal(how)
+        try:
+            process.wait(DEADLINE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait(DEADLINE_S)
+
+    def signal(self, number: signal.Signals) -> None:
+        """Signal it, if it runs."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.send_signal(number)
+
     def pause(self) -> None:
         """SIGSTOP it and wait until it stands still: its connections stay open and silent, as of a cut network."""
         assert self._process is not None
@@ -89,11 +106,11 @@ class Server:
 class Deployed:
     """The servers of a deployment, and its logins."""
 
-    def __init__(self, plan: BrokerPlan, folder: Path) -> None:
+    def __init__(self, plan: BrokerPlan, folder: Path, server_of: Callable[[Node, Path], Server] = Server) -> None:
         self.plan = plan
         self.folder = folder
         self.logins = folder / LOGINS
-        self.servers = [Server(node, folder / f"broker-{node.number}") for node in plan.nodes]
+        self.servers = [server_of(node, folder / f"broker-{node.number}") for node in plan.nodes]
         self.users: Mapping[str, BrokerUser] = {user.name: user for user in plan.users}
 
     @property
@@ -140,12 +157,22 @@ def _are_free(*ports: int) -> bool:
 
 @contextmanager
 def deployed(
-    folder: Path, *, nodes: int, workers: Mapping[str, Sequence[str]], passwords: bool = False, dev_ca: bool = False
+    folder: Path,
+    *,
+    nodes: int,
+    workers: Mapping[str, Sequence[str]],
+    passwords: bool = False,
+    dev_ca: bool = False,
+    hosts: str = "",
+    server_of: Callable[[Node, Path], Server] = Server,
 ) -> Iterator[Deployed]:
-    """Write the files of a deployment, start its servers, and make its streams; all ends with the block."""
+    """Write the files of a deployment, start its servers, and make its streams; all ends with the block.
+
+    The servers are on loopback, unless they have ``hosts``; ``server_of`` makes one of its node and folder.
+    """
     users = deployed_users(STREAM, ALERT_CONSUMERS, workers)
     plan = BrokerPlan(
-        nodes=nodes_of(nodes, free_hosts(nodes)),
+        nodes=nodes_of(nodes, hosts or free_hosts(nodes)),
         users=users,
         stream=STREAM,
         alert_consumers=ALERT_CONSUMERS,
@@ -157,7 +184,7 @@ def deployed(
         tls_ca=dev_ca,
     )
     write_broker(plan, folder, passwords=passwords, development=dev_ca)
-    running = Deployed(plan, folder)
+    running = Deployed(plan, folder, server_of)
     for server in running.servers:  # they share a machine here
         file = server.folder / CONFIGURATION
         file.write_text(file.read_text().replace("/its-own-store", str(server.folder / "store")))

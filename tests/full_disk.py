@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-_BLOCK = 4096
+_PAGE, _LARGE = 4096, 1024 * 1024
 
 
 class SmallDisk:
@@ -23,9 +23,10 @@ class SmallDisk:
         """Leave no room for another page; what a file's last page has left is its own."""
         descriptor = os.open(self._filler, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         try:
-            with contextlib.suppress(OSError):
-                while os.write(descriptor, bytes(_BLOCK)):
-                    pass
+            for size in (_LARGE, _PAGE):
+                with contextlib.suppress(OSError):
+                    while os.write(descriptor, bytes(size)):
+                        pass
         finally:
             os.close(descriptor)
 
@@ -50,20 +51,22 @@ class SmallDisk:
         subprocess.run(["mount", "-o", f"remount,{'ro' if on else 'rw'}", str(self.folder)], check=True)
 
 
+def disk_refusal() -> str:
+    """Return why no disk can be mounted here; empty where one can."""
+    if sys.platform != "linux" or os.geteuid() != 0:
+        return "only root on Linux may mount the small disk that this test fills"
+    tried = ["unshare", "-m", "mount", "-t", "tmpfs", "none", "/mnt"]
+    found = subprocess.run(tried, capture_output=True, text=True, check=False)
+    return f"no small disk can be mounted here: {found.stderr.strip()}" if found.returncode else ""
+
+
 @contextlib.contextmanager
 def small_disk(folder: Path, megabytes: int) -> Iterator[SmallDisk]:
     """Mount a disk on a folder for the length of the block; skips the test where that is not allowed."""
-    if sys.platform != "linux" or os.geteuid() != 0:
-        pytest.skip("only root on Linux may mount the small disk that this test fills")
+    if why := disk_refusal():
+        pytest.skip(why)
     folder.mkdir(parents=True, exist_ok=True)
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m,mode=700", "tmpfs", str(folder)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if mounted.returncode:
-        pytest.skip(f"no small disk can be mounted here: {mounted.stderr.strip()}")
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={megabytes}m,mode=700", "tmpfs", str(folder)], check=True)
     try:
         yield SmallDisk(folder)
     finally:

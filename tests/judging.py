@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import msgspec
+
 from events.decoding import Recorded, decode, is_spontaneous
 from events.log import Stored
 from events.replay.replay import Replay, Report
@@ -35,6 +37,68 @@ def replayed(actors: Sequence[Actor[Any]], messages: Iterable[Stored], partition
     return replay, replay.finish()
 
 
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """What a log at rest shows.
+
+    Attributes:
+        accepted: Inputs whose sender was told that they are stored.
+        inputs: Inputs in the log: also those whose sender was told nothing.
+        ends: Ends of exchanges in the log.
+        losses: Accepted inputs that are not in the log, and inputs without an end.
+        duplicates: Inputs with several ends, events that are stored twice, decisions that were made twice.
+        unclean: What else does not hold: missing causes, decisions that come out otherwise, a ledger's chain.
+    """
+
+    accepted: int
+    inputs: int
+    ends: int
+    losses: tuple[str, ...] = ()
+    duplicates: tuple[str, ...] = ()
+    unclean: tuple[str, ...] = ()
+
+    @property
+    def broken(self) -> list[str]:
+        """Every promise that is not kept."""
+        return [*self.losses, *self.duplicates, *self.unclean]
+
+    def summary(self) -> str:
+        """Return the verdict in one line."""
+        counts = f"accepted inputs {self.accepted}, inputs in the log {self.inputs}, terminal events {self.ends}"
+        faults = f"duplicates {len(self.duplicates)}, losses {len(self.losses)}"
+        return f"{counts}, {faults}, verify {'clean' if not self.unclean else f'finds {len(self.unclean)} faults'}"
+
+
+def verdict_on(
+    actors: Sequence[Actor[Any]],
+    messages: Sequence[Stored],
+    accepted: Iterable[str],
+    partitions: Partitions,
+    replay: tuple[Replay, Report] | None = None,
+    chain: Iterable[str] = (),
+) -> Verdict:
+    """Judge a log at rest. ``replay``: if it is done already; ``chain``: what was found of its ledger.
+
+    One end for each accepted input, which is in the log; no event and no decision twice; a cause in the log for
+    every event; every decision comes out the same when made again; nothing undecided, nothing left pending.
+    """
+    accepted = set(accepted)
+    inputs, ends = exchanges(messages, InputReceived), exchanges(messages, ResponseEmitted)
+    lost = [f"accepted input {exchange} is not in the log" for exchange in sorted(accepted) if not inputs[exchange]]
+    lost += [f"exchange {exchange} has 0 ends" for exchange in sorted(inputs) if not ends[exchange]]
+    twice = [f"exchange {exchange} has {count} ends" for exchange, count in sorted(ends.items()) if count > 1]
+    twice += [f"input {exchange} is stored {count} times" for exchange, count in sorted(inputs.items()) if count > 1]
+    uncaused = [f"exchange {exchange} has an end and no input" for exchange in sorted(ends) if not inputs[exchange]]
+    causeless, repeated = _causes(messages)
+    return Verdict(
+        accepted=len(accepted),
+        inputs=inputs.total(),
+        ends=ends.total(),
+        losses=tuple(lost),
+        duplicates=(*twice, *_repeats(messages), *repeated),
+        unclean=(*uncaused, *causeless, *_replay(*(replay or replayed(actors, messages, partitions))), *chain),
+    )
+
+
 def broken_promises(
     actors: Sequence[Actor[Any]],
     messages: Sequence[Stored],
@@ -42,26 +106,8 @@ def broken_promises(
     partitions: Partitions,
     replay: tuple[Replay, Report] | None = None,
 ) -> list[str]:
-    """Return what does not hold of a log at rest; nothing is what we want. ``replay``: if it is done already.
-
-    One end for each accepted input, which is in the log; no event and no decision twice; a cause in the log for
-    every event; every decision comes out the same when made again; nothing undecided, nothing left pending.
-    """
-    return [
-        *_ends(messages, set(accepted)),
-        *_repeats(messages),
-        *_causes(messages),
-        *_replay(*(replay or replayed(actors, messages, partitions))),
-    ]
-
-
-def _ends(messages: Sequence[Stored], accepted: set[str]) -> Iterable[str]:
-    inputs, ends = exchanges(messages, InputReceived), exchanges(messages, ResponseEmitted)
-    for exchange in sorted(accepted | set(inputs)):
-        if not inputs[exchange]:
-            yield f"accepted input {exchange} is not in the log"
-        if ends[exchange] != 1:
-            yield f"exchange {exchange} has {ends[exchange]} ends"
+    """Return what does not hold of a log at rest, as :func:`verdict_on` judges it; nothing is what we want."""
+    return verdict_on(actors, messages, accepted, partitions, replay).broken
 
 
 def _repeats(messages: Sequence[Stored]) -> Iterable[str]:
@@ -69,8 +115,10 @@ def _repeats(messages: Sequence[Stored]) -> Iterable[str]:
     return (f"event {name} is stored {count} times" for name, count in ids.items() if count > 1)
 
 
-def _causes(messages: Sequence[Stored]) -> Iterable[str]:
+def _causes(messages: Sequence[Stored]) -> tuple[list[str], list[str]]:
+    """Return the events whose causes are not in the log before them, and the decisions that were made again."""
     seen: set[str] = set()
+    causeless: list[str] = []
     decided: Counter[tuple[str, str, str, int]] = Counter()
     for stored in messages:
         recorded = decode(stored)
@@ -78,12 +126,12 @@ def _causes(messages: Sequence[Stored]) -> Iterable[str]:
         envelope = recorded.envelope
         if envelope.cause and not _is_fact(envelope.topic):
             if envelope.cause not in seen:
-                yield f"event {envelope.id} of {envelope.topic} has no cause in the log"
+                causeless.append(f"event {envelope.id} of {envelope.topic} has no cause in the log")
             # What goes to every partition, such as a stage that is lost, is decided once by each of them.
             where = ".".join(stored.subject.split(".")[1:3])
             decided[where, envelope.topic.split(".")[1], envelope.cause, envelope.index] += 1
         seen.add(envelope.id)
-    yield from (f"decided {count} times: {key}" for key, count in decided.items() if count > 1)
+    return causeless, [f"decided {count} times: {key}" for key, count in decided.items() if count > 1]
 
 
 def _is_fact(topic: str) -> bool:
@@ -94,10 +142,18 @@ def _is_fact(topic: str) -> bool:
 def _replay(replay: Replay, report: Report) -> Iterable[str]:
     if not report.clean:
         yield f"replay differs: {report.differences[:1]}, fold errors {report.fold_errors}"
-    undecided = {name: coverage.pending for name, coverage in report.coverage.items() if coverage.pending}
-    if undecided:
-        yield f"undecided at rest: {undecided}"
+    yield from owed(replay, report)
+
+
+def owed(replay: Replay, report: Report) -> list[str]:
+    """Return what is still to come of a log: decisions that are not made, and states that wait for something.
+
+    A deadline that was set while its exchange ended is such a state: it lasts until it is over.
+    """
+    found = []
+    if undecided := {name: coverage.pending for name, coverage in report.coverage.items() if coverage.pending}:
+        found.append(f"undecided at rest: {undecided}")
     for (name, partition), view in replay.views.items():
-        pending = getattr(getattr(view.state, "exchanges", view.state), "pending", None)
-        if pending:
-            yield f"{name}/{partition} leaks pending state: {pending}"
+        if pending := getattr(getattr(view.state, "exchanges", view.state), "pending", None):
+            found.append(f"{name}/{partition} leaks pending state: {pending}")
+    return found

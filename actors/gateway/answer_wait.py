@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from actors.gateway.wait_deadlines import WaitDeadline, WaitDeadlines
 from events.decoding import Recorded
-from events.errors import Unavailable
+from events.errors import NotPermitted, Unavailable, UnknownOutcome
 
 T = TypeVar("T")
 
@@ -84,9 +84,15 @@ async def await_answer(
 
 
 async def retry_until_reachable(reading: Callable[[], Awaitable[T]]) -> T:
-    """Repeat a read through outages of the broker until it succeeds; the caller sets the deadline."""
+    """Repeat a read through outages of the broker until it succeeds; the caller sets the deadline.
+
+    Raises:
+        NotPermitted: the login may not read this, which no wait changes.
+    """
     while True:
         try:
             return await reading()
-        except Unavailable:
+        except NotPermitted:
+            raise
+        except (Unavailable, UnknownOutcome):  # a read without an answer changes nothing: it may be repeated
             await asyncio.sleep(CHECK_INTERVAL_S)

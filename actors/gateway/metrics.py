@@ -12,8 +12,9 @@ from importlib.metadata import version
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
+from actors.gateway.answer_wait import retry_until_reachable
 from events.decoding import Recorded, decode
-from events.log import Log, Stored
+from events.log import Log, Stored, Tail
 from schemas.envelope import LATENCY
 from schemas.event import ROOT, topic_of
 from schemas.subjects import split_stored, topic_filter
@@ -102,10 +103,16 @@ class Metrics:
     async def follow(self, log: Log) -> None:
         """Count events as they come, until cancelled. No text is read, so events may stay encrypted.
 
+        Outages of the broker are waited for, at the start, too.
+
         Raises:
-            Unavailable: the log cannot be read at the start; later outages are waited for.
+            NotPermitted: the login may not read the log.
         """
-        tail = await log.tail(_FILTERS, (await log.info()).last_seq)
+
+        async def begin() -> Tail:
+            return await log.tail(_FILTERS, (await log.info()).last_seq)
+
+        tail = await retry_until_reachable(begin)
         try:
             while True:
                 self.count(await tail.next())

@@ -16,6 +16,15 @@ from events.log import Log, Snapshots
 from events.losses import Losses
 from events.warning_backoff import WarningBackoff
 
+READS_AT_ONCE = 4
+"""Partitions of a process that read their past at a time; the others wait for their turn.
+
+A process has some three hundred, and each reads by a consumer of its own. If all read at once on a busy machine, as
+after a restart of the broker, each consumer gets so small a share that it seems silent: all of them are given up and
+made again, and none comes to its end. A few at a time do. Nor may what they all ask for together be more than the
+server keeps for a busy client (``pull_protocol.MOST_WAITING``): it would disconnect it, and all would begin again.
+"""
+
 
 class Role(StrEnum):
     """What a shard (one partition in this process) does with its messages."""
@@ -54,6 +63,7 @@ class Context(msgspec.Struct, frozen=True):
         losses: The recorded losses of the log.
         gap_check: Records gaps of the log that nobody has recorded yet.
         shared_reader: Reads a range of the log that has gaps once for all shards.
+        reading: Held by each shard that reads its past through filters of its own; see ``READS_AT_ONCE``.
         recovery_warnings: Limits how often a waiting recovery is logged.
     """
 
@@ -75,4 +85,5 @@ class Context(msgspec.Struct, frozen=True):
     losses: Losses
     gap_check: GapCheck
     shared_reader: SharedReader
+    reading: asyncio.Semaphore
     recovery_warnings: WarningBackoff

@@ -8,7 +8,7 @@ import msgspec
 
 from actors.runtime.clock import Clock, SystemClock
 from actors.runtime.committer import BATCH_FROM, Committer, Group
-from actors.runtime.context import Context, Counters, Role
+from actors.runtime.context import READS_AT_ONCE, Context, Counters, Role
 from actors.runtime.dispatcher import Dispatcher, Key
 from actors.runtime.fair_scheduler import FairScheduler
 from actors.runtime.gap_reader import SharedReader
@@ -166,6 +166,7 @@ class Worker:
                 shared_reader=SharedReader(
                     self._log, actors, tasks, dispatcher.filters if self._find_gaps else (EVERYTHING,)
                 ),
+                reading=asyncio.Semaphore(READS_AT_ONCE),
                 recovery_warnings=WarningBackoff(),
             )
             started = asyncio.Event()

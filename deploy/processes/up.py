@@ -34,6 +34,7 @@ from deploy.processes.broker.users import context_file, write_context
 from deploy.processes.broker_access import BrokerChoice, access_of, context_of
 from deploy.processes.effector_registry import needed_effectors
 from deploy.processes.listen_address import address_of, listen, url_of
+from deploy.processes.run_file_writer import RunFileWriter
 from deploy.processes.running_set import DataFolder, RunFile, RunSettings
 from deploy.processes.supervising.lifeline import notify_systemd
 from deploy.processes.supervising.pulse import STARTING, Pulse
@@ -110,9 +111,9 @@ async def _run(plan: Plan, lock: int) -> None:
 
     in_force = run_settings(plan.config, model)
 
-    def describe() -> None:
+    def describe() -> RunFile:
         statuses = tuple(supervisor.statuses())
-        run = RunFile(
+        return RunFile(
             pid=os.getpid(),
             started=started,
             version=version("neuraxis"),
@@ -127,15 +128,13 @@ async def _run(plan: Plan, lock: int) -> None:
             http=http,
             in_force=in_force,
         )
-        try:
-            plan.data.write(run)
-        except OSError as wrong:  # a full disk must not take the set down
-            _logger.warning("run_file_not_written", path=str(plan.data.run_file), error=str(wrong))
+
+    run_file = RunFileWriter(plan.data, describe)
 
     def on_ready() -> None:
         nonlocal is_ready
         is_ready = True
-        describe()
+        run_file.write()
         if plan.ready_file is not None:
             plan.ready_file.write_text(f"{os.getpid()}\n")
         watching.append(asyncio.create_task(_watch_stages(plan, broker, model), name="stages"))
@@ -146,7 +145,7 @@ async def _run(plan: Plan, lock: int) -> None:
 
     gateways = () if listener is None else (_gateway(plan, broker, listener),)
     programs = (*worker_programs(plan, broker, model), *gateways)
-    supervisor = Supervisor([*broker.stages, programs], on_change=describe)
+    supervisor = Supervisor([*broker.stages, programs], on_change=run_file.write)
     stop = asyncio.Event()
 
     def on_signal() -> None:
@@ -169,6 +168,7 @@ async def _run(plan: Plan, lock: int) -> None:
         async with pulse.beating():
             await supervisor.run(stop, on_ready)
     finally:
+        run_file.close()
         for task in watching:
             task.cancel()
         await asyncio.gather(*watching, return_exceptions=True)

@@ -26,6 +26,7 @@ from events.ledger.rows import (
     batches,
     event_of,
     from_text,
+    is_int64,
     json_of,
     timestamp,
     to_row,
@@ -358,16 +359,18 @@ def _without_prose(schema: Any) -> Any:
 def change(models: Mapping[Insert, list[Any]], row: Row, headers: Mapping[str, str]) -> None:
     """Add the values that an event of a topic in ``FOLDS`` inserts to ``models``, flat.
 
-    Events that cannot be read change nothing. The same holds for events of no exchange, if the fold needs one.
+    Events that cannot be read change nothing. The same holds for events of no exchange, if the fold needs one, and for
+    those with a number that no column, or no calendar, holds: one of them would end the ledger at every start.
     """
     fold = FOLDS[row[TOPIC]]
     if row[VERSION] is None or (fold.of_exchange and not row[EXCHANGE]):
         return
     try:
         values = fold.values(row, headers)
-    except VocabularyError:
+    except (VocabularyError, OverflowError):
         return
-    models[fold.insert].extend(values)
+    if all(type(value) is not int or is_int64(value) for value in values):
+        models[fold.insert].extend(values)
 
 
 def rebuild_within(connection: sqlite3.Connection) -> None:

@@ -160,13 +160,17 @@ def topic_of_subject(subject: str) -> str:
         return ""
 
 
+def is_int64(value: int) -> bool:
+    """Whether SQLite can store a number."""
+    return -_INT64 <= value < _INT64
+
+
 def _readable(headers: Mapping[str, str]) -> Envelope | None:
     try:
         envelope = decode_headers(headers)
     except UndecodableEvent:
         return None
-    stores = -_INT64 <= envelope.cause_seq < _INT64 and -_INT64 <= envelope.version < _INT64
-    return envelope if stores else None
+    return envelope if is_int64(envelope.cause_seq) and is_int64(envelope.version) else None
 
 
 def to_row(stored: Stored) -> Row:

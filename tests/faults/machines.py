@@ -1,5 +1,6 @@
 """Machines on one machine: namespaces with addresses, names and files of their own. Linux, as root."""
 
+import ctypes
 import os
 import shutil
 import signal
@@ -19,8 +20,9 @@ _ENDS_WITHIN_S = 30.0
 class Machine:
     """A machine with an address on the network of its switch."""
 
-    def __init__(self, name: str, pid: int) -> None:
+    def __init__(self, name: str, address: str, pid: int) -> None:
         self.name = name
+        self.address = address
         self._pid = pid
         self._running: list[subprocess.Popen[bytes]] = []
 
@@ -32,7 +34,7 @@ class Machine:
         command = self._command(line, folder)
         return subprocess.run(command, env=dict(environment), capture_output=True, text=True, timeout=120, check=False)
 
-    def start(self, line: str, folder: Path, environment: Mapping[str, str], said: Path) -> None:
+    def start(self, line: str, folder: Path, environment: Mapping[str, str], said: Path) -> subprocess.Popen[bytes]:
         """Start a line of shell, a single command, and leave it running until :meth:`stop`."""
         with said.open("ab") as out:
             process = subprocess.Popen(
@@ -44,6 +46,13 @@ class Machine:
                 preexec_fn=die_with(os.getpid()),
             )
         self._running.append(process)
+        return process
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """Be on this machine's network, with this thread and all that it starts, for the length of a block."""
+        with _on_network_of(self._pid):
+            yield
 
     def stop(self) -> None:
         """End what runs, the latest first."""
@@ -108,7 +117,7 @@ def machines(names: Sequence[str]) -> Iterator[Switch]:
             ):
                 _inside(holder.pid, "ip", *words)
             _inside(holder.pid, "sh", "-c", _own_folders(hosts))
-            made[name] = Machine(name, holder.pid)
+            made[name] = Machine(name, f"10.77.0.{number}", holder.pid)
         yield Switch(made, switch, ports)
     finally:
         for machine in made.values():
@@ -116,6 +125,57 @@ def machines(names: Sequence[str]) -> Iterator[Switch]:
         for holder in reversed(holders):
             holder.kill()
             holder.wait()
+
+
+@contextmanager
+def own_network() -> Iterator["OwnNetwork"]:
+    """Be on a network with nobody else, with this thread and all that it starts, for the length of a block."""
+    holder = _holder([])
+    try:
+        network = OwnNetwork(holder.pid)
+        network.join()
+        with _on_network_of(holder.pid):
+            yield network
+    finally:
+        holder.kill()
+        holder.wait()
+
+
+class OwnNetwork:
+    """A loopback device of its own, which can be cut: every connection then stands still, and none is made."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+
+    def cut(self) -> None:
+        """Take the device down; connections stay, and carry nothing."""
+        _inside(self._pid, "ip", "link", "set", "lo", "down")
+
+    def join(self) -> None:
+        """Bring the device up."""
+        _inside(self._pid, "ip", "link", "set", "lo", "up")
+
+
+_NETWORK = 0x40000000  # CLONE_NEWNET
+
+
+@contextmanager
+def _on_network_of(pid: int) -> Iterator[None]:
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def enter(descriptor: int) -> None:
+        if libc.setns(descriptor, _NETWORK):  # of this thread alone, and of those that it starts from now on
+            raise OSError(ctypes.get_errno(), "setns")
+
+    ours = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
+    theirs = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY)
+    try:
+        enter(theirs)
+        yield
+    finally:
+        enter(ours)
+        os.close(ours)
+        os.close(theirs)
 
 
 def _own_folders(hosts: str) -> str:

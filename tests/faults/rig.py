@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -21,8 +21,8 @@ from events.errors import LogError, Unavailable
 from events.jetstream import JetStreamLog
 from events.ledger import LedgerReader, compare, verify
 from events.log import Stored
-from schemas.subjects import Partitions
-from tests.judging import broken_promises, replayed, unfinished
+from events.replay.replay import Replay, Report
+from tests.judging import Verdict, owed, replayed, unfinished, verdict_on
 
 TEXTS = (
     "Hello there",
@@ -33,6 +33,8 @@ TEXTS = (
     "Do you remember what we discussed?",
 )
 DEADLINE = 60.0
+REST = 150.0
+"""Seconds in which a log comes to rest: a deadline of a minute may be set at the last moment, and twice."""
 
 
 def waited(condition: Callable[[], bool], what: str, deadline: float = DEADLINE) -> None:
@@ -151,55 +153,81 @@ class Load:
             self.accepted.append(addressed.exchange)
 
 
-async def read_all(log: JetStreamLog) -> list[Stored]:
-    """Read the whole stream."""
+async def read_all(log: JetStreamLog, after: int = 0) -> list[Stored]:
+    """Read the whole stream, or what is behind a sequence."""
     info = await log.info()
-    return [stored async for batch in log.history(["log.>"], 0, info.last_seq) for stored in batch]
+    return [stored async for batch in log.history(["log.>"], after, info.last_seq) for stored in batch]
 
 
-async def at_rest(log: JetStreamLog, deadline: float = DEADLINE) -> list[Stored]:
-    """Wait until every input has its end and nothing is left to decide; return the log as then, or at the deadline.
-
-    An end is not the last that an exchange leads to: memory takes note of it afterwards.
-    """
-    end = time.monotonic() + deadline
-    while True:
-        try:
-            messages = await read_all(log)
-        except Unavailable:
-            messages = []
-        if messages and not unfinished(messages) and not _undecided(messages, log.partitions):
-            return messages
-        if time.monotonic() > end:
-            return messages
-        await asyncio.sleep(0.5)
-
-
-def _undecided(messages: list[Stored], partitions: Partitions) -> bool:
-    # Only a replay that decides again knows what is owed.
-    _, report = replayed(tuple(ACTORS.values()), messages, partitions)
-    return any(coverage.pending for coverage in report.coverage.values())
-
-
-async def judge(running: RunningSet, accepted: list[str]) -> list[Stored]:
-    """Assert that the log keeps every promise and that the ledger holds the same; return the log."""
-    async with running.log() as log:
-        messages = await at_rest(log)
-        assert broken_promises(tuple(ACTORS.values()), messages, accepted, log.partitions) == []
-        await ledger_caught_up(running, log)
-        report = verify(running.data.ledger)
-        assert report.ok, report
-        comparison = await compare(running.data.ledger, log.as_stored())
-        assert comparison.ok, comparison
+async def at_rest(log: JetStreamLog, deadline: float = REST) -> list[Stored]:
+    """Wait until every input has its end and nothing is left to decide; return the log as then, or at the deadline."""
+    messages, _ = await replayed_at_rest(log, deadline)
     return messages
 
 
-async def ledger_caught_up(running: RunningSet, log: JetStreamLog) -> None:
+async def replayed_at_rest(log: JetStreamLog, deadline: float) -> tuple[list[Stored], tuple[Replay, Report]]:
+    """Wait as :func:`at_rest` does; return the log, and its replay.
+
+    An end is not the last that an exchange leads to: memory takes note of it afterwards, and a deadline that was set
+    while it came is still to pass. Only a replay that decides again knows what is owed. Of a long log it takes long, so
+    it is made once the log grows no more.
+    """
+    end = time.monotonic() + deadline
+    while True:
+        messages = await _settled(log, end)
+        # In a thread: who listens to the broker meanwhile must not lose it.
+        replay = await asyncio.to_thread(replayed, tuple(ACTORS.values()), messages, log.partitions)
+        if not owed(*replay) or time.monotonic() > end:
+            return messages, replay
+        await asyncio.sleep(0.5)
+
+
+async def _settled(log: JetStreamLog, end: float) -> list[Stored]:
+    """Wait until every input has its end and the log has not grown for a moment, or until ``end``; return it."""
+    messages: list[Stored] = []
+    while True:
+        length = len(messages)
+        with suppress(Unavailable):
+            messages += await read_all(log, after=messages[-1].seq if messages else 0)
+        if time.monotonic() > end or (messages and len(messages) == length and not unfinished(messages)):
+            return await read_all(log)
+        await asyncio.sleep(0.5)
+
+
+async def judge(running: RunningSet, accepted: list[str], deadline: float = REST) -> list[Stored]:
+    """Assert that the log keeps every promise and that the ledger holds the same; return the log."""
+    async with running.log() as log:
+        messages, verdict = await judged(log, running.data.ledger, accepted, deadline)
+    assert verdict.broken == []
+    return messages
+
+
+async def judged(
+    log: JetStreamLog, ledger: Path, accepted: list[str], deadline: float = REST
+) -> tuple[list[Stored], Verdict]:
+    """Wait until a log is at rest; return it, and the verdict on it and its ledger."""
+    messages, replay = await replayed_at_rest(log, deadline)
+    await ledger_caught_up(ledger, log)
+    chain = [*chain_faults(ledger), *await stream_faults(ledger, log)]
+    return messages, verdict_on(tuple(ACTORS.values()), messages, accepted, log.partitions, replay, chain)
+
+
+def chain_faults(ledger: Path) -> list[str]:
+    """Return what is wrong with a ledger by itself, its chain above all."""
+    return [f"ledger: {finding}" for finding in verify(ledger).findings]
+
+
+async def stream_faults(ledger: Path, log: JetStreamLog) -> list[str]:
+    """Return in what a ledger differs from its stream."""
+    return [f"ledger beside the stream: {each}" for each in (await compare(ledger, log.as_stored())).findings]
+
+
+async def ledger_caught_up(ledger: Path, log: JetStreamLog) -> None:
     """Wait until the ledger holds what the log has come to by now."""
     end = time.monotonic() + DEADLINE
     while True:
         last = (await log.info()).last_seq
-        with LedgerReader(running.data.ledger) as reader:
+        with LedgerReader(ledger) as reader:
             if reader.info().last_seq >= last:
                 return
         assert time.monotonic() < end, "the ledger never caught up"

@@ -137,7 +137,7 @@ async def _go_on(running: RunningSet) -> str:
         assert load.accepted
         ends = _ends(messages)
         assert {ends[exchange] for exchange in load.accepted} <= {"EXECUTED", "BLOCKED"}
-        await ledger_caught_up(running, log)
+        await ledger_caught_up(running.data.ledger, log)
     found = "; ".join(
         f"{loss.event.first_seq} to {loss.event.through_seq} ({loss.event.known_by}"
         f"{', given again' if loss.event.given_again else ''})"

@@ -259,6 +259,8 @@ class DecisionLoop(ABC):
         written = [one for group in groups for one in group.decided]
         self.view.acknowledge([one.topic for one in written], last_seq, written[-1].message.id)
         self._fence_last = None
+        if self._outbox_is_full:
+            self._timer_loop.on_change()
         for group in groups:
             self.outbox.popleft()
             self._measurements.outcomes[group.decided[0].topic] += 1
@@ -340,7 +342,12 @@ class DecisionLoop(ABC):
             )
             self._snapshots.count()
         self._submit()
-        self._timer_loop.on_change()
+        if not self._outbox_is_full:  # else the timers look again once some of it is stored; see `committed`
+            self._timer_loop.on_change()
+
+    @property
+    def _outbox_is_full(self) -> bool:
+        return len(self.outbox) >= _OUTBOX
 
     def _spawn(self, work: Any) -> asyncio.Task[None]:
         task: asyncio.Task[None] = self._context.tasks.create_task(work)

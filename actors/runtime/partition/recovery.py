@@ -67,9 +67,11 @@ async def _fold(view: View, context: Context, partitions: Partitions, after: int
     actor, own_prefixes = view.actor, frozenset(prefixes_of(view.actor.name))
 
     async def through_filters(begin: int, end: int) -> None:
-        async for batch in context.log.history(partition_filters(actor, view.partition, partitions), begin, end):
-            for stored in batch:
-                receive(decode(stored), stored.subject.split(".", 3)[3].split(".", 1)[0] in own_prefixes)
+        filters = partition_filters(actor, view.partition, partitions)
+        async with context.reading:
+            async for batch in context.log.history(filters, begin, end):
+                for stored in batch:
+                    receive(decode(stored), stored.subject.split(".", 3)[3].split(".", 1)[0] in own_prefixes)
 
     reached = after
     for begin, end in context.losses.ranges_with_gaps(after, upto, MOST_SEQUENCES):

@@ -9,8 +9,12 @@ HEARTBEAT = 1.0
 SILENCE = 3.0
 """Seconds without message or heartbeat after which a consumer counts as lost."""
 
-MOST_BYTES = 8 * 1024 * 1024
-"""Bytes asked for at a time: a server disconnects a client for which more than 64 MB wait."""
+MOST_WAITING = 64 * 1024 * 1024
+"""Bytes that may wait for a client: of more, a server says that it is a slow consumer, and disconnects it."""
+
+MOST_BYTES = 4 * 1024 * 1024
+"""Bytes asked for at a time. A process has several readings, each with two requests in flight, and all that they ask
+for may wait at once if the process is busy: ``MOST_WAITING`` must hold it."""
 
 _OVER = frozenset({"Batch Completed", "Message Size Exceeds MaxBytes"})
 """Descriptions of a finished request with a byte limit: all of it was sent, or the next message would not fit."""

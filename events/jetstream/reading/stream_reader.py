@@ -56,6 +56,13 @@ BACKLOG = 10
 BACKLOG_BYTES = 32 * 1024
 """Nor while the buffer holds this many bytes for each message of a request."""
 
+CLOSED_SILENCE = 20.0
+"""Seconds of silence, at most, after which a closed reading makes a new consumer: first ``SILENCE``, then twice that.
+
+To make one costs the server a search of the stream. Of a server that is too busy to begin within ``SILENCE``, many
+readings that begin again and again would demand more than it can ever do.
+"""
+
 _NS_PER_S = 1_000_000_000
 _RETRY_WAIT = 0.1
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 1.0  # seconds between two looks at a copy that lags
@@ -106,6 +113,7 @@ class StreamReader:
         self._requested = 0
         self._next_consumer_seq = 1
         self._last_received = 0.0
+        self._silence = self._most_silence = SILENCE
         self._inbox = ""
         self._consumer = ""
         self._subscription: Subscription | None = None
@@ -120,6 +128,8 @@ class StreamReader:
         An ``endless`` reader notes the message after which it begins, to check it later.
         """
         self._endless = endless
+        if not endless:
+            self._most_silence = CLOSED_SILENCE
         if endless and (begun := await get_message(self._connection, self._stream, self._after)) is not None:
             self._last_read = begun.seq, begun.time_ns
         pending = await self._create()
@@ -389,8 +399,9 @@ class StreamReader:
                 async with asyncio.timeout(HEARTBEAT):
                     await self._renew.wait()
             except TimeoutError:
-                if self._clock() - self._last_received < SILENCE or not self._connection.connected:
+                if self._clock() - self._last_received < self._silence or not self._connection.connected:
                     continue
+                self._silence = min(2 * self._silence, self._most_silence)
                 _logger.warning("reading_silent", consumer=self._consumer, after=self._after)
             self._renew.clear()
             if self._connection.closed:

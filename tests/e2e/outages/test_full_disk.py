@@ -1,14 +1,16 @@
 """A whole set on a disk that is really full: nothing hangs, readiness tells, and all goes on once there is room."""
 
 import json
+import os
 import re
+import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
 
-from tests.deploy.waiting import until
+from tests.deploy.waiting import is_gone, until
 from tests.e2e.live import Live
 from tests.full_disk import SmallDisk, small_disk
 
@@ -32,9 +34,25 @@ def live(disk: SmallDisk) -> Iterator[Live]:
     running.stop()
 
 
+def pids(live: Live) -> dict[str, int]:
+    """Return what the set says of its programs: name -> process id."""
+    return {each["name"]: each["pid"] for each in json.loads((live.data / "run.json").read_text())["processes"]}
+
+
+def is_alive(pid: int) -> bool:
+    return pid > 0 and not is_gone(pid)
+
+
+def kill(live: Live, program: str) -> None:
+    os.kill(pids(live)[program], signal.SIGKILL)
+
+
 def readiness(live: Live) -> tuple[int, dict[str, str]]:
     url = json.loads((live.data / "run.json").read_text())["http"]
-    answer = httpx.get(f"{url}/readyz", timeout=HANGS_S, trust_env=False)
+    try:
+        answer = httpx.get(f"{url}/readyz", timeout=HANGS_S, trust_env=False)
+    except httpx.TransportError:  # its process was killed
+        return 0, {}
     return answer.status_code, answer.json()["checks"]
 
 
@@ -52,6 +70,10 @@ def test_a_full_disk_is_told_within_the_time_given_and_left_behind_once_there_is
     assert status == 503, checks
     assert "disk is full" in checks["storing"]
     assert "disk is full" in checks["ledger"]
+
+    # A program that dies now is started again, and the set stays, although it cannot write who runs.
+    kill(live, "gateway")
+    until(lambda: readiness(live)[0] == 503, "the gateway is back")
 
     # What is left of a file's last page still takes a few small events: from the first append that fails on, none.
     doubts = 0
@@ -88,6 +110,8 @@ def test_a_full_disk_is_told_within_the_time_given_and_left_behind_once_there_is
     assert loop.status_code == 503, loop.text
     assert "storing" in live.run("doctor", status=1).stdout
 
+    assert live.process.poll() is None, live.output.read_text()
     disk.clear()
     until(lambda: readiness(live)[0] == 200, "the set is ready again")
+    until(lambda: all(is_alive(pid) for pid in pids(live).values()), "what runs is told as it is")
     assert live.ask("Thanks!", "--session", "after")["action"] == "EXECUTED"

@@ -256,6 +256,22 @@ def test_unreadable_messages_do_not_stop_the_folding(messages: list[Stored]) -> 
         assert tables(path) == folded
 
 
+def test_numbers_that_no_column_or_calendar_holds_do_not_stop_the_folding(tmp_path: Path) -> None:
+    """Such an event is readable: an integer of JSON has no limit."""
+    path, wild = tmp_path / "ledger.db", []
+    for event in EVENTS:
+        for name in event.__struct_fields__:
+            if type(getattr(event, name)) is int:
+                wild += [msgspec.structs.replace(event, **{name: value}) for value in (2**63, -(2**63) - 1, 10**30)]
+    assert len(wild) > len(EVENTS)
+    write(path, [stored(seq, event) for seq, event in enumerate([*wild, INPUT], 1)])
+    folded = tables(path)
+    assert len(folded["exchanges"]) == 1
+    rebuild(path)
+    assert tables(path) == folded
+    assert verify(path).ok
+
+
 def test_a_rebuild_over_a_row_of_another_topic_is_refused_and_changes_nothing(tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
     write(path, exchanges(2))

@@ -11,8 +11,9 @@ from typing import TypeVar, get_args
 
 import msgspec
 
+from actors.gateway.answer_wait import retry_until_reachable
 from events.decoding import Recorded, decode
-from events.log import Log, Stored
+from events.log import Log, Stored, Tail
 from schemas.event import ROOT, Event, topic_of
 from schemas.subjects import topic_filter
 from schemas.vocabulary.guardrails import (
@@ -129,18 +130,23 @@ class Judgements:
     async def follow(self, log: Log) -> None:
         """Read guardrails' latest events in the log, then those that are added, until cancelled.
 
+        Outages of the broker are waited for, at the start, too: requests that need no judgement are served meanwhile.
+
         Raises:
-            Unavailable: the log cannot be read at the start; later outages are waited for.
+            NotPermitted: the login may not read the log.
         """
-        upto = (await log.info()).last_seq
-        self._fold_all(await _latest(log, upto, self._most))
-        tail = await log.tail(_FILTERS, upto)
+        tail = await retry_until_reachable(lambda: self._begin(log))
         self.caught_up.set()
         try:
             while True:
                 self._fold_all(await tail.next())
         finally:
             await tail.close()
+
+    async def _begin(self, log: Log) -> Tail:
+        upto = (await log.info()).last_seq
+        self._fold_all(await _latest(log, upto, self._most))
+        return await log.tail(_FILTERS, upto)
 
     def _fold_all(self, batch: Iterable[Stored]) -> None:
         for recorded in map(decode, batch):

@@ -1,0 +1,45 @@
+"""Keeping ``run.json`` true while a set runs: a disk that is full, or read-only, must not take the set down."""
+
+import asyncio
+from collections.abc import Callable
+
+from deploy.processes.running_set import DataFolder, FolderUnusable, RunFile
+from events.loggers import get_logger
+
+RETRY_S = 1.0
+"""Seconds after which a description that could not be written is tried again."""
+
+_logger = get_logger("neuraxis.up")
+
+
+class RunFileWriter:
+    """Writes what ``describe`` returns into a data folder's ``run.json``; to be used in one event loop.
+
+    What could not be written is written as soon as that is possible: until then the file tells of a state that is over.
+    """
+
+    def __init__(self, data: DataFolder, describe: Callable[[], RunFile], retry_s: float = RETRY_S) -> None:
+        self._data = data
+        self._describe = describe
+        self._retry_s = retry_s
+        self._again: asyncio.TimerHandle | None = None
+        self._is_logged = False
+
+    def write(self) -> None:
+        """Write the present description, or try again later, which is logged once."""
+        self.close()
+        try:
+            self._data.write(self._describe())
+        except FolderUnusable as wrong:
+            if not self._is_logged:
+                _logger.warning("run_file_not_written", path=str(self._data.run_file), error=str(wrong))
+            self._is_logged = True
+            self._again = asyncio.get_running_loop().call_later(self._retry_s, self.write)
+        else:
+            self._is_logged = False
+
+    def close(self) -> None:
+        """Try no more."""
+        if self._again is not None:
+            self._again.cancel()
+            self._again = None
