@@ -254,8 +254,11 @@ def _marking_sent_now(function: Any) -> Any:
 
 def _marking_acknowledged_now(function: Any) -> Any:
     def run(log: Any, append: Any, on_done: Any) -> bool:
+        began_ns, counts = time.monotonic_ns(), _counting
+
         def acknowledged(outcome: Any) -> None:
-            _mark_event("acknowledged", append.records[0].headers)
+            if isinstance(outcome, int):
+                _count_stored((append,), began_ns, counts)
             on_done(outcome)
 
         started: bool = function(log, append, acknowledged)
@@ -268,20 +271,25 @@ def _marking_acknowledged(function: Any) -> Any:
     async def run(log: Any, appends: Any) -> int:
         began_ns, counts = time.monotonic_ns(), _counting
         last: int = await function(log, appends)
-        if counts:
-            _waited.append(time.monotonic_ns() - began_ns)
-            _counts["flushes"] += 1
-        for append in appends:
-            _counts["appends"] += counts
-            for record in append.records:
-                _counts["events"] += counts
-                _mark_event("acknowledged", record.headers)
-                if counts:
-                    headers = record.headers
-                    _stored.append((headers["ce-id"], headers.get("ce-cause", ""), headers["ce-type"], len(_waited)))
+        _count_stored(appends, began_ns, counts)
         return last
 
     return run
+
+
+def _count_stored(appends: Any, began_ns: int, counts: bool) -> None:
+    """Count appends that were stored with one flush, their events, and the time since they were sent."""
+    if counts:
+        _waited.append(time.monotonic_ns() - began_ns)
+        _counts["flushes"] += 1
+    for append in appends:
+        _counts["appends"] += counts
+        for record in append.records:
+            _counts["events"] += counts
+            _mark_event("acknowledged", record.headers)
+            if counts:
+                headers = record.headers
+                _stored.append((headers["ce-id"], headers.get("ce-cause", ""), headers["ce-type"], len(_waited)))
 
 
 def _marking_delivered(function: Any) -> Any:
