@@ -11,7 +11,7 @@ import msgspec
 from actors.contract.text.shortening import shorten
 from actors.responder.composing.prompting import request_again, request_for
 from actors.responder.drafts import is_rerun_possible, with_best, with_failure, with_passed, with_reply
-from actors.responder.ending_events import PASSES, VERDICTS, asks_model, must_wait, overrules
+from actors.responder.ending_events import END_FUNCTIONS, PASSES, asks_model, must_wait, overrules
 from actors.responder.forwarding import with_answer
 from actors.responder.pending import ExchangeContext, Pending, Turn
 from actors.responder.settings import ResponderSettings
@@ -143,10 +143,10 @@ def _updated_exchange(state: ResponderState, message: Message) -> Pending | None
             cuts=event.call.cuts,
             awaits="model",
         )
-    if kind not in VERDICTS:
+    if kind not in END_FUNCTIONS:
         return pending if kind in PASSES else None
     pending = _after_event(pending, event, message.id)
-    end = VERDICTS[kind](_context(state, pending, message), event)
+    end = END_FUNCTIONS[kind](_context(state, pending, message), event)
     if end is None or (pending.held is not None and not overrules(end, pending.held)):
         return pending
     return msgspec.structs.replace(pending, held=end)

@@ -84,8 +84,8 @@ PARALLEL_STAGES: frozenset[Stage] = frozenset({"COHERENCE", "BREAKER"})
 """The stages that may decide before an earlier one: appraisal and the breaker do not wait for reflex."""
 
 
-Verdict = Callable[[ExchangeContext, Any], ResponseEmitted | None]
-"""(context, event) -> the end of the exchange, or None to wait. ``VERDICTS`` has one for each type of event."""
+EndFunction = Callable[[ExchangeContext, Any], ResponseEmitted | None]
+"""(context, event) -> the end of the exchange, or None to wait. ``END_FUNCTIONS`` has one for each type of event."""
 
 
 def end_of_reflex_block(context: ExchangeContext, event: ReflexBlocked) -> ResponseEmitted:
@@ -217,7 +217,7 @@ def end_of_llm_failure(context: ExchangeContext, event: LlmFailed) -> ResponseEm
     return end_without_model(context, event.reason)
 
 
-VERDICTS: Mapping[type[Event], Verdict] = {
+END_FUNCTIONS: Mapping[type[Event], EndFunction] = {
     **{failure_of(actor): end_of_failed_stage for actor in STAGE_OF},
     ReflexBlocked: end_of_reflex_block,
     IntuitionRejected: end_of_intuition_rejection,
