@@ -264,7 +264,7 @@ class Shard(DecisionLoop):
             return
         if self.view.passed_over:
             # A worker of the newer release may be there or starting: it takes this partition over once it has heard, by
-            # a heartbeat, that this worker declines it.
+            # a heartbeat, that this worker declines the actor.
             await asyncio.sleep(NEWER_S)
             if self.epoch != epoch or not self.leads or self._stopping:
                 return
