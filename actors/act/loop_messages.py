@@ -75,9 +75,11 @@ def with_answer(loop: Loop, message: Message, settings: ActSettings) -> Loop | N
 
 def _with_guard_verdict(loop: Loop, source: str, guard: str, verdict: Event) -> Loop | None:
     """Return a loop after a guard has checked the answer from the event ``source``; None if it awaits none from it."""
-    unread = loop.underway.unread if loop.underway is not None else ()
+    being_checked = loop.underway.unread if loop.underway is not None else ()
     still_open = {index for index, _ in _open_delegations(loop)}
-    unchecked = next((each for each in unread if each.source == source and each.answer.index in still_open), None)
+    unchecked = next(
+        (each for each in being_checked if each.source == source and each.answer.index in still_open), None
+    )
     return None if unchecked is None else with_guard_verdict(loop, unchecked, guard, verdict)
 
 

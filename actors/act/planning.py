@@ -100,7 +100,7 @@ def offline_plan(text: str, loop: Loop) -> tuple[Action, ...]:
 
 
 def plan_call(text: str, loop: Loop, settings: ActSettings) -> ModelCall:
-    """Return the question for a model: the message, and what the loop has done and found so far."""
+    """Return the question for a model: the person's text, and what the loop has done and found so far."""
     message = shorten(text.strip(), settings.message_tokens)
     lines = [line for number, step in enumerate(loop.steps) for line in _step_lines(number, step)]
     found = [each.text for step in loop.steps for outcome in step.outcomes for each in outcome.found]

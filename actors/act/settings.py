@@ -26,7 +26,8 @@ class ActSettings(msgspec.Struct, frozen=True, kw_only=True):
             ``answering_ms`` is reduced.
         max_iterations: A loop with this many iterations does not continue.
         plan_timeout_ms: How long a model may take for a plan, retries included.
-        message_tokens: Most tokens of the message that a model sees for planning: both ends and its questions.
+        message_tokens: Most tokens of the person's text that a model sees for planning; of a longer one, its beginning,
+            its end and the questions between.
         recall_ms: Time budget of the skill, like the four after it. An action over its budget fails; the loop goes on.
         most_actions: Most actions of a plan that are performed; a longer plan is cut.
         most_findings: Most findings that a loop reports, the strongest first.

@@ -31,7 +31,10 @@ _GLOBAL = Grouping(by_agent=False)
 
 
 class Key(msgspec.Struct, frozen=True):
-    """The key of a group: its topic and what it is grouped by; ``shared_by`` names the topics that share it, if any."""
+    """The key of a group: its topic and what it is grouped by; ``shared_by`` names the topics that share it, if any.
+
+    ``detail`` holds the values of the fields that it is grouped by.
+    """
 
     topic: str
     agent: str = ""
@@ -72,7 +75,7 @@ def key_of(topic: str, message: Message) -> Key:
 
 
 def figures(event: Event) -> dict[str, str]:
-    """Return an event's numbers and codes by field name. Sentences about them are no part of a decision."""
+    """Return an event's numbers and codes by field name; the sentence about them is made where it is shown."""
     names = _UNREADABLE_FIELDS if _is_unreadable(event) else GROUPINGS[topic_of(event)].copied_fields
     return {name.rpartition(".")[2]: text for name in names if (text := _field_text(event, name))}
 

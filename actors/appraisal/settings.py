@@ -82,7 +82,7 @@ class AppraisalSettings(msgspec.Struct, frozen=True, kw_only=True):
             (``actors.contract.text.joined_parts``).
         trust: When a language model is asked as well, and how its judgement counts.
         session_lifetime_ms: A session is kept at most this long after its last input, and at least half as long.
-        settled_lifetime_ms: A repeated input is recognised for at least this long.
+        settled_lifetime_ms: A repeated input is recognised for at least this long after it was appraised or ended.
     """
 
     embedder: Embedder = "auto"

@@ -46,7 +46,7 @@ class GuardrailsSettings(msgspec.Struct, frozen=True, kw_only=True):
         loop_critic_timeout_ms: How long a model may take for an external loop; less than a gateway waits.
         critic_timeout_ms: How long a model may take for an answer of this system; afterwards appraisal's scores count.
         critic_tokens: Most tokens of the model's critique.
-        critic_characters: Most characters of the question, and of the answer, that a model is shown, from both ends.
+        critic_characters: Most characters of the question, and of the answer, that a model is shown: beginning and end.
         ended_lifetime_ms: A repeated input of an exchange is recognised for at least this long after its end.
         persona: The role in which answers are written and judged, if no other is named.
         critic_persona: The role in which a model judges.

@@ -1,6 +1,8 @@
 """The regulator's settings: the time between cycles, thresholds of pressures, and limits of corrections.
 
-A *pressure* is a fault of an agent's routing that one of the router's weights may correct (see ``pressures``).
+A *pressure* is a fault of an agent's routing that one of the router's weights may correct (see ``pressures``). An
+*adjustment* is a change of a weight, or a series of such steps, judged later; a *revert* undoes its latest step.
+The *correction* of a weight is the sum of all its changes. It *fades* by adjustments that take it back.
 """
 
 from typing import Annotated
@@ -108,7 +110,7 @@ class RegulatorSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     agents: Count = 10_000
 
     def __post_init__(self) -> None:
-        """Refuse a judgement over a time in which the adjustment was not yet made."""
+        """Refuse a judgement over a time before the adjustment, and a day without room for the least step."""
         if self.judge_after_ms < self.window_ms + self.window_ms / self.slices:
             raise ValueError("regulator setting 'judge_after_ms' is below 'window_ms' and a slice of it")
         if 0.0 < self.per_day < self.least_step:

@@ -63,7 +63,7 @@ include the agent's soul (the text that says who the agent is), that of ACKNOWLE
 """
 
 from actors.responder.decider import ResponderState, decide, evolve
-from actors.responder.ending_events import PASSES, VERDICTS
+from actors.responder.ending_events import END_FUNCTIONS, PASSES
 from actors.responder.log_lines import log_lines
 from actors.responder.settings import ResponderSettings
 from schemas.actor import Actor, Scope
@@ -80,7 +80,9 @@ ACTOR = Actor(
     name="responder",
     scope=Scope.SESSION,
     consumes=tuple(
-        dict.fromkeys((InputReceived, MemoryRecalled, ActFinished, StageLost, StageFound, *FORGETS, *PASSES, *VERDICTS))
+        dict.fromkeys(
+            (InputReceived, MemoryRecalled, ActFinished, StageLost, StageFound, *FORGETS, *PASSES, *END_FUNCTIONS)
+        )
     ),
     state_type=ResponderState,
     settings_type=ResponderSettings,

@@ -11,9 +11,9 @@ import msgspec
 from actors.contract.text.shortening import shorten
 from actors.responder.composing.prompting import request_again, request_for
 from actors.responder.drafts import is_rerun_possible, with_best, with_failure, with_passed, with_reply
-from actors.responder.ending_events import PASSES, VERDICTS, asks_model, must_wait, overrules
+from actors.responder.ending_events import END_FUNCTIONS, PASSES, asks_model, must_wait, overrules
 from actors.responder.forwarding import with_answer
-from actors.responder.pending import Case, Pending, Turn
+from actors.responder.pending import ExchangeContext, Pending, Turn
 from actors.responder.settings import ResponderSettings
 from actors.responder.unserved_stages import MOST_ENDS, Stages, end_of_unserved, with_message
 from schemas.actor import Emission, Message, session_key
@@ -63,12 +63,12 @@ def decide(state: ResponderState, message: Message) -> Iterable[Event | Emission
         return ()
     if pending.held is not None and not must_wait(pending.held, pending.silent):
         return (_end(pending, pending.held, message),)
-    case = _case(state, pending, message)
-    request = _request(case, message.event) if pending.held is None else None
+    context = _context(state, pending, message)
+    request = _request(context, message.event) if pending.held is None else None
     if request is not None:
         return (request,)
     lost = with_message(state.lost, message) if state.lost else state.lost
-    end = end_of_unserved(lost, case) if lost else None
+    end = end_of_unserved(lost, context) if lost else None
     return () if end is None else (_end(pending, end, message),)
 
 
@@ -82,18 +82,18 @@ def _ends_of_unserved(state: ResponderState, message: Message) -> Iterator[Emiss
     lost, left = with_message(state.lost, message), MOST_ENDS
     for exchange in sorted(state.pending):
         pending = state.pending[exchange]
-        end = end_of_unserved(lost, _case(state, pending, message, exchange))
+        end = end_of_unserved(lost, _context(state, pending, message, exchange))
         if end is not None and left:
             left -= 1
             yield Emission(end, agent=pending.agent, session=pending.session, exchange=exchange)
 
 
-def _request(case: Case, event: Event) -> ResponseRequested | None:
+def _request(context: ExchangeContext, event: Event) -> ResponseRequested | None:
     """Return the request to a model: for an answer in the chosen mode, or for a better one."""
-    if isinstance(event, ModeSelected) and event.terminal_mode is not None and not case.pending.asked:
-        return request_for(case, event.terminal_mode) if asks_model(case, event.terminal_mode) else None
-    if isinstance(event, GuardrailsRerunOrdered) and is_rerun_possible(case, event):
-        return request_again(case, event)
+    if isinstance(event, ModeSelected) and event.terminal_mode is not None and not context.pending.asked:
+        return request_for(context, event.terminal_mode) if asks_model(context, event.terminal_mode) else None
+    if isinstance(event, GuardrailsRerunOrdered) and is_rerun_possible(context, event):
+        return request_again(context, event)
     return None
 
 
@@ -143,10 +143,10 @@ def _updated_exchange(state: ResponderState, message: Message) -> Pending | None
             cuts=event.call.cuts,
             awaits="model",
         )
-    if kind not in VERDICTS:
+    if kind not in END_FUNCTIONS:
         return pending if kind in PASSES else None
     pending = _after_event(pending, event, message.id)
-    end = VERDICTS[kind](_case(state, pending, message), event)
+    end = END_FUNCTIONS[kind](_context(state, pending, message), event)
     if end is None or (pending.held is not None and not overrules(end, pending.held)):
         return pending
     return msgspec.structs.replace(pending, held=end)
@@ -185,11 +185,11 @@ def _after_mode(pending: Pending, event: ModeSelected) -> Pending:
     return msgspec.structs.replace(pending, first_mode=first_mode, selected=selected)
 
 
-def _case(state: ResponderState, pending: Pending, message: Message, exchange: str = "") -> Case:
-    """Return the case of a message's exchange, or of another exchange of the partition that it concerns."""
+def _context(state: ResponderState, pending: Pending, message: Message, exchange: str = "") -> ExchangeContext:
+    """Return the context of a message's exchange, or of another exchange of the partition that it concerns."""
     agent = pending.agent if exchange else message.agent
     turns = state.sessions.get(session_key(agent, pending.session)) or ()
-    return Case(pending, turns, state.settings, agent, message.time_ns, exchange or message.exchange)
+    return ExchangeContext(pending, turns, state.settings, agent, message.time_ns, exchange or message.exchange)
 
 
 def _new_exchange(state: ResponderState, message: Message) -> Pending | None:

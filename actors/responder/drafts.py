@@ -13,7 +13,7 @@ from actors.responder.composing.composer import text_of
 from actors.responder.composing.prompting import PURPOSES, WITH_SOUL, soul_of, time_to_ask
 from actors.responder.end_of_exchange import MODEL, end_of
 from actors.responder.identity import identity_of
-from actors.responder.pending import Case, Draft, Pending
+from actors.responder.pending import Draft, ExchangeContext, Pending
 from schemas.event import Failed, topic_of
 from schemas.vocabulary.guardrails import (
     GuardrailsFinalized,
@@ -60,23 +60,23 @@ def with_passed(pending: Pending, event: ReflexAnswerPassed) -> Pending:
     return msgspec.structs.replace(pending, unread=None, drafts=(*pending.drafts, draft), awaits="guardrails")
 
 
-def end_of_passed_draft(case: Case, event: ReflexAnswerPassed) -> ResponseEmitted | None:
+def end_of_passed_draft(context: ExchangeContext, event: ReflexAnswerPassed) -> ResponseEmitted | None:
     """An answer that reflex lets pass goes out at once if guardrails will not judge it; it is the last draft now."""
-    pending = case.pending
+    pending = context.pending
     if pending.awaits != "guardrails" or pending.drafts[-1].source != event.source:
         return None
     if pending.loop_id and not pending.unjudged:
         return None
-    return end_by_best_draft(case, pending.unjudged) if pending.loop_id else end_by_draft(case, "")
+    return end_by_best_draft(context, pending.unjudged) if pending.loop_id else end_by_draft(context, "")
 
 
-def end_of_blocked_draft(case: Case, event: ReflexAnswerBlocked) -> ResponseEmitted | None:
+def end_of_blocked_draft(context: ExchangeContext, event: ReflexAnswerBlocked) -> ResponseEmitted | None:
     """An answer that reflex blocks never goes out: an earlier answer goes out in its place, or a notice."""
-    pending = case.pending
+    pending = context.pending
     if pending.unread is None or pending.unread.source != event.source:
         return None
     if pending.drafts:
-        return end_by_best_draft(case, f"{RERUN_FAILED}:{event.faults[0]}")
+        return end_by_best_draft(context, f"{RERUN_FAILED}:{event.faults[0]}")
     end = end_of(pending, "DELIBERATIVE", "WITHHELD", event.faults[0], text_of("kept_back"))
     return msgspec.structs.replace(
         end,
@@ -107,66 +107,66 @@ def is_awaited_judgement(pending: Pending, trace: LoopTrace) -> bool:
     return pending.awaits == "guardrails" and trace.loop_id == pending.loop_id
 
 
-def is_rerun_possible(case: Case, event: GuardrailsRerunOrdered) -> bool:
+def is_rerun_possible(context: ExchangeContext, event: GuardrailsRerunOrdered) -> bool:
     """Whether a model is to be asked again: a rerun was ordered, and there is enough time."""
-    if not is_awaited_judgement(case.pending, event.trace) or _mode_of(case.pending) is None:
+    if not is_awaited_judgement(context.pending, event.trace) or _mode_of(context.pending) is None:
         return False
-    return time_to_ask(case) >= case.settings.rerun_least_ms
+    return time_to_ask(context) >= context.settings.rerun_least_ms
 
 
-def end_of_finalized(case: Case, event: GuardrailsFinalized) -> ResponseEmitted | None:
+def end_of_finalized(context: ExchangeContext, event: GuardrailsFinalized) -> ResponseEmitted | None:
     """A loop family that ends well is answered with its best loop."""
-    return end_by_draft(case, event.best) if is_awaited_judgement(case.pending, event.trace) else None
+    return end_by_draft(context, event.best) if is_awaited_judgement(context.pending, event.trace) else None
 
 
-def end_of_forced(case: Case, event: GuardrailsForceFinalized) -> ResponseEmitted | None:
+def end_of_forced(context: ExchangeContext, event: GuardrailsForceFinalized) -> ResponseEmitted | None:
     """A family that a limit ends is also answered with its best loop; the reason names the limit."""
     return (
-        end_by_draft(case, event.best, event.trace.rerun_reason)
-        if is_awaited_judgement(case.pending, event.trace)
+        end_by_draft(context, event.best, event.trace.rerun_reason)
+        if is_awaited_judgement(context.pending, event.trace)
         else None
     )
 
 
-def end_of_late_rerun(case: Case, event: GuardrailsRerunOrdered) -> ResponseEmitted | None:
+def end_of_late_rerun(context: ExchangeContext, event: GuardrailsRerunOrdered) -> ResponseEmitted | None:
     """If there is no time for a rerun, the exchange ends with the best answer so far."""
-    if not is_awaited_judgement(case.pending, event.trace) or is_rerun_possible(case, event):
+    if not is_awaited_judgement(context.pending, event.trace) or is_rerun_possible(context, event):
         return None
-    return end_by_draft(case, event.best, f"{RERUN_FAILED}:no_time")
+    return end_by_draft(context, event.best, f"{RERUN_FAILED}:no_time")
 
 
-def end_of_failed_guardrails(case: Case, event: Failed) -> ResponseEmitted | None:
+def end_of_failed_guardrails(context: ExchangeContext, event: Failed) -> ResponseEmitted | None:
     """If guardrails could not decide, the best draft goes out."""
-    return end_by_best_draft(case, "guardrails_failed") if case.pending.awaits == "guardrails" else None
+    return end_by_best_draft(context, "guardrails_failed") if context.pending.awaits == "guardrails" else None
 
 
-def end_of_repeated_loop(case: Case, event: GuardrailsRepeated) -> ResponseEmitted | None:
+def end_of_repeated_loop(context: ExchangeContext, event: GuardrailsRepeated) -> ResponseEmitted | None:
     """If guardrails have judged a loop of this name before, its answer goes out unjudged.
 
     Another sender has completed a loop under the name of this one.
     """
-    drafts = case.pending.drafts
-    waits = case.pending.awaits == "guardrails" and bool(drafts) and drafts[-1].loop_id == event.loop_id
-    return end_by_best_draft(case, "guardrails_repeated") if waits else None
+    drafts = context.pending.drafts
+    waits = context.pending.awaits == "guardrails" and bool(drafts) and drafts[-1].loop_id == event.loop_id
+    return end_by_best_draft(context, "guardrails_repeated") if waits else None
 
 
-def end_by_best_draft(case: Case, why: str) -> ResponseEmitted | None:
+def end_by_best_draft(context: ExchangeContext, why: str) -> ResponseEmitted | None:
     """Return the end with the best answer so far; None if there is none.
 
     ``why`` says why it was not judged or not improved. An answer that was judged is preferred to one that was not.
     """
-    drafts = case.pending.drafts
-    return end_by_draft(case, case.pending.best or drafts[-1].loop_id, why) if drafts else None
+    drafts = context.pending.drafts
+    return end_by_draft(context, context.pending.best or drafts[-1].loop_id, why) if drafts else None
 
 
-def end_by_draft(case: Case, loop_id: str, why: str = "") -> ResponseEmitted | None:
+def end_by_draft(context: ExchangeContext, loop_id: str, why: str = "") -> ResponseEmitted | None:
     """Return the end with the answer of a loop; with the last answer if that loop is not known."""
-    pending = case.pending
+    pending = context.pending
     mode = _mode_of(pending)
     if mode is None or not pending.drafts:
         return None
     draft = next((each for each in pending.drafts if each.loop_id == loop_id), pending.drafts[-1])
-    soul = soul_of(case) if PURPOSES.get(mode) in WITH_SOUL else ""
+    soul = soul_of(context) if PURPOSES.get(mode) in WITH_SOUL else ""
     end = end_of(pending, "DELIBERATIVE", "EXECUTED", f"{mode}:{why}" if why else mode, draft.text)
     return msgspec.structs.replace(
         end,

@@ -35,7 +35,7 @@ from actors.responder.forwarding import (
     end_of_passed_upstream,
     is_forwarded,
 )
-from actors.responder.pending import STAGES, Case
+from actors.responder.pending import STAGES, ExchangeContext
 from schemas.catalogue import CATALOGUE, entry_of, failure_of
 from schemas.event import Event, Failed, topic_of
 from schemas.stages import STAGE_OF
@@ -84,140 +84,140 @@ PARALLEL_STAGES: frozenset[Stage] = frozenset({"COHERENCE", "BREAKER"})
 """The stages that may decide before an earlier one: appraisal and the breaker do not wait for reflex."""
 
 
-Verdict = Callable[[Case, Any], ResponseEmitted | None]
-"""(case, event) -> the end of the exchange, or None to wait. ``VERDICTS`` has one for each type of event."""
+EndFunction = Callable[[ExchangeContext, Any], ResponseEmitted | None]
+"""(context, event) -> the end of the exchange, or None to wait. ``END_FUNCTIONS`` has one for each type of event."""
 
 
-def end_of_reflex_block(case: Case, event: ReflexBlocked) -> ResponseEmitted:
+def end_of_reflex_block(context: ExchangeContext, event: ReflexBlocked) -> ResponseEmitted:
     """A known threat is refused."""
-    return end_of(case.pending, "REFLEX", "BLOCKED", event.pattern, text_of("refused"))
+    return end_of(context.pending, "REFLEX", "BLOCKED", event.pattern, text_of("refused"))
 
 
-def end_of_intuition_rejection(case: Case, event: IntuitionRejected) -> ResponseEmitted:
+def end_of_intuition_rejection(context: ExchangeContext, event: IntuitionRejected) -> ResponseEmitted:
     """A learned danger is refused; the reason names what recognised it."""
     reason = event.motif if event.detector == "motif" else event.detector
-    return end_of(case.pending, "INTUITION", "REJECTED", reason, text_of("learned"))
+    return end_of(context.pending, "INTUITION", "REJECTED", reason, text_of("learned"))
 
 
-def end_of_coherence_rejection(case: Case, event: CoherenceRejected) -> ResponseEmitted:
+def end_of_coherence_rejection(context: ExchangeContext, event: CoherenceRejected) -> ResponseEmitted:
     """An input is refused that conflicts with rules or facts, or of which too much could not be read."""
     if event.violations == (UNREAD,):
-        return end_of(case.pending, "COHERENCE", "REJECTED", "UNREAD", text_of("unread"))
-    return end_of(case.pending, "COHERENCE", "REJECTED", "DISSONANT", text_of("dissonant"))
+        return end_of(context.pending, "COHERENCE", "REJECTED", "UNREAD", text_of("unread"))
+    return end_of(context.pending, "COHERENCE", "REJECTED", "DISSONANT", text_of("dissonant"))
 
 
-def end_of_breaker_trip(case: Case, event: BreakerTripped) -> ResponseEmitted:
+def end_of_breaker_trip(context: ExchangeContext, event: BreakerTripped) -> ResponseEmitted:
     """The input that trips the breaker is not answered."""
-    return end_of(case.pending, "BREAKER", "WITHHELD", event.violation, text_of("tripped"))
+    return end_of(context.pending, "BREAKER", "WITHHELD", event.violation, text_of("tripped"))
 
 
-def end_of_breaker_withholding(case: Case, event: BreakerWithheld) -> ResponseEmitted:
+def end_of_breaker_withholding(context: ExchangeContext, event: BreakerWithheld) -> ResponseEmitted:
     """An input of a session whose processing is off gets a fixed notice."""
     notice = "terminated" if event.standing.state == "TERMINATED" else "withheld"
     reason = event.standing.state.lower() if event.because == "state" else event.because
-    return end_of(case.pending, "BREAKER", "WITHHELD", reason, text_of(notice))
+    return end_of(context.pending, "BREAKER", "WITHHELD", reason, text_of(notice))
 
 
-def end_of_breaker_termination(case: Case, event: BreakerTerminated) -> ResponseEmitted:
+def end_of_breaker_termination(context: ExchangeContext, event: BreakerTerminated) -> ResponseEmitted:
     """The input that ends its session for good is not answered."""
-    return end_of(case.pending, "BREAKER", "WITHHELD", event.reason, text_of("terminated"))
+    return end_of(context.pending, "BREAKER", "WITHHELD", event.reason, text_of("terminated"))
 
 
-def end_of_arbiter_denial(case: Case, event: ArbiterDenied) -> ResponseEmitted:
+def end_of_arbiter_denial(context: ExchangeContext, event: ArbiterDenied) -> ResponseEmitted:
     """The arbiter's denial ends the exchange; it never continues to deliberation."""
-    return end_of(case.pending, "ARBITER", "REJECTED", event.reason, text_of("denied"))
+    return end_of(context.pending, "ARBITER", "REJECTED", event.reason, text_of("denied"))
 
 
-def end_of_immediate_answer(case: Case, event: ArbiterImmediate) -> ResponseEmitted:
+def end_of_immediate_answer(context: ExchangeContext, event: ArbiterImmediate) -> ResponseEmitted:
     """An approved precedent is answered with the text recorded with it."""
-    end = end_of(case.pending, "ARBITER", "EXECUTED", event.precedent, event.answer)
+    end = end_of(context.pending, "ARBITER", "EXECUTED", event.precedent, event.answer)
     return msgspec.structs.replace(end, backend=PRECEDENT)
 
 
-def no_end_yet(case: Case, event: InputAnswered) -> None:
+def no_end_yet(context: ExchangeContext, event: InputAnswered) -> None:
     """The sender's model has answered: reflex judges the answer next."""
 
 
-def end_of_passed_check(case: Case, event: ArbiterPassed) -> ResponseEmitted | None:
+def end_of_passed_check(context: ExchangeContext, event: ArbiterPassed) -> ResponseEmitted | None:
     """Every guard has let the input pass: a check ends now; the sender of a forwarded input asks its model next."""
-    return end_of(case.pending, "ARBITER", "PASSED", CHECKED, "") if case.pending.purpose == "check" else None
+    return end_of(context.pending, "ARBITER", "PASSED", CHECKED, "") if context.pending.purpose == "check" else None
 
 
-def end_of_failed_stage(case: Case, event: Failed) -> ResponseEmitted:
+def end_of_failed_stage(context: ExchangeContext, event: Failed) -> ResponseEmitted:
     """If an actor could not decide, the exchange ends: an input that is not cleared is not answered."""
     actor = entry_of(event).owner
-    return end_of(case.pending, STAGE_OF[actor], "FAILED", f"{actor}_failed", text_of("unfinished"))
+    return end_of(context.pending, STAGE_OF[actor], "FAILED", f"{actor}_failed", text_of("unfinished"))
 
 
-def end_of_failed_appraisal(case: Case, event: Failed) -> ResponseEmitted | None:
+def end_of_failed_appraisal(context: ExchangeContext, event: Failed) -> ResponseEmitted | None:
     """Appraisal failed: on the input, which is then not answered, or on a model's answer, which then is not judged."""
-    if case.pending.awaits == "guardrails":
-        return end_by_best_draft(case, "appraisal_failed")
+    if context.pending.awaits == "guardrails":
+        return end_by_best_draft(context, "appraisal_failed")
     if event.failed_topic in _ANSWER_TOPICS:
         return None
-    return end_of_failed_stage(case, event)
+    return end_of_failed_stage(context, event)
 
 
-def end_of_deadline(case: Case, event: ClockFired) -> ResponseEmitted | None:
+def end_of_deadline(context: ExchangeContext, event: ClockFired) -> ResponseEmitted | None:
     """Nothing ended the exchange in time; the silent stage is named. Timers of other kinds end nothing.
 
     An answer that was still to be judged or improved goes out as it is.
     """
-    if event.set_by in _DEADLINES and case.pending.drafts:
-        late = case.pending.awaits in ("model", "reflex")
-        return end_by_best_draft(case, f"{RERUN_FAILED}:deadline" if late else "guardrails_silent")
-    if event.set_by in _DEADLINES and case.pending.unread is not None:
-        return end_of(case.pending, "REFLEX", "FAILED", "deadline", text_of("unfinished"))
+    if event.set_by in _DEADLINES and context.pending.drafts:
+        late = context.pending.awaits in ("model", "reflex")
+        return end_by_best_draft(context, f"{RERUN_FAILED}:deadline" if late else "guardrails_silent")
+    if event.set_by in _DEADLINES and context.pending.unread is not None:
+        return end_of(context.pending, "REFLEX", "FAILED", "deadline", text_of("unfinished"))
     if event.set_by == topic_of(ArbiterEscalated):
-        return end_of(case.pending, "DELIBERATIVE", "FAILED", "deliberation_deadline", text_of("unfinished"))
+        return end_of(context.pending, "DELIBERATIVE", "FAILED", "deliberation_deadline", text_of("unfinished"))
     if event.set_by != topic_of(InputReceived):
         return None
-    if case.pending.answer is not None:
-        return end_of(case.pending, "REFLEX", "FAILED", "deadline", text_of("unfinished"))
-    reason = UPSTREAM_SILENT if is_forwarded(case.pending) else "deadline"
-    return end_of(case.pending, case.pending.silent[0], "FAILED", reason, text_of("unfinished"))
+    if context.pending.answer is not None:
+        return end_of(context.pending, "REFLEX", "FAILED", "deadline", text_of("unfinished"))
+    reason = UPSTREAM_SILENT if is_forwarded(context.pending) else "deadline"
+    return end_of(context.pending, context.pending.silent[0], "FAILED", reason, text_of("unfinished"))
 
 
-def end_of_mode(case: Case, event: ModeSelected) -> ResponseEmitted | None:
+def end_of_mode(context: ExchangeContext, event: ModeSelected) -> ResponseEmitted | None:
     """A terminal mode is answered by the composer, or by the model that is asked; for ACT a loop runs first."""
     mode = event.terminal_mode
-    if mode is None or case.pending.asked:
+    if mode is None or context.pending.asked:
         return None
-    if asks_model(case, mode):
-        return _without_model(case, event, "no_time") if time_to_ask(case) <= 0 else None
-    return _composed(case, event, mode, reason=mode)
+    if asks_model(context, mode):
+        return _without_model(context, event, "no_time") if time_to_ask(context) <= 0 else None
+    return _composed(context, event, mode, reason=mode)
 
 
-def end_of_llm_answer(case: Case, event: LlmCompleted) -> ResponseEmitted | None:
+def end_of_llm_answer(context: ExchangeContext, event: LlmCompleted) -> ResponseEmitted | None:
     """A model's text answers only the request that asked for it; reflex reads it first.
 
     If the text is empty, reflex is not waited for.
     """
-    pending = case.pending
+    pending = context.pending
     if not pending.asked or event.request != pending.asked or pending.awaits != "model":
         return None
-    return end_without_model(case, "answer_empty")
+    return end_without_model(context, "answer_empty")
 
 
-def end_of_passed_answer(case: Case, event: ReflexAnswerPassed) -> ResponseEmitted | None:
+def end_of_passed_answer(context: ExchangeContext, event: ReflexAnswerPassed) -> ResponseEmitted | None:
     """Reflex lets an answer pass: that of the sender's model, or one that guardrails judge next."""
-    return end_of_passed_upstream(case, event) or end_of_passed_draft(case, event)
+    return end_of_passed_upstream(context, event) or end_of_passed_draft(context, event)
 
 
-def end_of_blocked_answer(case: Case, event: ReflexAnswerBlocked) -> ResponseEmitted | None:
+def end_of_blocked_answer(context: ExchangeContext, event: ReflexAnswerBlocked) -> ResponseEmitted | None:
     """Reflex blocks an answer; the exchange ends without it."""
-    return end_of_blocked_upstream(case, event) or end_of_blocked_draft(case, event)
+    return end_of_blocked_upstream(context, event) or end_of_blocked_draft(context, event)
 
 
-def end_of_llm_failure(case: Case, event: LlmFailed) -> ResponseEmitted | None:
+def end_of_llm_failure(context: ExchangeContext, event: LlmFailed) -> ResponseEmitted | None:
     """If the model fails, the composer answers, and the reason says so."""
-    pending = case.pending
+    pending = context.pending
     if pending.awaits != "model" or event.failed_topic != _REQUEST or event.request not in ("", pending.asked):
         return None  # a failure on an unreadable request names none; an exchange waits for one request at a time
-    return end_without_model(case, event.reason)
+    return end_without_model(context, event.reason)
 
 
-VERDICTS: Mapping[type[Event], Verdict] = {
+END_FUNCTIONS: Mapping[type[Event], EndFunction] = {
     **{failure_of(actor): end_of_failed_stage for actor in STAGE_OF},
     ReflexBlocked: end_of_reflex_block,
     IntuitionRejected: end_of_intuition_rejection,
@@ -259,41 +259,41 @@ def overrules(end: ResponseEmitted, held: ResponseEmitted) -> bool:
     return STAGES.index(end.stage) < STAGES.index(held.stage)
 
 
-def asks_model(case: Case, mode: Mode) -> bool:
+def asks_model(context: ExchangeContext, mode: Mode) -> bool:
     """Whether a model is to be asked for an answer in ``mode``."""
-    return case.settings.backend == "llm" and mode in PURPOSES
+    return context.settings.backend == "llm" and mode in PURPOSES
 
 
-def end_without_model(case: Case, why: str) -> ResponseEmitted | None:
+def end_without_model(context: ExchangeContext, why: str) -> ResponseEmitted | None:
     """Return the end if a model gave no answer: with its best answer so far, else with the composer's."""
-    if case.pending.drafts:
-        return end_by_best_draft(case, f"{RERUN_FAILED}:{why}")
-    selected = case.pending.selected
-    return _without_model(case, selected, why) if selected is not None else None
+    if context.pending.drafts:
+        return end_by_best_draft(context, f"{RERUN_FAILED}:{why}")
+    selected = context.pending.selected
+    return _without_model(context, selected, why) if selected is not None else None
 
 
-def _without_model(case: Case, event: ModeSelected, why: str) -> ResponseEmitted | None:
+def _without_model(context: ExchangeContext, event: ModeSelected, why: str) -> ResponseEmitted | None:
     mode = event.terminal_mode
-    return None if mode is None else _composed(case, event, mode, reason=f"{LLM_FAILED}:{why}")
+    return None if mode is None else _composed(context, event, mode, reason=f"{LLM_FAILED}:{why}")
 
 
-def _composed(case: Case, event: ModeSelected, mode: Mode, *, reason: str) -> ResponseEmitted:
-    guarded = case.pending.stance == "guarded"
-    memories = () if guarded else without_retired(memories_of(case), case.pending.retired)
-    limit = case.settings.quote_limit
-    memories_shown = quotable(not_in_turns(memories, case.turns), case.settings.answering_energy)
+def _composed(context: ExchangeContext, event: ModeSelected, mode: Mode, *, reason: str) -> ResponseEmitted:
+    guarded = context.pending.stance == "guarded"
+    memories = () if guarded else without_retired(memories_of(context), context.pending.retired)
+    limit = context.settings.quote_limit
+    memories_shown = quotable(not_in_turns(memories, context.turns), context.settings.answering_energy)
     recall = Recall(
-        earlier=tuple(quote(turn.said, limit) for turn in case.turns),
+        earlier=tuple(quote(turn.said, limit) for turn in context.turns),
         memories=tuple(each.text for each in memories_shown[:_MOST_QUOTED]),
-        told=tuple(quote(fact_line(each), limit) for each in case.pending.told),
-        gone=tuple(quote(fact_line(each), limit) for each in case.pending.retired),
-        lack="unattached" if case.settings.backend == "composer" else "silent",
+        told=tuple(quote(fact_line(each), limit) for each in context.pending.told),
+        gone=tuple(quote(fact_line(each), limit) for each in context.pending.retired),
+        lack="unattached" if context.settings.backend == "composer" else "silent",
         guarded=guarded,
     )
-    answer = compose(mode, case.pending.text, event, recall, limit)
+    answer = compose(mode, context.pending.text, event, recall, limit)
     if answer is None:
-        end = end_of(case.pending, "DELIBERATIVE", "FAILED", "mode_not_answerable", text_of("unfinished"))
+        end = end_of(context.pending, "DELIBERATIVE", "FAILED", "mode_not_answerable", text_of("unfinished"))
         return msgspec.structs.replace(end, mode=mode)
-    end = end_of(case.pending, "DELIBERATIVE", "EXECUTED", reason, answer)
+    end = end_of(context.pending, "DELIBERATIVE", "EXECUTED", reason, answer)
     entities = entities_of(memories) if mode in PURPOSES else ()
     return msgspec.structs.replace(end, mode=mode, entities=entities)

@@ -6,7 +6,7 @@ import msgspec
 
 from actors.responder.composing.composer import text_of
 from actors.responder.end_of_exchange import UPSTREAM, end_of
-from actors.responder.pending import Case, Pending
+from actors.responder.pending import ExchangeContext, Pending
 from schemas.effectors.model_calls import Ended
 from schemas.vocabulary.gateway import InputAbandoned, InputAnswered
 from schemas.vocabulary.reflex import ReflexAnswerBlocked, ReflexAnswerPassed
@@ -48,23 +48,23 @@ def with_answer(pending: Pending, event: InputAnswered) -> Pending:
     return msgspec.structs.replace(pending, answer=end)
 
 
-def end_of_passed_upstream(case: Case, event: ReflexAnswerPassed) -> ResponseEmitted | None:
+def end_of_passed_upstream(context: ExchangeContext, event: ReflexAnswerPassed) -> ResponseEmitted | None:
     """Reflex lets the answer of the other model pass."""
-    return case.pending.answer if event.by == "upstream" else None
+    return context.pending.answer if event.by == "upstream" else None
 
 
-def end_of_blocked_upstream(case: Case, event: ReflexAnswerBlocked) -> ResponseEmitted | None:
+def end_of_blocked_upstream(context: ExchangeContext, event: ReflexAnswerBlocked) -> ResponseEmitted | None:
     """Reflex blocks the answer of the other model: a notice goes out in its place."""
-    answer = case.pending.answer
+    answer = context.pending.answer
     if answer is None or event.by != "upstream":
         return None
-    end = end_of(case.pending, "DELIBERATIVE", "WITHHELD", event.faults[0], text_of("kept_back"))
+    end = end_of(context.pending, "DELIBERATIVE", "WITHHELD", event.faults[0], text_of("kept_back"))
     return msgspec.structs.replace(end, model=answer.model, finish_reason="content_filter")
 
 
-def end_of_abandoned(case: Case, event: InputAbandoned) -> ResponseEmitted | None:
+def end_of_abandoned(context: ExchangeContext, event: InputAbandoned) -> ResponseEmitted | None:
     """The other model gave no answer, or nobody waits for it."""
-    if not is_forwarded(case.pending) or case.pending.answer is not None:
+    if not is_forwarded(context.pending) or context.pending.answer is not None:
         return None
-    end = end_of(case.pending, "DELIBERATIVE", "FAILED", event.reason, text_of("unfinished"))
+    end = end_of(context.pending, "DELIBERATIVE", "FAILED", event.reason, text_of("unfinished"))
     return msgspec.structs.replace(end, backend=UPSTREAM)

@@ -8,6 +8,7 @@ def log_lines(event: Event, latency_ms: float) -> tuple[str, ...]:
     """Return the lines about an event in the worker's log; ``latency_ms`` is how long its decision took."""
     if isinstance(event, ResponseRequested):
         again = f" again as {event.loop_id} ({event.rerun_reason})" if event.rerun_reason else ""
+        # The purpose of the call is the name of its prompt in ``prompts``.
         return (f"[MODE:{event.mode}] Generating response via {event.call.purpose}.md{again}",)
     if isinstance(event, ResponseEmitted) and event.mode is not None:
         by = f"{event.backend} {event.model}".rstrip()

@@ -113,8 +113,8 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
     stance: Stance = "normal"
 
 
-class Case(msgspec.Struct, frozen=True):
-    """What a verdict depends on besides its event; ``exchange`` is the exchange's id, ``pending`` its state."""
+class ExchangeContext(msgspec.Struct, frozen=True):
+    """What an exchange's end or request depends on besides the event; ``exchange`` is its id, ``pending`` its state."""
 
     pending: Pending
     turns: tuple[Turn, ...]

@@ -52,14 +52,14 @@ class ResponderSettings(msgspec.Struct, frozen=True, kw_only=True):
             and at least half as long: dropped at the partition's first message past it.
         ended_lifetime_ms: A repeated input of an exchange is recognised for at least this long after its end.
         quote_limit: Longest quote of a person's words in an answer, and of a memory, in characters.
-        turn_limit: How much is remembered of each side's text in a turn, in characters, from both ends.
+        turn_limit: How much is remembered of each side's text in a turn, in characters: its beginning and its end.
         answering_energy: Least energy (strength of recall) of a memory that the composer quotes.
         guardrails: Whether guardrails judge a model's answer before anybody reads it, and have a poor one rerun.
         rerun_least_ms: Time that must be left for asking a model again.
         prompts: What a model is told to do, by mode.
         soul: Who the agent is, in the prompt of a model that responds or clarifies. Empty: no such text.
         souls: The same by agent, for those that have one of their own.
-        memory_most: Most memories and findings of an answer, 0 to 64; the strongest are taken.
+        memory_most: Most memories and findings (what an ACT loop has found) of an answer, 0 to 64, the strongest first.
         context_tokens: The model's context, for prompt and answer together. `neuraxis up` takes the endpoint's value.
         memory_tokens: Most tokens of memories and findings in a prompt; less in a small context, as the two after it.
         turn_tokens: Most tokens of earlier turns in a prompt.

@@ -13,7 +13,7 @@ from actors.responder.drafts import end_by_best_draft
 from actors.responder.end_of_exchange import end_of
 from actors.responder.ending_events import end_without_model
 from actors.responder.forwarding import is_forwarded
-from actors.responder.pending import Case, Pending
+from actors.responder.pending import ExchangeContext, Pending
 from schemas.actor import Message, Scope
 from schemas.availability import Lack
 from schemas.catalogue import entry_of
@@ -60,8 +60,8 @@ def with_message(lost: Stages, message: Message) -> Stages:
 
 
 def awaited_stages(pending: Pending) -> Iterator[str]:
-    """Yield the stages that an exchange waits for now."""
-    stage = pending.silent[0]
+    """Yield the stages that an exchange waits for now: the first that has given no verdict yet, and those it needs."""
+    stage = pending.silent[0]  # silent: without a verdict so far
     match stage:
         case "COHERENCE":
             yield "coherence"
@@ -92,20 +92,20 @@ def _awaited_in_deliberation(pending: Pending) -> Iterator[str]:
         yield from ("memory", "router")
 
 
-def end_of_unserved(lost: Stages, case: Case) -> ResponseEmitted | None:
+def end_of_unserved(lost: Stages, context: ExchangeContext) -> ResponseEmitted | None:
     """Return the end of an exchange that waits for a stage which nobody serves; None if it waits for no such stage.
 
     As after a failed model, the composer answers instead, and an existing draft goes out without judgement.
     """
-    pending = case.pending
+    pending = context.pending
     for stage in awaited_stages(pending):
         lost_stage = lost.get(stage)
         if lost_stage is None or not lost_stage.concerns(pending.agent, pending.session):
             continue
         why = f"{lost_stage.reason}: {stage}"
         if stage == "llm":
-            return end_without_model(case, lost_stage.reason)
-        if pending.drafts and (drafted := end_by_best_draft(case, why)) is not None:
+            return end_without_model(context, lost_stage.reason)
+        if pending.drafts and (drafted := end_by_best_draft(context, why)) is not None:
             return drafted
         return end_of(pending, pending.silent[0], "FAILED", why, text_of("unfinished"))
     return None

@@ -1,6 +1,6 @@
 """Every event on the way of an exchange, and of an idle mind, is told in words of its own."""
 
-from deploy.cli.rendering.why.details import WITH_CASE, Case, details
+from deploy.cli.rendering.why.details import WITH_CONTEXT, LineContext, details
 from deploy.cli.rendering.why.lines import lines_on
 from schemas.catalogue import CATALOGUE
 from schemas.event import Configured, Event, Failed, topic_of
@@ -22,7 +22,7 @@ def owner_of(topic: str) -> str:
 
 def test_an_actor_that_tells_of_itself_in_words_does_so_in_all_its_events_and_each_on_the_path_does() -> None:
     worded = {
-        entry.topic.removeprefix("forged_id."): has_words(entry.event) or entry.event in WITH_CASE
+        entry.topic.removeprefix("forged_id."): has_words(entry.event) or entry.event in WITH_CONTEXT
         for entry in CATALOGUE.values()
         if not issubclass(entry.event, Configured | Failed)
     }
@@ -35,4 +35,4 @@ def test_an_actor_that_tells_of_itself_in_words_does_so_in_all_its_events_and_ea
 
 def test_every_event_says_something() -> None:
     for entry in CATALOGUE.values():
-        assert details(entry.sample, Case()), topic_of(entry.event)
+        assert details(entry.sample, LineContext()), topic_of(entry.event)

@@ -11,7 +11,7 @@ import msgspec
 
 from actors.contract.text.shortening import estimate, shares, shorten
 from actors.responder.composing.memories import FENCE_TOKENS, Memory, statements_first
-from actors.responder.pending import Case, Turn
+from actors.responder.pending import ExchangeContext, Turn
 from actors.responder.settings import ResponderSettings
 from schemas.effectors.model_calls import Cut, Shortened
 from schemas.vocabulary.gateway import Layer
@@ -102,7 +102,7 @@ def cut_of_turns(turns: Sequence[Turn], kept: Sequence[Turn]) -> list[Cut]:
     return _cut("turns", whole, sum(turn.kept or len(turn.said) + len(turn.answered) for turn in kept))
 
 
-def cut_of_memories(case: Case, memories: Iterable[Memory]) -> list[Cut]:
+def cut_of_memories(context: ExchangeContext, memories: Iterable[Memory]) -> list[Cut]:
     """Return what a prompt lacks of the memories, of the first ``memory_most``: more are never shown.
 
     A memory with the same text as another one is not missing: one stands for both.
@@ -110,7 +110,7 @@ def cut_of_memories(case: Case, memories: Iterable[Memory]) -> list[Cut]:
     kept = {each.id: each for each in memories}
     whole: dict[str, int] = {}
     texts: set[str] = set()
-    for each in statements_first((*case.pending.findings, *case.pending.recollections)):
+    for each in statements_first((*context.pending.findings, *context.pending.recollections)):
         text = " ".join(each.text.split())
         if text and (each.id in kept or text not in texts):
             whole[each.id] = len(text)
@@ -118,7 +118,7 @@ def cut_of_memories(case: Case, memories: Iterable[Memory]) -> list[Cut]:
     kept_lengths = {name: len(each.text) - 1 if each.text.endswith("…") else whole[name] for name, each in kept.items()}
     kept_first = [each for each in whole if each in kept] + [each for each in whole if each not in kept]
     return _cut(
-        "memories", sum(whole[each] for each in kept_first[: case.settings.memory_most]), sum(kept_lengths.values())
+        "memories", sum(whole[each] for each in kept_first[: context.settings.memory_most]), sum(kept_lengths.values())
     )
 
 

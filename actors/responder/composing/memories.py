@@ -7,7 +7,7 @@ import msgspec
 
 from actors.contract.text.shortening import estimate
 from actors.responder.composing.quoting import quote
-from actors.responder.pending import Case, Turn
+from actors.responder.pending import ExchangeContext, Turn
 from schemas.vocabulary.memory import NO_LONGER_SO, Fact, Layer, Recollection, Retired
 from schemas.vocabulary.responder import Entity
 
@@ -48,7 +48,7 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
         return _line(self.layer, self.energy, self.text)
 
 
-def memories_of(case: Case, most_tokens: int | None = None) -> tuple[Memory, ...]:
+def memories_of(context: ExchangeContext, most_tokens: int | None = None) -> tuple[Memory, ...]:
     """Return the recalled memories and the findings that fit the token budget, up to the number in the settings.
 
     The budget is that of the settings, or ``most_tokens`` if it is given.
@@ -58,11 +58,11 @@ def memories_of(case: Case, most_tokens: int | None = None) -> tuple[Memory, ...
     several with the same text one counts. A memory without text (a forgotten one) is left out. One that does not fit is
     left out, too, and weaker ones may still fit.
     """
-    settings = case.settings
+    settings = context.settings
     left = (settings.memory_tokens if most_tokens is None else most_tokens) - FENCE_TOKENS
     kept: list[Memory] = []
     texts: set[str] = set()
-    for each in statements_first((*case.pending.findings, *case.pending.recollections)):
+    for each in statements_first((*context.pending.findings, *context.pending.recollections)):
         text = quote(each.text, settings.quote_limit)
         tokens = estimate(_line(each.layer, each.energy, text) + "\n")
         if text and text not in texts and tokens <= left and len(kept) < settings.memory_most:

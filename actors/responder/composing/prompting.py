@@ -22,7 +22,7 @@ from actors.responder.composing.fitting import (
     token_budget,
 )
 from actors.responder.composing.memories import FENCE_TOKENS, entities_of, memories_of, not_in_turns
-from actors.responder.pending import Case, Turn
+from actors.responder.pending import ExchangeContext, Turn
 from schemas.effectors.model_calls import ChatMessage, ModelCall, Purpose, Shortened, cuts_of
 from schemas.vocabulary.guardrails import GuardrailsRerunOrdered, Trigger
 from schemas.vocabulary.responder import ResponseRequested
@@ -46,30 +46,30 @@ _HASH_CHARACTERS = 12
 _NS_PER_MS = 1_000_000
 
 
-def time_to_ask(case: Case) -> int:
+def time_to_ask(context: ExchangeContext) -> int:
     """Return how many milliseconds a model has for its answer; zero or less where it is too late to ask."""
-    left = (case.pending.due_ns - case.now_ns) // _NS_PER_MS - case.settings.reserve_ms
-    return min(left, case.settings.llm_timeout_ms)
+    left = (context.pending.due_ns - context.now_ns) // _NS_PER_MS - context.settings.reserve_ms
+    return min(left, context.settings.llm_timeout_ms)
 
 
-def soul_of(case: Case) -> str:
+def soul_of(context: ExchangeContext) -> str:
     """Return the soul of an exchange's agent (the text that says who it is); empty if none is set."""
-    return case.settings.souls.get(case.agent, case.settings.soul).strip()
+    return context.settings.souls.get(context.agent, context.settings.soul).strip()
 
 
-def request_for(case: Case, mode: Mode) -> ResponseRequested:
+def request_for(context: ExchangeContext, mode: Mode) -> ResponseRequested:
     """Return the request for an answer in ``mode``, which must be one of :data:`PURPOSES`."""
-    return _request(case, mode, Pass(case.exchange if case.settings.guardrails else ""))
+    return _request(context, mode, Pass(context.exchange if context.settings.guardrails else ""))
 
 
-def request_again(case: Case, ordered: GuardrailsRerunOrdered) -> ResponseRequested:
+def request_again(context: ExchangeContext, ordered: GuardrailsRerunOrdered) -> ResponseRequested:
     """Return the request for a better answer than the last one, which is shown with what must be improved."""
-    pending = case.pending
+    pending = context.pending
     mode = pending.selected.terminal_mode if pending.selected is not None else None
     assert mode is not None, "guardrails judge answers in a terminal mode"
     reason, earlier = ordered.trace.rerun_reason, pending.drafts[-1].text
-    instruction = "\n".join([case.settings.prompts.rerun, *rerun_instruction(ordered.trace.rerun_trigger)])
-    return _request(case, mode, Pass(ordered.new_loop_id, reason, instruction, earlier))
+    instruction = "\n".join([context.settings.prompts.rerun, *rerun_instruction(ordered.trace.rerun_trigger)])
+    return _request(context, mode, Pass(ordered.new_loop_id, reason, instruction, earlier))
 
 
 def rerun_instruction(triggers: Iterable[Trigger]) -> list[str]:
@@ -86,10 +86,10 @@ class Pass(msgspec.Struct, frozen=True):
     earlier: str = ""
 
 
-def _request(case: Case, mode: Mode, loop: Pass) -> ResponseRequested:
-    settings, pending, purpose = case.settings, case.pending, PURPOSES[mode]
+def _request(context: ExchangeContext, mode: Mode, loop: Pass) -> ResponseRequested:
+    settings, pending, purpose = context.settings, context.pending, PURPOSES[mode]
     texts: dict[str, str] = {purpose: getattr(settings.prompts, purpose)}
-    soul = soul_of(case)
+    soul = soul_of(context)
     if purpose in WITH_SOUL and soul:
         texts["soul"] = soul
     if pending.stance in ("cautious", "guarded"):
@@ -100,8 +100,8 @@ def _request(case: Case, mode: Mode, loop: Pass) -> ResponseRequested:
     system = "\n\n".join(each.text for each in instruction_text.values())
     budget = token_budget(settings, estimate(system))
     # A person who works on the agent's instructions must not be shown its memories.
-    memories = () if pending.stance == "guarded" else memories_of(case, budget.memories)
-    turns = latest(case.turns, budget.turns)
+    memories = () if pending.stance == "guarded" else memories_of(context, budget.memories)
+    turns = latest(context.turns, budget.turns)
     conversation = _conversation(turns)
     remembered = _memory_block([each.line for each in not_in_turns(memories, turns)])
     draft = _draft_block(loop.earlier, budget.draft)
@@ -122,8 +122,8 @@ def _request(case: Case, mode: Mode, loop: Pass) -> ResponseRequested:
         *cuts_of(
             {"text": text, **layers, **draft, **{f"prompt {name}": each for name, each in instruction_text.items()}}
         ),
-        *cut_of_turns(case.turns, turns),
-        *(cut_of_memories(case, memories) if pending.stance != "guarded" else ()),
+        *cut_of_turns(context.turns, turns),
+        *(cut_of_memories(context, memories) if pending.stance != "guarded" else ()),
     )
     return ResponseRequested(
         mode=mode,
@@ -131,7 +131,7 @@ def _request(case: Case, mode: Mode, loop: Pass) -> ResponseRequested:
             purpose=purpose,
             messages=messages,
             most_tokens=budget.answer,
-            timeout_ms=time_to_ask(case),
+            timeout_ms=time_to_ask(context),
             stream_to=pending.reply_to if pending.stream else "",
             cuts=cuts,
         ),

@@ -46,8 +46,8 @@ class Shard(DecisionLoop):
         self.leads = False
         self._inbox: list[tuple[Delivery, bool]] = []
         self._recovery: asyncio.Task[None] | None = None
-        self._reads_back = False
-        self._stated_last: int | None = None
+        self._reads_back = False  # whether the recovery under way has begun to read the log
+        self._stated_last: int | None = None  # the last sequence under the fence, as the refusal of an append stated it
         self._pause_s = 0.0
         self._lost_at = float("-inf")
 
@@ -131,7 +131,11 @@ class Shard(DecisionLoop):
         return not isinstance(delivery, Unreadable) and delivery.envelope.id in self._own_in_flight
 
     def reset(self, reason: str, last: int | None = None) -> None:
-        """Discard the state and recover: another worker appended, or the outcome is unknown; see ``Writer``."""
+        """Discard the state and recover: another worker appended, or the outcome of an append is unknown.
+
+        ``last`` is the last sequence under the fence, as the broker stated it when it refused an append; None where it
+        did not.
+        """
         self._stated_last = last
         if self.role is Role.RECOVERING and not self._reads_back:
             return  # it has not read anything yet that could be lost
@@ -155,7 +159,7 @@ class Shard(DecisionLoop):
         self._inbox.clear()
         self._snapshots.draining = False
         self._warming = None
-        self._proof.note_proved()
+        self._proof.note_proved()  # what was read back is discarded: nothing of it needs a proof any more
         if self._proving is not None and self._proving is not asyncio.current_task():
             self._proving.cancel()
         self._proving = None
@@ -259,7 +263,8 @@ class Shard(DecisionLoop):
                 self._recover()
             return
         if self.view.passed_over:
-            # A worker that can read them may be there, and what this one declines not yet known: leave it the time.
+            # A worker of the newer release may be there or starting: it takes this partition over once it has heard, by
+            # a heartbeat, that this worker declines the actor.
             await asyncio.sleep(NEWER_S)
             if self.epoch != epoch or not self.leads or self._stopping:
                 return

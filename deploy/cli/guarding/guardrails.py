@@ -137,7 +137,7 @@ def override(
 ) -> None:
     """Let a loop's family run on past its fatigue or its rerun limit, for a time; what is not named is in force again.
 
-    A bias echo cannot be overridden. The log keeps who did it and why.
+    A bias echo (one bias in too many families lately) cannot be overridden. The log keeps who did it and why.
     """
     from deploy.cli.connect import run_within
     from deploy.cli.failures import WrongUse

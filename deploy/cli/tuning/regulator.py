@@ -168,11 +168,11 @@ def _weights(state: "State", agent: str) -> Iterator[WeightShown]:
 
 
 def _event_row(recorded: "Recorded") -> EventShown:
-    from deploy.cli.rendering.why.details import Case, details
+    from deploy.cli.rendering.why.details import LineContext, details
     from schemas.intake.timestamps import rfc3339
 
     event = recorded.message.event
-    first, *_ = details(event, Case())
+    first, *_ = details(event, LineContext())
     return EventShown(
         seq=recorded.message.seq,
         time=rfc3339(recorded.message.time_ns),

@@ -9,7 +9,7 @@ import msgspec
 
 import actors.llm
 from actors.guardrails.loop_judging import _LIMITS, REASONS
-from actors.responder.forwarding import SILENT
+from actors.responder.forwarding import UPSTREAM_SILENT
 from actors.runtime.effectors import requests
 from deploy.cli.rendering import reason_texts
 from deploy.cli.rendering.sentences import DETAIL_EVENTS, is_known, sentence_on
@@ -83,7 +83,7 @@ def all_ends() -> Iterator[ResponseEmitted]:
     yield an_end("ARBITER", "EXECUTED", "p-2", backend="precedent")
     yield an_end("ARBITER", "PASSED", "check", response="")
     yield an_end("DELIBERATIVE", "EXECUTED", "forward", backend="upstream", model="their-model")
-    for why in (SILENT, *literals(InputAbandoned, "reason")):
+    for why in (UPSTREAM_SILENT, *literals(InputAbandoned, "reason")):
         yield an_end("DELIBERATIVE", "FAILED", why)
     for fault in get_args(AnswerFault):
         yield an_end("DELIBERATIVE", "WITHHELD", fault)

@@ -85,7 +85,8 @@ def _states() -> npt.NDArray[np.uint8]:
 
     As a table it reads many positions at once.
     """
-    utf8, more, more2, more3, one, low, low_letter, high, high_letter, bom, bom_high = range(2, 13)
+    utf8, more, more2, more3, one = range(2, 7)
+    little, little_letter, big, big_letter, little_mark, big_mark = range(7, 13)
     printed = [code for code in range(128) if re.fullmatch(_PRINTED, bytes([code]))]
     states = np.full((13, 256), _NO_TEXT, dtype=np.uint8)
     for state in (_BEGUN, one, utf8):
@@ -93,16 +94,16 @@ def _states() -> npt.NDArray[np.uint8]:
         states[state, 0xC2:0xE0], states[state, 0xE0:0xF0], states[state, 0xF0:0xF5] = more, more2, more3
     for state, follows in ((more, utf8), (more2, more), (more3, more2)):
         states[state, 0x80:0xC0] = follows
-    # UTF-16: one of the two bytes of a Latin letter is zero.
+    # UTF-16, little-endian or big-endian: one of the two bytes of a Latin letter is zero.
     states[_BEGUN, printed] = one
-    states[one, 0] = low
-    states[low, printed] = low_letter
-    states[low_letter, 0] = low
-    states[_BEGUN, 0] = high
-    states[high, printed] = high_letter
-    states[high_letter, 0] = high
-    states[_BEGUN, 0xFF], states[bom, 0xFE] = bom, low
-    states[_BEGUN, 0xFE], states[bom_high, 0xFF] = bom_high, high_letter
+    states[one, 0] = little
+    states[little, printed] = little_letter
+    states[little_letter, 0] = little
+    states[_BEGUN, 0] = big
+    states[big, printed] = big_letter
+    states[big_letter, 0] = big
+    states[_BEGUN, 0xFF], states[little_mark, 0xFE] = little_mark, little
+    states[_BEGUN, 0xFE], states[big_mark, 0xFF] = big_mark, big_letter
     return states
 
 

@@ -67,20 +67,26 @@ def _is_encoded(run: str) -> bool:
 
 
 def forms_in(text: str) -> frozenset[str]:
-    """Return the forms that a text may contain."""
+    """Return the names of the forms that a text may contain; ``nested_decoding`` has what undoes each.
+
+    ``escapes``, ``carrier`` (an address that carries data away) and ``cipher`` are always among them: they have no
+    check here. ``unseen`` is text in invisible characters, ``numerals`` text in numbers, ``payloads`` base64 and the
+    like, ``pieces`` a sentence in pieces over the values of a document, ``split`` words that are split or run together.
+    """
     data = text.encode("ascii", "replace")
     kinds = data.translate(_KINDS)
     lowered = kinds.translate(_ALL_SMALL)
     found = {"escapes", "carrier", "cipher"}
-    runs = kinds_in(text)
+    encodings = kinds_in(text)
     has_encoded_run = (b"x" * _LONG) in data.translate(_ALPHANUMERIC) and any(map(_is_encoded, _RUN.findall(text)))
-    found.update(runs & {"binary", "morse"})
+    found.update(encodings & {"binary", "morse"})
     if not text.isascii() and any(map(text.encode("utf-8", "replace").__contains__, _INVISIBLE_BYTES)):
         found.add("unseen")
     digits = data.translate(_DIGITS, _SEPARATORS)
+    # Calls that make a character of a number: ``chr(``, ``unichr(``, ``char(``, ``Char(``, ``CHAR(``.
     if b"d" * _FEWEST_DIGITS in digits or b"chr(" in data or b"har(" in data or b"HAR(" in data or b"0o" in data:
         found.add("numerals")
-    may_have = has_encoded_run or "hex" in runs or b"<~" in data or _SPACED in lowered.replace(b"d", b"a")
+    may_have = has_encoded_run or "hex" in encodings or b"<~" in data or _SPACED in lowered.replace(b"d", b"a")
     if may_have or sum(map(kinds.count, _MIXED)) >= _FEWEST_MIXED:
         found.add("payloads")
     if data.count(b'"') + data.count(b"'") >= 6 or b"<" in data or data.count(b":") + data.count(b"=") >= 3:

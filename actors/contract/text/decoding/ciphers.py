@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from actors.contract.text.decoding.disguised_stretches import stretches_of
-from actors.contract.text.decoding.encoded_words import parts_of
+from actors.contract.text.decoding.encoded_words import bounds_of_runs
 from actors.contract.text.rewriting import COMMON
 
 _WORD = re.compile(r"\S+")
@@ -95,7 +95,7 @@ def undo_ciphers(text: str) -> Iterator[str]:
         found = _ciphers_in(prepared.split(), known)
         if not found:
             continue
-        bounds = parts_of(np.frombuffer(prepared.translate(_IS_VISIBLE), dtype=np.bool_))
+        bounds = bounds_of_runs(np.frombuffer(prepared.translate(_IS_VISIBLE), dtype=np.bool_))
         for cipher, spans in sorted(found.items()):
             yield from undo[cipher](stretches_of(text, ((bounds[a][0], bounds[b][1]) for a, b in spans)))
 
@@ -109,7 +109,7 @@ def _ciphers_in(words: Sequence[bytes], known: Known) -> Mapping[int, list[tuple
     for index, word in [(index, word) for index, word in enumerate(words) if word in candidates]:
         for cipher in candidates[word]:
             hits.setdefault(cipher, []).append(index)
-    found = {cipher: list(islice(_proven_groups(words, indexes), _MOST_SPANS)) for cipher, indexes in hits.items()}
+    found = {cipher: list(islice(_proven_spans(words, indexes), _MOST_SPANS)) for cipher, indexes in hits.items()}
     for cipher, spans in found.items():
         if len(spans) == _MOST_SPANS:
             spans.append((spans[-1][0], hits[cipher][-1]))
@@ -131,10 +131,10 @@ def _frequent_enough(enciphered: Iterable[bytes], known: Known) -> dict[bytes, l
     return candidates
 
 
-def _proven_groups(words: Sequence[bytes], indexes: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield the first and last word of each group, among the words at these indexes, that proves a cipher.
+def _proven_spans(words: Sequence[bytes], indexes: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield the first and last word of each span, among the words at these indexes, that proves a cipher.
 
-    Groups do not overlap.
+    Spans do not overlap.
     """
     upto = -1
     for at, first in enumerate(indexes):

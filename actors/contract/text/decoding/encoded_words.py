@@ -89,7 +89,7 @@ def words_in(data: bytes) -> Words:
     return Words(data, starts, ends, kinds)
 
 
-def parts_of(flags: npt.NDArray[np.bool_], least: int = 1) -> list[tuple[int, int]]:
+def bounds_of_runs(flags: npt.NDArray[np.bool_], least: int = 1) -> list[tuple[int, int]]:
     """Return the start and end of each run of at least ``least`` set flags."""
     starts, ends = _runs(flags)
     long = np.flatnonzero(ends - starts >= least)

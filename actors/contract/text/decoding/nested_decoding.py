@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from actors.contract.text.decoded_views import EXTRACTED
+from actors.contract.text.decoded_views import SHARED_DECODERS
 from actors.contract.text.decoding.candidate_forms import forms_in
 from actors.contract.text.decoding.ciphers import undo_ciphers
 from actors.contract.text.decoding.documents import join_document_values
@@ -52,7 +52,7 @@ _FORMS: tuple[tuple[str, Form], ...] = (
     ("escapes", undo_escapes),
     ("numerals", decode_numerals),
     ("payloads", decode_payloads),
-    *EXTRACTED,
+    *SHARED_DECODERS,
     ("pieces", join_document_values),
     ("carrier", exfiltration_sentences),
     ("split", rejoin_split_words),

@@ -16,7 +16,7 @@ from ahocorasick_rs import BytesAhoCorasick, Implementation
 
 from actors.contract.text.decoding.candidate_forms import has_letters_apart
 from actors.contract.text.decoding.disguised_stretches import stretches_of
-from actors.contract.text.decoding.encoded_words import parts_of
+from actors.contract.text.decoding.encoded_words import bounds_of_runs
 from actors.contract.text.decoding.undecoded import Undecoded
 from actors.contract.text.folding import fold
 from actors.contract.text.judge.lexicon import lexicon
@@ -149,7 +149,7 @@ def _long_runs(lines: str) -> list[tuple[int, int]]:
     if not lines.isascii():
         return [match.span() for match in _LONG.finditer(lines)]
     data = lines.lower().encode()
-    runs = parts_of(np.frombuffer(data.translate(_IS_LETTER), dtype=np.bool_), _RUN)
+    runs = bounds_of_runs(np.frombuffer(data.translate(_IS_LETTER), dtype=np.bool_), _RUN)
     if not runs:
         return []
     begun = np.array([begin for _, begin, _ in _word_starts().find_matches_as_indexes(data)] or [len(data)])

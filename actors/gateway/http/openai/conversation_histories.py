@@ -28,7 +28,11 @@ MOST_CONVERSATIONS = 10_000
 
 
 class ReadConversation(msgspec.Struct, frozen=True):
-    """What was read of a conversation: the number of messages, and hashes of them and of the definitions."""
+    """What was read of a conversation: the number of messages, and hashes of them and of the definitions.
+
+    Definitions are what a request shows to the model besides its messages: the tools that it may call, and other
+    parameters with text.
+    """
 
     count: int
     messages: bytes
@@ -51,7 +55,7 @@ class Histories:
         return known.count
 
     def knows_definitions(self, conversation: str, definitions: Sequence[ReadMessage]) -> bool:
-        """Return whether the definitions of a conversation are the ones that were read before."""
+        """Return whether the definitions of a conversation are those read before; see ``ReadConversation``."""
         known = self._known.get(conversation)
         return known is not None and known.definitions == digest_of(definitions)
 

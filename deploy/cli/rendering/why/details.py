@@ -42,7 +42,7 @@ _LAYER_VIEW = re.compile(r"^[a-z]+\[(\d+)\]:plain$")
 """A match's view that is the plain text of a layer, such as ``document[1]:plain``; the group is the layer's index."""
 
 
-class Case(msgspec.Struct, frozen=True):
+class LineContext(msgspec.Struct, frozen=True):
     """What the lines about a decision need besides its event: the exchange's input, and settings (None: defaults)."""
 
     received: InputReceived | None = None
@@ -50,11 +50,11 @@ class Case(msgspec.Struct, frozen=True):
     coherence: CoherenceSettings | None = None
 
 
-def details(event: Event, case: Case) -> Lines:
+def details(event: Event, context: LineContext) -> Lines:
     """Return what an event says, in lines and tables, without control characters."""
     event = printable_struct(event)
-    with_case = WITH_CASE.get(type(event))
-    return lines_on(event) if with_case is None else with_case(event, case)
+    with_context = WITH_CONTEXT.get(type(event))
+    return lines_on(event) if with_context is None else with_context(event, context)
 
 
 @lines_on.register
@@ -84,12 +84,12 @@ def _input_answered(event: InputAnswered) -> Lines:
     return [*lines, Text(", ".join(facts), "dim")] if facts else lines
 
 
-def _blocked(event: ReflexBlocked, case: Case) -> Lines:
-    return [*(_match(match, case.received) for match in event.matches), *unread_lines(event.unread)]
+def _blocked(event: ReflexBlocked, context: LineContext) -> Lines:
+    return [*(_match(match, context.received) for match in event.matches), *unread_lines(event.unread)]
 
 
-def _passed(event: ReflexPassed, case: Case) -> Lines:
-    flags = [_match(flag, case.received) for flag in event.flags] or [Text("no signature matched", "dim")]
+def _passed(event: ReflexPassed, context: LineContext) -> Lines:
+    flags = [_match(flag, context.received) for flag in event.flags] or [Text("no signature matched", "dim")]
     return [*flags, *allowed_lines(event.allowed), *unread_lines(event.unread)]
 
 
@@ -119,11 +119,11 @@ def _text_of(view: str, received: InputReceived | None) -> str | None:
     return received.layers[index].content if index < len(received.layers) else None
 
 
-def _coherence_verdict(event: CoherencePassed | CoherenceRejected, case: Case) -> Lines:
-    return [*entropy(event), Text(sum_of(event, case.coherence), "dim")]
+def _coherence_verdict(event: CoherencePassed | CoherenceRejected, context: LineContext) -> Lines:
+    return [*entropy(event), Text(sum_of(event, context.coherence), "dim")]
 
 
-def _selected(event: ModeSelected, case: Case) -> Lines:
+def _selected(event: ModeSelected, context: LineContext) -> Lines:
     mode = Text().append(event.selected_mode, "bold")
     if event.terminal_mode not in (None, event.selected_mode):
         mode.append(f", answered as {event.terminal_mode}")
@@ -132,7 +132,7 @@ def _selected(event: ModeSelected, case: Case) -> Lines:
         f" ({event.reason}), confidence {event.router_confidence:g}, previous mode {event.previous_mode or '-'}"
     )
     lines: list[RenderableType] = [mode, _margin(event), _signals(event.signals)]
-    table = score_table(event, case.router)
+    table = score_table(event, context.router)
     if not table:
         return [*lines, Text(", ".join(f"{name} {score:g}" for name, score in event.scores.items()))]
     lines.append(_scores(table))
@@ -211,7 +211,7 @@ def _abandoned(event: InputAbandoned) -> Lines:
     return [Text(f"no answer: {event.reason}{status}{withheld}", "red")]
 
 
-WITH_CASE: Mapping[type[Event], Callable[[Any, Case], Lines]] = {
+WITH_CONTEXT: Mapping[type[Event], Callable[[Any, LineContext], Lines]] = {
     ReflexBlocked: _blocked,
     ReflexPassed: _passed,
     ModeSelected: _selected,

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.cli.rendering.layout.printable import printable
-from deploy.cli.rendering.why.details import Case, details
+from deploy.cli.rendering.why.details import LineContext, details
 from deploy.cli.rendering.why.tree import event_of, last_of
 from deploy.cli.rendering.why.tree_layout import trunk_to_end
 from events.replay.explain import Explanation, Node
@@ -66,9 +66,9 @@ def picture_of(explanation: Explanation) -> bytes:
     whose = f"agent {explanation.agent}  session {explanation.session}  {explanation.total_ms:g} ms in all"
     _text(svg, _MARGIN, _MARGIN + 30, whose, "dim")
     received = last_of(explanation, InputReceived)
-    case = Case(received[1] if received is not None else None)
+    context = LineContext(received[1] if received is not None else None)
     for index, row in enumerate(drawn):
-        _draw(svg, index, row, drawn, lane, explanation, case)
+        _draw(svg, index, row, drawn, lane, explanation, context)
     if len(rows) > len(drawn):
         _text(svg, _MARGIN, _top(len(drawn)) + 20, f"and {len(rows) - len(drawn)} more events", "dim")
     _text(svg, lane, _top(0) - 8, f"0 to {explanation.total_ms:g} ms", "dim")
@@ -96,10 +96,10 @@ def _rows(explanation: Explanation) -> Iterator[_Row]:
 
 
 def _draw(
-    svg: Element, index: int, row: _Row, rows: Sequence[_Row], lane: int, explanation: Explanation, case: Case
+    svg: Element, index: int, row: _Row, rows: Sequence[_Row], lane: int, explanation: Explanation, context: LineContext
 ) -> None:
     node, left, top = row.node, _left(row), _top(index)
-    name, verdict = node.topic.removeprefix(f"{ROOT}."), _verdict(node, case)
+    name, verdict = node.topic.removeprefix(f"{ROOT}."), _verdict(node, context)
     group = SubElement(svg, "g")
     SubElement(group, "title").text = _cut(f"{name}, sequence {node.seq}: {verdict}", _MAX_TOOLTIP_CHARACTERS)
     if row.above is not None:
@@ -152,8 +152,8 @@ def _top(index: int) -> int:
     return _MARGIN + (index + 1) * _ROW
 
 
-def _verdict(node: Node, case: Case) -> str:
-    lines = details(event_of(node), case)
+def _verdict(node: Node, context: LineContext) -> str:
+    lines = details(event_of(node), context)
     return next((line.plain for line in lines if isinstance(line, Text)), "")
 
 

@@ -13,7 +13,7 @@ from actors.router.settings import RouterSettings
 from deploy.cli.rendering.layout.printable import printable
 from deploy.cli.rendering.reason_texts import LET_PASS
 from deploy.cli.rendering.sentences import sentence_on
-from deploy.cli.rendering.why.details import Case, details
+from deploy.cli.rendering.why.details import LineContext, details
 from deploy.cli.rendering.why.timings import timing_table
 from deploy.cli.rendering.why.tree_layout import nodes_below, trunk_to_end
 from events.replay.explain import Explanation, Node
@@ -56,14 +56,16 @@ def render(
     ``router`` and ``coherence`` are the settings in force then, if they are not the defaults.
     """
     events = [event_of(node) for node in nodes_of(explanation)]
-    case = Case(next((event for event in events if isinstance(event, InputReceived)), None), router, coherence)
+    context = LineContext(
+        next((event for event in events if isinstance(event, InputReceived)), None), router, coherence
+    )
     title = Text().append("exchange ").append(printable(explanation.exchange), "bold")
     title.append(printable(f"  agent {explanation.agent}  session {explanation.session}"))
     title.append("\n↓ follows from the event above it at its level; what else that led to is set in", "dim")
     tree = Tree(title, guide_style="dim")
     critical_path = frozenset(explanation.critical_path)
     for root in explanation.roots:
-        _add_trunk(tree, root, critical_path, case)
+        _add_trunk(tree, root, critical_path, context)
     return Group(_sentence(explanation, events), tree, *_lines_below(explanation, events))
 
 
@@ -102,7 +104,7 @@ def _unreadable_input(explanation: Explanation, events: list[Event]) -> str:
     )
 
 
-def _add_trunk(tree: Tree, root: Node, critical_path: frozenset[int], case: Case) -> None:
+def _add_trunk(tree: Tree, root: Node, critical_path: frozenset[int], context: LineContext) -> None:
     for node, branches in trunk_to_end(root, critical_path):
         heading = Text("" if node is root else "↓ ", "dim").append(
             node.topic.removeprefix(f"{ROOT}."), "not dim bold cyan"
@@ -110,9 +112,9 @@ def _add_trunk(tree: Tree, root: Node, critical_path: frozenset[int], case: Case
         heading.append(f"  sequence {node.seq}", "dim")
         if node.seq and node.since_start_ms:
             heading.append(f"  +{node.since_start_ms:g} ms", "dim")
-        branch_tree = tree.add(Group(heading, *details(event_of(node), case)))
+        branch_tree = tree.add(Group(heading, *details(event_of(node), context)))
         for branch in branches:
-            _add_trunk(branch_tree, branch, critical_path, case)
+            _add_trunk(branch_tree, branch, critical_path, context)
 
 
 def _lines_below(explanation: Explanation, events: Iterable[Event]) -> Iterator[RenderableType]:

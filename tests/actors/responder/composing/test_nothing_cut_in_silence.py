@@ -18,7 +18,7 @@ from schemas.vocabulary.gateway import Layer
 from schemas.vocabulary.llm import LlmCompleted
 from schemas.vocabulary.router import ModeSelected
 from tests.actors.responder.builders import Requested, asked, ended, memory, with_model
-from tests.actors.responder.composing.test_prompting import blocks_in, case_of, last_message
+from tests.actors.responder.composing.test_prompting import blocks_in, context_of, last_message
 from tests.actors.scenario import Address
 
 QUESTION = "So, which of these lines says why the pump stopped?"
@@ -30,19 +30,19 @@ def small(**settings: object) -> ResponderSettings:
 
 
 def cuts(**changes: object) -> dict[str, Cut]:
-    return {cut.part: cut for cut in request_for(case_of(**changes), "RESPOND").call.cuts}  # type: ignore[arg-type]
+    return {cut.part: cut for cut in request_for(context_of(**changes), "RESPOND").call.cuts}  # type: ignore[arg-type]
 
 
 def test_a_question_behind_seven_kilobytes_reaches_the_model_whole() -> None:
     text = LOG[:6700] + QUESTION
-    request = request_for(case_of(text, settings=small()), "RESPOND")
+    request = request_for(context_of(text, settings=small()), "RESPOND")
     assert last_message(request) == text
     assert request.call.cuts == ()
 
 
 def test_of_an_input_larger_than_the_context_both_ends_and_the_question_reach_the_model() -> None:
     text = f"{LOG[:40_000]}\n{QUESTION}\n{LOG[40_000:]}"
-    request = request_for(case_of(text, settings=small()), "RESPOND")
+    request = request_for(context_of(text, settings=small()), "RESPOND")
     message = last_message(request)
     assert message.startswith("0000:")
     assert QUESTION in message
@@ -52,22 +52,22 @@ def test_of_an_input_larger_than_the_context_both_ends_and_the_question_reach_th
     assert cut.kept == len(re.sub(r"\n\[… [\d,]+ characters left out …\]\n", "", message)) > 8000
 
 
-@pytest.mark.parametrize("context", [512, 1024, 4096, 32_768])
-def test_prompt_and_answer_fit_the_context_however_much_there_is(context: int) -> None:
-    case = case_of(
+@pytest.mark.parametrize("context_tokens", [512, 1024, 4096, 32_768])
+def test_prompt_and_answer_fit_the_context_however_much_there_is(context_tokens: int) -> None:
+    context = context_of(
         LOG,
-        settings=small(context_tokens=context, soul="You are calm. " * 1000),
+        settings=small(context_tokens=context_tokens, soul="You are calm. " * 1000),
         turns=tuple(Turn(LOG[:600], LOG[:600]) for _ in range(4)),
         layers=tuple(Layer(role="document", content=LOG) for _ in range(30)),
         recollections=tuple(memory(LOG[:190], energy=0.5, id=f"fact:{place}") for place in range(6)),
     )
-    call = request_for(case, "RESPOND").call
-    assert sum(estimate(said.content) for said in call.messages) + call.most_tokens <= context
+    call = request_for(context, "RESPOND").call
+    assert sum(estimate(said.content) for said in call.messages) + call.most_tokens <= context_tokens
     assert call.messages[-1].content.strip()
 
 
 def test_words_and_documents_share_what_the_context_leaves_and_neither_is_cut_while_both_fit() -> None:
-    both = case_of(LOG[:4000], settings=small(), layers=(Layer(role="document", content=LOG[:4000]),))
+    both = context_of(LOG[:4000], settings=small(), layers=(Layer(role="document", content=LOG[:4000]),))
     assert request_for(both, "RESPOND").call.cuts == ()
     found = cuts(text=LOG + QUESTION, settings=small(), layers=(Layer(role="document", content=LOG),))
     assert set(found) == {"text", "document, part 1 of 1"}
@@ -76,7 +76,7 @@ def test_words_and_documents_share_what_the_context_leaves_and_neither_is_cut_wh
 
 def test_a_short_document_is_whole_beside_a_long_one() -> None:
     layers = (Layer(role="document", content=LOG), Layer(role="tool", content='{"rows": 3}'))
-    request = request_for(case_of("Well?", settings=small(), layers=layers), "RESPOND")
+    request = request_for(context_of("Well?", settings=small(), layers=layers), "RESPOND")
     assert dict(blocks_in(last_message(request)))["tool, part 2 of 2"] == '{"rows": 3}'
     assert [cut.part for cut in request.call.cuts] == ["document, part 1 of 2"]
 
@@ -84,7 +84,7 @@ def test_a_short_document_is_whole_beside_a_long_one() -> None:
 def test_documents_that_find_no_room_at_all_are_told() -> None:
     layers = tuple(Layer(role="document", content=f"Page {place} is about pumps.") for place in range(200))
     found = cuts(text="Well?", settings=small(), layers=layers)
-    shown = blocks_in(last_message(request_for(case_of("Well?", settings=small(), layers=layers), "RESPOND")))
+    shown = blocks_in(last_message(request_for(context_of("Well?", settings=small(), layers=layers), "RESPOND")))
     assert len(shown) + len(found) == 200
     assert {cut.kept for cut in found.values()} == {0}
     assert [name for name, _ in shown][-1] == "document, part 200 of 200"

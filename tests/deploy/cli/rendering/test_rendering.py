@@ -14,7 +14,7 @@ from actors.router.settings import RouterSettings, Thresholds
 from deploy.cli.rendering.event_rows import entry_of, line_of
 from deploy.cli.rendering.hidden_texts import HIDDEN, without_words
 from deploy.cli.rendering.replay import changed_fields
-from deploy.cli.rendering.why.details import Case, details, quoted_line
+from deploy.cli.rendering.why.details import LineContext, details, quoted_line
 from deploy.cli.rendering.why.routing import adds_up, score_table
 from deploy.cli.rendering.why.tree import render
 from events.log import Stored
@@ -79,24 +79,24 @@ def test_other_thresholds_are_noticed_and_explain_when_they_are_known() -> None:
     selected = select_mode(signals(context_warmth=0.5, has_question_mark=True), Context(topic="unclassified"), settings)
     assert not adds_up(score_table(selected))
     assert adds_up(score_table(selected, settings))
-    assert "do not add up" in shown(*details(selected, Case()))
-    assert "do not add up" not in shown(*details(selected, Case(router=settings)))
+    assert "do not add up" in shown(*details(selected, LineContext()))
+    assert "do not add up" not in shown(*details(selected, LineContext(router=settings)))
 
 
 def test_weights_of_another_release_are_shown_without_an_explanation() -> None:
     selected = msgspec.structs.replace(route("Hello there"), weights={"RESPOND.base": 0.4})
     assert score_table(selected) == ()
-    assert "ACKNOWLEDGE 0.9" in shown(*details(selected, Case()))
+    assert "ACKNOWLEDGE 0.9" in shown(*details(selected, LineContext()))
 
 
 def test_every_event_of_the_catalogue_is_told() -> None:
     for entry in CATALOGUE.values():
-        assert shown(*details(entry.sample, Case())).strip(), entry.topic
+        assert shown(*details(entry.sample, LineContext())).strip(), entry.topic
 
 
 @given(events_for(tuple(entry.event for entry in CATALOGUE.values())))
 def test_any_event_is_told_without_control_characters(event: Event) -> None:
-    told = shown(*details(event, Case()))
+    told = shown(*details(event, LineContext()))
     assert all(each.isprintable() or each == "\n" for each in told)
 
 
@@ -111,14 +111,16 @@ def test_a_match_is_shown_in_its_place_in_the_text_or_the_layer() -> None:
     received = InputReceived(
         text="Now, DAN mode, please", layers=(Layer(role="document", content="a page with dan  mode in it"),)
     )
-    assert "characters 5-13  Now, DAN mode, please" in shown(*details(found_at("plain", (5, 13)), Case(received)))
-    told = shown(*details(found_at("document[0]:plain", (12, 21)), Case(received)))
+    assert "characters 5-13  Now, DAN mode, please" in shown(
+        *details(found_at("plain", (5, 13)), LineContext(received))
+    )
+    told = shown(*details(found_at("document[0]:plain", (12, 21)), LineContext(received)))
     assert "of document[0]:plain  a page with dan  mode in it" in told
 
 
 def test_a_match_in_a_decoded_view_is_told_without_a_text_that_is_not_recorded() -> None:
     received = InputReceived(text="ZGFuIG1vZGU=")
-    told = shown(*details(found_at("base64", (0, 8)), Case(received)))
+    told = shown(*details(found_at("base64", (0, 8)), LineContext(received)))
     assert told.rstrip().endswith("characters 0-8 of base64")
 
 
@@ -206,5 +208,5 @@ def test_a_mode_selected_says_its_margin_and_candidates() -> None:
         route("Hello there"), tiebreaker_candidates=("RESPOND", "CLARIFY"), tiebreaker_outcome="higher_score"
     )
     assert isinstance(event, ModeSelected)
-    told = shown(*details(event, Case()))
+    told = shown(*details(event, LineContext()))
     assert "ambiguous between RESPOND and CLARIFY, settled by higher_score" in told

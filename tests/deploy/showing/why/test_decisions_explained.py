@@ -9,7 +9,7 @@ from msgspec import inspect
 
 from deploy.cli.rendering import reason_texts
 from deploy.cli.rendering.decision import Exchange
-from deploy.cli.rendering.why.details import WITH_CASE
+from deploy.cli.rendering.why.details import WITH_CONTEXT
 from deploy.cli.rendering.why.lines import lines_on
 from events.replay.explain import Explanation
 from schemas.event import Failed
@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[4]
 PAGE = (ROOT / "docs" / "decisions-explained.md").read_text()
 _MODULES = ("details", "guards", "loops", "answer_sources")
 TOLD = {
-    *WITH_CASE,
+    *WITH_CONTEXT,
     MemoryWandered,
     *(
         kind

@@ -3,7 +3,7 @@
 import msgspec
 from rich.console import Console
 
-from deploy.cli.rendering.why.details import Case, details
+from deploy.cli.rendering.why.details import LineContext, details
 from schemas.catalogue import CATALOGUE
 from schemas.event import Event
 from schemas.vocabulary.drift import DriftScheduled, DriftSkipped, DriftThought, Skip
@@ -15,7 +15,7 @@ from tests.each import each
 def told(event: Event) -> str:
     console = Console(width=200, force_terminal=False)
     with console.capture() as captured:
-        for line in details(event, Case()):
+        for line in details(event, LineContext()):
             console.print(line)
     return captured.get()
 

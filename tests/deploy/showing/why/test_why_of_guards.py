@@ -5,7 +5,7 @@ import io
 import msgspec
 from rich.console import Console
 
-from deploy.cli.rendering.why.details import Case, details
+from deploy.cli.rendering.why.details import LineContext, details
 from schemas.catalogue import entry_of
 from schemas.event import Event
 from schemas.vocabulary.appraisal import AppraisalCompleted, AppraisalJudged, JudgementRequested, LayerTrust, Risks
@@ -20,7 +20,7 @@ from tests.each import each
 def told(event: Event) -> str:
     output = io.StringIO()
     console = Console(file=output, width=200, color_system=None)
-    for line in details(event, Case()):
+    for line in details(event, LineContext()):
         console.print(line)
     return output.getvalue()
 

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from deploy.cli.rendering.why.details import Case, details
+from deploy.cli.rendering.why.details import LineContext, details
 from deploy.cli.tuning.reflection import reflection_overview
 from schemas.event import Event
 from schemas.vocabulary.reflection import ReflectionConcluded
@@ -14,7 +14,7 @@ from tests.actors.reflection.builders import Reflecting, answer, opinion, select
 def told(event: Event) -> str:
     console = Console(width=200, force_terminal=False)
     with console.capture() as captured:
-        for line in details(event, Case()):
+        for line in details(event, LineContext()):
             console.print(line)
     return captured.get()
 

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from deploy.cli.rendering.why.details import Case, details
+from deploy.cli.rendering.why.details import LineContext, details
 from schemas.catalogue import entry_of
 from schemas.event import Event
 from schemas.vocabulary.monitor import ModeRedFlag, RateExceeded
@@ -14,7 +14,7 @@ def told(event: Event) -> str:
 
     console = Console(width=200, no_color=True)
     with console.capture() as captured:
-        for line in details(event, Case()):
+        for line in details(event, LineContext()):
             console.print(line)
     return captured.get()
 

@@ -2,7 +2,7 @@
 
 import re
 
-from deploy.cli.rendering.why.details import Case, details
+from deploy.cli.rendering.why.details import LineContext, details
 from schemas.event import Event, topic_of
 from schemas.vocabulary.self_review import SelfReviewTriggered
 from tests.actors.self_review.builders import BETTER, SHOCK, citizen, see, tick
@@ -14,7 +14,7 @@ def told(event: Event) -> str:
 
     console = Console(width=200, no_color=True)
     with console.capture() as captured:
-        for line in details(event, Case()):
+        for line in details(event, LineContext()):
             console.print(line)
     return captured.get()
 

@@ -11,7 +11,7 @@ from deploy.cli.rendering import reason_texts
 from deploy.cli.rendering.decision import decision_line, exchange_of
 from deploy.cli.rendering.model_calls import cuts_text
 from deploy.cli.rendering.sentences import sentence_on
-from deploy.cli.rendering.why.details import Case, details
+from deploy.cli.rendering.why.details import LineContext, details
 from deploy.feeding.feeder import outcome_of
 from schemas.catalogue import entry_of
 from schemas.effectors.model_calls import Cut
@@ -40,7 +40,7 @@ MINDS = ("memory", "act", "llm", "delegate")
 def told(event: Event) -> str:
     output = io.StringIO()
     console = Console(file=output, width=200, color_system=None)
-    for line in details(event, Case()):
+    for line in details(event, LineContext()):
         console.print(line)
     return output.getvalue()
 
