@@ -13,12 +13,13 @@ import msgspec
 from deploy.config.loading import Config
 from deploy.operating.session_keys import NO_KEYS, SessionKeys, restore_keys
 from deploy.processes.broker import ADMIN, EmbeddedBroker
+from deploy.processes.broker.storing import room_on_disk
 from deploy.processes.broker.users import context_file
 from deploy.processes.broker_access import BrokerChoice, access_of
 from deploy.processes.running_set import DataFolder
 from deploy.processes.supervising.supervisor import Supervisor
 from events.bundles import is_bundle, unpack
-from events.errors import LedgerDamaged, Misconfigured
+from events.errors import LedgerDamaged, Misconfigured, Unavailable
 from events.jetstream import Access, Connection
 from events.jetstream.importing import Recording, append, begin, check, finish, import_progress
 from events.ledger import LedgerReader
@@ -85,13 +86,23 @@ async def admin_in_folder(data: DataFolder, config: Config, name: str) -> AsyncI
     Raises:
         FolderTaken: a set runs in the folder.
         ProgramFailed: the broker cannot be started.
+        Unavailable: the block raised it; it says so if the disk is full.
     """
     os.umask(0o077)  # people's words are in the store
     with data.locked() as lock:
         broker = EmbeddedBroker(data.broker, config.broker, stream=config.log.stream, keep_fds=(lock,))
         async with _running(broker):
             context = BrokerChoice(context=str(context_file(broker.layout.contexts, ADMIN)))
-            yield access_of(context, data, name=name)
+            try:
+                yield access_of(context, data, name=name)
+            except Unavailable as wrong:
+                # The server tells of a full disk as of an incomplete batch, and a small file may still find its room.
+                room = room_on_disk(data.path)
+                if room.is_enough:
+                    raise
+                raise Unavailable(
+                    f"the disk of {data.path} is full, or nearly so ({room}): make room; {wrong}"
+                ) from wrong
 
 
 @asynccontextmanager

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import nkeys
 
-from events.private_files import open_private
+from events.whole_files import PRIVATE, replace_file
 
 
 class BadSecret(ValueError):
@@ -47,5 +47,6 @@ def password_in(file: Path) -> str:
 
 
 def _write(file: Path, content: bytes) -> None:
-    with open_private(file) as opened:
-        opened.write(content)  # without a newline: nats-py takes the whole file for the seed
+    # Whole or not at all: half a password could pass for one. Without a newline: nats-py takes the whole file for the
+    # seed.
+    replace_file(file, content, PRIVATE)

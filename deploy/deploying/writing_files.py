@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from deploy.processes.broker.users import write_private
+from events.private_files import remove_if_empty
+from events.whole_files import PRIVATE, replace_files
 
 Files = Mapping[str, bytes]
 """Path below the folder -> content."""
 
-PRIVATE = frozenset({"neuraxis.toml", "values.yaml"})
+SECRET = frozenset({"neuraxis.toml", "values.yaml"})
 """Names of the files that have the configuration in them, and so whatever secrets it has: their owner's alone."""
 
 HEADER = "Written by `neuraxis deploy {command}` {version}. Changes here are lost when it is run again with --force."
@@ -27,7 +28,7 @@ def write_files(folder: Path, files: Files, *, force: bool) -> tuple[Path, ...]:
 
     Raises:
         FilesExist: without ``force``, one is there with other content; then none is written.
-        OSError: one cannot be written.
+        OSError: one cannot be written; then none is.
     """
     paths = {folder / name: content for name, content in sorted(files.items())}
     changed = {path: content for path, content in paths.items() if not _holds(path, content)}
@@ -36,14 +37,16 @@ def write_files(folder: Path, files: Files, *, force: bool) -> tuple[Path, ...]:
             f"{', '.join(there)} {'is' if len(there) == 1 else 'are'} there already, with other content: "
             "write into another folder, or replace with --force"
         )
-    for path, content in changed.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.name in PRIVATE:
-            write_private(path, content)
-            continue
-        draft = path.with_name(f".{path.name}.draft")
-        draft.write_bytes(content)
-        draft.replace(path)
+    made: list[Path] = []
+    try:
+        for parent in {path.parent: None for path in changed}:
+            missing = [each for each in (parent, *parent.parents) if not each.exists()]
+            made = [*missing, *made]
+            parent.mkdir(parents=True, exist_ok=True)
+        replace_files(changed, modes={path: PRIVATE for path in changed if path.name in SECRET})
+    except OSError:
+        remove_if_empty(made)
+        raise
     return tuple(paths)
 
 

@@ -34,7 +34,7 @@ from deploy.health.servers_check import (
 from deploy.health.session_keys_check import examine_keys
 from deploy.health.stage_check import judge_budgets, judge_snapshots, judge_stages
 from deploy.health.webhook_check import examine_receivers
-from deploy.processes.broker.storing import storing_failure
+from deploy.processes.broker.storing import ROOM_BYTES, storing_failure
 from deploy.processes.running_set import ModelInUse, RunFile
 from deploy.processes.up import durability_promise
 from events.errors import LogError
@@ -365,7 +365,8 @@ def judge_disk(folder: Path, free: tuple[int, int] | None) -> Finding:
     seen = f"{share:.0%} of the disk of {folder} is free ({free[0] / 1e9:,.1f} GB)"
     if share >= DISK_WARNING:
         return Finding("disk", Verdict.OK, seen)
-    return Finding("disk", Verdict.WARN, seen, "make room: appends are refused on a full disk")
+    verdict = Verdict.WARN if free[0] >= ROOM_BYTES else Verdict.FAIL
+    return Finding("disk", verdict, seen, "make room: appends are refused on a full disk")
 
 
 def _disk(folder: Path) -> tuple[int, int] | None:

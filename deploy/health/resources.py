@@ -1,8 +1,8 @@
 """What a machine may use up: disk space, inodes, file descriptors, memory and a process's address space.
 
-If less than :data:`SCARCE` is left, ``doctor`` warns, and so does an alert (see ``resource_watch``). A gateway is not
-ready if less than :data:`USED_UP` is left: new requests then go to another one, and this one is ready again once more
-is left.
+If less than :data:`SCARCE` is left, ``doctor`` warns, and so does an alert (see ``resource_watch``). If it is used up
+(less than :data:`USED_UP`, or no inode), ``doctor`` fails, and a gateway is not ready: new requests then go to another
+one, and this one is ready again once more is left.
 """
 
 import errno
@@ -35,6 +35,11 @@ class Left(msgspec.Struct, frozen=True):
     def share(self) -> float:
         """The share that is left; all of it where there is no limit."""
         return self.free / self.total if self.total > 0 else 1.0
+
+    @property
+    def is_used_up(self) -> bool:
+        """Whether work fails for the lack of it, now or soon; a disk's last inodes serve as well as its first."""
+        return not self.free if self.what == "inodes" and self.total > 0 else self.share < USED_UP
 
 
 REMEDIES = {
@@ -138,7 +143,8 @@ def judge_left(what: str, lefts: Sequence[Left]) -> Finding:
     seen = f"{worst.share:.0%} of the {what} of {worst.whose} {'is' if what == 'memory' else 'are'} free"
     if worst.share >= SCARCE:
         return Finding(what, Verdict.OK, seen)
-    return Finding(what, Verdict.WARN, seen, REMEDIES[what])
+    verdict = Verdict.FAIL if worst.is_used_up else Verdict.WARN
+    return Finding(what, verdict, seen, REMEDIES[what])
 
 
 def examine_resources(folder: Path, pids: Sequence[int]) -> list[Finding]:
@@ -161,5 +167,5 @@ async def used_up() -> str:
 
 def used_up_text(lefts: Sequence[Left]) -> str:
     """Return a sentence on what is used up; empty if enough of everything is left."""
-    scarce = [left for left in lefts if left.share < USED_UP]
+    scarce = [left for left in lefts if left.is_used_up]
     return ", ".join(f"next to no {left.what} left for {left.whose}: {REMEDIES[left.what]}" for left in scarce)

@@ -46,6 +46,7 @@ from events.jetstream import Access, Connection, KeyValueMembership, KeyValueSna
 from events.jetstream.connection import ApiError
 from events.jetstream.stream import NOT_FOUND
 from events.loggers import get_logger
+from events.whole_files import replace_file
 from schemas.subjects import Partitions
 
 _logger = get_logger("neuraxis.up")
@@ -136,7 +137,7 @@ async def _run(plan: Plan, lock: int) -> None:
         is_ready = True
         run_file.write()
         if plan.ready_file is not None:
-            plan.ready_file.write_text(f"{os.getpid()}\n")
+            _write_ready_file(plan.ready_file)
         watching.append(asyncio.create_task(_watch_stages(plan, broker, model), name="stages"))
         notify_systemd("READY=1")
         data, backend = str(plan.data.path), model.use.backend
@@ -204,6 +205,13 @@ def _check_ready_file(file: Path) -> None:
     """Refuse a ready file that cannot be written, before anything is started."""
     if not os.access(file.parent, os.W_OK):
         raise BadConfiguration(f"--ready-file {file}: its folder is missing or cannot be written: name another file")
+
+
+def _write_ready_file(file: Path) -> None:
+    try:
+        replace_file(file, f"{os.getpid()}\n".encode())
+    except OSError as wrong:  # a full disk must not take the set down
+        _logger.error("ready_file_not_written", path=str(file), error=str(wrong))
 
 
 def run_settings(config: Config, model: ModelChoice) -> RunSettings:

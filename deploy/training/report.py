@@ -10,6 +10,7 @@ from actors.reflex import ACTOR as REFLEX
 from deploy.training.judge_fitting import Prepared, Recipe, threshold_of
 from deploy.training.labelled_corpus import APART, INDIRECT, Row, family_of, is_direct
 from deploy.training.ngrams import Flags, Numbers
+from events.whole_files import PUBLIC, replace_file
 from schemas.actor import Message
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.reflex import ReflexBlocked
@@ -78,7 +79,8 @@ def write_report(tally: Tally, path: Path) -> None:
     """Write a report into a Markdown file, in place of the one it has between the marks."""
     before, after = around_report(path)
     table = "\n".join((BEGIN, *_markdown(tally), END))
-    path.write_text(f"{before}{table}{after}")
+    mode = path.stat().st_mode & 0o777 if path.exists() else PUBLIC
+    replace_file(path.resolve(), f"{before}{table}{after}".encode(), mode)
 
 
 def around_report(path: Path) -> tuple[str, str]:

@@ -9,6 +9,7 @@ from deploy.training.judge_fitting import held_out_scores, prepare, train
 from deploy.training.labelled_corpus import APART, Row, family_of, load_rows
 from deploy.training.recipes import SCORER, TRUST
 from deploy.training.report import around_report, fired_by_fold, tally_caught, write_report
+from events.whole_files import replace_files
 
 RECIPES = {"scorer": SCORER, "trust": TRUST}
 """Name of a judge -> its recipe."""
@@ -37,16 +38,18 @@ def train_into(
     prepared = prepare(rows)
     yield f"{len(rows)} rows, {len(prepared.rows) - len(rows)} of our own, {len(prepared.grams.keys)} n-grams"
     fired = {}
+    written = {}
     for name, recipe in RECIPES.items():
         scores = held_out_scores(prepared, recipe)
         fired[name] = fired_by_fold(prepared, scores, recipe)
         model = train(prepared, recipe, scores)
         data = dump_model(model)
-        (folder / f"{name}.npz").write_bytes(data)
+        written[folder / f"{name}.npz"] = data
         yield (
             f"{name}-{hashlib.sha256(data).hexdigest()[:8]}: {len(model.table.keys)} n-grams, {len(data)} bytes, "
             f"threshold {model.threshold:.3f}"
         )
+    replace_files(written)  # both or none: their thresholds belong together
     found = tally_caught(rows, fired)
     yield from found.lines()
     if report is not None:

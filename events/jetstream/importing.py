@@ -16,6 +16,7 @@ from events.jetstream.connection import ApiError, Connection
 from events.jetstream.imported import import_record
 from events.jetstream.key_value import SNAPSHOTS_BUCKET
 from events.jetstream.log import JetStreamLog
+from events.jetstream.storage_check import storage_fault
 from events.jetstream.stream import (
     IMPORTED_HEAD,
     IMPORTED_THROUGH,
@@ -133,8 +134,11 @@ async def append(
         except Conflict as wrong:
             raise Misconfigured(f"another import into stream {stream} is under way: wait for that one") from wrong
         except (Unavailable, UnknownOutcome) as wrong:
+            # On a full disk the server answers anything but that, and another try would end the same way.
+            fault = await storage_fault(connection, stream) if connection.connected else ""
             raise Unavailable(
-                f"the import stopped behind sequence {after}; run it again, and it goes on there: {wrong}"
+                f"the import stopped behind sequence {after}: {f'{fault} ({wrong})' if fault else wrong}; "
+                f"{'mend that, and ' if fault else ''}run it again, and it goes on there"
             ) from wrong
         except Refused as wrong:
             these = f"sequences {after + 1} to {after + len(records)}"

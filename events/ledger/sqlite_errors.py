@@ -1,5 +1,6 @@
 """Translates SQLite's errors into those of ``events.errors``, which say what a caller can do."""
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +21,9 @@ _WAIT = {
     sqlite3.SQLITE_INTERRUPT: "interrupted",
     sqlite3.SQLITE_CANTOPEN: "the file, or one beside it, cannot be opened: look at the folder's permissions",
 }
+_ROOM_BESIDE = 64 * 1024
+"""Bytes. The index of a write-ahead log takes 32 KB at once, and the log some pages."""
+
 _PERSON = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH}
 
 
@@ -27,11 +31,22 @@ def error_of_sqlite(path: Path, doing: str, error: sqlite3.Error) -> LogError:
     """Return what an SQLite error means: LedgerDamaged, Unavailable (nothing stored, try later) or Misconfigured."""
     code = getattr(error, "sqlite_errorcode", None)
     primary = code & 0xFF if code is not None else None
+    if primary == sqlite3.SQLITE_IOERR and _is_full(path):
+        primary = sqlite3.SQLITE_FULL
     if primary in _WAIT:
         return Unavailable(f"{path}: cannot {doing} now: {_WAIT[primary]} ({error})")
     if primary in _PERSON:
         return Misconfigured(f"{path}: cannot {doing}: {error}; give this user the right to write the file")
     return LedgerDamaged(f"{path}: cannot {doing}: {error}; {RECOVERY}")
+
+
+def _is_full(path: Path) -> bool:
+    """Whether a file's disk has no room for the files that SQLite keeps beside it: it tells of that as of any error."""
+    try:
+        found = os.statvfs(path.parent)
+    except OSError:
+        return False
+    return found.f_bavail * found.f_frsize < _ROOM_BESIDE
 
 
 class DamagedRow(ValueError):

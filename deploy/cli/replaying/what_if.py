@@ -22,6 +22,8 @@ from deploy.cli.options import (
 )
 from deploy.cli.replaying.open_source import log_option, open_source, say_note
 
+_DEFAULT_AGENT = "default"
+
 if TYPE_CHECKING:
     from deploy.config.loading import Layer
     from deploy.replaying.what_if import Sweep
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
 @log_option
 @click.option("--patterns", default="", metavar="FILE", help="These imported patterns instead of the recorded ones.")
 @click.option("--precedents", default="", metavar="FILE", help="These precedents instead of the recorded ones.")
-@click.option("--agent", default="default", show_default=True, help="The agent whose precedents FILE holds.")
+@click.option("--agent", default=_DEFAULT_AGENT, show_default=True, help="The agent whose precedents FILE holds.")
 @click.option("--sweep", default="", metavar="KEY=FROM:TO:STEP", help="Try each of these values.")
 @click.option(
     "--plot",
@@ -112,6 +114,8 @@ def what_if(
 
     if fail_over is not None and isnan(fail_over):
         raise WrongUse("--fail-over: a share from 0 to 100, in percent")
+    if agent != _DEFAULT_AGENT and not precedents:
+        raise WrongUse("--agent says whose precedents --precedents FILE holds: give both")
     flags = target.changes()
     file_values = file_layer(target.config_file) if target.config_file is not None else None
     sets = sets_in(patterns, content_of(patterns)) if patterns else ()
@@ -181,7 +185,7 @@ async def _run(
 ) -> "list[Report]":
     from deploy.cli.rendering.layout.terminal import progress
     from deploy.replaying.what_if import changes_of, layer_at, run, settings_of
-    from events.replay.presence_checks import NothingFound, check_reaches, span_of
+    from events.replay.presence_checks import NothingFound, check_holds_key, check_reaches, span_of
 
     variants = [[*flags, layer_at(sweep, value)] for value in sweep.values] if sweep is not None else [flags]
     settings = [settings_of(file_values, variant) for variant in variants]
@@ -198,6 +202,8 @@ async def _run(
             for each in settings
         ]
         say_note(await check_reaches(source, upto))
+        if precedents:
+            await check_holds_key(source, agent)  # else nobody would go by them, and nothing would change
         last = min((await source.info()).last_seq, upto.seq)
         with progress("deciding anew", last) as advance:
             reports = await run(source, changes, upto=upto, examples=shown, progress=advance)

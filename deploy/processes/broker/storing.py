@@ -55,6 +55,10 @@ class Room(NamedTuple):
         """Whether a server that is started again could go on for a while."""
         return self.bytes >= ROOM_BYTES and (self.inodes is None or self.inodes >= ROOM_INODES)
 
+    def __str__(self) -> str:
+        inodes = "" if self.inodes is None else f", {self.inodes:,} inodes"
+        return f"{self.bytes / 1e6:,.1f} MB{inodes} free"
+
 
 def room_on_disk(folder: Path) -> Room:
     """Return what is free on a folder's disk; raises OSError if there is no such folder."""

@@ -4,7 +4,6 @@ Secrets of the embedded broker are random, made once, and kept in the data folde
 owner can read, in the NATS CLI's context format, so that ``nats`` and ``neuraxis --context`` can use it.
 """
 
-import os
 import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from events.whole_files import PRIVATE, replace_file
 from schemas.permissions import (
     ALERT_CONSUMERS,
     BrokerUser,
@@ -208,13 +208,5 @@ def rendered_permissions(permissions: Permissions) -> dict[str, Any]:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Replace a file as a whole; only its owner can read and write it."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-        draft.replace(path)
-    except OSError:
-        draft.unlink()  # the disk is full: half a file must not stay
-        raise
+    """Replace a file as a whole; only its owner can read and write it. Raises OSError, which names the file."""
+    replace_file(path, content, PRIVATE)

@@ -109,9 +109,10 @@ def test_processes_that_are_down_or_were_started_again_are_told() -> None:
     assert doctor.judge_processes(run_file(Status("broker", 0, False, 3))).verdict is FAIL
 
 
-@pytest.mark.parametrize(("free", "verdict"), [((50, 100), OK), ((5, 100), WARN), (None, SKIP)])
+@pytest.mark.parametrize(("free", "verdict"), [((50, 100), OK), ((5, 100), WARN), ((0, 100), FAIL), (None, SKIP)])
 def test_a_disk_that_fills_up_is_told(free: tuple[int, int] | None, verdict: Verdict) -> None:
-    assert doctor.judge_disk(Path(".neuraxis"), free).verdict is verdict
+    bytes_of = None if free is None else (free[0] * 10**9, free[1] * 10**9)
+    assert doctor.judge_disk(Path(".neuraxis"), bytes_of).verdict is verdict
 
 
 @pytest.mark.parametrize(

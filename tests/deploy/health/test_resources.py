@@ -17,12 +17,15 @@ from deploy.health.resources import (
 LIMITS = "Limit  Soft Limit  Hard Limit  Units\nMax open files            {}  1048576  files\n"
 
 
-def test_what_gets_scarce_is_told_with_a_remedy() -> None:
+def test_what_gets_scarce_is_told_with_a_remedy_and_what_is_used_up_fails() -> None:
     for what in ("inodes", "file descriptors", "memory"):
-        for free, verdict in ((50, Verdict.OK), (9, Verdict.WARN), (0, Verdict.WARN)):
+        for free, verdict in ((50, Verdict.OK), (9, Verdict.WARN), (0, Verdict.FAIL)):
             found = judge_left(what, [Left(what, "this machine", 90, 100), Left(what, "this process", free, 100)])
             assert (found.check, found.verdict) == (what, verdict)
-            assert bool(found.remedy) == (verdict is Verdict.WARN)
+            assert bool(found.remedy) == (verdict is not Verdict.OK)
+    # A gateway with its last descriptors is not ready, and doctor agrees; a disk's last inode is as good as any.
+    assert judge_left("file descriptors", [Left("file descriptors", "process 7", 1, 100)]).verdict is Verdict.FAIL
+    assert judge_left("inodes", [Left("inodes", "the disk of data", 1, 100)]).verdict is Verdict.WARN
     assert judge_left("inodes", []).verdict is Verdict.SKIP
 
 

@@ -17,6 +17,7 @@ from tests.e2e.live import Live, environment, run
 from tests.events.ledger.messages import exchanges, read, write
 from tests.events.recording import PARTITIONS
 from tests.events.whatif.asking import live
+from tests.full_disk import small_disk
 
 COUNTS = ("--set", f"log.agents={PARTITIONS.agents}", "--set", f"log.sessions={PARTITIONS.sessions}")
 
@@ -61,6 +62,21 @@ def test_a_killed_import_keeps_workers_out_until_it_is_run_again_and_whole(tmp_p
     again = run(tmp_path, "log", "import", str(bundle))
     assert "went on behind sequence 1,000" in again.stderr
     assert "imported already" in run(tmp_path, "log", "import", str(bundle)).stderr
+
+
+def test_an_import_onto_a_full_disk_says_so_and_goes_on_once_there_is_room(tmp_path: Path):
+    write(tmp_path / "long.db", exchanges(600))
+    with small_disk(tmp_path / "small", megabytes=8) as disk:
+        spare = disk.folder / "spare"
+        spare.write_bytes(bytes(200 * 1024))  # for the server's own files, and not for the log
+        disk.fill()
+        spare.unlink()
+        data = disk.folder / "data"
+        failed = run(tmp_path, "restore", "long.db", "--data", str(data), status=3)
+        assert "is full, or nearly so (0." in " ".join(failed.stderr.split())
+        assert "run it again, and it goes on there" in " ".join(failed.stderr.split())
+        disk.clear()
+        assert "2,400 events" in run(tmp_path, "restore", "long.db", "--data", str(data)).stderr
 
 
 @pytest.mark.parametrize("redacted", [False, True], ids=["restored from a ledger", "imported and redacted"])

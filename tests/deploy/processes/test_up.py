@@ -20,6 +20,7 @@ from tests.actors.llm.scripted import in_background, says
 from tests.broker import Broker
 from tests.deploy.waiting import is_gone, until
 from tests.forked import forked
+from tests.full_disk import small_disk
 
 
 def refusal(folder: Path, command: str, *flags: str) -> list[str]:
@@ -304,6 +305,23 @@ def test_a_ready_file_that_could_not_be_written_stops_the_set_before_it_starts(t
     up = Up(tmp_path, "--ready-file", str(missing))
     assert up.process.wait(60) == 2
     assert up.output.read_text().startswith(f"neuraxis: --ready-file {missing}: its folder is missing")
+
+
+def test_a_ready_file_on_a_disk_that_got_full_is_told_and_the_set_serves(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "small", megabytes=1) as disk:
+        disk.fill()
+        file = disk.folder / "ready"
+        up = Up(tmp_path, "--ready-file", str(file))
+        try:
+            until(lambda: "set_ready" in up.output.read_text() or up.process.poll() is not None, "the set is ready")
+            assert up.process.poll() is None, up.output.read_text()
+            assert "ready_file_not_written" in up.output.read_text()
+            assert json.loads(up.neuraxis("ask", "Hello", "--json").stdout)["action"] == "EXECUTED"
+            assert not file.exists()
+            assert up.stop() == 0
+        finally:
+            up.process.kill()
+            up.process.wait()
 
 
 def test_a_setting_that_an_actor_refuses_stops_the_set_before_it_starts(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from deploy.training.judge_fitting import Prepared, Recipe, fit, held_out_scores
 from deploy.training.labelled_corpus import Row, folds_of, load_rows, rows_quoted_elsewhere, training_indices
 from deploy.training.report import BEGIN, END, fired_by_fold, tally_caught, write_report
 from deploy.training.train_judges import train_into
+from tests.full_disk import small_disk
 
 RECIPE = Recipe(kind="test", without=frozenset(), penalty=0.1, rounds=1, benign=0.05, hard=0.1)
 
@@ -196,6 +197,26 @@ def test_what_cannot_be_written_is_refused_before_any_training(
     result = CliRunner().invoke(neuraxis, command)
     assert result.exit_code == 2, result.output
     assert {"into": "rows.jsonl", "report": "no lines", "no folder": "there is no folder"}[wrong] in result.stderr
+
+
+def test_weights_and_report_stay_as_they_were_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "rows.jsonl"
+    rows = [msgspec.to_builtins(row) for row in corpus()]
+    file.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    monkeypatch.setattr("deploy.training.train_judges.prepare", lambda rows: prepared_corpus())
+    with small_disk(tmp_path / "small", megabytes=1) as disk:
+        old = {name: disk.folder / name for name in ("scorer.npz", "trust.npz", "caught.md")}
+        for place in old.values():
+            place.write_text(f"{BEGIN}old{END}\nmine\n")
+        disk.fill()
+        command = ["train", "detection", str(file), "--into", str(disk.folder)]
+        result = CliRunner().invoke(neuraxis, [*command, "--report", str(old["caught.md"])])
+        assert result.exit_code == 2, result.output
+        assert f"{old['scorer.npz']}: No space left on device" in result.stderr
+        with pytest.raises(OSError, match="No space left on device"):
+            write_report(tally_caught(corpus(), {}), old["caught.md"])
+        assert {place.read_text() for place in old.values()} == {f"{BEGIN}old{END}\nmine\n"}
+        assert {each.name for each in disk.folder.iterdir()} == {*old, "filler"}
 
 
 def test_a_line_that_is_no_row_is_named(tmp_path: Path) -> None:

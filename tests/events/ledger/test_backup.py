@@ -139,6 +139,17 @@ def test_a_backup_onto_a_full_disk_names_the_copy_and_leaves_nothing(tmp_path: P
         assert [each.name for each in disk.folder.iterdir()] == ["filler"]
 
 
+@pytest.mark.parametrize("kilobytes", [0, 8, 24, 40, 64])
+def test_a_ledger_without_room_on_its_disk_says_so_wherever_sqlite_fails(kilobytes: int, tmp_path: Path) -> None:
+    with small_disk(tmp_path / "small", megabytes=1) as disk:
+        spare = disk.folder / "spare"
+        spare.write_bytes(bytes(kilobytes * 1024))
+        disk.fill()
+        spare.unlink()
+        with pytest.raises(Unavailable, match=r"is full: free some space|No space left on device"):
+            write(disk.folder / "ledger.db", exchanges(1))
+
+
 def test_a_backup_replaces_nothing(tmp_path: Path) -> None:
     write(tmp_path / "ledger.db", MESSAGES)
     (tmp_path / "copy.db").write_text("mine")

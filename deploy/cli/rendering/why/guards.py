@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-import msgspec
 from rich.table import Table
 from rich.text import Text
 
@@ -11,7 +10,7 @@ from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.cli.rendering.layout.printable import printable
 from deploy.cli.rendering.layout.quoting import quoted_line
 from deploy.cli.rendering.model_calls import call_text
-from deploy.cli.rendering.why.lines import Lines, lines_on
+from deploy.cli.rendering.why.lines import Lines, lines_on, numbers_in
 from schemas.unread import Unread
 from schemas.vocabulary.appraisal import (
     AnswerAppraised,
@@ -160,7 +159,7 @@ def _appraisal_judged(event: AppraisalJudged) -> Lines:
 def _turn(event: AppraisalCompleted) -> Lines:
     if event.turn is None:
         return []
-    kinds = sorted(msgspec.structs.asdict(event.turn).items(), key=lambda kind: -kind[1])
+    kinds = sorted(numbers_in(event.turn), key=lambda kind: -kind[1])
     return [Text(f"read as {', '.join(f'{name} {share:.2f}' for name, share in kinds)}")]
 
 

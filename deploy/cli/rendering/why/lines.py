@@ -30,6 +30,12 @@ def _configured(event: Configured) -> Lines:
     return [Text(f"behaviour {event.behaviour}, settings {event.settings_hash[:12]}")]
 
 
+def numbers_in(value: msgspec.Struct) -> list[tuple[str, float]]:
+    """Return the fields that hold a number, with their names; another one, such as a later release adds, has none."""
+    fields = msgspec.structs.asdict(value).items()
+    return [(name, each) for name, each in fields if isinstance(each, int | float) and not isinstance(each, bool)]
+
+
 def number(value: Any) -> str:
     """Return the value of a field: text as it is, all else as JSON."""
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()

@@ -2,13 +2,12 @@
 
 from collections.abc import Iterable
 
-import msgspec
 from rich.table import Table
 from rich.text import Text
 
 from deploy.cli.rendering.layout.printable import printable
 from deploy.cli.rendering.layout.quoting import quoted_line
-from deploy.cli.rendering.why.lines import Lines, lines_on
+from deploy.cli.rendering.why.lines import Lines, lines_on, numbers_in
 from schemas.vocabulary.loops import Part, TickObserved
 from schemas.vocabulary.self_review import (
     Resolved,
@@ -23,14 +22,13 @@ from schemas.vocabulary.self_review import (
 @lines_on.register
 def _triggered(event: SelfReviewTriggered) -> Lines:
     head = Text(f"tick {event.tick} of {printable(event.citizen)}: ").append(", ".join(event.reasons), "bold yellow")
-    metrics = msgspec.structs.asdict(event.metrics).items()
-    return [head, Text(", ".join(f"{name} {value:g}" for name, value in metrics), "dim")]
+    return [head, Text(", ".join(f"{name} {value:g}" for name, value in numbers_in(event.metrics)), "dim")]
 
 
 @lines_on.register
 def _result(event: SelfReviewResult) -> Lines:
-    parts = msgspec.structs.asdict(event.dimensions).items()
-    lines = [Text(f"score {event.score:g} of {', '.join(f'{name} {value:g}' for name, value in parts)}")]
+    parts = ", ".join(f"{name} {value:g}" for name, value in numbers_in(event.dimensions))
+    lines = [Text(f"score {event.score:g} of {parts}")]
     if event.regret:
         swap = event.counterfactual
         line = f"better by {event.regret:g} with {printable(swap.swapped_in)} instead of {printable(swap.swapped_out)}"

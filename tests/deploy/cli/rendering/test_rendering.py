@@ -15,20 +15,26 @@ from deploy.cli.rendering.event_rows import entry_of, line_of
 from deploy.cli.rendering.hidden_texts import HIDDEN, without_words
 from deploy.cli.rendering.replay import changed_fields
 from deploy.cli.rendering.why.details import LineContext, details, quoted_line
+from deploy.cli.rendering.why.lines import lines_on
 from deploy.cli.rendering.why.routing import adds_up, score_table
 from deploy.cli.rendering.why.tree import render
 from events.log import Stored
 from events.replay.explain import explain
 from schemas.catalogue import CATALOGUE
 from schemas.event import Event
+from schemas.vocabulary.appraisal import AppraisalCompleted
 from schemas.vocabulary.gateway import InputReceived, Layer
 from schemas.vocabulary.operator import BreakerResetOrdered
 from schemas.vocabulary.reflex import Match, ReflexBlocked
 from schemas.vocabulary.router import ModeSelected, Signals
+from schemas.vocabulary.self_review import SelfReviewResult, SelfReviewTriggered
 from tests.actors.router.builders import route, signals
 from tests.actors.strategies import events_for
 from tests.each import each
 from tests.events.ledger.messages import exchanges, stored
+
+GROUPS_OF_NUMBERS = ((AppraisalCompleted, "turn"), (SelfReviewTriggered, "metrics"), (SelfReviewResult, "dimensions"))
+"""Events with a struct of numbers that are shown each by its name."""
 
 all_signals = st.builds(
     signals,
@@ -210,3 +216,16 @@ def test_a_mode_selected_says_its_margin_and_candidates() -> None:
     assert isinstance(event, ModeSelected)
     told = shown(*details(event, LineContext()))
     assert "ambiguous between RESPOND and CLARIFY, settled by higher_score" in told
+
+
+@pytest.mark.parametrize(("event", "group"), GROUPS_OF_NUMBERS)
+@given(data=st.data())
+def test_a_field_that_a_later_release_adds_to_a_group_of_numbers_need_not_be_one(
+    event: type[Event], group: str, data: st.DataObject
+) -> None:
+    recorded = data.draw(events_for([event]).filter(lambda each: getattr(each, group) is not None))
+    numbers = getattr(recorded, group)
+    more = [("language", str, "en"), ("topics", tuple[str, ...], ()), ("sure", bool, True), ("next", str | None, None)]
+    later = msgspec.defstruct("Later", more, bases=(type(numbers),), frozen=True, kw_only=True)
+    grown = msgspec.structs.replace(recorded, **{group: later(**msgspec.structs.asdict(numbers))})
+    assert shown(*lines_on(grown)) == shown(*lines_on(recorded))

@@ -80,6 +80,17 @@ def test_other_precedents_are_felt_instead_of_the_recorded_ones(ledger: Path, tm
     }  # fmt: skip
 
 
+def test_precedents_by_which_no_recorded_agent_would_go_are_refused(ledger: Path, tmp_path: Path):
+    file = tmp_path / "precedents.json"
+    file.write_text(json.dumps([{"precedent": "p-1", "description": TALK[0][1], "harm_level": 0.9}]))
+    found = what_if(ledger, "--precedents", str(file), "--agent", "nobody", "--fail-over", "0")
+    assert (found.exit_code, found.stdout) == (1, "")
+    assert "agent 'nobody'" in found.stderr
+    found = what_if(ledger, "--set", "router.base_scores.RESPOND=0.9", "--agent", "ann")
+    assert (found.exit_code, found.stdout) == (2, "")
+    assert "--agent says whose precedents" in found.stderr
+
+
 def test_more_changes_than_allowed_fail_the_check(ledger: Path):
     assert what_if(ledger, "--set", "router.base_scores.RESPOND=0.9", "--fail-over", "0").exit_code == 1
     assert what_if(ledger, "--set", "router.base_scores.RESPOND=0.9", "--fail-over", "100").exit_code == 0

@@ -1,0 +1,43 @@
+"""Files that are written completely or not at all: until the new content is on the disk, the old file stays."""
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+PUBLIC, PRIVATE = 0o666, 0o600
+"""Modes of new files: as the umask allows, and for their owner alone."""
+
+
+def replace_file(path: Path, content: bytes, mode: int = PUBLIC) -> None:
+    """Write one file, in place of an old one; see :func:`replace_files`."""
+    replace_files({path: content}, {path: mode})
+
+
+def replace_files(contents: Mapping[Path, bytes], modes: Mapping[Path, int] = {}) -> None:
+    """Write files, each in place of an old one; on a full disk none of them is changed, and nothing new stays.
+
+    Args:
+        contents: What each file is to hold; their folders exist.
+        modes: Modes of those that are not :data:`PUBLIC`.
+
+    Raises:
+        OSError: one cannot be written; ``filename`` names it.
+    """
+    drafts: dict[Path, Path] = {}
+    path = None
+    try:
+        for path, content in contents.items():
+            draft = path.with_name(f".{path.name}.{os.getpid()}")
+            drafts[path] = draft
+            descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, modes.get(path, PUBLIC))
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(content)
+        for path, draft in drafts.items():
+            draft.replace(path)
+    except OSError as wrong:
+        raise OSError(wrong.errno, wrong.strerror, str(path)) from wrong  # a full disk is told without a name
+    finally:
+        for draft in drafts.values():
+            with suppress(OSError):  # most have their final name by now
+                draft.unlink()
