@@ -83,7 +83,7 @@ async def complete_chat(
             question = _question(request, session, user, FORWARD)
             with _session_kept(conversations, question):
                 return await _forwarded(request, forwarding, question, data)
-        check_answerable(data)
+        check_answerable(request.state[_PARSED])
         question = _question(request, session, user, ANSWER)
         with _session_kept(conversations, question):
             if data.stream:
