@@ -7,15 +7,10 @@ from schemas.actor import Message
 from schemas.catalogue import CATALOGUE, decode_event
 from schemas.envelope import Envelope, decode_headers
 from schemas.errors import UndecodableEvent, VocabularyError
-from schemas.event import topic_of
 from schemas.subjects import split_stored
-from schemas.vocabulary.gateway import InputReceived
 
 DEFAULT_BEHAVIOUR = 1
 """The behaviour number of a decoded message. A view copies the message where another one is in force."""
-
-
-_INPUT = topic_of(InputReceived)
 
 
 class Unreadable(msgspec.Struct, frozen=True, gc=False):
@@ -48,8 +43,6 @@ def decode(stored: Stored) -> Recorded | Unreadable:
         envelope = decode_headers(stored.headers)
         if envelope.topic != topic:
             raise UndecodableEvent(f"ce-type {envelope.topic!r} on the subject of {topic!r}")
-        if topic == _INPUT and not envelope.exchange:
-            raise UndecodableEvent("ce-exchange is missing: an input without an exchange would have no end")
         event = decode_event(topic, stored.data, envelope.version)
     except VocabularyError as wrong:
         return Unreadable(stored, wrong.code, str(wrong))

@@ -281,7 +281,6 @@ def an_input(exchange: str = "") -> Record:
         (lambda: altered(an_input("e" * 32), ce_type="forged_id.reflex.passed"), "undecodable"),
         (lambda: altered(an_input("e" * 32), ce_type="forged_id.nowhere.known"), "undecodable"),
         (lambda: Record(an_input().subject, {}, b"{}"), "undecodable"),
-        (lambda: altered(an_input("e" * 32), ce_exchange=""), "undecodable"),
     ],
     ids=[
         "half_a_body",
@@ -294,7 +293,6 @@ def an_input(exchange: str = "") -> Record:
         "on_the_subject_of_another",
         "unknown_topic",
         "no_envelope",
-        "no_exchange",
     ],
 )
 def test_a_message_that_cannot_be_read_is_failed_by_all_who_consume_it_and_they_go_on(
