@@ -45,26 +45,33 @@ _TEMPORARY = re.compile(
     rf"\b(408|425|429|5\d\d)\b|{_RETRY_PATTERN}|temporar|busy|maintenance|internal|rollup_error|fatal_error",
     re.IGNORECASE,
 )
-_FLAG_FIELDS = ("ok", "success", "issuccess", "succeeded", "successful", "accepted", "ack", "acknowledged", "valid")
-_STATUS_FIELDS = ("status", "result", "outcome", "stat", "state", "type", "code")
-_NEGATIVE_FLAGS = frozenset({"false", "no", "0"})
+_FLAG_FIELDS = (
+    *("ok", "isok", "success", "issuccess", "succeeded", "successful", "accepted", "ack", "acknowledged", "valid"),
+)
+_STATUS_FIELDS = (
+    *("status", "result", "outcome", "stat", "state", "type", "code", "response"),
+    *("messagestatus", "returncode", "resultcode", "responsecode"),
+)
+_NEGATIVE_FLAGS = frozenset({"false", "no", "n", "0"})
 _FAILED_STATUSES = frozenset(
     {
         *("error", "err", "exception", "fail", "failed", "failure", "invalid", "rejected", "refused", "denied"),
-        *("unauthorized", "forbidden", "nok", "ko", "false"),
+        *("unauthorized", "forbidden", "nok", "ko", "false", "notok", "undelivered", "bounced", "unavailable"),
     }
 )
-_CODE_FIELDS = ("status", "code", "statuscode", "httpcode", "httpstatus", "httpstatuscode")
+# A status of which the first word alone says nothing: "NOT_OK", "not found".
+_NOT_DONE = re.compile(r"not[ _-]?(ok|found|delivered|sent|accepted|allowed|authori[sz]ed)", re.IGNORECASE)
+_CODE_FIELDS = ("status", "code", "statuscode", "httpcode", "httpstatus", "httpstatuscode", "responsecode")
 _RESULT_FIELDS = ("result", "ret", "resultcode", *_CODE_FIELDS)
 """Fields whose number is a failure where it is negative."""
 
 _SUCCESS_CODES = frozenset({0, 200, 201, 202, 204})
 """Error codes that report a success: Kafka's REST proxy writes ``"error_code": 200`` of a stored record."""
 
-_ERROR_CODE_FIELDS = ("errcode", "errorcode", "errno", "retcode")
+_ERROR_CODE_FIELDS = ("errcode", "errorcode", "errno", "errorno", "retcode")
 _ERROR_FIELDS = (
     *("error", "errors", "err", "iserror", "haserror", "haserrors", "usererrors", "errormessage", "exception"),
-    *("fault", "faults", "errortext", "exc"),
+    *("fault", "faults", "errortext", "exc", "errorresponse"),
 )
 _MESSAGE_FIELDS = ("message", "msg")
 _FAILURE_FIELDS = (
@@ -200,7 +207,7 @@ def _with_plain_names(body: Mapping[str, Any]) -> dict[str, Any]:
 def _reports_error(body: Mapping[str, Any]) -> bool:
     return (
         any(_word(body.get(name)) in _NEGATIVE_FLAGS for name in _FLAG_FIELDS)
-        or any(_first_word(body.get(name)) in _FAILED_STATUSES for name in _STATUS_FIELDS)
+        or any(_is_failed_status(body.get(name)) for name in _STATUS_FIELDS)
         or any(_number(body.get(name)) >= _LEAST_ERROR_STATUS for name in _CODE_FIELDS)
         or any(_number(body.get(name)) < 0 for name in _RESULT_FIELDS)
         or any(_is_error_code(body.get(name)) for name in _ERROR_CODE_FIELDS)
@@ -221,6 +228,10 @@ def _first_word(value: Any) -> str | None:
     """Return the first word of a status: ``invalid`` of "invalid event"."""
     word = _word(value)
     return _FIRST_WORD.findall(word)[0] if word is not None else None
+
+
+def _is_failed_status(value: Any) -> bool:
+    return _first_word(value) in _FAILED_STATUSES or _NOT_DONE.match(_word(value) or "") is not None
 
 
 def _number(value: Any) -> float:

@@ -47,6 +47,9 @@ VARIABLES = (
 )
 """The variables with the prefix that are not a section's key. A variable that is almost one of these is refused."""
 
+CLIENT_KEY_VARIABLE = "NEURAXIS_API_KEY"
+"""Variable of the key that a client calls with. Whoever sets it for a gateway believes that a key is asked for."""
+
 DEFAULT_ORIGIN = "default"
 
 Sections = Mapping[str, type[msgspec.Struct]]
@@ -203,6 +206,11 @@ def environment_layers(environment: Mapping[str, str]) -> list[Layer]:
 
 
 def _refuse_misspelt(name: str) -> None:
+    if name == CLIENT_KEY_VARIABLE:
+        raise BadConfiguration(
+            f"{name} is read by clients alone, and a gateway would serve without that key: unset it here, or did you"
+            " mean NEURAXIS_API_KEYS?"
+        )
     if near := nearest_name(name, VARIABLES, cutoff=0.88):
         raise BadConfiguration(f"{name}: there is no such variable: did you mean {near}?")
 

@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import msgspec
 
@@ -12,8 +12,10 @@ from events.ledger.reader import END
 from events.ledger.rows import Text, from_text, to_text
 from events.ledger.schema import connect_read_only
 from events.ledger.sqlite_errors import translated_errors
-from schemas.intake.strict import BadInput
+from schemas.intake.strict import BadInput, quoted_name
 from schemas.intake.timestamps import to_milliseconds
+from schemas.vocabulary.responder import Action, Stage
+from schemas.vocabulary.router import Mode
 
 MOST = 500
 """Exchanges on a page, at most."""
@@ -26,6 +28,9 @@ MOST_ENDS = 2_000
 
 _START_FIELDS = ("agent", "session")
 _FILTER_FIELDS = (*_START_FIELDS, "stage", "action", "reason", "mode")
+_KNOWN = {"stage": get_args(Stage), "action": get_args(Action), "mode": get_args(Mode)}
+"""A field of a filter -> the values that an end can have there."""
+
 _COLUMNS = (
     "exchange, agent, session, started_seq, started_ns, ended_seq, stage, action, reason, mode, first_mode, latency_ms"
 )
@@ -98,6 +103,15 @@ def check_written(ledger: sqlite3.Connection, name: str, seq: int) -> int:
     return int(head)
 
 
+def check_spelling(wanted: ExchangeFilter) -> None:
+    """Raise BadInput for a value that no exchange can have: an empty list would suggest that there is none."""
+    for name, known in _KNOWN.items():
+        word = getattr(wanted, name)
+        if word and word not in known:
+            message = f"{name}: there is no {name} {quoted_name(word)}: there are {', '.join(known)}"
+            raise BadInput("bad_value", name, message)
+
+
 Phrased = Callable[[str, str, str, str], str]
 """(stage, action, reason, mode), of which some may be empty -> an end as a sentence."""
 
@@ -109,9 +123,10 @@ def list_exchanges(path: Path, wanted: ExchangeFilter, phrased: Phrased = lambda
     reasons.
 
     Raises:
-        BadInput: ``at`` or ``before`` lies behind the end of the ledger.
+        BadInput: ``at`` or ``before`` lies behind the end of the ledger, or no exchange can have a value.
         LedgerDamaged, Misconfigured, Unavailable: see ``LedgerReader``.
     """
+    check_spelling(wanted)
     at = wanted.at or END
     conditions = ["started_seq < ?", "started_seq <= ?"]
     values: list[int | Text] = [wanted.before or END, at]

@@ -249,6 +249,34 @@ def test_the_server_is_found_by_argument_then_environment_then_running_set(
     assert repr(AsyncClient("https://guard.example/base")) == "AsyncClient('https://guard.example/base')"
 
 
+@pytest.mark.parametrize(
+    ("misspelt", "meant"),
+    [
+        ("NEURAXIS_ULR", "NEURAXIS_URL"),
+        ("NEURAXISURL", "NEURAXIS_URL"),
+        ("NEURAXIS_APIKEY", "NEURAXIS_API_KEY"),
+        ("NEURAXIS_API_KYE", "NEURAXIS_API_KEY"),
+    ],
+)
+def test_a_misspelt_variable_is_refused_rather_than_ignored(
+    misspelt: str, meant: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "run.json").write_text('{"http": "http://127.0.0.1:1"}')
+    for name in ("NEURAXIS_URL", "NEURAXIS_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv(misspelt, "http://127.0.0.1:2")
+    with pytest.raises(neuraxis.Misconfigured, match=f"{misspelt}: there is no such variable: did you mean {meant}"):
+        Client(data=tmp_path)
+    assert repr(Client("http://127.0.0.1:1", api_key="k")) == "Client('http://127.0.0.1:1')"
+    monkeypatch.setenv(meant, "http://127.0.0.1:3")
+    Client(data=tmp_path)
+    monkeypatch.delenv(misspelt)
+    monkeypatch.delenv(meant)
+    for theirs in ("NEURAXIS_API_KEYS", "NEURAXIS_LLM_URL", "NEURAXIS_PORT", "NEURAXIS_UPSTREAM_API_KEY"):
+        monkeypatch.setenv(theirs, "x")
+    assert repr(Client(data=tmp_path)) == "Client('http://127.0.0.1:1')"
+
+
 @pytest.mark.parametrize("address", ["127.0.0.1:8642", "ftp://x", "http://", "http://x:99999", "http://u:secret@x"])
 def test_what_is_no_address_is_refused_without_repeating_a_password(address: str) -> None:
     with pytest.raises(neuraxis.Misconfigured) as raised:

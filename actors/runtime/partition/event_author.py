@@ -7,6 +7,7 @@ import msgspec
 from actors.runtime.committer import Group
 from actors.runtime.context import Context
 from actors.runtime.envelopes import to_record, trace_of
+from events.decoding import Unreadable
 from events.loggers import get_logger
 from events.make_decision import Cause, NewEvent
 from events.partition_view import Delivery, View
@@ -17,6 +18,9 @@ from schemas.identity import content_hash
 from schemas.subjects import NO_PARTITION
 
 _logger = get_logger("neuraxis.shard")
+
+_MAX_DETAIL = 300
+"""How many characters of an unreadable message's fault a log line has at most."""
 
 
 class EventAuthor:
@@ -53,7 +57,7 @@ class EventAuthor:
                 actor=self._actor.name,
                 partition=self._partition,
                 reason=failure.reason,
-                error=failure.error,
+                error=failure.error or _why_unreadable(cause),
                 seq=failure.failed_seq,
                 exchange=decided[0].message.exchange,
             )
@@ -94,3 +98,8 @@ class EventAuthor:
         tokens = {Scope.SESSION: (NO_PARTITION, self._partition), Scope.AGENT: (self._partition, NO_PARTITION)}
         agent_token, session_token = tokens.get(self._actor.scope, (NO_PARTITION, NO_PARTITION))
         return Cause(identity, view.position, view.time_ns, "", "", "", agent_token, session_token)
+
+
+def _why_unreadable(cause: Delivery | None) -> str:
+    """Return why a message could not be read, cut: it may repeat something of the message; empty for any other."""
+    return cause.detail[:_MAX_DETAIL] if isinstance(cause, Unreadable) else ""

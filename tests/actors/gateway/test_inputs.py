@@ -32,6 +32,18 @@ def an_input(text: str = "Hello", **more: Any) -> WrappedEvent:
     return new_input(text, **(usual | more))
 
 
+@pytest.mark.parametrize(("agent", "session"), [("ann", "morning"), ("Zoë", "chat:7"), ("a", "b")])
+def test_a_publisher_finds_the_partition_as_the_documentation_says(agent: str, session: str) -> None:
+    def token(name: str, count: int) -> str:
+        found = 2_166_136_261
+        for byte in name.encode():
+            found = (found ^ byte) * 16_777_619 % 2**32
+        return f"{found % count:02d}"
+
+    subject = f"log.{token(agent, PARTITIONS.agents)}.{token(session, PARTITIONS.sessions)}.input.received"
+    assert an_input(agent=agent, session=session).record.subject == subject
+
+
 def read_back(addressed: WrappedEvent) -> Recorded:
     record = addressed.record
     found = decode(Stored(1, NOW_NS, record.subject, record.headers, record.data))

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from nats.aio.msg import Msg
+from structlog.testing import capture_logs
 
 from actors.gateway import Client, new_input
 from actors.registry import ACTORS
@@ -298,14 +299,18 @@ def test_a_message_that_cannot_be_read_is_failed_by_all_who_consume_it_and_they_
     broker: Broker, poison: Callable[[], Record], reason: str
 ) -> None:
     async def body(log: JetStreamLog) -> None:
-        async with living(broker, "a"):
-            seq = await log.as_stored().append([Append([poison()])])
-            ends = await converse(log, SESSIONS, 1)
-            failures = await failures_of(log, {"clock", "reflex", "responder", "router"})
+        with capture_logs() as lines:
+            async with living(broker, "a"):
+                seq = await log.as_stored().append([Append([poison()])])
+                ends = await converse(log, SESSIONS, 1)
+                failures = await failures_of(log, {"clock", "reflex", "responder", "router"})
         assert len(ends) == SESSIONS
         assert {(failure.reason, failure.error) for failure in failures.values()} == {(reason, "")}
         assert {failure.failed_seq for failure in failures.values()} == {seq}
         assert {failure.failed_topic for failure in failures.values()} == {"forged_id.input.received"}
+        why = [line["error"] for line in lines if line["event"] == "decision_failed"]
+        assert why
+        assert all(0 < len(each) <= 300 for each in why), "the event has no words for it, the log line has"
 
     on_broker(broker, body)
 

@@ -150,7 +150,7 @@ def test_what_an_orchestrator_sets_for_a_service_of_our_name_is_let_be() -> None
     ("variable", "meant"),
     [
         ("NEURAXIS_LLM_UL", "NEURAXIS_LLM_URL"),
-        ("NEURAXIS_API_KEY", "NEURAXIS_API_KEYS"),
+        ("NEURAXIS_API_KEYZ", "NEURAXIS_API_KEYS"),
         ("NEURAXIS_LLM_KEY", "NEURAXIS_LLM_API_KEY"),
         ("NEURAXIS_MODEL", "NEURAXIS_MODELS"),
         ("NEURAXIS_ROUTER_PROFILE", "NEURAXIS_ROUTER__PROFILE"),
@@ -159,6 +159,11 @@ def test_what_an_orchestrator_sets_for_a_service_of_our_name_is_let_be() -> None
 def test_a_variable_that_is_ours_but_for_a_slip_is_refused(variable: str, meant: str) -> None:
     with pytest.raises(BadConfiguration, match=f"{variable}: there is no such variable: did you mean {meant}"):
         load(SECTIONS, environment={variable: "x"})
+
+
+def test_the_key_of_a_client_is_no_key_of_a_gateway() -> None:
+    with pytest.raises(BadConfiguration, match=r"NEURAXIS_API_KEY is read by clients alone.* mean NEURAXIS_API_KEYS"):
+        load(SECTIONS, environment={"NEURAXIS_API_KEY": "x"})
 
 
 @each(

@@ -45,6 +45,14 @@ def test_the_latest_comes_first_with_its_end_and_times(ledger: Path) -> None:
     assert ended.started.endswith(".050Z")
 
 
+@pytest.mark.parametrize(("field", "near"), [("stage", "ARBITER"), ("action", "PASSED"), ("mode", "RESPOND")])
+def test_a_value_that_no_exchange_can_have_is_refused_with_those_there_are(ledger: Path, field: str, near: str) -> None:
+    with pytest.raises(BadInput, match=f"{field}: there is no {field} 'NOPE': there are .*{near}") as wrong:
+        listed(ledger, **{field: "NOPE"})
+    assert (wrong.value.field, wrong.value.code) == (field, "bad_value")
+    assert all(getattr(each, field) == near for each in listed(ledger, **{field: near}).exchanges)
+
+
 def test_pages_follow_each_other_without_a_gap_or_a_repeat(ledger: Path) -> None:
     found, before = list[str](), 0
     for _ in range(4):

@@ -43,6 +43,9 @@ VERDICTS: tuple[type[Event], ...] = (
 )
 """The events in which guards state their findings on an input."""
 
+AT_ONCE = 16
+"""Inputs of one request that are checked at a time: somebody else's input waits behind these alone, not behind all."""
+
 _MARGIN_S = 0.5
 """Seconds before the deadline of a request at which its exchanges must have ended."""
 
@@ -126,7 +129,8 @@ class GuardService:
             NotAccepted, Unanswered, NoJudge: see these classes; some of several inputs may be in the log.
             LogError: the broker refuses one permanently, or cannot be read.
         """
-        waiting = [asyncio.create_task(self._ended(wrapped, deadline)) for _, wrapped in inputs]
+        places = asyncio.Semaphore(AT_ONCE)
+        waiting = [asyncio.create_task(self._ended(wrapped, deadline, places)) for _, wrapped in inputs]
         try:
             found = await asyncio.gather(*waiting)
         finally:
@@ -136,9 +140,10 @@ class GuardService:
         events = await self._verdicts_between([check.agent for check, _ in inputs], found, deadline)
         return tuple(Checked(answer.exchange, answer.event, tuple(events.get(answer.exchange, ()))) for answer in found)
 
-    async def _ended(self, wrapped: WrappedEvent, deadline: WaitDeadline) -> ExchangeEnd:
+    async def _ended(self, wrapped: WrappedEvent, deadline: WaitDeadline, places: asyncio.Semaphore) -> ExchangeEnd:
         try:
-            return await self._client.exchange(wrapped, deadline)
+            async with places:
+                return await self._client.exchange(wrapped, deadline)
         except NoEnd as late:
             where = f"exchange {wrapped.exchange} is in the log, and"
             if late.unserved_stage:

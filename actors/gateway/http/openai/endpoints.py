@@ -83,7 +83,7 @@ async def complete_chat(
             chat_input = _chat_input(request, session, user, FORWARD)
             with _session_kept(conversations, chat_input):
                 return await _forwarded(request, forwarding, chat_input, data)
-        check_answerable(data)
+        check_answerable(request.state[_PARSED])
         chat_input = _chat_input(request, session, user, ANSWER)
         with _session_kept(conversations, chat_input):
             if data.stream:

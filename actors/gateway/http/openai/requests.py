@@ -4,15 +4,20 @@ Unknown parameters are accepted, which is not so anywhere else: clients send wha
 parameter of a wrong type is refused. So is a duplicate key: the guards would read one value, and the model the other.
 """
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import msgspec
 
 from actors.gateway.external_events import InvalidField
 from schemas.intake import strict
+from schemas.intake.nearest_name import nearest_name
 
 MODEL = "neuraxis"
 """The name of the model that is Neuraxis itself: guards, memory, router and its own model."""
+
+TEXT_PARTS = frozenset({"text", "input_text", "output_text"})
+"""Types of parts that are text."""
 
 Role = Literal["system", "developer", "user", "assistant", "tool", "function"]
 
@@ -65,6 +70,28 @@ class ChatRequest(msgspec.Struct, frozen=True):
         return self.stream_options is not None and bool(self.stream_options.include_usage)
 
 
+class SamplingParameters(msgspec.Struct, frozen=True):
+    """The standard parameters that change nothing for model ``neuraxis``, with the ranges of OpenAI's reference.
+
+    A value that no model takes is refused: who sends it has made a mistake, and hears of it here as anywhere else.
+    """
+
+    temperature: Annotated[float, msgspec.Meta(ge=0, le=2)] | None = None
+    top_p: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
+    presence_penalty: Annotated[float, msgspec.Meta(ge=-2, le=2)] | None = None
+    frequency_penalty: Annotated[float, msgspec.Meta(ge=-2, le=2)] | None = None
+    max_tokens: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    max_completion_tokens: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    top_logprobs: Annotated[int, msgspec.Meta(ge=0, le=20)] | None = None
+    logit_bias: dict[str, Annotated[float, msgspec.Meta(ge=-100, le=100)]] | None = None
+    seed: int | None = None
+    parallel_tool_calls: bool | None = None
+    store: bool | None = None
+    reasoning_effort: str | None = None
+    verbosity: str | None = None
+    service_tier: str | None = None
+
+
 class ParsedRequest(msgspec.Struct, frozen=True):
     """A request, and its complete body."""
 
@@ -86,8 +113,17 @@ def read_request(raw: bytes) -> ParsedRequest:
         raise InvalidField(wrong.field, str(wrong), wrong.code) from wrong
 
 
-def check_answerable(request: ChatRequest) -> None:
-    """Raise InvalidField for parameters that model ``neuraxis`` does not support and that must not be ignored."""
+def check_answerable(given: ParsedRequest) -> None:
+    """Raise InvalidField for parameters that model ``neuraxis`` does not support and that must not be ignored.
+
+    Standard parameters that change nothing must be valid all the same (:class:`SamplingParameters`).
+    """
+    request = given.request
+    try:
+        msgspec.convert(given.body, SamplingParameters)
+    except msgspec.ValidationError as wrong:
+        invalid = strict.validation_error(SamplingParameters, wrong)
+        raise InvalidField(invalid.field, str(invalid), invalid.code) from wrong
     if (request.n or 1) > 1:
         raise _unsupported("n", f"model {MODEL} gives one answer, and n is {request.n}: leave n out, or ask again")
     if (request.response_format or {}).get("type", "text") != "text":
@@ -111,9 +147,20 @@ def check_answerable(request: ChatRequest) -> None:
         for number, part in enumerate(message.content if isinstance(message.content, list) else ()):
             if part.text is None:
                 where = f"messages[{index}].content[{number}]"
+                if part.type in TEXT_PARTS:
+                    raise _textless(where, given.body["messages"][index]["content"][number])
                 raise _unsupported(
                     where, f"model {MODEL} reads text alone, and {where} is {strict.quoted_name(part.type)}"
                 )
+
+
+def _textless(where: str, part: Mapping[str, Any]) -> InvalidField:
+    """Return the error of a part of text without a text; it names the field that may have been meant by it."""
+    message = f"{where}.text is missing: a part of type {part['type']} needs type and text"
+    near = next((name for name in part if name not in ("type", "text") and nearest_name(name, ("text",))), "")
+    if near:
+        message += f"; there is no field {strict.quoted_name(near)}: did you mean 'text'?"
+    return InvalidField(f"{where}.text", message, "missing_field")
 
 
 def _unsupported(field: str, message: str) -> InvalidField:

@@ -5,9 +5,9 @@ only that agent. The code that reads the log is passed in (:class:`Records`).
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from typing import Annotated, Any, Protocol, get_args
+from typing import Annotated, Any, Protocol
 
 import msgspec
 from litestar import MediaType, Request, Response, get
@@ -23,14 +23,12 @@ from actors.gateway.http.records.set_overview import SetOverview
 from actors.gateway.http.scopes import OF_AGENT, READ, agent_of_key, check_agent, check_exchange, key_check
 from actors.gateway.http.strict_requests import QUERY
 from events.ledger import ExchangeFilter, ExchangeResult, Page
-from events.ledger.exchange_list import LONGEST_WORDS, MOST
+from events.ledger.exchange_list import LONGEST_WORDS, MOST, check_spelling
 from events.ledger.reader import END
 from schemas.event import ROOT
 from schemas.intake import strict
 from schemas.intake.topics import unknown_topic
 from schemas.subjects import topic_filter
-from schemas.vocabulary.responder import Action, Stage
-from schemas.vocabulary.router import Mode
 
 LAST_EVENT = "Last-Event-ID"
 """Header in which a browser names the last event that it received, by its sequence."""
@@ -121,29 +119,24 @@ async def list_exchanges(
     limit: Count = 50,
 ) -> Page:
     """Return exchanges, the latest first: whose they are, how and when they ended; without people's words."""
-    for name, word, known in (("stage", stage, Stage), ("action", action, Action), ("mode", mode, Mode)):
-        _check_spelling(name, word, get_args(known))
-    records: Records = request.app.state.records
-    return await records.exchanges(
-        ExchangeFilter(
-            agent=check_agent(request, agent or agent_of_key(request)),
-            session=session,
-            stage=stage,
-            action=action,
-            reason=reason,
-            mode=mode,
-            words=words,
-            before=before,
-            at=at,
-            limit=limit,
-        )
+    wanted = ExchangeFilter(
+        agent=check_agent(request, agent or agent_of_key(request)),
+        session=session,
+        stage=stage,
+        action=action,
+        reason=reason,
+        mode=mode,
+        words=words,
+        before=before,
+        at=at,
+        limit=limit,
     )
-
-
-def _check_spelling(name: str, word: str, known: Sequence[str]) -> None:
-    """Raise InvalidField for a value that no exchange can have: an empty list would suggest that there is none."""
-    if word and word not in known:
-        raise InvalidField(name, f"{name}: there is no {name} {strict.quoted_name(word)}: there are {', '.join(known)}")
+    try:
+        check_spelling(wanted)
+    except strict.BadInput as wrong:
+        raise InvalidField(wrong.field, str(wrong), wrong.code) from wrong
+    records: Records = request.app.state.records
+    return await records.exchanges(wanted)
 
 
 @get("/api/exchanges/{exchange:str}", security=READ, responses=_OF_ONE, opt={OF_AGENT: True})

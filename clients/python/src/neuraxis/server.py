@@ -3,6 +3,7 @@
 import json
 import os
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -13,6 +14,9 @@ URL = "NEURAXIS_URL"
 API_KEY = "NEURAXIS_API_KEY"
 FOLDER = Path(".neuraxis")
 """The default data folder of ``neuraxis up``."""
+
+_OTHERS = frozenset({URL, API_KEY, "NEURAXIS_API_KEYS", "NEURAXIS_LLM_URL", "NEURAXIS_LLM_API_KEY"})
+"""Variables of clients and servers with similar names: none of them is a misspelt one."""
 
 _LOOPBACK = ("localhost", "::1", "127.")
 
@@ -36,12 +40,26 @@ def find_server(base_url: str | None, api_key: str | None, folder: Path | str = 
     The key is ``api_key``, else ``NEURAXIS_API_KEY``, else none.
 
     Raises:
-        Misconfigured: none of them says where it is, or the address or the key is invalid.
+        Misconfigured: none of them says where it is, a variable of the environment is a misspelt one of these, or the
+            address or the key is invalid.
     """
+    if not base_url:
+        _refuse_misspelt(URL)
+    if api_key is None:
+        _refuse_misspelt(API_KEY)
     key = os.environ.get(API_KEY, "") if api_key is None else api_key
     if any(not ("!" <= char <= "~") for char in key):
         raise Misconfigured("the API key has blanks, line ends or characters outside ASCII: it is none", code="bad_key")
     return Server(_checked(base_url or os.environ.get(URL, "") or _running(Path(folder))), key)
+
+
+def _refuse_misspelt(variable: str) -> None:
+    """Raise Misconfigured if a variable is not set, and one that is almost named so is: it would be ignored."""
+    if os.environ.get(variable):
+        return
+    others = [name for name in os.environ if name.startswith("NEURAXIS") and name not in _OTHERS]
+    for near in get_close_matches(variable, others, n=1, cutoff=0.88):
+        raise Misconfigured(f"{near}: there is no such variable: did you mean {variable}?", code="bad_variable")
 
 
 def run_file(folder: Path | str) -> dict[str, Any]:

@@ -9,9 +9,10 @@ import httpx
 
 from actors.gateway.http.guard.bodies import MOST_INPUTS
 from actors.gateway.http.guard.categories import CATEGORIES
+from actors.gateway.http.guard.service import AT_ONCE
 from actors.registry import ACTORS
 from schemas.intake.limits import InputLimits
-from tests.actors.gateway.asking import clock, stored, working
+from tests.actors.gateway.asking import clock, exchange_of, stored, working
 from tests.actors.gateway.http.rig import gateway, guarding
 from tests.events.simulated_world import in_world
 from tests.simulated import SimulatedStream
@@ -106,6 +107,23 @@ def test_a_batch_is_answered_in_its_order_and_one_refusal_is_no_other_ones() -> 
             assert [each["allowed"] for each in told["results"]] == [text != ATTACK for text in texts]
             assert told["allowed"] is False
             assert len({each["exchange"] for each in told["results"]}) == 30
+
+    in_world(body)
+
+
+def test_a_batch_is_sent_bit_by_bit_so_that_others_need_not_wait_for_all_of_it() -> None:
+    async def body(stream: SimulatedStream) -> None:
+        async with working(stream), gateway(stream) as client:
+            told = await guarded(client, inputs=[{"text": f"{QUESTION} {number}"} for number in range(3 * AT_ONCE)])
+            under_way, most = set[str](), 0
+            for message in stream.store.messages:
+                if message.subject.endswith("input.received"):
+                    under_way.add(exchange_of(message))
+                elif message.subject.endswith("response.emitted"):
+                    under_way.discard(exchange_of(message))
+                most = max(most, len(under_way))
+            assert most == AT_ONCE
+            assert len({each["exchange"] for each in told["results"]}) == 3 * AT_ONCE
 
     in_world(body)
 

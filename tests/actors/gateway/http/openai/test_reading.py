@@ -13,7 +13,7 @@ from actors.gateway.external_events import InvalidField
 from actors.gateway.http.openai.chat_inputs import ChatInput, chat_input_of, named_session
 from actors.gateway.http.openai.conversation_histories import Histories
 from actors.gateway.http.openai.messages import ReadMessage, merge_layers
-from actors.gateway.http.openai.requests import ParsedRequest, check_answerable, read_request
+from actors.gateway.http.openai.requests import ParsedRequest, SamplingParameters, check_answerable, read_request
 from schemas.names import wrong_with_name
 from schemas.vocabulary.gateway import Layer
 
@@ -350,14 +350,59 @@ def test_what_is_forwarded_is_refused_where_nothing_is_judged_and_a_picture_alon
 )
 def test_what_the_mind_cannot_do_is_refused_rather_than_passed_over(fields: dict[str, Any], field: str) -> None:
     with pytest.raises(InvalidField) as wrong:
-        check_answerable(given(**fields).request)
+        check_answerable(given(**fields))
     assert wrong.value.field == field
+
+
+@pytest.mark.parametrize(
+    ("fields", "shown"),
+    [
+        ({"temperature": -3}, "temperature: Expected `float` >= 0"),
+        ({"temperature": "hot"}, "temperature: Expected `float | null`, got `str`"),
+        ({"top_p": 7}, "top_p: Expected `float` <= 1"),
+        ({"presence_penalty": 9}, "presence_penalty: Expected `float` <= 2"),
+        ({"frequency_penalty": -2.5}, "frequency_penalty: Expected `float` >= -2"),
+        ({"max_tokens": -1}, "max_tokens: Expected `int` >= 1"),
+        ({"max_completion_tokens": 0}, "max_completion_tokens: Expected `int` >= 1"),
+        ({"max_tokens": 2.5}, "max_tokens: Expected `int | null`, got `float`"),
+        ({"top_logprobs": 40}, "top_logprobs: Expected `int` <= 20"),
+        ({"logit_bias": {"50256": 101}}, "Expected `float` <= 100"),
+        ({"logit_bias": "none"}, "logit_bias: Expected `object | null`, got `str`"),
+        ({"seed": "x"}, "seed: Expected `int | null`, got `str`"),
+        ({"parallel_tool_calls": "yes"}, "parallel_tool_calls: Expected `bool | null`, got `str`"),
+        ({"store": 7}, "store: Expected `bool | null`, got `int`"),
+        ({"reasoning_effort": 3}, "reasoning_effort: Expected `str | null`, got `int`"),
+        ({"verbosity": []}, "verbosity: Expected `str | null`, got `array`"),
+        ({"service_tier": 5}, "service_tier: Expected `str | null`, got `int`"),
+    ],
+)
+def test_standard_parameters_without_effect_are_checked_all_the_same(fields: dict[str, Any], shown: str) -> None:
+    with pytest.raises(InvalidField) as wrong:
+        check_answerable(given(**fields))
+    assert shown in str(wrong.value)
+    assert wrong.value.field.startswith(next(iter(fields)))
+    assert wrong.value.code == "bad_value"
+
+
+def test_null_stands_for_the_default_of_each_standard_parameter() -> None:
+    check_answerable(given(**dict.fromkeys(SamplingParameters.__struct_fields__)))
+
+
+@pytest.mark.parametrize("kind", ["text", "input_text"])
+def test_a_part_of_text_with_a_misspelt_text_says_so(kind: str) -> None:
+    with pytest.raises(InvalidField) as wrong:
+        check_answerable(given([{"role": "user", "content": [{"type": kind, "txet": "Hello!"}]}]))
+    assert (wrong.value.field, wrong.value.code) == ("messages[0].content[0].text", "missing_field")
+    assert "there is no field 'txet': did you mean 'text'?" in str(wrong.value)
+    with pytest.raises(InvalidField, match="text is missing") as wrong:
+        check_answerable(given([{"role": "user", "content": [{"type": kind}]}]))
+    assert "did you mean" not in str(wrong.value)
 
 
 def test_what_changes_no_meaning_is_taken() -> None:
     tools = [{"type": "function", "function": {"name": "f"}}]
     harmless = {"n": 1, "temperature": 0.2, "seed": 7, "max_tokens": 9, "top_p": 1, "stop": None, "tool_choice": "auto"}
-    check_answerable(given(response_format={"type": "text"}, tools=tools, unheard_of=1, **harmless).request)
+    check_answerable(given(response_format={"type": "text"}, tools=tools, unheard_of=1, **harmless))
 
 
 def test_of_a_long_conversation_all_is_read_and_the_latest_message_by_message() -> None:
