@@ -31,7 +31,7 @@ RATE = 100
 SECONDS = 10.0
 SETTLE_S = 2.0
 LONG_MS = 50.0
-"""A frame that takes longer than this is seen as a jerk."""
+"""A frame that takes longer than this is seen as a stutter."""
 
 _EVENT = "forged_id.response.emitted"
 _FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage")

@@ -218,4 +218,4 @@ WITH_CONTEXT: Mapping[type[Event], Callable[[Any, LineContext], Lines]] = {
     CoherencePassed: _coherence_verdict,
     CoherenceRejected: _coherence_verdict,
 }
-"""Event type -> a function that also needs the :class:`Case`; all other events are shown by themselves."""
+"""Event type -> a function that also needs the :class:`LineContext`; all other events are shown by themselves."""
