@@ -4,12 +4,12 @@ import json
 from pathlib import Path
 
 from actors.self_review.agent_state import SIGNALS
-from bench.quality.talk import MODES, Talk, live, report, spread, talks_in
+from bench.quality.talk import MODES, Talk, report, run_conversations, spread, talks_in
 
 
 def test_conversations_are_told_by_mode_by_source_and_by_signal():
     talks = [Talk("tap", ("Hello", "My kitchen tap drips.", "How do I stop it?")), Talk("bread", ("Thanks!",))]
-    seen, exchanges = live(talks, 1)
+    seen, exchanges = run_conversations(talks, 1)
     told = list(report(seen, exchanges, len(talks)))
     assert told[0] == "2 conversations, 4 exchanges, 4 routed"
     assert [line.split()[0] for line in told if line.split()[:1] and line.split()[0] in MODES] == [*MODES]
