@@ -48,7 +48,7 @@ def texts(size: int) -> dict[str, str]:
     """Return texts of about ``size`` bytes, by name."""
     draw = random.Random(5)
 
-    def digits(count: int) -> str:
+    def base64_characters(count: int) -> str:
         return "".join(draw.choices(string.ascii_letters + string.digits + "+/", k=count))
 
     return {
@@ -64,7 +64,7 @@ def texts(size: int) -> dict[str, str]:
         "base64 of prose": _encoded(_repeated(_PROSE, size * 3 // 4)),
         "base64 in base64": _encoded(_encoded(_repeated(_ATTACK, size * 9 // 16))),
         "runs of base64": _repeated(f"{_encoded('nothing to see in here')} , ", size),
-        "mixed short words": " ".join(digits(5) for _ in range(size // 6)),
+        "mixed short words": " ".join(base64_characters(5) for _ in range(size // 6)),
         "hex": _repeated(_PROSE, size // 2).encode().hex(),
         "percent escapes": "".join(f"%{code:02x}" for code in _repeated(_PROSE, size // 3).encode()),
         "tiny lines": _repeated("a\n", size),
@@ -87,7 +87,7 @@ def inputs(size: int, layers: int) -> Iterator[tuple[str, InputReceived]]:
         yield f"{name}, {layers} layers", InputReceived(text="Please look at this.", layers=parts)
     # A message with more layers than any gateway accepts; a publisher may append it to the log directly.
     pages = tuple(f"page {number}" for number in range(2 * size // 10))
-    yield "layers past every edge", InputReceived(text="Please look at this.", documents=pages)
+    yield "more layers than any gateway accepts", InputReceived(text="Please look at this.", documents=pages)
 
 
 def _message(event: Event) -> Message:
@@ -109,6 +109,10 @@ def _measured(actor: Actor[Any], messages: Callable[[], Sequence[Event]]) -> tup
 
 
 def _most_unread(decided: Event) -> tuple[float, str]:
+    """Return the weight of the heaviest part that a guard left unread, and what it is.
+
+    Appraisal reports a share for each layer: that of the text around words that attacks use (``telling``).
+    """
     unread: tuple[Unread, ...] = ()
     match decided:
         case ReflexBlocked() | ReflexPassed() | IntuitionPassed() | IntuitionRejected():

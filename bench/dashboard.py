@@ -30,8 +30,10 @@ RATE = 100
 
 SECONDS = 10.0
 SETTLE_S = 2.0
+"""Seconds after the page is open before anything is measured."""
+
 LONG_MS = 50.0
-"""A frame that takes longer than this is seen as a jerk."""
+"""A frame that takes longer than this is seen as a stutter."""
 
 _EVENT = "forged_id.response.emitted"
 _FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage")
@@ -48,7 +50,7 @@ _WATCH = """
 """
 
 
-class Gateway:
+class FakeGateway:
     """An ASGI application that serves the page, and answers it like a gateway at which exchanges end all the time."""
 
     def __init__(self) -> None:
@@ -122,7 +124,7 @@ class Gateway:
         now = datetime.now(UTC).isoformat()
         whose = {"agent": "agent-1", "session": "session-1"}
         alert = {"severity": "warning", "event": "forged_id.reflex.blocked", "detail": "", "exchange": "", "since": now}
-        breaker = {"state": "open", "trust": 0.15, "stance": "hostile", "violations": self._head % 9, "seq": 1}
+        breaker = {"state": "VIOLATED", "trust": 0.15, "stance": "guarded", "violations": self._head % 9, "seq": 1}
         recorded = {
             "at": self._head,
             "time": now,
@@ -138,7 +140,7 @@ class Gateway:
             "decisions": 1000,
             "modes": [
                 {"mode": mode, "count": 200, "share": (150 + self._head % 99) / 1e3, "low": 0.1, "high": 0.3}
-                for mode in ("RESPOND", "ACKNOWLEDGE", "ACT", "IGNORE", "DEFER")
+                for mode in ("RESPOND", "CLARIFY", "ACT", "ACKNOWLEDGE", "IGNORE")
             ],
             "modes_by_agent": [],
             "alerts": [{"alert": f"a{n}", **alert, **whose, "figures": {}, "count": self._head + n} for n in range(50)],
@@ -160,7 +162,7 @@ async def _answer(send: Any, kind: str, body: bytes) -> None:
 
 
 @asynccontextmanager
-async def serving(gateway: Gateway) -> AsyncIterator[str]:
+async def serving(gateway: FakeGateway) -> AsyncIterator[str]:
     """Serve the application for the length of a block; yields its address."""
     server = uvicorn.Server(uvicorn.Config(gateway, port=0, lifespan="off", log_level="error", access_log=False))
     running = asyncio.create_task(server.serve())
@@ -175,7 +177,7 @@ async def serving(gateway: Gateway) -> AsyncIterator[str]:
 
 async def measure(seconds: float, chromium: str) -> list[Row]:
     """Open the page while exchanges end, and return what was seen."""
-    gateway = Gateway()
+    gateway = FakeGateway()
     async with async_playwright() as playwright, serving(gateway) as address:
         browser = await playwright.chromium.launch(executable_path=chromium, args=list(_FLAGS))
         page = await browser.new_page()

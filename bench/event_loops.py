@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from bench.harness.processes import used_by_set
 from bench.harness.table import Row, percentile_rows, rows_of, show
-from bench.pass_through import OWN, Load, running_set
+from bench.pass_through import SET_MODEL, Load, running_set
 
 ROUNDS = 6
 RATE = 5
@@ -38,7 +38,7 @@ async def _run(rounds: int) -> list[Row]:
         for side, setting in LOOPS.items():
             options = ("--set", f"runtime.event_loop={setting}")
             runs[side] = stack.enter_context(running_set("", options=options))
-            loads[side] = await stack.enter_async_context(Load.open(runs[side].http, OWN))
+            loads[side] = await stack.enter_async_context(Load.open(runs[side].http, SET_MODEL))
         for load in loads.values():
             await load.steady(_WARM_UP_S, RATE)
         for number in range(rounds):

@@ -1,4 +1,4 @@
-"""Exchanges that a set answers itself: how many a second, how fast, and what the set weighs and takes to start.
+"""Exchanges that a set answers itself: how many a second and how fast; its memory, its size on disk, and its start.
 
 A whole set runs as ``neuraxis up`` starts it: all actors, the ledger, each append flushed before it is acknowledged, no
 language model. *Start* is the time from the command to the first answer. *Saturated* keeps a fixed number of requests
@@ -21,11 +21,13 @@ from packaging.requirements import Requirement
 from bench.harness.server import SYNCS, nats_server
 from bench.harness.side import Side, open_faststream
 from bench.harness.table import Row, is_brief, percentile_rows, rows_of, show
-from bench.pass_through import OWN, Load, running_set
+from bench.pass_through import SET_MODEL, Load, running_set
 from deploy.processes.running_set import RunFile
 
 SECONDS = 5.0 if is_brief() else 30.0
 UNDER_WAY = 32
+"""Requests that are kept under way in the saturated case."""
+
 RATE = 20
 """Requests a second at the fixed rate."""
 
@@ -38,7 +40,7 @@ async def _run(seconds: float) -> list[Row]:
     rows: list[Row] = []
     began_s = time.perf_counter()
     with running_set("") as run:
-        async with Load.open(run.http, OWN) as load:
+        async with Load.open(run.http, SET_MODEL) as load:
             await load.ask()
             rows += rows_of({"start to the first answer": time.perf_counter() - began_s}, {}, "up", "s")
             await load.steady(_WARM_UP_S, RATE)

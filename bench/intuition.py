@@ -26,8 +26,7 @@ from unittest import mock
 import msgspec
 import numpy as np
 
-from actors.intuition.index import Entry, Hashes, similarity
-from actors.intuition.index import index_value as handle
+from actors.intuition.index import Entry, Hashes, index_value, similarity
 from actors.intuition.index.query import Query
 from actors.intuition.index.store import Store
 from actors.intuition.judging import Input, Part, judge
@@ -82,7 +81,7 @@ Search = Callable[[Hashes], str | None]
 
 def _warm() -> None:
     """Load the compiled engine, if there is one, so that its memory is not counted as the motifs'."""
-    engine = handle.compiled_engine()
+    engine = index_value.compiled_engine()
     if engine is not None:
         store = Store()
         engine.add(store, Entry(1, "e", np.array([1, 2], np.uint64).tobytes(), 1, True))
@@ -110,11 +109,11 @@ def _hostile_rows(size: int) -> Iterator[Row]:
     settings = IntuitionSettings(scorer=False)
     inputs = [_hostile(layers, repeated) for layers in HOSTILE_LAYERS for repeated in (False, True)]
     engines = ["interpreted"]
-    if handle.compiled_engine():
+    if index_value.compiled_engine():
         engines.insert(0, "compiled")
     for engine in engines:
-        compiled = handle.compiled_engine() if engine == "compiled" else None
-        with mock.patch.multiple(handle, compiled_engine=lambda compiled=compiled: compiled, COMPILED_FROM=0):
+        compiled = index_value.compiled_engine() if engine == "compiled" else None
+        with mock.patch.multiple(index_value, compiled_engine=lambda compiled=compiled: compiled, COMPILED_FROM=0):
             judge(library, settings, inputs[0])  # builds the store
             samples = []
             for hostile in inputs * 5:
@@ -161,7 +160,7 @@ class _Texts:
 
 
 def _rows(size: int, texts: _Texts) -> Iterator[Row]:
-    engine = "compiled" if handle.compiled_engine() and size >= handle.COMPILED_FROM else "interpreted"
+    engine = "compiled" if index_value.compiled_engine() and size >= index_value.COMPILED_FROM else "interpreted"
     library = Library().with_precedent("first", _precedent(next(texts.many(1))))
     _motif(library)(np.ones(1, np.uint64))  # builds the store, so that it is extended from here on
     kept: list[Hashes] = []
@@ -191,7 +190,7 @@ def _rows(size: int, texts: _Texts) -> Iterator[Row]:
     yield _row(size, "motif", engine, ours)
     yield _row(size, "verdict", engine, _measured(_verdict(library), questions))
     if engine == "compiled":
-        with mock.patch.object(handle, "compiled_engine", return_value=None):
+        with mock.patch.object(index_value, "compiled_engine", return_value=None):
             yield _row(size, "motif", "interpreted", _measured(_motif(library), questions), ours)
             yield _row(size, "verdict", "interpreted", _measured(_verdict(library), questions))
     entries = sorted(library.precedents.items(), key=lambda item: item[1].number)

@@ -46,11 +46,11 @@ BEHIND_S = 1.0
 
 WARM_UP_S = 3.0
 OURS, PROXY, ENDPOINT = "neuraxis", "a bare proxy", "the endpoint itself"
-ANOTHERS, OWN = "bench", "neuraxis"
-"""Models that are asked for: the endpoint's, and the set itself."""
+ENDPOINT_MODEL, SET_MODEL = "bench", "neuraxis"
+"""What a request names as its model: the endpoint's, to which the set passes it on, or the set, which answers it."""
 
 _PATH = "/v1/chat/completions"
-_START_S = 60.0
+_START_TIMEOUT_S = 60.0
 _ANSWER = json.dumps(
     {
         "id": "chatcmpl-1",
@@ -133,7 +133,7 @@ def running_set(
     """
     with tempfile.TemporaryDirectory(prefix="neuraxis-bench-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        ready, output_file = folder / "ready", folder / "said"
+        ready, output_file = folder / "ready", folder / "output"
         flags = ["--http", "127.0.0.1:0", "--llm", "composer", "--ready-file", str(ready), *options]
         flags += ["--set", f"gateway.upstream.url={url}/v1"] if url else []
         with output_file.open("wb") as output:
@@ -145,7 +145,7 @@ def running_set(
                 env={**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent), **environment},
             )
         try:
-            deadline = time.monotonic() + _START_S
+            deadline = time.monotonic() + _START_TIMEOUT_S
             while not ready.exists():
                 if process.poll() is not None or time.monotonic() > deadline:
                     raise RuntimeError(f"the set did not start:\n{output_file.read_text()}")
@@ -157,7 +157,7 @@ def running_set(
 
 
 class Load:
-    """Requests to one side. With ``model`` ``neuraxis`` the set answers itself; the endpoint has any other."""
+    """Requests to one side that name ``model``: the set answers ``neuraxis`` itself, and the endpoint any other."""
 
     def __init__(self, http: httpx.AsyncClient, model: str) -> None:
         self._http = http
@@ -166,13 +166,13 @@ class Load:
 
     @classmethod
     @contextlib.asynccontextmanager
-    async def open(cls, url: str, model: str = ANOTHERS) -> AsyncIterator["Load"]:
+    async def open(cls, url: str, model: str = ENDPOINT_MODEL) -> AsyncIterator["Load"]:
         """Open connections to a side for the length of the block."""
         limits = httpx.Limits(max_connections=256, max_keepalive_connections=256)
         async with httpx.AsyncClient(base_url=url, trust_env=False, limits=limits, timeout=30) as http:
             yield cls(http, model)
 
-    async def most(self) -> int:
+    async def highest_rate(self) -> int:
         """Return the highest of ``RATES`` at which no backlog grows; 0 if one grows at the lowest."""
         highest = 0
         for rate in RATES:
@@ -221,7 +221,7 @@ class Load:
         began_s = time.perf_counter()
         response = await self._http.post(_PATH, json=body)
         took = time.perf_counter() - began_s
-        answered = response.content == _ANSWER if self._model == ANOTHERS else response.status_code == 200
+        answered = response.content == _ANSWER if self._model == ENDPOINT_MODEL else response.status_code == 200
         if not answered:
             raise RuntimeError(f"not the answer: {response.status_code} {response.text[:200]}")
         return took
@@ -249,7 +249,7 @@ async def _run(rounds: int) -> list[Row]:
                 samples[name].append(await loads[name].steady(STEADY_S))
                 for process, one in used_by_set(run).items() if name == OURS else ():
                     cpu_ms[process].append(one.since(before[process], len(samples[name][-1])).cpu_us / 1e3)
-        highest = 0 if is_brief() else await loads[OURS].most()
+        highest = 0 if is_brief() else await loads[OURS].highest_rate()
     added = [
         [max(0.0, ours - bare) for ours, bare in zip(*pair, strict=True)]
         for pair in zip(samples[OURS], samples[PROXY], strict=True)

@@ -30,19 +30,25 @@ from bench.harness.path_costs import Cost, costs_of, flushes_in_a_row, together
 from bench.harness.path_probe import ALLOCATIONS, COUNTING, FOLDER
 from bench.harness.processes import Used, used_by_set
 from bench.harness.table import record
-from bench.pass_through import ANOTHERS, OWN, Load, running_set, served
+from bench.pass_through import ENDPOINT_MODEL, SET_MODEL, Load, running_set, served
 from deploy.processes.running_set import RunFile
 
 EXCHANGES = 100
 APART_S = 0.05
 """Seconds between two requests, so that work that goes on after an answer does not slow the next request."""
 
-PATHS = {"answered": OWN, "passed on": ANOTHERS}
+PATHS = {"answered": SET_MODEL, "passed on": ENDPOINT_MODEL}
 """Path of an exchange -> the model that its request names."""
 
 EVERY = "all of them"
+"""In place of a process's name: all processes together."""
+
 WARM_UP = 50
+"""Exchanges before counting begins."""
+
 SETTLE_S = 0.3
+"""Seconds to wait for work that goes on after an answer, before the use of processes is read."""
+
 _PROBED = "bench.harness.path_probe"
 
 
@@ -112,7 +118,7 @@ class _Run(msgspec.Struct, frozen=True):
 def _run(path: str, exchanges: int, warm_up: int, *, allocations: bool) -> _Run:
     model = PATHS[path]
     with tempfile.TemporaryDirectory(prefix="neuraxis-path-") as name, served() as endpoint:
-        folder, url = Path(name), endpoint if model == ANOTHERS else ""
+        folder, url = Path(name), endpoint if model == ENDPOINT_MODEL else ""
         if allocations:
             (folder / ALLOCATIONS).touch()
         with running_set(url, _PROBED, **{FOLDER: name}) as run:
@@ -129,9 +135,9 @@ def _run(path: str, exchanges: int, warm_up: int, *, allocations: bool) -> _Run:
 def _allocations_in(file: Path) -> int:
     import memray
 
-    ends = {memray.AllocatorType.FREE, memray.AllocatorType.MUNMAP, memray.AllocatorType.PYMALLOC_FREE}
+    freeing = {memray.AllocatorType.FREE, memray.AllocatorType.MUNMAP, memray.AllocatorType.PYMALLOC_FREE}
     with closing(memray.FileReader(file)) as reader:
-        return sum(each.allocator not in ends for each in reader.get_allocation_records())
+        return sum(each.allocator not in freeing for each in reader.get_allocation_records())
 
 
 async def _measure(

@@ -1,4 +1,4 @@
-"""Questions about a ledger as it grows: what they cost, and what it weighs.
+"""Questions about a ledger as it grows: what they cost, and how many bytes it takes.
 
 The real deciders make the ledger. It is measured at each size on the way to the largest:
 
@@ -42,11 +42,14 @@ from schemas.persistent import encode_state
 EVENTS = 100_000
 SIZES = (10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000)
 STREAMED = 20_000
-"""Events that are put into a stream to weigh it."""
+"""Events that are put into a stream to measure its size."""
 
 _ACTOR, _PARTITION, _KEY = ACTORS["router"], "03", "session-3"
 _WINDOW = 10_000
+"""Sequences between the two points of ``diff``."""
+
 _IN_FLIGHT = 1_000
+"""The most messages that are published and not yet acknowledged."""
 
 
 async def measure(path: Path, most: int) -> list[Row]:
@@ -86,11 +89,11 @@ async def _questions(path: Path, size: int) -> list[Row]:
     sessions = min(size // 13, 499) or 1
     states = sum(len(encode_state(view.state)) for view in replay.views.values())
     with LedgerReader(path) as reader:
-        weights = {"ledger": reader.info().bytes / size, "states a session": states / sessions}
+        bytes_used = {"ledger": reader.info().bytes / size, "states a session": states / sessions}
     return [
         *_rows(size, {"fold, all actors": folded}, "events/s"),
         *_rows(size, {case: each * 1_000 for case, each in seconds.items()}, "ms"),
-        *_rows(size, weights, "bytes"),
+        *_rows(size, bytes_used, "bytes"),
     ]
 
 
@@ -128,7 +131,7 @@ async def _bisect(source: LedgerSource) -> None:
     await first_holding(source, _ACTOR, _PARTITION, _KEY, never, END, lambda _: None)
 
 
-async def weigh_stream(stored: Sequence[Stored]) -> list[Row]:
+async def measure_stream_size(stored: Sequence[Stored]) -> list[Row]:
     """Put messages into a stream without and with compression; return bytes an event on disk."""
     found = {}
     for name, compression in (("stream", StoreCompression.NONE), ("stream, s2", StoreCompression.S2)):
@@ -165,7 +168,7 @@ async def _measure_all(path: Path, most: int) -> list[Row]:
     rows = await measure(path, most)
     with LedgerReader(path) as reader:
         stored = [each for batch in reader.history(upto=STREAMED) for each in batch]
-    return rows + await weigh_stream(stored)
+    return rows + await measure_stream_size(stored)
 
 
 def main() -> None:

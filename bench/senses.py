@@ -130,11 +130,11 @@ def measure(texts: Sequence[str]) -> list[tuple[float, ...]]:
     return found
 
 
-def costs(least: dict[str, list[list[float]]]) -> tuple[Cost, ...]:
+def costs(lowest_times: dict[str, list[list[float]]]) -> tuple[Cost, ...]:
     """Return percentiles of the lowest times of the texts."""
     return tuple(
         Cost(kind, sense, len(times), *(round(float(np.percentile(each, percent)), 2) for percent in (50, 99)))
-        for kind, times in least.items()
+        for kind, times in lowest_times.items()
         for sense, each in zip(SENSES, zip(*times, strict=True), strict=True)
     )
 
@@ -147,7 +147,7 @@ def one_round(files: Sequence[Path]) -> dict[str, list[tuple[float, ...]]]:
 
 
 def main() -> None:
-    """Measure in a process a round, and print the least of each text; takes about a minute."""
+    """Measure in a process a round, and print percentiles of the texts' lowest times; takes about a minute."""
     files = sys.argv[1:]
     if files[:1] == ["--round"]:
         print(json.dumps(one_round(tuple(map(Path, files[1:])))))

@@ -75,7 +75,7 @@ def main(keep: bool) -> None:
             click.echo(f"\ndemo failed: {explain(error)[0]}", err=True)
             if log.exists():
                 latest = log.read_text(errors="replace").splitlines()[-_LOG_LINES_SHOWN:]
-                click.echo("\n".join(["the set's last words:", *latest]), err=True)
+                click.echo("\n".join(["the last lines of the set's log:", *latest]), err=True)
             sys.exit(1)
     if not keep:
         click.echo(f"\nDone in {time.monotonic() - begun:.1f} s. Next: `make up`, and in another terminal:")

@@ -16,13 +16,13 @@ class Aim(msgspec.Struct, frozen=True):
     Attributes:
         what: What is measured.
         bench: The benchmark that measures it.
-        where: Fields of the rows that tell it, and their values; a text that ends in ``*`` is a beginning.
-        figure: The field with the figure; ``ratio: PEER`` for how many times a peer's it is (the first whose name
-            begins so).
+        where: Which of its rows count: fields and their values; a text that ends in ``*`` is a prefix.
+        figure: The field with the figure; ``ratio: PEER`` for its ratio to that of the peer whose name
+            begins with PEER.
         bound: What it should reach; the figure's unit.
         unit: The figure's unit.
         most: Whether ``bound`` is the most that it may be, rather than the least.
-        peers: Fields with other figures of the same row, to be told as multiples of it.
+        peers: Name of a peer -> the field with its figure, which is shown as a multiple of this one.
     """
 
     what: str
@@ -36,7 +36,11 @@ class Aim(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What was found of an aim; ``found`` is None if the benchmark did not run. ``ratios``: as in the row."""
+    """An aim, and what a run found.
+
+    ``reach`` is the bound in words, ``found`` the figure (None if the benchmark did not run), ``reached`` whether it is
+    within the bound. ``ratios`` has, by peer, how many times as large the one figure is as the other.
+    """
 
     what: str
     bench: str
@@ -121,12 +125,12 @@ AIMS = (
     Aim("installed, without extras", "exchanges", {"setting": "install"}, "value", 200, "MB"),
     Aim("resident, the whole set", "exchanges", {"case": "resident*"}, "value", 700, "MB"),
     Aim("start to the first answer", "exchanges", {"case": "start*"}, "value", 5, "s"),
-    Aim("fenced append as the log grows", "growth", {"case": "fenced append"}, "ratio", 1.5, "x the least log"),
+    Aim("fenced append as the log grows", "growth", {"case": "fenced append"}, "ratio", 1.5, "x the smallest log"),
 )
-"""What the design asks for, in its order."""
+"""What the product should reach, in the order of the table."""
 
 BENCHES = tuple(dict.fromkeys(aim.bench for aim in AIMS))
-"""The benchmarks that tell it."""
+"""The benchmarks that measure these figures."""
 
 
 def outcomes(records: Records, aims: Sequence[Aim] = AIMS) -> list[Outcome]:

@@ -33,7 +33,7 @@ COUNTING = "counting"
 ALLOCATIONS = "allocations"
 """The file in that folder that has allocations recorded, in place of everything else."""
 
-SYNC = {
+FUNCTIONS = {
     "actors.runtime.dispatcher:Dispatcher._dispatch": "routing",
     "actors.runtime.dispatcher:decode": "decoding",
     "actors.gateway.exchanges:decode": "decoding",
@@ -51,7 +51,7 @@ SYNC = {
 }
 """Function -> the part of the work that its time counts for, without the time of counted functions that it calls."""
 
-ASYNC = {
+COROUTINES = {
     "nats.protocol.parser:Parser.parse": "socket in",
     "nats.aio.client:Client._flush_pending": "socket out",
     "nats.aio.client:Client._flusher": "socket out",
@@ -80,15 +80,23 @@ COUNTS = {
     "events.make_decision:decide_only": "decisions",
     "schemas.actor:Actor.fold": "evolves",
 }
-"""Function -> what a call of it counts as, once more besides its time."""
+"""Function -> what its calls are counted as; their time is counted as above."""
 
 _here = threading.local()
+"""A thread's counted functions that run now (``stack``), and since when the innermost has been counted (``since``)."""
+
 _ns: dict[str, int] = defaultdict(int)
 _calls: dict[str, int] = defaultdict(int)
 _counts: dict[str, int] = defaultdict(int)
 _marks: list[tuple[int, str, str, str, str]] = []
+"""Monotonic nanoseconds, what happened, and the event's id, topic and exchange."""
+
 _stored: list[tuple[str, str, str, int]] = []
+"""Of each stored event its id, its cause's id, its topic, and the number of its flush."""
+
 _waited: list[int] = []
+"""Nanoseconds of each flush, from the append to its acknowledgement."""
+
 _counting = False
 _POLL_S = 0.02
 
@@ -187,14 +195,14 @@ def install() -> None:
 
     Raises:
         AttributeError: one does not exist.
-        TypeError: one of ``ASYNC`` is no coroutine function, or one of the others is.
+        TypeError: one of ``COROUTINES`` is no coroutine function, or one of the others is.
     """
-    for path in (*SYNC, *ASYNC, *BY_ACTOR, *COUNTS):
-        if iscoroutinefunction(_function_of(path)) is not (path in ASYNC):
-            raise TypeError(f"{path} stands in the wrong one of SYNC and ASYNC")
-    for path, part in SYNC.items():
+    for path in (*FUNCTIONS, *COROUTINES, *BY_ACTOR, *COUNTS):
+        if iscoroutinefunction(_function_of(path)) is not (path in COROUTINES):
+            raise TypeError(f"{path} is in the wrong one of FUNCTIONS and COROUTINES")
+    for path, part in FUNCTIONS.items():
         _wrap(path, partial(_counted_as, part))
-    for path, part in ASYNC.items():
+    for path, part in COROUTINES.items():
         _wrap(path, partial(counted_coroutine, part))
     for path, part in BY_ACTOR.items():
         _wrap(path, partial(_counted_by_actor, part))

@@ -52,11 +52,14 @@ def text_of(number: int) -> str:
 
 
 class _World:
-    """All actors over a log in memory: each message is decided at once. ``waiting`` are the messages of a batch."""
+    """All actors over a log in memory: each message is decided at once.
+
+    ``batch`` are the messages that were stored since the last batch was taken.
+    """
 
     def __init__(self) -> None:
         self.seq, self.now_ns = 0, START_NS
-        self.waiting: list[Stored] = []
+        self.batch: list[Stored] = []
         self._views = {
             (actor.name, part): View(actor, part, PARTITIONS)
             for actor in ACTORS.values()
@@ -107,7 +110,7 @@ class _World:
     def _store(self, record: Record) -> None:
         self.seq, self.now_ns = self.seq + 1, self.now_ns + _STEP_NS
         stored = Stored(self.seq, self.now_ns, record.subject, record.headers, record.data)
-        self.waiting.append(stored)
+        self.batch.append(stored)
         consuming = self._consuming.get(record.subject)
         if consuming is None:
             found = routes(ACTORS.values(), record.subject, PARTITIONS)
@@ -125,11 +128,11 @@ def recorded_batches(events: int) -> Iterator[list[Stored]]:
     while world.seq < events:
         world.store_input(number)
         number += 1
-        if len(world.waiting) >= BATCH:
-            yield world.waiting
-            world.waiting = []
-    if world.waiting:
-        yield world.waiting
+        if len(world.batch) >= BATCH:
+            yield world.batch
+            world.batch = []
+    if world.batch:
+        yield world.batch
 
 
 def write(path: Path, events: int) -> None:

@@ -1,4 +1,4 @@
-"""Tells what a run of benchmarks found of the aims: as a table, as JSON, and as drawings.
+"""Reports what a run of benchmarks found of the aims: as a table, as JSON, and as drawings.
 
 Run by ``neuraxis bench`` as ``python -m bench.harness.report RECORDS [--json FILE] [--plot FOLDER] NAME...``, where the
 folder RECORDS holds what the benchmarks recorded, and NAME are those that were to run.

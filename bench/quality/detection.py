@@ -24,7 +24,7 @@ from actors.intuition.scorer import score
 from actors.reflex import ACTOR as REFLEX
 from bench.harness.table import percentiles, record
 from deploy.training.judge_fitting import FOLDS, held_out_scores, prepare
-from deploy.training.labelled_corpus import APART, INDIRECT, Row, is_direct, load_rows
+from deploy.training.labelled_corpus import EXCLUDED_CATEGORIES, INDIRECT, Row, is_direct, load_rows
 from deploy.training.report import fired_by_fold
 from deploy.training.train_judges import RECIPES
 from schemas.actor import Message
@@ -139,7 +139,7 @@ def _aims(rows: Sequence[Row], fired: dict[str, Fired]) -> tuple[Group, ...]:
 
 
 def _categories(rows: Sequence[Row], fired: dict[str, Fired]) -> tuple[Group, ...]:
-    names = sorted({(row.label, row.category in APART, row.category) for row in rows})
+    names = sorted({(row.label, row.category in EXCLUDED_CATEGORIES, row.category) for row in rows})
     return tuple(
         _group(
             f"{label}: {category}{' (apart)' if apart else ''}",

@@ -42,7 +42,7 @@ from schemas.vocabulary.reflex import ReflexBlocked
 
 KINDS = ("direct attacks", "indirect injections", "benign", "hard benign")
 BREAKER = BreakerSettings()
-"""The breaker's settings, which say from which falsehood on an input is stopped."""
+"""The breaker's settings, which have the least falsehood that stops an input."""
 
 
 class RecordedAnswer(msgspec.Struct, frozen=True):

@@ -74,7 +74,7 @@ async def trim(access: Access, config: Config, ledger: Path, older_than_s: float
         last = await check_archive(log, ledger)
         cutoff_ns = None if older_than_s is None else _server_ns(info) - int(older_than_s * _NS_PER_S)
         if cutoff_ns is not None:
-            await _refuse_nothing_left(log, last, cutoff_ns)
+            await _check_last_event_stays(log, last, cutoff_ns)
         try:
             await _begin_trimming(connection, stream, config.log.replicas)
             written = await _write_snapshots(log, ledger, last, progress)
@@ -97,7 +97,8 @@ def _server_ns(info: Mapping[str, Any]) -> int:
     return unix_ns(info["ts"])
 
 
-async def _refuse_nothing_left(log: JetStreamLog, last: int, cutoff_ns: int) -> None:
+async def _check_last_event_stays(log: JetStreamLog, last: int, cutoff_ns: int) -> None:
+    """Raise Misconfigured if the ledger's last event is old enough to be removed: the stream would be left empty."""
     newest = await log.at(last)
     if newest is None or newest.time_ns <= cutoff_ns:
         raise Misconfigured(

@@ -20,6 +20,7 @@ _ROLE_LOGINS = (ADMIN, OBSERVER, OPERATOR, READER, SPECIALIST, SYSTEM)
 """Broker logins of every deployment; a group's login cannot have such a name."""
 
 # The default group `senses` reads inputs and holds attacks back, `path` decides what to answer, `clock` watches both.
+# All other actors, on which no answer waits, are in the group `mind`.
 _SENSES = ("reflex", "intuition", "appraisal", "coherence", "breaker")
 _PATH = ("arbiter", "memory", "router", "act", "guardrails", "responder")
 _CLOCK = ("clock", "swarm", "alerts")
@@ -47,13 +48,13 @@ def default_groups(config: Config) -> tuple[Group, ...]:
     """Return the groups that run unless others are chosen, without effectors that the configuration does not use."""
     placed = {*_SENSES, *_PATH, *_CLOCK}
     effectors = configured_effectors(config)
-    outside = tuple(name for name in effectors if name != "webhook")
+    calling_models = tuple(name for name in effectors if name != "webhook")
     found = (
         Group("senses", _SENSES, 2),
         Group("path", _PATH, 2),
         Group("clock", _CLOCK, 2),
         Group("mind", tuple(name for name in ACTORS if name not in placed), 1),
-        Group("llm", outside, 2),
+        Group("llm", calling_models, 2),
         Group("webhook", tuple(name for name in effectors if name == "webhook"), 1),
         Group(LEDGER, (LEDGER,), 1),
         Group(GATEWAY, (GATEWAY,), 2),

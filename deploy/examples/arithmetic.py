@@ -34,7 +34,7 @@ def calculate(expression: str) -> float:
         NotArithmetic: it has anything but numbers, ``+ - * / // %`` and parentheses, divides by zero, or is too large.
     """
     if len(expression) > MAX_CHARACTERS:
-        raise NotArithmetic(f"more than {MAX_CHARACTERS} signs")
+        raise NotArithmetic(f"more than {MAX_CHARACTERS} characters")
     if "^" in expression or "**" in expression:
         raise NotArithmetic("powers are left out: they grow too fast")
     try:

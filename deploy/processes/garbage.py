@@ -11,8 +11,8 @@ YOUNG = 10_000
 """Objects made and not freed since the last collection, after which there is another one; Python's default is 700."""
 
 
-def settle() -> None:
-    """Take what is loaded now for good; to be called once a process is ready to serve.
+def freeze_loaded() -> None:
+    """Exempt all objects that exist now from collections; to be called once a process is ready to serve.
 
     Without this, collections would search models, tables and modules, and delay decisions by tens of milliseconds.
     """

@@ -378,7 +378,7 @@ async def _announce_readiness(
 ) -> None:
     for event in ready:
         await event.wait()
-    garbage.settle()
+    garbage.freeze_loaded()
     _logger.info("worker_ready", hosts=hosted)
     announced.set()
     lifeline.report_ready()

@@ -78,7 +78,7 @@ class Unanswered(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     field: str = ""
 
 
-class Decided(msgspec.Struct, frozen=True, kw_only=True):
+class ChangedEvent(msgspec.Struct, frozen=True, kw_only=True):
     """An event of the exchange that differs: its fields, before and after, and whether it was there at all."""
 
     seq: int
@@ -112,7 +112,7 @@ class DecidedAgain(msgspec.Struct, frozen=True, kw_only=True):
     fate: str
     before: Ending
     after: Ending
-    decisions: tuple[Decided, ...]
+    decisions: tuple[ChangedEvent, ...]
     exchanges: int
     compared: int
     changed: int
@@ -180,7 +180,7 @@ async def decide_again(source: Source, question: DecideAgain) -> DecidedAgain:
         before=_ending(traced.outcome.recorded),
         after=_ending(traced.outcome.whatif),
         decisions=tuple(
-            Decided(
+            ChangedEvent(
                 seq=change.seq,
                 actor=change.actor,
                 topic=change.topic,

@@ -73,7 +73,7 @@ class ReplayWork(msgspec.Struct, frozen=True):
 
 
 class _Share(msgspec.Struct, frozen=True):
-    """A share of the work: its number, its partitions, and the extent of the log that is read.
+    """A share of the work, for one process: its number, its partitions, and the extent of the log that is read.
 
     ``is_sound``: no damage was found in that extent.
     """
@@ -97,7 +97,7 @@ def _cores() -> int:
 async def replay_in_jobs(
     source: LedgerSource, opener: SourceOpener, work: ReplayWork, jobs: int, progress: Callable[[int], None]
 ) -> Report:
-    """Replay a ledger in up to ``parallel_replay`` processes.
+    """Replay a ledger in up to ``jobs`` processes.
 
     Args:
         source: The ledger, from which the shares are made.

@@ -108,7 +108,7 @@ def reaction(
     if answered is None:
         return None
     if before.mode == (first or answered):
-        return _reaction_of_kind("content", random) if random.random() < people.thanking else None
+        return _reaction_of_kind("satisfied", random) if random.random() < people.thanking else None
     if random.random() >= people.complaining:
         return None
     if answered == "ACKNOWLEDGE":
@@ -121,7 +121,7 @@ def reaction(
 
 
 def _reaction_of_kind(kind: str, random: Random) -> Utterance:
-    need: Mode = "ACKNOWLEDGE" if kind == "content" else "RESPOND"
+    need: Mode = "ACKNOWLEDGE" if kind == "satisfied" else "RESPOND"
     known = _familiarity(WORDS.needs["report"].remembered, random)
     return Utterance(_filled(random.choice(WORDS.reactions[kind]), random), kind, need, known)
 

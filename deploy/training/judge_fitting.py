@@ -35,6 +35,8 @@ _EVEN_SIZE = 40.0
 
 # Weights of samples, as shares of their row's weight.
 _VIEW_WEIGHT = 0.5
+"""That of a sample from a decoded view, which is a row's text with its encodings undone."""
+
 _WORST_PASSAGE_WEIGHT = 0.7
 _LATER_ATTACK_WEIGHT = 0.3
 """That of the pieces of a long attack from the second round on, when its worst passage is known."""
@@ -108,24 +110,26 @@ def prepare(corpus: Sequence[Row], folds: int = FOLDS) -> Prepared:
 
 
 def fit(prepared: Prepared, recipe: Recipe, left_out: Collection[int] = ()) -> tuple[Table, float]:
-    """Train on all folds except those left out; return the table, with weights in whole units, and the bias."""
+    """Train on all folds except those left out; return the table, with weights as multiples of a unit, and the bias."""
     allowed = training_indices(prepared.rows, prepared.folds, left_out, prepared.quotes)
     indices = np.array([index for index in allowed if prepared.rows[index].category not in recipe.without])
     held = {family_of(prepared.corpus[index].source) for index, fold in enumerate(prepared.folds) if fold in left_out}
+    # The n-grams that this training may use, and the column of each in its matrix; -1 for the others.
     kept = supported(prepared.grams, np.array([name not in held for name in prepared.families]), prepared.support)
-    numbers = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
+    columns = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
     weights = np.zeros(len(prepared.rows))
     stressed = np.array([prepared.rows[index].category in recipe.stressed for index in indices])
     weights[indices] = weights_of(prepared.rows, indices) * np.where(stressed, _STRESSED_WEIGHT, 1.0)
+    # A unit is a row's text or one of its decoded views, see ``ngrams``.
     units = np.nonzero(weights[prepared.grams.rows])[0]
     samples = _first_samples(prepared, units, weights)
     theta: Numbers | None = None
     for round_number in range(recipe.rounds + 1):
-        worst = [] if theta is None else _worst_passages(prepared, units, weights, numbers, theta)
+        worst = [] if theta is None else _worst_passages(prepared, units, weights, columns, theta)
         if round_number == 1:
             samples = [_later_sample(prepared, sample) for sample in samples]
         is_last = round_number == recipe.rounds
-        theta = _fit_samples(prepared, numbers, [*samples, *worst], recipe, is_last=is_last, start=theta)
+        theta = _fit_samples(prepared, columns, [*samples, *worst], recipe, is_last=is_last, start=theta)
     assert theta is not None
     return Table(prepared.grams.keys[kept], np.rint(theta[:-1] * WEIGHT_UNIT).astype(np.int32)), float(theta[-1])
 
@@ -212,13 +216,13 @@ def _later_sample(prepared: Prepared, sample: Sample) -> Sample:
 
 
 def _worst_passages(
-    prepared: Prepared, units: Indices, weights: Numbers, numbers: npt.NDArray[np.int32], theta: Numbers
+    prepared: Prepared, units: Indices, weights: Numbers, columns: npt.NDArray[np.int32], theta: Numbers
 ) -> list[Sample]:
     grams, samples = prepared.grams, []
     rounded = np.rint(theta[:-1] * WEIGHT_UNIT).astype(np.int32)
     for unit in units.tolist():
         size = int(grams.segments[unit])
-        worst = worst_passage(rounded, grams.known(unit, numbers), size)
+        worst = worst_passage(rounded, grams.known(unit, columns), size)
         if worst.length < size:
             samples.append(
                 Sample(unit, worst.first, worst.length, _WORST_PASSAGE_WEIGHT * float(weights[grams.rows[unit]]))
@@ -228,7 +232,7 @@ def _worst_passages(
 
 def _fit_samples(
     prepared: Prepared,
-    numbers: npt.NDArray[np.int32],
+    columns: npt.NDArray[np.int32],
     samples: Sequence[Sample],
     recipe: Recipe,
     *,
@@ -237,7 +241,7 @@ def _fit_samples(
 ) -> Numbers:
     labels = prepared.attack[prepared.grams.rows[[sample.unit for sample in samples]]]
     return fit_logistic(
-        matrix_of(prepared.grams, numbers, samples),
+        matrix_of(prepared.grams, columns, samples),
         labels,
         np.array([sample.weight for sample in samples]),
         penalty=recipe.penalty,

@@ -22,7 +22,7 @@ DIRECT = frozenset({"jailbreak", "prompt_injection", "multi_injection", "system_
 INDIRECT = frozenset({"indirect_injection", "indirect_injection_long"})
 """Categories of attacks that are hidden in a document."""
 
-APART = frozenset({"indirect_benign_payload", "latent_jailbreak"})
+EXCLUDED_CATEGORIES = frozenset({"indirect_benign_payload", "latent_jailbreak"})
 """Harmless tasks hidden in a text: neither trained on nor counted with the attacks."""
 
 _FAMILIES = ("own:multi", "own:inserted", "InjecAgent", "GPTeacher", "Taskmaster", "BIPIA", "clean emails")
@@ -89,7 +89,11 @@ def folds_of(rows: Sequence[Row], count: int) -> list[int]:
     """
     families = [family_of(row.source) for row in rows]
     sizes = Counter(families)
-    attacked = {family for family, row in zip(families, rows, strict=True) if row.attack and row.category not in APART}
+    attacked = {
+        family
+        for family, row in zip(families, rows, strict=True)
+        if row.attack and row.category not in EXCLUDED_CATEGORIES
+    }
     fold_of: dict[str, int] = {}
     for group in (attacked, set(sizes) - attacked):
         load = [0] * count
@@ -133,7 +137,7 @@ def training_indices(
     return [
         index
         for index, row in enumerate(rows)
-        if row.category not in APART and index not in excluded and excluded.isdisjoint(row.parents)
+        if row.category not in EXCLUDED_CATEGORIES and index not in excluded and excluded.isdisjoint(row.parents)
     ]
 
 

@@ -23,5 +23,6 @@ TRUST = Recipe(
 )
 """Appraisal's trust evaluator learns role reversal, override, extraction and orders in documents, but not personas.
 
-Role reversal and override are stressed: the breaker decides by them, and the corpora have few rows of the first.
+Role reversal and override are stressed, that is, weighted more: the breaker decides by them, and the corpora have few
+rows of the first.
 """

@@ -8,7 +8,7 @@ import numpy as np
 
 from actors.reflex import ACTOR as REFLEX
 from deploy.training.judge_fitting import Prepared, Recipe, threshold_of
-from deploy.training.labelled_corpus import APART, INDIRECT, Row, family_of, is_direct
+from deploy.training.labelled_corpus import EXCLUDED_CATEGORIES, INDIRECT, Row, family_of, is_direct
 from deploy.training.ngrams import Flags, Numbers
 from events.whole_files import PUBLIC, replace_file
 from schemas.actor import Message
@@ -113,7 +113,7 @@ def _markdown(tally: Tally) -> Iterator[str]:
 
 
 def _kind_of(row: Row) -> str:
-    if row.category in APART:
+    if row.category in EXCLUDED_CATEGORIES:
         return ""
     if row.attack:
         return _KINDS[0] if is_direct(row.category) else _KINDS[1] if row.category in INDIRECT else ""

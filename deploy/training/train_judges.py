@@ -6,7 +6,7 @@ from pathlib import Path
 
 from actors.contract.text.judge.model import dump_model
 from deploy.training.judge_fitting import held_out_scores, prepare, train
-from deploy.training.labelled_corpus import APART, Row, family_of, load_rows
+from deploy.training.labelled_corpus import EXCLUDED_CATEGORIES, Row, family_of, load_rows
 from deploy.training.recipes import SCORER, TRUST
 from deploy.training.report import around_report, fired_by_fold, tally_caught, write_report
 from events.whole_files import replace_files
@@ -59,7 +59,9 @@ def train_into(
 
 def _check(rows: Sequence[Row], names: str) -> None:
     for kind, is_attack in (("attacks", True), ("others", False)):
-        sources = {family_of(row.source) for row in rows if row.attack is is_attack and row.category not in APART}
+        sources = {
+            family_of(row.source) for row in rows if row.attack is is_attack and row.category not in EXCLUDED_CATEGORIES
+        }
         if len(sources) < LEAST_SOURCES:
             raise ValueError(
                 f"{names}: {kind} of {len(sources)} sources, and thresholds are fixed on held-out ones: "

@@ -1,8 +1,9 @@
 """Fitting the turn model: one softmax over five kinds of turns, from labels that may allow several kinds.
 
 The loss of a row is minus the log of the summed probability of the kinds that its label allows. Features are selected
-by how many rows and sources have them, then by their weights. The sharpness, a factor of the scores, is
-calibrated_sharpness on held-out sources, so that a probability means the same for texts unlike those of the training.
+by how many rows and sources have them, then by their weights. The sharpness, a factor of the scores (the inverse of the
+temperature in temperature scaling), is calibrated on held-out sources, so that a probability means the same for texts
+unlike those of the training.
 """
 
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from scipy import sparse
 from scipy.optimize import minimize, minimize_scalar
 
 from actors.contract.text.dialogue_act.features import TurnFeatures, features_of, turn_of, word_keys
-from actors.contract.text.dialogue_act.model import KINDS, WEIGHT_UNIT, TurnKind, TurnModel, evidence_of
+from actors.contract.text.dialogue_act.model import KIND, KINDS, WEIGHT_UNIT, TurnKind, TurnModel, evidence_of
 from actors.contract.text.hashing import Keys
 from deploy.training.turn_rows import WRITTEN, TurnRow
 
@@ -25,6 +26,8 @@ FOLDS = 4
 """Into how many folds the sources are divided, which are held out in turn."""
 
 MOST_FEATURES = 24_000
+"""The most features of a model; those with the largest weights are kept."""
+
 LEAST_ROWS = 3
 """A feature is used if at least this many rows have it."""
 
@@ -56,7 +59,8 @@ PRIORS: dict[TurnKind, float] = {
     "recall": 0.04,
     "task": 0.28,
 }
-"""The probability of each kind before a text is read. Fixed in training; texts in an unknown language get these."""
+"""The probability of each kind before a text is read. They are chosen, not fitted; a text in an unknown language keeps
+them."""
 
 SHARES: dict[str, float] = {
     "answerable": 0.12,
@@ -111,7 +115,8 @@ def fit_turns(prepared: Prepared, indices: Indices, sharpness: float = 1.0) -> T
         theta = _fit(_matrix(features, keys), allowed, weights, _LAST_STEPS, theta)
     rounded = np.clip(np.rint(theta * WEIGHT_UNIT), -_LARGEST_WEIGHT, _LARGEST_WEIGHT).astype(np.int16)
     priors = tuple(float(each) for each in np.log([PRIORS[kind] for kind in KINDS]).round(6))
-    return TurnModel("turn-untrained", keys, rounded, priors, common, _known_words(prepared, indices), sharpness)
+    name = f"{KIND}-unsaved"  # a model is named by the hash of its file, see ``load_turn_model``
+    return TurnModel(name, keys, rounded, priors, common, _known_words(prepared, indices), sharpness)
 
 
 def folds_of(prepared: Prepared, folds: int = FOLDS) -> Indices:
@@ -141,13 +146,13 @@ def calibrated_sharpness(prepared: Prepared, folds: Indices, indices: Indices) -
     priors = np.log([PRIORS[kind] for kind in KINDS])
 
     def loss(sharpness: float) -> float:
-        return float(shares @ _surprise(priors + sharpness * scores, labels)[0])
+        return float(shares @ _log_loss(priors + sharpness * scores, labels)[0])
 
     return round(float(minimize_scalar(loss, bounds=(0.05, 3.0), method="bounded").x), 3)
 
 
 def scores_of(prepared: Prepared, model: TurnModel, indices: Indices) -> Numbers:
-    """Return a model's scores of rows, before they are multiplied by its sharpness."""
+    """Return a model's scores of rows, each times how far it can be trusted; the sharpness is not applied yet."""
     found = [evidence_of(model, prepared.turns[index]) for index in indices.tolist()]
     return np.array([np.array(scores) * certainty for scores, certainty in found])
 
@@ -227,8 +232,8 @@ def _fit(
 
     def loss(flat: Numbers) -> tuple[float, Numbers]:
         theta = flat.reshape(shape)
-        surprise, slope = _surprise(rows @ theta + priors, allowed)
-        value = float(weights @ surprise) + 0.5 * ridge * float(flat @ flat)
+        losses, slope = _log_loss(rows @ theta + priors, allowed)
+        value = float(weights @ losses) + 0.5 * ridge * float(flat @ flat)
         return value, (transposed @ (weights[:, None] * slope) + ridge * theta).ravel()
 
     begin = np.zeros(shape) if start is None else start
@@ -236,7 +241,7 @@ def _fit(
     return np.asarray(found).reshape(shape)
 
 
-def _surprise(scores: Numbers, allowed: npt.NDArray[np.bool_]) -> tuple[Numbers, Numbers]:
+def _log_loss(scores: Numbers, allowed: npt.NDArray[np.bool_]) -> tuple[Numbers, Numbers]:
     """Return minus the log of the allowed kinds' probability, and its gradient by the scores."""
     scores = scores - scores.max(axis=1, keepdims=True)
     shares = np.exp(scores)

@@ -36,8 +36,8 @@ class SignalShown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EntityShown(msgspec.Struct, frozen=True, kw_only=True):
-    """An entity that had a seat (a note on its value in a prompt): its worth (PoG), the tick of its last seat, and its
-    weight in memory.
+    """An entity that had a seat (a note on its value in a prompt): its worth (``pog``), the tick of its last seat, and
+    its weight in memory.
     """
 
     entity: str
@@ -47,7 +47,7 @@ class EntityShown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OppositionShown(msgspec.Struct, frozen=True, kw_only=True):
-    """The opposition of two modes, and how many decisions were made under each."""
+    """How opposed two modes are, from 0 to 1, and how many decisions were made under each."""
 
     modes: str
     opposition: float
@@ -55,7 +55,11 @@ class OppositionShown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Shown(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of an agent's self-review; ``gate`` is ``warming_up``, ``open`` or ``armed``. Scores: oldest first."""
+    """The state of an agent's self-review; scores are oldest first.
+
+    ``gate`` is ``warming_up`` (too few ticks so far), ``open`` (the next signal that fires starts a review) or
+    ``armed`` (a review is not resolved yet, and no other one starts).
+    """
 
     agent: str
     gate: str

@@ -173,4 +173,7 @@ STANCES: Mapping[Stance, str] = {
 """The breaker's stance -> how it makes answers to the session."""
 
 DEADLINE = "deadline"
+"""The reason of an exchange that its deadline ended."""
+
 LLM_FAILED, RERUN_FAILED = "llm_failed", "rerun_failed"
+"""Parts of a reason: a language model gave no answer, or none when its answer was to be written again."""

@@ -15,7 +15,7 @@ BENCHES = {
     "dashboard": "the dashboard in Chromium while exchanges end at 100/s: its frames, and the delay until one is shown",
     "detection": "the learned guards' cost a text; shares of attacks found: python -m bench.quality.detection PROMPTS",
     "event_loops": "an exchange on uvloop and on asyncio's own event loop",
-    "exchanges": "exchanges that a set answers itself, its start and its weight, against four hops in FastStream",
+    "exchanges": "exchanges that a set answers itself, its start, memory and disk, against four hops in FastStream",
     "growth": "appends, fences and reads as the log grows",
     "guards": "an input on its way through the guards to the arbiter, against as many hops in FastStream",
     "hops": "four persisted hops, against FastStream",
@@ -30,7 +30,7 @@ BENCHES = {
     "router": "the cost of a mode selection",
     "self_review": "the cost of a tick, and of the counterfactual in it",
     "senses": "what judging an input costs reflex, intuition and appraisal together: python -m bench.senses PROMPTS",
-    "turns": "what reading a turn of talk costs; shares routed right: python -m bench.quality.turns LABELLED PROMPTS",
+    "turns": "the cost of telling a turn's kind; shares routed right: python -m bench.quality.turns LABELLED PROMPTS",
 }
 """Benchmark -> what it measures, and with which peers in the same run."""
 

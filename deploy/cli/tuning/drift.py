@@ -117,19 +117,19 @@ def drift_overview(agent: str, state: "State", events: "Sequence[Recorded]", las
     from actors.drift.agent_state import AgentState, fatigue, resting_concepts
     from deploy.cli.output import latest
 
-    drifting, settings = state.minds.get(agent, AgentState()), state.settings
+    agent_state, settings = state.minds.get(agent, AgentState()), state.settings
     cooldown_ns = settings.cooldown_ms * 1_000_000
     thoughts = [thought for each in events if (thought := _thought(each)) is not None]
     return Shown(
         agent=agent,
-        open_exchanges=len(drifting.pending),
-        drifting=drifting.cycle is not None,
-        fatigue=fatigue(drifting, now_ns, settings),
+        open_exchanges=len(agent_state.pending),
+        drifting=agent_state.cycle is not None,
+        fatigue=fatigue(agent_state, now_ns, settings),
         fatigue_budget=settings.fatigue_budget,
         next=_next(events),
         resting=tuple(
-            RestingShown(concept=seed, seconds_left=(drifting.resting[seed] + cooldown_ns - now_ns) // 1_000_000_000)
-            for seed in resting_concepts(drifting, now_ns, settings)
+            RestingShown(concept=seed, seconds_left=(agent_state.resting[seed] + cooldown_ns - now_ns) // 1_000_000_000)
+            for seed in resting_concepts(agent_state, now_ns, settings)
         ),
         thoughts=tuple(latest(thoughts, last)),
     )

@@ -25,7 +25,7 @@ class StratumShown(msgspec.Struct, frozen=True, kw_only=True):
     waiting: int
 
 
-class OpinionShown(msgspec.Struct, frozen=True, kw_only=True):
+class OpinionCount(msgspec.Struct, frozen=True, kw_only=True):
     """How many opinions of the window name a dimension, and how many of them disagree."""
 
     dimension: str
@@ -43,7 +43,7 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     disagreement: float
     pressure: bool
     waiting: tuple[StratumShown, ...]
-    opinions: tuple[OpinionShown, ...]
+    opinions: tuple[OpinionCount, ...]
 
 
 @click.group(cls=Commands, epilog=examples("neuraxis reflection show felix", "neuraxis reflection show felix --json"))
@@ -105,7 +105,7 @@ def reflection_overview(agent: str, state: "State") -> Shown:
         pressure=whole.pressure,
         waiting=tuple(StratumShown(stratum=name, waiting=strata[name]) for name in STRATA if strata[name]),
         opinions=tuple(
-            OpinionShown(dimension=name, counted=count, disagree=differing[name])
+            OpinionCount(dimension=name, counted=count, disagree=differing[name])
             for name, count in counted.most_common()
         ),
     )

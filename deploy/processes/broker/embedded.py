@@ -53,7 +53,8 @@ class EmbeddedBroker:
         stream: The stream that holds the log; permissions name it.
         keep_fds: File descriptors that the server inherits and holds open while it lives: the lock of the data folder.
         prepare: Called after every start, before the broker counts as ready: makes streams and buckets that are
-        missing. check_every_s: Seconds between two checks that the server still stores messages.
+            missing.
+        check_every_s: Seconds between two checks that the server still stores messages.
 
     Attributes:
         logins: The users' secrets, by user name.

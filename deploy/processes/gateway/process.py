@@ -62,7 +62,7 @@ _logger = get_logger("neuraxis.gateway")
 class Job(msgspec.Struct, frozen=True, kw_only=True):
     """What a gateway's process runs with.
 
-    ``access`` and ``operations`` say how it connects to the broker: as the gateway, and for operators' requests.
+    ``access`` and ``operating`` say how it connects to the broker: as the gateway, and for operators' requests.
     ``listener`` is the socket that it serves on. ``upstream`` is the endpoint to which requests for other models go.
     ``ledger`` is where the ledger file is, if it is on this machine.
     """
@@ -263,7 +263,7 @@ async def _announce_readiness(
 ) -> None:
     for event in needed:
         await event.wait()
-    garbage.settle()
+    garbage.freeze_loaded()
     _logger.info("gateway_ready", url=url_of(job.listener), keys=job.keys.required)
     ready.set()
     lifeline.report_ready()

@@ -1,4 +1,7 @@
-"""What a narrow worker may read: the filters over what its owners consume and publish, and over recorded losses."""
+"""What a narrow worker may read: the filters over what its owners consume and publish, and over recorded losses.
+
+A worker is narrow if its login may not read the whole log. Its owners are the actors and effectors that it runs.
+"""
 
 from collections.abc import Mapping, Sequence
 from functools import cache

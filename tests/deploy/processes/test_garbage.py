@@ -12,7 +12,7 @@ def test_what_is_loaded_when_a_process_begins_to_serve_is_never_searched_again()
         "from deploy.processes import garbage\n"
         "loaded = len(gc.get_objects())\n"
         "before = gc.get_threshold()\n"
-        "garbage.settle()\n"
+        "garbage.freeze_loaded()\n"
         "assert gc.get_freeze_count() > loaded / 2, (gc.get_freeze_count(), loaded)\n"
         "assert len(gc.get_objects()) < loaded / 10, len(gc.get_objects())\n"
         "assert gc.get_threshold() == (garbage.YOUNG, *before[1:]) and garbage.YOUNG > before[0]\n"

@@ -104,6 +104,7 @@ def _critique(event: CritiqueRequested) -> Lines:
 
 
 def _lifted(fatigue: bool, reruns: bool) -> str:
+    """Return which limits an override lifts, in words; empty for none."""
     return " and ".join([*(["fatigue"] if fatigue else []), *(["the rerun limit"] if reruns else [])])
 
 

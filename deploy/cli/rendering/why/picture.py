@@ -32,8 +32,10 @@ _MAX_TOOLTIP_CHARACTERS = 400
 # Sizes in pixels, but _MAX_DEPTH: levels of indentation.
 _ROW, _BOX, _INDENT, _MARGIN, _MAX_DEPTH = 46, 36, 26, 16, 12
 _LEGEND, _SWATCH = 34, 22
-_BOX_WIDTH, _LANE, _LABEL = 640, 240, 92
+_BOX_WIDTH, _LANE, _LABEL = 640, 240, 92  # a box, the lane of time bars beside the boxes, and a bar's label
 _STOPPING_EVENTS = ("blocked", "rejected", "denied", "tripped", "terminated", "failed", "fired", "refused", "timed_out")
+"""The ends of the names of events that stop an exchange or fail; their boxes are red."""
+
 _STYLE = (
     "text{font:12px ui-monospace,Menlo,Consolas,DejaVu Sans Mono,monospace;fill:#1a1a1a}"
     ".name{font-weight:bold}.dim{fill:#595959}.box{fill:#f6f8fa;stroke:#57606a}.stop{fill:#fff1f0;stroke:#b3261e;stroke-width:2}"
@@ -42,6 +44,8 @@ _STYLE = (
 
 
 class _Row(msgspec.Struct, frozen=True):
+    """An event in the picture, its level of indentation, and the number of its cause's row; None for a root."""
+
     node: Node
     depth: int
     above: int | None
@@ -79,20 +83,20 @@ def picture_of(explanation: Explanation) -> bytes:
 
 
 def _rows(explanation: Explanation) -> Iterator[_Row]:
-    """Yield the events from top to bottom; ``above`` is the row of the cause, None for a root."""
+    """Yield the events from top to bottom."""
     critical_path = frozenset(explanation.critical_path)
     waiting: list[tuple[Node, int, int | None]] = [(root, 0, None) for root in reversed(explanation.roots)]
     row_of: dict[str, int] = {}
     while waiting:
         root, depth, above = waiting.pop()
-        grown: list[tuple[Node, int, int | None]] = []
+        below: list[tuple[Node, int, int | None]] = []
         # A branch is drawn directly below its cause, before the trunk goes on.
         (node, branches), *rest = islice(trunk_to_end(root, critical_path), 2)
         row_of[node.id] = len(row_of)
         yield _Row(node, depth, above)
         if rest:
-            grown.append((rest[0][0], depth, row_of[node.id]))
-        waiting += grown + [(branch, depth + 1, row_of[node.id]) for branch in reversed(branches)]
+            below.append((rest[0][0], depth, row_of[node.id]))
+        waiting += below + [(branch, depth + 1, row_of[node.id]) for branch in reversed(branches)]
 
 
 def _draw(
@@ -138,8 +142,8 @@ def _draw_legend(svg: Element, middle: int) -> None:
         if kind == "link":
             SubElement(group, "path", {"class": kind, "d": f"M{left} {middle - 7}V{middle}H{left + _SWATCH}"})
         else:
-            index = {"x": str(left), "y": str(middle - 7), "width": str(_SWATCH), "height": "14", "rx": "3"}
-            SubElement(group, "rect", {"class": kind, **index})
+            swatch = {"x": str(left), "y": str(middle - 7), "width": str(_SWATCH), "height": "14", "rx": "3"}
+            SubElement(group, "rect", {"class": kind, **swatch})
         _text(group, left + _SWATCH + 8, middle + 4, meaning, "dim")
         left += _SWATCH + 8 + len(meaning) * 8 + 20
 
