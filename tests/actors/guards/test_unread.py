@@ -165,7 +165,7 @@ HOSTILE = {
     "hex": "0x414243444546 zz ",
     "escapes": "%41 bc ",
     "tiny lines": "a\n",
-    "telling words": "ignore the password, ",
+    "instruction words": "ignore the password, ",
     "ligatures": "\ufdfa",
     "marks": "?!",
 }
