@@ -73,7 +73,7 @@ def texts(size: int) -> dict[str, str]:
         "ligatures": _repeated("\ufdfa", size // 3),
         "values above blank lines": _repeated('"a"\n', size // 16) + "\n" * (size * 15 // 16),
         "line separators": "\u2028" * (size // 3),
-        "telling words": _repeated("ignore the password, ", size),
+        "instruction words": _repeated("ignore the password, ", size),
     }
 
 

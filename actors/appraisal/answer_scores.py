@@ -69,9 +69,9 @@ class Scale(msgspec.Struct, frozen=True, kw_only=True):
     """How many content words an embedder needs, and how agreement becomes alignment and drift.
 
     Attributes:
-        context_terms: Telling words that the question and what came before it must have together.
-        question_terms: Telling words from which on the question is compared alone.
-        answer_terms: Telling words that the answer must have.
+        context_terms: Content words that the question and what came before it must have together.
+        question_terms: Content words from which on the question is compared alone.
+        answer_terms: Content words that the answer must have.
         alignment: Points (agreement, alignment), with straight lines between; agreement is in [0, 1].
         drift: Points (agreement, drift), likewise.
     """
@@ -145,46 +145,46 @@ def new_pending(question: str) -> PendingAnswer:
     return PendingAnswer(question=embedded_part(question))
 
 
-def with_request(awaited: PendingAnswer, request: str, event: ResponseRequested) -> PendingAnswer:
+def with_request(pending: PendingAnswer, request: str, event: ResponseRequested) -> PendingAnswer:
     """Return what is kept after a model was asked by the event ``request``, for the first time or again.
 
     A rerun's prompt shows the answer that it has to improve. That answer is not among the texts compared with: a bad
     answer that is repeated would otherwise look good.
     """
-    if awaited.given:
-        return msgspec.structs.replace(awaited, request=request, loop_id=event.loop_id, answer=None, answered="")
+    if pending.given:
+        return msgspec.structs.replace(pending, request=request, loop_id=event.loop_id, answer=None, answered="")
     messages = [each.content for each in event.call.messages if each.role != "system"]
     return PendingAnswer(
-        question=awaited.question,
+        question=pending.question,
         request=request,
         loop_id=event.loop_id,
-        talk=embedded_part("\n".join([*messages[:-1], awaited.question])),
+        talk=embedded_part("\n".join([*messages[:-1], pending.question])),
         given=embedded_part(_LABEL.sub("", "\n".join(messages))),
     )
 
 
-def answered(awaited: PendingAnswer, completed: LlmCompleted, source: str) -> PendingAnswer:
+def with_answer(pending: PendingAnswer, completed: LlmCompleted, source: str) -> PendingAnswer:
     """Return what is kept with a model's answer, which is in the event ``source``; reflex reads it first.
 
     Nothing changes if it answers another request, is blank, or nobody will judge it.
     """
-    if not awaited.loop_id or completed.request != awaited.request or not completed.text.strip():
-        return awaited
-    return msgspec.structs.replace(awaited, answer=completed, answered=source)
+    if not pending.loop_id or completed.request != pending.request or not completed.text.strip():
+        return pending
+    return msgspec.structs.replace(pending, answer=completed, answered=source)
 
 
 def appraise_answer(
-    awaited: PendingAnswer, read: ReflexAnswerPassed, settings: AppraisalSettings
+    pending: PendingAnswer, read: ReflexAnswerPassed, settings: AppraisalSettings
 ) -> AnswerAppraised | None:
     """Return the numbers of a model's answer that reflex has let pass; None if reflex read another text."""
-    completed = awaited.answer
-    if completed is None or read.source != awaited.answered:
+    completed = pending.answer
+    if completed is None or read.source != pending.answered:
         return None
     embedder = model_of(settings.embedder)
-    scores = scores_of(embedder, awaited.question, awaited.talk, awaited.given, completed.text)
+    scores = scores_of(embedder, pending.question, pending.talk, pending.given, completed.text)
     return AnswerAppraised(
         request=completed.request,
-        loop_id=awaited.loop_id,
+        loop_id=pending.loop_id,
         alignment=scores.alignment,
         drift=scores.drift,
         bias_tags=bias_tags_of(completed.text),

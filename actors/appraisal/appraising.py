@@ -39,7 +39,7 @@ def appraise(
     from the whole input.
     """
     judged = received if judged is None else judged
-    evaluator, reader = judge_of(models, trust_model()), judge_of(models, turn_model())
+    evaluator, turn_judge = judge_of(models, trust_model()), judge_of(models, turn_model())
     embedder = model_of(settings.embedder)
     known = memory if memory.models == embedder.name else SessionMemory(named=memory.named)
     embedding = embedder.embed(received.text)
@@ -48,7 +48,7 @@ def appraise(
     layers = _layers(judged, settings, evaluator, intent.unread)
     affect = affect_of(received.text)
     return AppraisalCompleted(
-        models=f"{embedder.name}+{evaluator.name}+{AFFECT_VERSION}+{reader.name}",
+        models=f"{embedder.name}+{evaluator.name}+{AFFECT_VERSION}+{turn_judge.name}",
         conversation_topic=topic.topic,
         topic_confidence=topic.confidence,
         similar_topic=topic.similar,
@@ -62,7 +62,7 @@ def appraise(
         proposed_action=intent.proposed_action,
         affects_swarm=intent.affects_swarm,
         embedding=to_text(embedding),
-        turn=turn_reading_of(received.text, reader),
+        turn=turn_reading_of(received.text, turn_judge),
     )
 
 

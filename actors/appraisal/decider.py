@@ -22,10 +22,10 @@ import msgspec
 
 from actors.appraisal.answer_scores import (
     PendingAnswer,
-    answered,
     appraise_answer,
     appraise_external_answer,
     new_pending,
+    with_answer,
     with_request,
 )
 from actors.appraisal.appraising import appraise, embedder_in, warm_up
@@ -118,7 +118,7 @@ def evolve(state: AppraisalState, message: Message) -> AppraisalState:
         case ResponseRequested() as request if message.exchange in state.pending:
             return _with_pending(state, message, with_request(state.pending[message.exchange], message.id, request))
         case LlmCompleted() as completed if message.exchange in state.pending:
-            return _with_pending(state, message, answered(state.pending[message.exchange], completed, message.id))
+            return _with_pending(state, message, with_answer(state.pending[message.exchange], completed, message.id))
         case AnswerAppraised() if message.exchange in state.pending:
             pending = msgspec.structs.replace(state.pending[message.exchange], request="", answer=None, answered="")
             return _with_pending(state, message, pending)

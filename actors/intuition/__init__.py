@@ -77,5 +77,5 @@ ACTOR: Actor[State] = Actor(
     models=models_of,
     missing_model=missing_model,
     warm=warm,
-    led_apart_from="memory",
+    led_apart_from="memory",  # both do much work for one agent: two processes should share it
 )

@@ -14,12 +14,12 @@ from typing import NamedTuple
 import numpy as np
 
 from actors.contract.text.joined_parts import shares
-from actors.intuition.index import Found, Hashes, Nearest
+from actors.intuition.index import Hashes, Nearest, SimilarEntry
 from actors.intuition.library import Library
 from actors.intuition.passages import passages
 from actors.intuition.settings import COMPARISON, IntuitionSettings
 from actors.intuition.signature import signature_of
-from actors.intuition.text_words import Reading, read
+from actors.intuition.text_words import HashedText, read
 
 MOST_READ = 128 * 1024
 """Most characters of an input that are read. Each part gets a share, half at its beginning and half at its end."""
@@ -48,7 +48,7 @@ class Comparison(NamedTuple):
     """
 
     nearest: NearMotif | None
-    similar: tuple[Found, ...]
+    similar: tuple[SimilarEntry, ...]
     cut: int
     unread: int
 
@@ -103,7 +103,7 @@ def compare(library: Library, settings: IntuitionSettings, texts: Sequence[str],
 def _in_passages(
     library: Library,
     settings: IntuitionSettings,
-    readings: Sequence[Reading],
+    readings: Sequence[HashedText],
     wholes: Sequence[int],
     budget: _WorkBudget,
     nearest: NearMotif | None,
@@ -134,7 +134,7 @@ def _in_passages(
     return nearest
 
 
-def _nearer(library: Library, nearest: NearMotif | None, found: Found | None, part: int) -> NearMotif | None:
+def _nearer(library: Library, nearest: NearMotif | None, found: SimilarEntry | None, part: int) -> NearMotif | None:
     """Return the nearer of two motifs; between equals the one recorded first, then the one in the first part."""
     if found is None:
         return nearest

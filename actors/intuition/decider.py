@@ -125,7 +125,7 @@ def precedent_of(recorded: PrecedentRecorded) -> Precedent:
 
 def _learned(library: Library, recorded: PrecedentRecorded) -> tuple[Event, ...]:
     before, now = library.precedents.get(recorded.precedent), precedent_of(recorded)
-    if before is not None and before.says_the_same(now):
+    if before is not None and before.has_same_content(now):
         return ()  # recorded twice
     if now.is_motif:
         return (MotifLearned(motif=recorded.precedent, severity=now.harm_level, shingles=now.size),)

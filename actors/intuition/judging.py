@@ -7,13 +7,13 @@ import msgspec
 
 from actors.contract.text.decoded_views import read_decoded_views
 from actors.contract.text.decoding import decoded_texts
-from actors.contract.text.excerpt import DECODED, excerpt_of
+from actors.contract.text.excerpt import MOST_FOR_DECODING, excerpt_of
 from actors.contract.text.joined_parts import joined_parts
 from actors.contract.text.judge.model import Model
 from actors.contract.text.judge.weights import added_weights
 from actors.contract.text.judge.worst_passage import read_text, unread_share
 from actors.intuition.comparing import compare
-from actors.intuition.index import Found
+from actors.intuition.index import SimilarEntry
 from actors.intuition.library import Library
 from actors.intuition.scorer import MODEL_VERSION, THRESHOLD, score, scorer_of
 from actors.intuition.settings import IntuitionSettings
@@ -38,7 +38,7 @@ MOST_ANSWERS = 256 * 1024
 """Most bytes of the precedents' answers in a verdict, encoded: an event must fit into a message of the broker."""
 
 UNCOMPARED_HALF = 64
-"""This many omitted comparisons weigh one half."""
+"""This many omitted comparisons have the share 0.5 (``saturating_share``)."""
 
 UNREAD_WEIGHT = 0.5
 """The weight if no text was read for comparing; it is not 1, since scorer and reflex have read the input."""
@@ -197,7 +197,7 @@ def _with_decoded(part_names: dict[str, str]) -> dict[str, str]:
     """Return the texts of an input, and their forms with disguises undone, each with the name of its part."""
     compared = dict(part_names)
     for text, name in list(part_names.items())[:MOST_DECODED]:
-        shown = excerpt_of(text, DECODED).text
+        shown = excerpt_of(text, MOST_FOR_DECODING).text
         views = (view.text for view in read_decoded_views(shown).found)
         for decoded_text in (*views, *(decoded.text for decoded in decoded_texts(shown) if decoded.has_words)):
             compared.setdefault(decoded_text, name)
@@ -235,7 +235,7 @@ def _range_of_names(part_names: dict[str, str], first: str, last: str) -> str:
     return part_names[first] if first == last else f"{part_names[first]}..{part_names[last]}"
 
 
-def _listed(library: Library, similar: tuple[Found, ...], settings: IntuitionSettings) -> Iterator[Similar]:
+def _listed(library: Library, similar: tuple[SimilarEntry, ...], settings: IntuitionSettings) -> Iterator[Similar]:
     """Yield the similar precedents, with their answers as long as these fit into the size limit of a verdict."""
     bytes_left = MOST_ANSWERS
     for found in similar:
@@ -244,7 +244,7 @@ def _listed(library: Library, similar: tuple[Found, ...], settings: IntuitionSet
         yield precedent if bytes_left >= 0 else msgspec.structs.replace(precedent, answer="")
 
 
-def _similar(library: Library, found: Found, settings: IntuitionSettings) -> Similar:
+def _similar(library: Library, found: SimilarEntry, settings: IntuitionSettings) -> Similar:
     precedent = library.precedents[found.name]
     return Similar(
         precedent=found.name,

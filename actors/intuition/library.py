@@ -40,7 +40,7 @@ class Precedent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         """Number of elements of its set: its shingles, and its situation's type."""
         return len(self.signature) // 8 + 1
 
-    def says_the_same(self, other: "Precedent") -> bool:
+    def has_same_content(self, other: "Precedent") -> bool:
         """Whether the two differ at most in their numbers."""
         return msgspec.structs.replace(self, number=other.number) == other
 
@@ -55,7 +55,7 @@ class Library(msgspec.Struct, frozen=True):
     def with_precedent(self, name: str, precedent: Precedent) -> "Library":
         """Return the library with a precedent recorded; it replaces one of the same name."""
         found = self.precedents.get(name)
-        if found is not None and found.says_the_same(precedent):
+        if found is not None and found.has_same_content(precedent):
             return self
         library = self.without_precedent(name)
         numbered = msgspec.structs.replace(precedent, number=self.recorded + 1)

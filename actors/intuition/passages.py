@@ -8,7 +8,7 @@ one of these runs.
 Nearly all runs are excluded at once by counting their shingles. A precedent of m elements has a similarity above t to a
 run of n only if m < n / t^2. With K shingles that some precedent of such a size holds (including the situation's type)
 and U that none does, the similarity is at most sqrt(K / (K + U)). The remaining runs are compared exactly, as far as
-the input's allowance suffices (``comparing``), in an order that is fair to the parts: the most promising run of each
+the input's work budget suffices (``comparing``), in an order that is fair to the parts: the most promising run of each
 part before the second of any. Runs of the same words are compared once.
 
 A motif may also be in the middle of a longer phrase. So runs of words whose shingles are all held by some precedent,
@@ -23,10 +23,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from actors.intuition.index import NONE, Hashes
+from actors.intuition.index import NO_ENTRY, Hashes
 from actors.intuition.library import Library
 from actors.intuition.signature import MOST_WORDS, closing_shingles, opening_shingles, shingles_of
-from actors.intuition.text_words import Reading
+from actors.intuition.text_words import HashedText
 
 Integers = npt.NDArray[np.int64]
 Bounds = npt.NDArray[np.float64]
@@ -70,7 +70,7 @@ class _Runs(NamedTuple):
 class _Text:
     """The parts of an input joined: words, phrases, and the size of the smallest precedent that holds each shingle."""
 
-    def __init__(self, library: Library, readings: Sequence[Reading]) -> None:
+    def __init__(self, library: Library, readings: Sequence[HashedText]) -> None:
         sizes = [len(reading.words) for reading in readings]
         befores = np.cumsum([0, *sizes[:-1]])
         self.words = np.concatenate([reading.words for reading in readings])
@@ -112,7 +112,7 @@ Count = Callable[[_Text, _Runs, Flags], tuple[Integers, Integers]]
 
 def passages(
     library: Library,
-    readings: Sequence[Reading],
+    readings: Sequence[HashedText],
     longest: int,
     fewest_words: int,
     threshold: float,
@@ -161,7 +161,7 @@ def _buried(library: Library, text: _Text, fewest_words: int, threshold: float) 
     that begin and end as some precedent does count: a run that is a part of such a text has a lower similarity than the
     whole.
     """
-    held = text.inner < NONE
+    held = text.inner < NO_ENTRY
     none = np.zeros(0, np.int64)
     if not held.any():
         return _Runs(none, none, none, none), np.zeros(0)
@@ -173,7 +173,7 @@ def _buried(library: Library, text: _Text, fewest_words: int, threshold: float) 
     ends = np.concatenate((closes, closes[np.concatenate((joined, [len(closes) - 1]))]))
     sums = _sums(held)
     count = sums[ends] - sums[starts]
-    smallest = np.minimum.reduceat(np.append(text.inner, NONE), np.stack((starts, ends), axis=1).ravel())[::2]
+    smallest = np.minimum.reduceat(np.append(text.inner, NO_ENTRY), np.stack((starts, ends), axis=1).ravel())[::2]
     firsts, lasts = text.phrase_of[starts], text.phrase_of[ends - 1]
     runs = _Runs(starts, ends + 2, firsts, lasts)
     words = runs.ends - runs.starts
@@ -184,7 +184,7 @@ def _buried(library: Library, text: _Text, fewest_words: int, threshold: float) 
     last = len(text.words) - 1
     opening = opening_shingles(text.words[starts], text.words[np.minimum(starts + 1, last)])[1]
     closing = closing_shingles(text.words[np.minimum(ends, last)], text.words[np.minimum(ends + 1, last)])[0]
-    fits &= (library.smallest_holders(opening) < NONE) & (library.smallest_holders(closing) < NONE)
+    fits &= (library.smallest_holders(opening) < NO_ENTRY) & (library.smallest_holders(closing) < NO_ENTRY)
     # What both may share: the held shingles, those with marks, and the situation.
     shared = count + 5
     bounds = np.sqrt(np.minimum(shared / (ends - starts + 5), shared / np.maximum(smallest, 1)))
@@ -205,7 +205,7 @@ def _bounds(text: _Text, runs: _Runs, threshold: float, count: Count) -> Bounds:
     words = runs.ends - runs.starts
     # A run of n words has at most n + 2 shingles. Sizes are rounded to powers of two, so that the text is counted only
     # a few times, not once for each size of run.
-    largest = np.minimum((words + 3) / max(threshold * threshold, 1e-9), NONE - 1)
+    largest = np.minimum((words + 3) / max(threshold * threshold, 1e-9), NO_ENTRY - 1)
     levels = np.ceil(np.log2(largest)).astype(np.int64)
     bounds = np.ones(len(words))
     # A run of a single word, or of more words than a signature covers, cannot be counted in this way and is compared.
@@ -213,7 +213,7 @@ def _bounds(text: _Text, runs: _Runs, threshold: float, count: Count) -> Bounds:
     for level in np.unique(levels[countable]).tolist():
         of_level = np.flatnonzero((levels == level) & countable)
         at_level = _Runs(*(each[of_level] for each in runs))
-        size = min(2**level, NONE - 1)
+        size = min(2**level, NO_ENTRY - 1)
         marks = text.held_marks(size, at_level)
         held, others = count(text, at_level, text.inner <= size)
         bounds[of_level] = np.sqrt((held + marks + 1) / (held + others + 5))

@@ -43,7 +43,7 @@ _ACCENTS = re.compile("[\u0300-\u036f]+")
 _LOOKALIKES = str.maketrans(CONFUSABLES)
 
 
-class Reading(NamedTuple):
+class HashedText(NamedTuple):
     """A text in the form that is compared.
 
     Attributes:
@@ -55,7 +55,7 @@ class Reading(NamedTuple):
     phrases: npt.NDArray[np.int64]
 
 
-def read(text: str, most: int = MOST_CHARACTERS, most_words: int = MOST_CHARACTERS) -> Reading:
+def read(text: str, most: int = MOST_CHARACTERS, most_words: int = MOST_CHARACTERS) -> HashedText:
     """Read a text, or ``most`` characters of it: half of them from its beginning, half from its end.
 
     Words beyond ``most_words`` are not read: a signature covers no more.
@@ -71,7 +71,7 @@ def read(text: str, most: int = MOST_CHARACTERS, most_words: int = MOST_CHARACTE
             phrases[-1] = len(words)
             break
     hashes = {word: _hash_of(word) for word in set(words)}
-    return Reading(
+    return HashedText(
         np.fromiter(map(hashes.__getitem__, words), np.uint64, len(words)),
         np.array(phrases, np.int64),
     )

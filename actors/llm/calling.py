@@ -230,8 +230,8 @@ class LlmCaller:
     ) -> ClientAnswer:
         try:
             is_trial = circuit.enter()
-        except CircuitOpen as closed:
-            raise CallFailed("circuit_open", "CircuitOpen") from closed
+        except CircuitOpen as refused:
+            raise CallFailed("circuit_open", "CircuitOpen") from refused
         try:
             answer = await self._client.ask(call, model, message.id, sender.begin(), limit.when())
         except CallFailed as failed:

@@ -11,8 +11,8 @@ class CircuitOpen(Exception):
 class Circuit:
     """Closed: calls pass. After ``failures`` in a row it opens for ``wait_s`` seconds. Then one call is the trial.
 
-    If the trial succeeds, the circuit closes; if it fails, the circuit opens again. An outcome that says nothing about
-    the endpoint (the caller disconnected) changes nothing.
+    During the trial it is half-open. If the trial succeeds, the circuit closes; if it fails, the circuit opens again.
+    An outcome that says nothing about the endpoint (the caller disconnected) changes nothing.
     """
 
     def __init__(self, failures: int, wait_s: float, clock: Callable[[], float] = time.monotonic) -> None:

@@ -15,7 +15,7 @@ from actors.contract.text.shortening import estimate, shares, shorten
 from schemas.effectors.model_calls import ChatMessage, Cut, ModelCall, Shortened
 
 _PER_MESSAGE = 8
-"""Tokens that a model's own marks take for each message."""
+"""Tokens that a model's chat template adds to each message."""
 
 _LEAST = 64
 """Tokens that a message is not cut below."""
@@ -77,11 +77,11 @@ def _shortened(content: str, most: int) -> tuple[str, list[Cut]]:
         position += len(content[position : position + 2]) - len(content[position : position + 2].lstrip("\n"))
     names, spans = [*names, "text"], [*spans, (position, len(content))]
     texts = [content[first:end] for first, end in spans]
-    marks_tokens = estimate(content) - sum(map(estimate, texts))
-    given = shares(list(map(estimate, texts)), most - max(0, marks_tokens))
+    delimiter_tokens = estimate(content) - sum(map(estimate, texts))
+    given = shares(list(map(estimate, texts)), most - max(0, delimiter_tokens))
     # The person's text has priority over the data that came with it.
-    given[-1] = min(estimate(texts[-1]), max(given[-1], (most - max(0, marks_tokens)) // 2))
-    after = most - max(0, marks_tokens) - given[-1]
+    given[-1] = min(estimate(texts[-1]), max(given[-1], (most - max(0, delimiter_tokens)) // 2))
+    after = most - max(0, delimiter_tokens) - given[-1]
     given[:-1] = shares(list(map(estimate, texts[:-1])), after)
     shown = [shorten(text, most) for text, most in zip(texts, given, strict=True)]
     parts, position = [], 0

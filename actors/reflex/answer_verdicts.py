@@ -138,14 +138,14 @@ def verdict_on(
 
 def _secrets(texts: tuple[str, ...], prompt: Prompt, views: Iterable[tuple[int, str]]) -> Iterable[Secret]:
     """Yield the secrets of each text with their positions; one found only in a decoded view covers the whole text."""
-    kept = PromptSecrets(prompt)
-    plain = [kept.found_in(text) for text in texts]
+    prompt_secrets = PromptSecrets(prompt)
+    plain = [prompt_secrets.found_in(text) for text in texts]
     for part, found in enumerate(plain):
         yield from (Secret(kind=each.kind, part=part, span=(each.start, each.end)) for each in found)
     disguised: dict[tuple[int, str], None] = {}
     for part, view in views:
         known = {each.kind for each in plain[part]}
-        for each in kept.found_in(view):
+        for each in prompt_secrets.found_in(view):
             if each.kind not in known:
                 disguised[part, each.kind] = None
     yield from (

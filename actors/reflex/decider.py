@@ -28,7 +28,7 @@ from actors.contract.text.joined_parts import shares
 from actors.reflex.answer_verdicts import GeneratedText, SignatureFindings, generated_text_in, thought_in, verdict_on
 from actors.reflex.decoding.encodings import MAX_WORK, EncodedRun
 from actors.reflex.imported_patterns import Imports, whole_library, with_event
-from actors.reflex.joined_layers import TEXT, JoinedParts, joined_parts
+from actors.reflex.joined_layers import TEXT, JoinedText, join_layers
 from actors.reflex.library import Library
 from actors.reflex.matcher import FREE_CANDIDATES, READINGS, Hit, Matcher, compile_library
 from actors.reflex.settings import ReflexSettings
@@ -54,15 +54,15 @@ PLAIN = "plain"
 """The view of a text as it is."""
 
 BLANKS = "blanks"
-"""The view of a text with its escaped white space and markup undone: it is not turned once more."""
+"""The view of a text with its escaped white space and markup undone: of the other readings it has only ``split``."""
 
 _SPLIT = frozenset({"split"})
 
 UNREAD_HALF = 64
-"""This many undecoded characters weigh one half: an attack has about as many."""
+"""This many undecoded characters have the share 0.5 (``saturating_share``): an attack has about as many."""
 
-UNDONE_HALF = 8
-"""The same for characters of rarer disguises, which are counted after decoding."""
+DISGUISED_HALF = 8
+"""The same for disguised characters that ``decode_nested`` did not decode, which are counted after decoding."""
 
 MOST_UNREAD = 16
 """Most reached bounds that an event lists."""
@@ -82,7 +82,7 @@ class _Occurrence(NamedTuple):
     """Where a signature was found: in which joined part of the input, and in which of its views."""
 
     hit: Hit
-    joined: JoinedParts
+    joined: JoinedText
     view: TextView
 
 
@@ -178,7 +178,7 @@ def judge(matcher: Matcher, settings: ReflexSettings, received: InputReceived) -
         unread += (_unread(joined, encoding, count, "decoding") for encoding, count in views.unread)
         undone, left = _with_disguises_undone(views.all, settings)
         if left:
-            unread.append(_unread(joined, "disguised", left, "decoding", UNDONE_HALF))
+            unread.append(_unread(joined, "disguised", left, "decoding", DISGUISED_HALF))
         known: set[int] = set()
         overlapped = 0
         for view in (*views.all, *undone):
@@ -315,7 +315,7 @@ def _view(path: tuple[str, ...], text: str, parent: TextView) -> TextView:
     return TextView(path, text, (EncodedRun(0, len(parent.text), text),), parent)
 
 
-def _unread(joined: JoinedParts, what: UnreadKind, amount: int, why: UnreadBound, half: int = UNREAD_HALF) -> Unread:
+def _unread(joined: JoinedText, what: UnreadKind, amount: int, why: UnreadBound, half: int = UNREAD_HALF) -> Unread:
     return Unread(layer=joined.name, what=what, amount=amount, why=why, share=saturating_share(amount, half))
 
 
@@ -342,14 +342,14 @@ def _changed(state: State) -> ReflexLibraryChanged:
     )
 
 
-def _joined_texts(settings: ReflexSettings, received: InputReceived) -> tuple[JoinedParts, ...]:
+def _joined_texts(settings: ReflexSettings, received: InputReceived) -> tuple[JoinedText, ...]:
     """Return the input's text, then the scanned layers, as the joined parts that are read."""
     layers = [
         (f"{layer.role}[{index}]", layer.content)
         for index, layer in enumerate(received.layers)
         if layer.role in settings.scanned_layers
     ]
-    return (JoinedParts(received.text, (TEXT,), (0,)), *joined_parts(layers))
+    return (JoinedText(received.text, (TEXT,), (0,)), *join_layers(layers))
 
 
 def _action(matcher: Matcher, occurrence: _Occurrence) -> str:

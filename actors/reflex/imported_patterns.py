@@ -62,7 +62,7 @@ def checked_import(imports: Imports, event: PatternsImported) -> Imports:
     Raises:
         InvalidLibrary: its sets cannot form a library, or the library would exceed a limit.
     """
-    sets = tuple(map(_with_plain_zero, event.sets))
+    sets = tuple(map(_without_negative_zero, event.sets))
     new = Import(event.name, sets, event.by, make_library(sets).fingerprint)
     if event.name in imports.names():
         entries = tuple(new if entry.name == event.name else entry for entry in imports.entries)
@@ -79,7 +79,7 @@ def checked_import(imports: Imports, event: PatternsImported) -> Imports:
     return _imports(entries)
 
 
-def _with_plain_zero(pattern: PatternSet) -> PatternSet:
+def _without_negative_zero(pattern: PatternSet) -> PatternSet:
     """Return the set without negative zeros among its confidences.
 
     -0.0 equals 0.0 but has another hash: the fingerprint would depend on which of the two a process has kept.

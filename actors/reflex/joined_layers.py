@@ -1,7 +1,7 @@
-"""Joins the parts of an input (its text and its layers) for reading: a few are read separately, many as one text.
+"""Joins the layers of an input for reading: a few are read separately, many as one text.
 
-A call costs about a tenth of a millisecond for even the shortest text, so a thousand parts cannot be read one by one.
-Joined parts are separated by text that occurs in no signature and no encoded run.
+A call costs about a tenth of a millisecond for even the shortest text, so a thousand layers cannot be read one by one.
+Joined layers are separated by text that occurs in no signature and no encoded run.
 """
 
 from bisect import bisect_right
@@ -12,14 +12,14 @@ from typing import NamedTuple
 TEXT = "text"
 """The name of the part that is the user's text."""
 
-MOST_APART = 16
-"""Most parts that are read separately."""
+MOST_SEPARATE = 16
+"""Most layers that are read separately."""
 
 _SEPARATOR = "\n~\U0010ffff~\n"
-"""It has a noncharacter, which counts as a letter: signs alone may stand between the words of a signature."""
+"""It has a noncharacter, which counts as a letter: symbols alone may stand between the words of a signature."""
 
 
-class JoinedParts(NamedTuple):
+class JoinedText(NamedTuple):
     """A text to read, and the parts in it: their names, and where each begins."""
 
     text: str
@@ -37,9 +37,9 @@ class JoinedParts(NamedTuple):
         return self.parts[number], self.begins[number]
 
 
-def joined_parts(parts: Sequence[tuple[str, str]]) -> tuple[JoinedParts, ...]:
-    """Return the texts to read for some parts, each given with its name."""
-    if len(parts) <= MOST_APART:
-        return tuple(JoinedParts(text, (name,), (0,)) for name, text in parts)
+def join_layers(parts: Sequence[tuple[str, str]]) -> tuple[JoinedText, ...]:
+    """Return the texts to read for some layers, each given with its name."""
+    if len(parts) <= MOST_SEPARATE:
+        return tuple(JoinedText(text, (name,), (0,)) for name, text in parts)
     begins = accumulate((len(text) + len(_SEPARATOR) for _, text in parts[:-1]), initial=0)
-    return (JoinedParts(_SEPARATOR.join(text for _, text in parts), tuple(name for name, _ in parts), tuple(begins)),)
+    return (JoinedText(_SEPARATOR.join(text for _, text in parts), tuple(name for name, _ in parts), tuple(begins)),)

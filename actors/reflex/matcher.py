@@ -13,7 +13,7 @@ if
   look like the signature's (``leetspeak``).
 
 The letters are searched once more without the symbols and white space between them, for words that are split, run
-together or parted by signs (``split``); also in rot13 and reversed.
+together or separated by symbols (``split``); also in rot13 and reversed.
 
 The search reports overlapping hits: if the longest is no match, a shorter one within it may be.
 
@@ -55,7 +55,7 @@ Reading = Literal["plain", "split"] | Rewriting
 
 READINGS: tuple[Reading, ...] = ("plain", *REWRITE, "split")
 """In the order of preference: as they are, every rewriting that guards undo (``contract.text.rewriting``), and letters
-alone, of words that are split, run together or parted by signs (``split``)."""
+alone, of words that are split, run together or separated by symbols (``split``)."""
 
 _PLAIN, _SPACED, _LEETSPEAK, _ROT13, _REVERSED, _SPLIT = map(
     READINGS.index, ("plain", "spaced", "leetspeak", "rot13", "reversed", "split")
@@ -96,7 +96,7 @@ class Hit(msgspec.Struct, frozen=True, order=True):
     end: int
 
 
-class Found(msgspec.Struct, frozen=True):
+class SearchResult(msgspec.Struct, frozen=True):
     """The result of a search.
 
     ``unread`` counts the letters searched after all candidates were used up, among which hits that overlap with longer
@@ -132,7 +132,7 @@ class Matcher:
 
     def find(
         self, text: str, limit: int, readings: Collection[str] = READINGS, candidates_left: int = FREE_CANDIDATES
-    ) -> Found:
+    ) -> SearchResult:
         """Return where the signatures occur, sorted, each in the first of the wanted readings in which it is found.
 
         For each signature at most ``limit`` positions are reported, the first ones. Up to ``candidates_left``
@@ -154,7 +154,7 @@ class Matcher:
         first: dict[int, int] = {}
         for hit in search.hits:
             first[hit.rank] = min(hit.reading, first.get(hit.rank, hit.reading))
-        return Found(
+        return SearchResult(
             sorted(hit for hit in search.hits if hit.reading == first[hit.rank]), search.candidates_left, search.unread
         )
 
@@ -188,8 +188,8 @@ class _Search:
         if rewriting:  # found in a better reading already, and so of no use in this one
             self.settled.update(hit.rank for hit in self.hits)
             self.done.clear()
-        for piece, begin, known in self.matcher.windows(squeezed):
-            candidates = self._candidates(piece, begin, known)
+        for piece, begin, overlap in self.matcher.windows(squeezed):
+            candidates = self._candidates(piece, begin, overlap)
             if not candidates:
                 continue
             if not letters:
@@ -198,7 +198,7 @@ class _Search:
                     self.layout = backwards(self.layout)
                 letters = squeezed.decode()
                 letter_of = None if len(squeezed) == len(letters) else _letters_of(squeezed)
-            self._read(candidates, squeezed, letters, letter_of, rewriting)
+            self._verify(candidates, squeezed, letters, letter_of, rewriting)
 
     def run_split(self, squeezed: bytes) -> None:
         """Search only the letters of the squeezed text; also in rot13 and reversed, if these readings are wanted."""
@@ -219,8 +219,8 @@ class _Search:
         self.done.clear()
         gaps: LetterGaps | None = None
         letter_of: Offsets | None = None
-        for piece, begin, known in self.matcher.windows(letters):
-            candidates = self._candidates(piece, begin, known)
+        for piece, begin, overlap in self.matcher.windows(letters):
+            candidates = self._candidates(piece, begin, overlap)
             if not candidates:
                 continue
             if gaps is None:
@@ -243,25 +243,25 @@ class _Search:
                     ):
                         self._keep(spelling.rank, reading, gaps.origins, start, end)
 
-    def _candidates(self, piece: bytes, begin: int, known: int) -> list[_Candidate]:
+    def _candidates(self, piece: bytes, begin: int, overlap: int) -> list[_Candidate]:
         """Return the candidates that end in the new part of a piece of text; offsets are in the whole text."""
-        earned, self._earned = divmod(self._earned + len(piece) - known, BYTES_A_CANDIDATE)
+        earned, self._earned = divmod(self._earned + len(piece) - overlap, BYTES_A_CANDIDATE)
         self.candidates_left += earned
         if self.candidates_left > 0 and not self.matcher.deep:
             found = self.matcher.automaton.find_matches_as_indexes(piece, overlapping=True)
         else:
             found = self.matcher.longest_only.find_matches_as_indexes(piece)
-            self.unread += bool(found) * (len(piece) - known)  # where there is no longest, there is no other
+            self.unread += bool(found) * (len(piece) - overlap)  # where there is no longest, there is no other
         done = self.done
-        if begin or known:
+        if begin or overlap:
             return [
                 (index, begin + first, begin + last)
                 for index, first, last in found
-                if last > known and index not in done
+                if last > overlap and index not in done
             ]
         return [each for each in found if each[0] not in done] if done else found
 
-    def _read(
+    def _verify(
         self, candidates: list[_Candidate], squeezed: bytes, letters: str, letter_of: Offsets | None, rewriting: int
     ) -> None:
         layout = self.layout
@@ -359,6 +359,7 @@ def _reading(
 
 
 def _agree(gaps: bytes, start: int, end: int, wanted: bytes) -> bool:
+    """Return whether the gaps within a candidate are the wanted ones; an UNCERTAIN gap of the text fits either."""
     if gaps.startswith(wanted, start + 1):
         return True
     if gaps.find(UNCERTAIN, start + 1, end) < 0:

@@ -38,7 +38,7 @@ _ASCII_GAPS = bytes(
 
 # Punctuation, symbols, arrows, dingbats, private use (icons of fonts), emoji: ascending ranges, end excluded. After
 # folding few others are left.
-_SIGNS = (
+_SYMBOLS = (
     (0x80, 0xAA),
     (0xAB, 0xB5),
     (0xB6, 0xBA),
@@ -167,8 +167,8 @@ def _decode(values: Codes) -> str:
 @cache
 def bare_table() -> npt.NDArray[np.bool_]:
     """Return for each code point of a squeezed text whether it is a letter or digit; those past the table's end are."""
-    table = np.ones(_SIGNS[-1][1] + 1, dtype=np.bool_)
-    for first, last in _SIGNS:
+    table = np.ones(_SYMBOLS[-1][1] + 1, dtype=np.bool_)
+    for first, last in _SYMBOLS:
         table[first:last] = False
     for code in range(128):
         table[code] = chr(code).isalnum()

@@ -20,7 +20,7 @@ from actors.reflex.normalise import JOINED, SPACED, UNCERTAIN, bare_table, blur,
 from schemas.disk_cache import kept
 from schemas.vocabulary.patterns import PatternSet, Signature
 
-MIN_DISGUISED = 6
+MIN_REWRITTEN = 6
 """Fewest letters of a signature that is searched for in rot13 and spaced: shorter ones would match by chance."""
 
 
@@ -29,8 +29,8 @@ class Spelling:
     """One squeezed spelling of a signature, with what must be between its letters.
 
     ``rank`` is the signature's index in library order. ``long``: it has enough letters to be searched for in rot13 and
-    spaced. ``bare``: its signs (punctuation and symbols) are left out, so that it is searched for in the letters of a
-    text alone; what is between its letters is ``UNCERTAIN`` where the signature has a sign within a word.
+    spaced. ``bare``: its symbols (and punctuation) are left out, so that it is searched for in the letters of a
+    text alone; what is between its letters is ``UNCERTAIN`` where the signature has a symbol within a word.
     """
 
     rank: int
@@ -46,7 +46,7 @@ def spellings_of(signatures: Sequence[tuple[PatternSet, Signature]]) -> Iterator
     """Yield the squeezed spellings of every signature."""
     seen: set[tuple[int, str, bytes, bool]] = set()
     for rank, letters, gaps in _squeezed([signature.text for _, signature in signatures]):
-        bare, within = _without_signs(letters, gaps)
+        bare, within = _without_symbols(letters, gaps)
         for spelling in ((rank, letters, gaps, False), *([(rank, bare, within, True)] if bare else [])):
             if spelling not in seen:
                 seen.add(spelling)
@@ -69,7 +69,7 @@ def search_texts(texts: Sequence[str]) -> set[tuple[bytes, int]]:
     return {
         (blur(each.encode()), index)
         for index, letters, gaps in _squeezed(texts)
-        for each in (letters, _without_signs(letters, gaps)[0])
+        for each in (letters, _without_symbols(letters, gaps)[0])
         if each
     }
 
@@ -114,10 +114,10 @@ def _forms(text: str) -> tuple[str, ...]:
     return (text,) if text.isascii() else (text, text.lower(), text.upper(), text.title())
 
 
-def _without_signs(letters: str, gaps: bytes) -> tuple[str, bytes]:
-    """Return the letters and gaps of a spelling without its signs; nothing if it has none, or begins or ends with one.
+def _without_symbols(letters: str, gaps: bytes) -> tuple[str, bytes]:
+    """Return the letters and gaps of a spelling without its symbols; nothing if it has none, or one at either end.
 
-    Without a sign at its end a signature is another phrase: ``new instructions`` is no ``new instructions:``.
+    Without a symbol at its end a signature is another phrase: ``new instructions`` is no ``new instructions:``.
     """
     if letters.isalnum():
         return "", b""
@@ -138,6 +138,6 @@ def _spelling(rank: int, letters: str, gaps: bytes, bare: bool, *, whole_words: 
         gaps,
         opens_word=whole_words and is_word(letters[0]),
         closes_word=whole_words and is_word(letters[-1]),
-        long=len(letters) >= MIN_DISGUISED,
+        long=len(letters) >= MIN_REWRITTEN,
         bare=bare,
     )

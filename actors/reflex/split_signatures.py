@@ -1,4 +1,4 @@
-"""Finds signatures in words that are split, run together or parted by signs: ``i-g-n-o-r-e``, ``ignore "all"``.
+"""Finds signatures in words that are split, run together or separated by symbols: ``i-g-n-o-r-e``, ``ignore "all"``.
 
 The letters and digits of a text are searched without the symbols and white space between them; for each hit, these gaps
 decide. In ordinary text the letters of a word are adjacent, and words are separated by white space alone, where the
@@ -7,11 +7,11 @@ plain reading finds them. A disguise
 - splits words: in a long signature any gap within a word is enough, since no text has a dozen right letters by
   chance; in a short one every letter must be separate;
 - runs three words or more together, or joins them by symbols without white space, or by the same symbol each time;
-- puts signs between words: quotation marks, brackets, emphasis; in a long signature any others, such as marks at line
+- puts symbols between words: quotation marks, brackets, emphasis; in a long signature any others, such as ``>`` at line
   starts, where white space is beside them or it has three words or more (names in programs have two). What ends a
   clause is none of these, since another clause may begin with the words after it.
 
-In a text that is also turned (rot13, reversed), a long signature does not occur by chance either, however it is split.
+In a text that is also in rot13 or reversed, a long signature does not occur by chance either, however it is split.
 """
 
 import re
@@ -29,14 +29,14 @@ LONG = 12
 FEWEST_JOINED = 3
 """Fewest words that must be run together, or joined by symbols: names in programs often have two."""
 
-_SPACE, _SIGN = 1, 2
-_BOTH = _SPACE | _SIGN
+_SPACE, _SYMBOL = 1, 2
+_BOTH = _SPACE | _SYMBOL
 """What stands between two letters: white space, symbols, or both."""
 
 _ENDS_CLAUSE = re.compile(r"[.!?:;](?!\.)")
 """A full stop and the like right behind a word; dots that go on end no clause."""
 
-_AROUND_WORDS = re.compile(
+_AROUND_WORDS = re.compile(  # quotation marks, brackets, emphasis and white space
     r"(?![_=|~]+\Z)[\s\"'`\u00ab\u00b4\u00bb\u2018-\u201f\u2039\u203a\u3008-\u3011()\[\]{}<>*_~=|]+"
 )
 _NOT_BARE = bytes(code for code in range(128) if not chr(code).isalnum())
@@ -52,7 +52,7 @@ class BareLetters(NamedTuple):
 class LetterGaps(NamedTuple):
     """What is before each bare letter, and after the last; and the position of each in the text.
 
-    ``around``: for what is before some letters, whether it is nothing but what sets words off; each is read once.
+    ``around``: a cache, by letter: whether what is before it are only quotation marks, brackets and the like.
     """
 
     kinds: bytes
@@ -80,8 +80,8 @@ def gaps_of(layout: Layout, bare: BareLetters) -> LetterGaps:
     spaces = np.concatenate(([0], np.cumsum(np.frombuffer(layout.gaps, dtype=np.uint8) == SPACED)))
     edges = np.concatenate(([-1], kept, [len(layout.origins)]))
     is_spaced = spaces[edges[1:] + 1] > spaces[edges[:-1] + 1]
-    is_signed = np.diff(edges) > 1
-    kinds = _SPACE * is_spaced.astype(np.uint8) | _SIGN * is_signed.astype(np.uint8)
+    has_symbol = np.diff(edges) > 1
+    kinds = _SPACE * is_spaced.astype(np.uint8) | _SYMBOL * has_symbol.astype(np.uint8)
     return LetterGaps(kinds.tobytes(), layout.origins[kept], {})
 
 
@@ -101,32 +101,33 @@ def is_disguised(text: str, spelling: Spelling, gaps: LetterGaps, start: int, en
     within = [kind for kind, want in zip(between, wanted, strict=True) if want == JOINED]
     whole = (gaps.kinds[start] or not spelling.opens_word) and (gaps.kinds[end] or not spelling.closes_word)
     if any(within):
-        return bool(whole) and (long or (spelling.long and all(within) and max(within) >= _SIGN))
+        return bool(whole) and (long or (spelling.long and all(within) and max(within) >= _SYMBOL))
     indexes = [index for index in range(start + 1, end) if wanted[index - start - 1] == SPACED]
     if len(indexes) + 1 >= FEWEST_JOINED and long and _are_joined(text, gaps, indexes):
         return True
     if not whole or not (long or (exact and len(indexes) + 1 >= FEWEST_JOINED)):
         return False
-    parted = [index for index in indexes if gaps.kinds[index] != _SPACE]
-    any_sign = _SIGN if long and len(indexes) + 1 >= FEWEST_JOINED else _BOTH if long else None
-    return bool(parted) and all(_is_put_aside(text, gaps, index, any_sign) for index in parted)
+    with_symbols = [index for index in indexes if gaps.kinds[index] != _SPACE]
+    any_symbol = _SYMBOL if long and len(indexes) + 1 >= FEWEST_JOINED else _BOTH if long else None
+    return bool(with_symbols) and all(_is_insignificant(text, gaps, index, any_symbol) for index in with_symbols)
 
 
 def _are_joined(text: str, gaps: LetterGaps, indexes: Sequence[int]) -> bool:
-    """Return whether the words that begin at some letters are run together, or joined by signs as no sentence is."""
+    """Return whether the words that begin at some letters are run together or joined by symbols."""
     kinds = [gaps.kinds[index] for index in indexes]
     if _BOTH not in kinds:
         return sum(kind != _SPACE for kind in kinds) >= FEWEST_JOINED - 1
     return len({text[slice(*_gap(gaps, index))] for index in indexes}) == 1
 
 
-def _is_put_aside(text: str, gaps: LetterGaps, index: int, any_sign: int | None) -> bool:
-    """Return whether the signs before a word are no part of the sentence that it stands in.
+def _is_insignificant(text: str, gaps: LetterGaps, index: int, any_symbol: int | None) -> bool:
+    """Return whether the symbols before a word do not change the sentence, as quotation marks and brackets do not.
 
-    ``any_sign`` is the least kind of gap in which it may be any signs but such as end a clause.
+    ``any_symbol`` is the least kind of gap with any symbols but those that end a clause; None: quotation marks and
+    the like only.
     """
     begin, end = _gap(gaps, index)
-    if any_sign is not None and gaps.kinds[index] >= any_sign:
+    if any_symbol is not None and gaps.kinds[index] >= any_symbol:
         return _ENDS_CLAUSE.match(text, begin) is None
     if index not in gaps.around:
         gaps.around[index] = _AROUND_WORDS.fullmatch(text, begin, end) is not None
@@ -138,5 +139,5 @@ def _gap(gaps: LetterGaps, index: int) -> tuple[int, int]:
 
 
 def is_trusted_when_rewritten(spelling: Spelling) -> bool:
-    """Return whether a signature is long enough to be trusted in a text that is both turned and split."""
+    """Return whether a signature is long enough to be trusted in a text that is split and in rot13 or reversed."""
     return len(spelling.gaps) + 1 >= LONG

@@ -13,11 +13,11 @@ import msgspec
 import numpy as np
 
 from actors.reflex.decoding.encodings import (
-    APART,
+    ALTERNATIVES_SEPARATOR,
     DECODERS,
     ESCAPE_LENGTH,
     MAX_WORK,
-    NONE,
+    NO_RUNS,
     DecodingBudget,
     EncodedRun,
     EncodedRuns,
@@ -85,9 +85,9 @@ def text_views_of(text: str, encodings: Collection[str], characters: int, work: 
                 if depth == DEPTH:
                     left += sum(_characters_left_encoded(parent, encoding, run) for run in runs.found)
                 elif runs.found:
-                    apart = _kept_apart(parent.text, runs.found, budget.characters)
-                    text_of_runs = "\n".join(run.text for run in apart)
-                    below.append(TextView((*parent.path, encoding), text_of_runs, apart, parent))
+                    separated = _with_separators(parent.text, runs.found, budget.characters)
+                    text_of_runs = "\n".join(run.text for run in separated)
+                    below.append(TextView((*parent.path, encoding), text_of_runs, separated, parent))
                     decoded += len(text_of_runs)
                 if left:
                     unread[encoding] = unread.get(encoding, 0) + left
@@ -96,21 +96,21 @@ def text_views_of(text: str, encodings: Collection[str], characters: int, work: 
     return TextViews(tuple(found), decoded, worked, tuple(unread.items()))
 
 
-def _kept_apart(text: str, runs: Sequence[EncodedRun], most: int) -> tuple[EncodedRun, ...]:
+def _with_separators(text: str, runs: Sequence[EncodedRun], most: int) -> tuple[EncodedRun, ...]:
     """Return runs; the separator between alternative readings of one run is kept as far as ``most`` allows."""
-    if APART not in text:
+    if ALTERNATIVES_SEPARATOR not in text:
         return tuple(runs)
-    mark = APART.removesuffix("\n")
+    mark = ALTERNATIVES_SEPARATOR.removesuffix("\n")
     left = most - sum(len(run.text) + 1 for run in runs) + 1
-    apart: list[EncodedRun] = []
+    separated: list[EncodedRun] = []
     for run, after in pairwise((*runs, None)):
         assert run is not None, "only the last is none"
         # A run of hex includes the white space after it.
-        between = "" if after is None else text[max(run.start, run.end - len(APART)) : after.start]
-        parted = APART in between and left >= len(mark)
-        apart.append(msgspec.structs.replace(run, text=run.text + mark) if parted else run)
-        left -= len(mark) * parted
-    return tuple(apart)
+        between = "" if after is None else text[max(run.start, run.end - len(ALTERNATIVES_SEPARATOR)) : after.start]
+        ends_reading = ALTERNATIVES_SEPARATOR in between and left >= len(mark)
+        separated.append(msgspec.structs.replace(run, text=run.text + mark) if ends_reading else run)
+        left -= len(mark) * ends_reading
+    return tuple(separated)
 
 
 def _characters_left_encoded(view: TextView, encoding: Encoding, run: EncodedRun) -> int:
@@ -125,7 +125,7 @@ def _characters_left_encoded(view: TextView, encoding: Encoding, run: EncodedRun
 def _runs(readable: "_Readable", encoding: Encoding, budget: DecodingBudget) -> EncodedRuns:
     text, ascii_text, origins = readable
     runs = DECODERS[encoding](text, ascii_text, budget)
-    return runs if runs is NONE or origins is None else _moved(runs, origins)
+    return runs if runs is NO_RUNS or origins is None else _moved(runs, origins)
 
 
 _Readable = tuple[str, bytes, Offsets | None]
@@ -151,5 +151,6 @@ def _visible(text: str) -> _Readable:
 
 
 def _moved(runs: EncodedRuns, origins: Offsets) -> EncodedRuns:
+    """Return runs of a text without invisible characters at their positions in the text itself."""
     moved = (EncodedRun(int(origins[run.start]), int(origins[run.end - 1]) + 1, run.text) for run in runs.found)
     return msgspec.structs.replace(runs, found=tuple(moved))

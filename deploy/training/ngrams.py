@@ -14,7 +14,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from actors.contract.text.judge.passages import MIN_NGRAMS, Occurrences, packed_positions, spans_of
-from actors.contract.text.judge.worst_passage import Text
+from actors.contract.text.judge.worst_passage import ReadText
 
 Indices = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.float64]
@@ -79,7 +79,7 @@ class Grams(msgspec.Struct, frozen=True, eq=False):
         return Occurrences(grams[kept].astype(np.int64), packed_positions(firsts, lasts, befores))
 
 
-def grams_of(texts: Sequence[Text], sources: Indices, weights: Indices) -> Grams:
+def grams_of(texts: Sequence[ReadText], sources: Indices, weights: Indices) -> Grams:
     """Collect the n-grams of texts and of their views.
 
     ``sources`` has the number of each text's source, -1 for texts made from others; ``weights`` is as for

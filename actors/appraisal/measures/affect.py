@@ -107,13 +107,13 @@ class _Analyzer(SentimentIntensityAnalyzer):  # type: ignore[misc]
     def _with_emoji_described(self, text: str) -> str:
         """Return a text with its emoji replaced by words."""
         parts: list[str] = []
-        apart = True
+        after_space = True
         for char in text:
             description = self.emojis.get(char)
-            if description is not None and not apart:
+            if description is not None and not after_space:
                 parts.append(" ")
             parts.append(char if description is None else description)
-            apart = char == " "
+            after_space = char == " "
         return "".join(parts)
 
 

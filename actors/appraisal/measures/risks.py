@@ -19,7 +19,7 @@ from typing import NamedTuple
 import msgspec
 
 from actors.contract.text.decoding import decoded_texts
-from actors.contract.text.excerpt import DECODED, excerpt_of
+from actors.contract.text.excerpt import MOST_FOR_DECODING, excerpt_of
 from actors.contract.text.folding import fold, fold_word
 from actors.contract.text.tokens import letters_of, split_tokens, tokens_of
 from schemas.vocabulary.appraisal import Risks
@@ -119,7 +119,7 @@ def intent_of(text: str) -> Intent:
 def whole_intent_of(text: str) -> Intent:
     """Return what a text asks the system to do, with its decoded texts."""
     intent = intent_of(text)
-    for decoded in decoded_texts(excerpt_of(text, DECODED).text):
+    for decoded in decoded_texts(excerpt_of(text, MOST_FOR_DECODING).text):
         if decoded.has_words:
             decoded_intent = intent_of(decoded.text[:DECODED_CHARACTERS])
             risks = Risks(

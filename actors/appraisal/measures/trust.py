@@ -41,7 +41,7 @@ With it, a long part of which two thirds were not read exceeds ``SATURATION`` wh
 
 @cache
 def trust_model() -> Model:
-    """Return the evaluator: the one in the package, or the configured one (``actors.contract.text.judge.weights``)."""
+    """Return the evaluator, a trained judge: the packaged one, or one that is configured (``judge.weights``)."""
     return weights_of("trust", "actors.appraisal")
 
 

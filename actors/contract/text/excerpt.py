@@ -5,7 +5,7 @@ these words, as they are and in every rewriting (``instruction_words``). Stretch
 read first: an instruction has several ("ignore", "instructions", "system prompt"), while other texts repeat one.
 Stretches with several words that still are not read are counted. Someone may flood a text with such words to push an
 instruction out of the excerpt; the count reveals that. Texts of up to ``WHOLE`` characters are read whole. Encoded or
-rewritten parts are looked for in an excerpt of ``DECODED`` characters.
+rewritten parts are looked for in an excerpt of ``MOST_FOR_DECODING`` characters.
 """
 
 from functools import lru_cache
@@ -18,8 +18,8 @@ from actors.contract.text.judge.instruction_words import WORDS, Numbers, instruc
 WHOLE = 49_152
 """Up to this many characters a text is read whole; of a longer one, at most so many are read."""
 
-DECODED = 16_384
-"""The same for decoding, which costs several times as much for each character."""
+MOST_FOR_DECODING = 16_384
+"""The same for a text that is searched for encoded parts: decoding costs several times as much for each character."""
 
 SEVERAL = 2
 """A stretch with this many different instruction words should be read."""
@@ -66,7 +66,7 @@ def _of_long(text: str, most: int) -> Excerpt:
 @lru_cache(maxsize=4)
 def _inner_instruction_words(text: str) -> tuple[Numbers, Numbers]:
     """Return the instruction words between the two ends that every excerpt includes; cached for all excerpts."""
-    return instruction_words_in(text, DECODED // _HEAD, len(text) - DECODED // _TAIL)
+    return instruction_words_in(text, MOST_FOR_DECODING // _HEAD, len(text) - MOST_FOR_DECODING // _TAIL)
 
 
 def instruction_positions(text: str, begin: int, end: int, most: int, stretch: int) -> tuple[list[int], int]:

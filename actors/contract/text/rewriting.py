@@ -25,7 +25,7 @@ _WIDE = re.compile(r"[ \u00a0]{2,}|\s*\n\s*")
 _SPACES = re.compile(r"[ \u00a0]{2,}")
 _BLANK = re.compile(r"\s{2,}|\n")
 _SINGLE = re.compile(r"(?<=[^\s\x00])[ \u00a0](?=[^\s\x00](?:[ \u00a0\x00]|$))")
-COMMON = frozenset(
+COMMON_WORDS = frozenset(
     re.findall(
         r"\w+",
         "a about all an and are as at be but by can do for from give how i if ignore in is it me my no not of on or "
@@ -69,7 +69,7 @@ REWRITE: Mapping[Rewriting, Callable[[str], str]] = {
 """How each rewriting is undone, in the order in which guards try them."""
 
 _COMMON_REWRITTEN = {
-    rewriting: frozenset(word.encode() for word in map(rewrite, COMMON))
+    rewriting: frozenset(word.encode() for word in map(rewrite, COMMON_WORDS))
     for rewriting, rewrite in ((None, str), ("rot13", _rot13), ("reversed", _reversed))
 }
 """Common words, in their plain form (None) and as the rewritings write them."""
@@ -79,7 +79,7 @@ _COMMON_REWRITTEN = {
 def common_word_share(text: str, rewriting: Rewriting | None = None) -> float:
     """Return the share of common words of five European languages in a text, or in the text with a rewriting undone."""
     if not text.isascii():
-        return _share(letters_of(fold(text if rewriting is None else REWRITE[rewriting](text))), COMMON)
+        return _share(letters_of(fold(text if rewriting is None else REWRITE[rewriting](text))), COMMON_WORDS)
     if rewriting is None or rewriting in _COMMON_REWRITTEN:
         # These rewritings keep word boundaries, so the words of the text are compared with rewritten common words.
         return _share(_words(text), _COMMON_REWRITTEN[rewriting])

@@ -1,7 +1,7 @@
 """The significant words (terms) of a text, by which memories and contexts are compared.
 
-A term is a word in lower case without accents and plural ending, or a number of two digits or more. Grammatical words,
-and words that any request may contain (``grammar.json``), are not terms.
+A term is a word in lower case without accents and plural ending, or a number of two digits or more. Stop words
+(``stop_words.json``) are not terms: grammatical words, and words that any request may contain.
 """
 
 from functools import cache, lru_cache
@@ -23,7 +23,7 @@ _CACHED_UPTO = 1_024
 
 
 class _Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    grammar: frozenset[str]
+    stop_words: frozenset[str]
 
 
 def terms_of(text: str) -> tuple[str, ...]:
@@ -41,10 +41,10 @@ def _terms(text: str) -> tuple[str, ...]:
 
 
 @cache
-def grammar() -> frozenset[str]:
+def stop_words() -> frozenset[str]:
     """Return grammatical words, and words that any request may contain."""
-    data = files("actors.contract.text").joinpath("grammar.json").read_bytes()
-    return msgspec.json.decode(data, type=_Words).grammar
+    data = files("actors.contract.text").joinpath("stop_words.json").read_bytes()
+    return msgspec.json.decode(data, type=_Words).stop_words
 
 
 @lru_cache(maxsize=65536)
@@ -56,7 +56,7 @@ def _term(token: str) -> str:
     word = token.partition("'")[0]
     if not _SHORTEST <= len(word) <= _LONGEST or not word[0].isalpha():
         return ""
-    singular, ignored = _singular(word), grammar()
+    singular, ignored = _singular(word), stop_words()
     return "" if word in ignored or singular in ignored else singular
 
 

@@ -31,20 +31,20 @@ Sources: Bayardo, Ma, Srikant, "Scaling up all pairs similarity search" (2007); 
 similarity joins for near-duplicate detection" (2011).
 """
 
-from actors.intuition.index.hash_table import NONE, Hashes, Sizes
-from actors.intuition.index.index_value import COMPILED_FROM, Found, Index, Nearest, warm_engine
+from actors.intuition.index.hash_table import NO_ENTRY, Hashes, Sizes
+from actors.intuition.index.index_value import COMPILED_FROM, Index, Nearest, SimilarEntry, warm_engine
 from actors.intuition.index.query import UNLIMITED, similarity
 from actors.intuition.index.store import Entry
 
 __all__ = [
     "COMPILED_FROM",
-    "NONE",
+    "NO_ENTRY",
     "UNLIMITED",
     "Entry",
-    "Found",
     "Hashes",
     "Index",
     "Nearest",
+    "SimilarEntry",
     "Sizes",
     "similarity",
     "warm_engine",

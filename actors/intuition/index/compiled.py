@@ -13,7 +13,7 @@ import numpy as np
 from actors.intuition.index.extending import FULL, append_postings, place_shingles, remove_postings
 from actors.intuition.index.hash_table import Hashes, Sizes
 from actors.intuition.index.query import COMPARED, Answer, Hit, Query, plan_reading
-from actors.intuition.index.store import HEADER, LENGTH, SIZE_SHIFT, TALLY, Entry, Store
+from actors.intuition.index.store import HEADER, LENGTH, SIZE_SHIFT, TALLY_MASK, Entry, Store
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -49,7 +49,7 @@ def retire(store: Store, number: int) -> None:
     position, hashes = store.begin_retiring(number)
     table = store.table
     cells = table.find(hashes)
-    _remove_postings(table.counts, table.firsts, table.smallest, store.pool, store.marks, cells, position)
+    _remove_postings(table.counts, table.firsts, table.smallest, store.pool, store.packed_counts, cells, position)
 
 
 def search(store: Store, query: Query) -> Answer:
@@ -63,7 +63,7 @@ def search(store: Store, query: Query) -> Answer:
         store.pool,
         store.shingles,
         store.starts,
-        store.marks,
+        store.packed_counts,
         store.situations,
         store.harmful,
         store.touched,
@@ -85,7 +85,7 @@ def search(store: Store, query: Query) -> Answer:
 
 
 def smallest(store: Store, hashes: Hashes) -> Sizes:
-    """Return for each shingle the size of the smallest entry that holds it, NONE where none does; they may repeat."""
+    """Return for each shingle, of which some may repeat, the size of the smallest entry that holds it, or NO_ENTRY."""
     table = store.table
     found: Sizes = _smallest(table.keys, table.smallest, hashes, table.home_of(hashes))
     return found
@@ -112,15 +112,15 @@ def _score(overlap: int, size: int) -> float:
 
 
 @_compile
-def _touch(marks: Any, touched: Any, gathered: int, entry: int, largest: float) -> int:
+def _touch(packed_counts: Any, touched: Any, gathered: int, entry: int, largest: float) -> int:
     """Count one more shared shingle for an entry, unless it is new and too large; return how many were found."""
-    mark = marks[entry]
-    if mark & TALLY == 0:
-        if (mark >> SIZE_SHIFT) + 1 > largest:
+    packed = packed_counts[entry]
+    if packed & TALLY_MASK == 0:
+        if (packed >> SIZE_SHIFT) + 1 > largest:
             return gathered
         touched[gathered] = entry
         gathered += 1
-    marks[entry] = mark + 1
+    packed_counts[entry] = packed + 1
     return gathered
 
 
@@ -152,7 +152,7 @@ def _search(
     pool: Any,
     shingles: Any,
     starts: Any,
-    marks: Any,
+    packed_counts: Any,
     situations: Any,
     harmful: Any,
     touched: Any,
@@ -190,9 +190,9 @@ def _search(
             for at in range(gathered):
                 entry = touched[at]
                 if harmful[entry]:
-                    mark = int(marks[entry])
+                    packed = int(packed_counts[entry])
                     same = 1 if situations[entry] == situation else 0
-                    nearest = max(nearest, _score((mark & TALLY) + same, (mark >> SIZE_SHIFT) + 1))
+                    nearest = max(nearest, _score((packed & TALLY_MASK) + same, (packed >> SIZE_SHIFT) + 1))
         needed = min(least, nearest)
         # An entry not found so far that has more elements than this can no longer reach the required score.
         largest = _score(rest + 1, 1) / needed if needed > 0.0 else np.inf
@@ -204,11 +204,11 @@ def _search(
         left -= length
         block = firsts[cells[order[read]]]
         if length == 1:
-            gathered = _touch(marks, touched, gathered, block, largest)
+            gathered = _touch(packed_counts, touched, gathered, block, largest)
             continue
         while block >= 0:
             for at in range(block + HEADER, block + HEADER + pool[block + LENGTH]):
-                gathered = _touch(marks, touched, gathered, pool[at], largest)
+                gathered = _touch(packed_counts, touched, gathered, pool[at], largest)
             block = pool[block]
 
     else:
@@ -217,7 +217,7 @@ def _search(
             while latest > 0:
                 end = block + HEADER + pool[block + LENGTH]
                 for at in range(max(end - latest, block + HEADER), end):
-                    gathered = _touch(marks, touched, gathered, pool[at], np.inf)
+                    gathered = _touch(packed_counts, touched, gathered, pool[at], np.inf)
                 latest -= pool[block + LENGTH]
                 block = pool[block]
 
@@ -229,10 +229,10 @@ def _search(
     motif_score = motif_least
     for at in range(gathered):
         entry = touched[at]
-        mark = int(marks[entry])
-        overlap = mark & TALLY
-        marks[entry] = mark - overlap
-        size = (mark >> SIZE_SHIFT) + 1
+        packed = int(packed_counts[entry])
+        overlap = packed & TALLY_MASK
+        packed_counts[entry] = packed - overlap
+        size = (packed >> SIZE_SHIFT) + 1
         reachable = _score(min(overlap + unread + 1, size), size)
         if reachable < min(cut, motif_score):
             continue
@@ -248,7 +248,7 @@ def _search(
             slot = found
             while slot > 0:
                 other = similar[slot - 1, 0]
-                other_score = _score(similar[slot - 1, 1], (int(marks[other]) >> SIZE_SHIFT) + 1)
+                other_score = _score(similar[slot - 1, 1], (int(packed_counts[other]) >> SIZE_SHIFT) + 1)
                 if other_score > score or (other_score == score and other < entry):
                     break
                 similar[slot, 0] = other
@@ -259,5 +259,5 @@ def _search(
             found = min(found + 1, most)
             if found == most:
                 last = similar[most - 1, 0]
-                cut = _score(similar[most - 1, 1], (int(marks[last]) >> SIZE_SHIFT) + 1)
+                cut = _score(similar[most - 1, 1], (int(packed_counts[last]) >> SIZE_SHIFT) + 1)
     return found, motif, motif_overlap, work, cut_off

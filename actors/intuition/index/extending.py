@@ -6,11 +6,11 @@ memory views, whose cells Python reads faster than those of an array.
 
 from typing import Any
 
-from actors.intuition.index.hash_table import NONE
+from actors.intuition.index.hash_table import NO_ENTRY
 from actors.intuition.index.store import CAPACITY, FIRST_CAPACITY, HEADER, LENGTH, MOST_CAPACITY, SIZE_SHIFT
 
 FULL = -1
-"""Returned if shingles crowd at the end of the table: it must grow, and the shingles must be placed again."""
+"""Returned if probing reaches the end of the table: it must grow, and the shingles must be placed again."""
 
 
 def place_shingles(keys: Any, hashes: Any, cells: Any) -> int:
@@ -80,17 +80,20 @@ def append_postings(counts: Any, firsts: Any, smallest: Any, pool: Any, pooled: 
     return pooled
 
 
-def remove_postings(counts: Any, firsts: Any, smallest: Any, pool: Any, marks: Any, cells: Any, entry: int) -> None:
+def remove_postings(
+    counts: Any, firsts: Any, smallest: Any, pool: Any, packed_counts: Any, cells: Any, entry: int
+) -> None:
     """Remove ``entry`` from the list of each cell; the freed room stays unused until the store is built again.
 
-    ``marks`` holds an entry's number of shingles in its upper 16 bits. The others are as in :func:`append_postings`.
+    ``packed_counts`` holds an entry's number of shingles in its upper 16 bits. The others are as in
+    :func:`append_postings`.
     """
-    size = marks[entry] >> SIZE_SHIFT
+    size = packed_counts[entry] >> SIZE_SHIFT
     for at in range(len(cells)):
         cell = cells[at]
         counts[cell] -= 1
         if counts[cell] == 0:
-            smallest[cell] = NONE
+            smallest[cell] = NO_ENTRY
             continue
         block = firsts[cell]
         while pool[block + LENGTH] == 0 or pool[block + HEADER] > entry:
@@ -107,11 +110,11 @@ def remove_postings(counts: Any, firsts: Any, smallest: Any, pool: Any, marks: A
         firsts[cell] = head
         if counts[cell] == 1:
             firsts[cell] = pool[head + HEADER]
-            smallest[cell] = marks[pool[head + HEADER]] >> SIZE_SHIFT
+            smallest[cell] = packed_counts[pool[head + HEADER]] >> SIZE_SHIFT
         elif smallest[cell] == size:
-            least = NONE
+            least = NO_ENTRY
             while head >= 0:
                 for other in range(head + HEADER, head + HEADER + pool[head + LENGTH]):
-                    least = min(least, marks[pool[other]] >> SIZE_SHIFT)
+                    least = min(least, packed_counts[pool[other]] >> SIZE_SHIFT)
                 head = pool[head]
             smallest[cell] = least

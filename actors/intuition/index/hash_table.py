@@ -17,7 +17,7 @@ Cells = npt.NDArray[np.int32]
 Integers = npt.NDArray[np.int64]
 Sizes = npt.NDArray[np.uint16]
 
-NONE = np.iinfo(np.uint16).max
+NO_ENTRY = np.iinfo(np.uint16).max
 """The smallest entry's size where there is no entry: larger than any real size."""
 
 MOST_LOAD = 0.8
@@ -46,7 +46,7 @@ class Table:
         keys: The shingle of each cell, 0 for none.
         counts: How many postings it has.
         firsts: The one posting itself, or where in the pool the latest block of several is.
-        smallest: The fewest shingles that an entry among its postings has, NONE where there is none.
+        smallest: The fewest shingles that an entry among its postings has, NO_ENTRY where there is none.
     """
 
     homes: int
@@ -122,5 +122,5 @@ def _empty(homes: int) -> Table:
         keys=np.zeros(cells, np.uint64),
         counts=np.zeros(cells, np.int32),
         firsts=np.zeros(cells, np.int32),
-        smallest=np.full(cells, NONE, np.uint16),
+        smallest=np.full(cells, NO_ENTRY, np.uint16),
     )

@@ -20,7 +20,7 @@ COMPACTED_FROM = 1024
 """Most retired entries that are kept while fewer entries than that count."""
 
 
-class Found(NamedTuple):
+class SimilarEntry(NamedTuple):
     """An entry near a text."""
 
     name: str
@@ -33,8 +33,8 @@ class Nearest(NamedTuple):
     ``work`` is the cost of the search, in postings; ``cut`` says that the budget did not suffice for all of it.
     """
 
-    similar: tuple[Found, ...]
-    motif: Found | None
+    similar: tuple[SimilarEntry, ...]
+    motif: SimilarEntry | None
     work: int = 0
     cut: bool = False
 
@@ -105,7 +105,7 @@ class Index(Derived):
         return _named(store, query, _engine(store).search(store, query))
 
     def smallest(self, entries: Callable[[], Sequence[Entry]], hashes: Hashes) -> Sizes:
-        """Return for each shingle the size of the smallest entry that holds it; NONE where none does."""
+        """Return for each shingle the size of the smallest entry that holds it; NO_ENTRY where none does."""
         store = self._built(entries)
         found: Sizes = _engine(store).smallest(store, hashes)
         return found
@@ -124,8 +124,8 @@ class Index(Derived):
 
 
 def _named(store: Store, query: Query, answer: Answer) -> Nearest:
-    def found(position: int, overlap: int) -> Found:
-        return Found(store.names[position], similarity(overlap, query.size, store.size_of(position)))
+    def found(position: int, overlap: int) -> SimilarEntry:
+        return SimilarEntry(store.names[position], similarity(overlap, query.size, store.size_of(position)))
 
     similar = (found(*hit) for hit in answer.similar)
     motif = found(*answer.motif) if answer.motif is not None else None

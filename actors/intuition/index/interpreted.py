@@ -8,7 +8,7 @@ from actors.intuition.index.hash_table import Cells, Hashes, Integers, Sizes
 from actors.intuition.index.postings import entries_of, latest_of, shared_by
 from actors.intuition.index.query import COMPARED, Answer, Hit, Query, plan_reading, reach_of
 from actors.intuition.index.short_search import search_few
-from actors.intuition.index.store import SIZE_SHIFT, TALLY, Entry, Store
+from actors.intuition.index.store import SIZE_SHIFT, TALLY_MASK, Entry, Store
 
 AT_ONCE = 512
 """Postings up to which the shortest lists are read in one call."""
@@ -42,7 +42,7 @@ def retire(store: Store, number: int) -> None:
     table = store.table
     counts, firsts, smallest = table.counts.data, table.firsts.data, table.smallest.data
     cells = table.find(hashes).tolist()
-    remove_postings(counts, firsts, smallest, store.pool.data, store.marks.data, cells, position)
+    remove_postings(counts, firsts, smallest, store.pool.data, store.packed_counts.data, cells, position)
 
 
 def search(store: Store, query: Query) -> Answer:
@@ -68,9 +68,9 @@ def search(store: Store, query: Query) -> Answer:
 
 def _search_many(store: Store, query: Query, cells: Integers, counts: Cells, allowed: int, latest: Cells) -> Hits:
     touched, unread = _gather(store, query, cells, counts, allowed, latest)
-    shared = (store.marks[touched] & TALLY).astype(np.int64)
-    store.marks[touched] -= shared.astype(np.uint32)
-    sizes = (store.marks[touched] >> SIZE_SHIFT).astype(np.int64) + 1
+    shared = (store.packed_counts[touched] & TALLY_MASK).astype(np.int64)
+    store.packed_counts[touched] -= shared.astype(np.uint32)
+    sizes = (store.packed_counts[touched] >> SIZE_SHIFT).astype(np.int64) + 1
     reachable = _scores(np.minimum(shared + unread + 1, sizes), sizes) >= min(query.least, query.motif_least)
     touched, shared, sizes = touched[reachable], shared[reachable], sizes[reachable]
     if unread:
@@ -83,7 +83,7 @@ def _search_many(store: Store, query: Query, cells: Integers, counts: Cells, all
 
 
 def smallest(store: Store, hashes: Hashes) -> Sizes:
-    """Return for each shingle the size of the smallest entry that holds it, NONE where none does; they may repeat."""
+    """Return for each shingle, of which some may repeat, the size of the smallest entry that holds it, or NO_ENTRY."""
     return store.table.smallest[store.table.find(hashes)]
 
 
@@ -117,12 +117,12 @@ def _gather(
 
 def _tally(store: Store, entries: Cells, gathered: int, largest: float) -> int:
     """Count one more shared shingle for the entries, except new ones that are too large; return how many were found."""
-    marks = store.marks[entries]
-    new = (marks & TALLY) == 0
-    fits = (marks >> SIZE_SHIFT) + 1 <= largest
+    packed_counts = store.packed_counts[entries]
+    new = (packed_counts & TALLY_MASK) == 0
+    fits = (packed_counts >> SIZE_SHIFT) + 1 <= largest
     fresh = entries[new & fits]
     store.touched[gathered : gathered + len(fresh)] = fresh
-    store.marks[entries[fits | ~new]] += np.uint32(1)
+    store.packed_counts[entries[fits | ~new]] += np.uint32(1)
     return gathered + len(fresh)
 
 
@@ -132,15 +132,17 @@ def _gather_at_once(store: Store, lists: list[Cells]) -> int:
         return 0
     entries, tallies = np.unique(np.concatenate(lists), return_counts=True)
     store.touched[: len(entries)] = entries
-    store.marks[entries] += tallies.astype(np.uint32)
+    store.packed_counts[entries] += tallies.astype(np.uint32)
     return len(entries)
 
 
 def _nearest_so_far(store: Store, query: Query, touched: Cells) -> float:
     """Return a score that the nearest motif has at least, from what was read so far."""
     motifs = touched[store.harmful[touched]]
-    tallies = (store.marks[motifs] & TALLY).astype(np.int64) + (store.situations[motifs] == np.uint64(query.situation))
-    return float(_scores(tallies, (store.marks[motifs] >> SIZE_SHIFT).astype(np.int64) + 1).max(initial=0.0))
+    tallies = (store.packed_counts[motifs] & TALLY_MASK).astype(np.int64) + (
+        store.situations[motifs] == np.uint64(query.situation)
+    )
+    return float(_scores(tallies, (store.packed_counts[motifs] >> SIZE_SHIFT).astype(np.int64) + 1).max(initial=0.0))
 
 
 def _scores(overlaps: Integers, sizes: Integers) -> Scores:

@@ -40,7 +40,7 @@ def shared_by_one(store: Store, hashes: Hashes, position: int) -> int:
 
 def shared_by(store: Store, hashes: Hashes, positions: Cells) -> Integers:
     """Return how many of the shingles each of the entries at ``positions`` holds."""
-    sizes = (store.marks[positions] >> SIZE_SHIFT).astype(np.int64)
+    sizes = (store.packed_counts[positions] >> SIZE_SHIFT).astype(np.int64)
     ends = np.cumsum(sizes)
     # The n-th shingle of an entry is n after its first.
     ranks = np.arange(int(sizes.sum())) - np.repeat(ends - sizes, sizes)

@@ -33,9 +33,9 @@ def search_few(store: Store, query: Query, lists: list[Cells], unread: int) -> t
     needed = min(query.least, query.motif_least)
     similar: list[_RankedEntry] = []
     motif: _RankedEntry | None = None
-    marks, situations = store.marks.data, store.situations.data
+    packed_counts, situations = store.packed_counts.data, store.situations.data
     for position, shared in tally.items():
-        size = (marks[position] >> SIZE_SHIFT) + 1
+        size = (packed_counts[position] >> SIZE_SHIFT) + 1
         most = min(shared + unread + 1, size)
         if most * most / size < needed:
             continue

@@ -28,13 +28,13 @@ FIRST_CAPACITY, MOST_CAPACITY = 4, 1024
 """Capacity of the first block of a list, and of the largest: each block has twice the capacity of the one before."""
 
 SIZE_SHIFT = 16
-"""Low bits of an entry's mark, below its number of shingles. They count the shingles that it shares with a query."""
+"""Bits below an entry's number of shingles in ``packed_counts``. They count the shingles shared with a query."""
 
-TALLY = (1 << SIZE_SHIFT) - 1
-"""The mask of these bits."""
+TALLY_MASK = (1 << SIZE_SHIFT) - 1
+"""The bit mask of that count."""
 
 
-Marks = npt.NDArray[np.uint32]
+PackedCounts = npt.NDArray[np.uint32]
 
 
 class Entry(NamedTuple):
@@ -60,9 +60,9 @@ class Store:
 
     Arrays have spare room: in use are ``count`` entries, ``filled`` shingles and ``pooled`` cells of the pool.
 
-    ``marks`` holds an entry's number of shingles in its upper 16 bits. The lower 16 bits and ``touched`` are the
-    working memory of searches, and zero between two searches. Both are in one cell, since reading a list mostly waits
-    for memory. So a store serves one search at a time.
+    ``packed_counts`` holds an entry's number of shingles in its upper 16 bits. The lower 16 bits and ``touched`` are
+    the working memory of searches, and zero between two searches. Both counts are in one cell, since reading a list
+    mostly waits for memory. So a store serves one search at a time.
     """
 
     def __init__(self, entries: Sequence[Entry] = ()) -> None:
@@ -74,7 +74,7 @@ class Store:
         shingles = np.frombuffer(b"".join(entry.signature for entry in entries), dtype="<u8").astype(np.uint64)
         self.numbers: Integers = np.array([entry.number for entry in entries], np.int64)
         sizes = np.array([len(entry.signature) // 8 for entry in entries], np.int32)
-        self.marks: Marks = sizes.astype(np.uint32) << np.uint32(SIZE_SHIFT)
+        self.packed_counts: PackedCounts = sizes.astype(np.uint32) << np.uint32(SIZE_SHIFT)
         self.starts: Integers = np.cumsum(sizes, dtype=np.int64) - sizes
         self.shingles: Hashes = shingles
         self.filled = len(shingles)
@@ -89,7 +89,7 @@ class Store:
     def nbytes(self) -> int:
         """Bytes that all arrays take, names not counted."""
         arrays: tuple[npt.NDArray[Any], ...] = (
-            self.numbers, self.marks, self.starts, self.shingles, self.situations, self.harmful, self.touched,
+            self.numbers, self.packed_counts, self.starts, self.shingles, self.situations, self.harmful, self.touched,
             self.pool,
         )  # fmt: skip
         return self.table.nbytes + sum(array.nbytes for array in arrays)
@@ -101,7 +101,7 @@ class Store:
         position, filled = self.count, self.filled
         self.names.append(entry.name)
         self.numbers[position] = entry.number
-        self.marks[position], self.starts[position] = len(hashes) << SIZE_SHIFT, filled
+        self.packed_counts[position], self.starts[position] = len(hashes) << SIZE_SHIFT, filled
         self.shingles[filled : filled + len(hashes)] = hashes
         self.situations[position], self.harmful[position] = entry.situation, entry.harmful
         self.smallest = min(self.smallest, len(hashes))
@@ -112,7 +112,7 @@ class Store:
 
     def size_of(self, position: int) -> int:
         """Return the number of elements of an entry: its shingles, and its situation's type."""
-        return (int(self.marks[position]) >> SIZE_SHIFT) + 1
+        return (int(self.packed_counts[position]) >> SIZE_SHIFT) + 1
 
     def begin_retiring(self, number: int) -> tuple[int, Hashes]:
         """Count an entry as retired; return its position and its shingles. The engine then shortens their lists."""
@@ -129,7 +129,7 @@ class Store:
     def _make_room(self, size: int) -> None:
         entries = self.count + 1
         self.numbers = _longer(self.numbers, entries)
-        self.marks = _longer(self.marks, entries)
+        self.packed_counts = _longer(self.packed_counts, entries)
         self.starts = _longer(self.starts, entries)
         self.situations = _longer(self.situations, entries)
         self.harmful = _longer(self.harmful, entries)

@@ -79,11 +79,11 @@ class Dialects:
     def __init__(self, context: int = 0) -> None:
         self._shared: dict[str, object] = {}
         self._own: dict[str, Dialect] = {}
-        self._first = Dialect(context=context)
+        self._default = Dialect(context=context)
 
     def of(self, model: str) -> Dialect:
         """Return the form of requests to a model."""
-        return msgspec.structs.replace(self._own.get(model, self._first), **self._shared)
+        return msgspec.structs.replace(self._own.get(model, self._default), **self._shared)
 
     def learn(self, model: str, changed: Mapping[str, object]) -> None:
         """Apply changes to requests to a model from now on; what another request has learned meanwhile is kept."""

@@ -44,7 +44,7 @@ _DIGIT_WORK = 2
 CONTEXT = 160
 """Characters around a percent escape that are read with it, since words there need no escape."""
 
-ENOUGH = 0.75
+ALTERNATIVE_SHARE = 0.75
 """Another decoding of a base64 run is read too if it is at least this share of the longest one."""
 
 # All ASCII characters that are white space to Python, as in ``base64words``: a character skipped by only one of the two
@@ -92,7 +92,7 @@ _IS_HEX = np.array([chr(code) in "0123456789abcdefABCDEF" for code in range(256)
 _HEX_VALUE = np.array([int(chr(code), 16) if is_hex else 0 for code, is_hex in enumerate(_IS_HEX)], dtype=np.uint8)
 
 
-APART = "\n*\n"
+ALTERNATIVES_SEPARATOR = "\n*\n"
 """The separator of alternative decodings of a run: no run continues across it, so two readings are not read as one."""
 
 
@@ -123,7 +123,7 @@ class EncodedRuns(msgspec.Struct, frozen=True):
     work: int = 0
 
 
-NONE = EncodedRuns()
+NO_RUNS = EncodedRuns()
 
 _Span = tuple[int, int]
 
@@ -135,10 +135,10 @@ def base64_runs(text: str, ascii_text: bytes, budget: DecodingBudget) -> Encoded
     """
     kinds = kinds_of(ascii_text)
     if not any(mixture in kinds for mixture in MIXTURES):
-        return NONE
+        return NO_RUNS
     runs = runs_of_words(kinds)
     if runs is None:
-        return NONE
+        return NO_RUNS
     lengths = runs.ends - runs.starts
     chosen, work = _affordable(_BASE64_WORK + _DIGIT_WORK * lengths, budget.work)
     unread = int(lengths.sum() - lengths[chosen].sum())
@@ -189,11 +189,19 @@ def _joined(decoded: list[EncodedRun]) -> EncodedRun | None:
     most = max(len(each.text) for each in decoded)
     kept: list[EncodedRun] = []
     for each in decoded:
-        if each.text and len(each.text) >= ENOUGH * most and not any(each.text in other.text for other in kept):
+        if (
+            each.text
+            and len(each.text) >= ALTERNATIVE_SHARE * most
+            and not any(each.text in other.text for other in kept)
+        ):
             kept.append(each)
     if not kept:
         return None
-    return kept[0] if len(kept) == 1 else EncodedRun(kept[0].start, kept[0].end, APART.join(each.text for each in kept))
+    return (
+        kept[0]
+        if len(kept) == 1
+        else EncodedRun(kept[0].start, kept[0].end, ALTERNATIVES_SEPARATOR.join(each.text for each in kept))
+    )
 
 
 def _from_base64(digits: bytes) -> bytes:
@@ -220,7 +228,7 @@ def hex_runs(text: str, ascii_text: bytes, budget: DecodingBudget) -> EncodedRun
             work += _HEX_RUN_WORK
             offset = kinds.find(pattern, match.end(), until)
     if not spans:
-        return EncodedRuns(unread=len(ascii_text) - until, work=work) if work else NONE
+        return EncodedRuns(unread=len(ascii_text) - until, work=work) if work else NO_RUNS
     kept: list[_Span] = []
     parts: list[bytes] = []
     for start, end in sorted(spans, key=lambda span: (span[0], -span[1])):
@@ -262,12 +270,12 @@ def _from_hex(written: bytes) -> bytes:
 def percent_runs(text: str, ascii_text: bytes, budget: DecodingBudget) -> EncodedRuns:
     """Return the decoded stretches of a text around percent escapes."""
     if "%" not in text:
-        return NONE
+        return NO_RUNS
     raw = np.frombuffer(text.encode("utf-8", "replace"), dtype=np.uint8)
     at = np.flatnonzero(raw[:-2] == ord("%"))
     at = at[_IS_HEX[raw[at + 1]] & _IS_HEX[raw[at + 2]]]
     if not len(at):
-        return NONE
+        return NO_RUNS
     apart = np.flatnonzero(np.diff(at) > 2 * CONTEXT + ESCAPE_LENGTH)
     begins = np.maximum(at[np.concatenate(([0], apart + 1))] - CONTEXT, 0)
     ends = np.minimum(at[np.concatenate((apart, [len(at) - 1]))] + ESCAPE_LENGTH + CONTEXT, len(raw))

@@ -165,7 +165,7 @@ HOSTILE = {
     "hex": "0x414243444546 zz ",
     "escapes": "%41 bc ",
     "tiny lines": "a\n",
-    "telling words": "ignore the password, ",
+    "instruction words": "ignore the password, ",
     "ligatures": "\ufdfa",
     "marks": "?!",
 }
@@ -179,9 +179,9 @@ def test_a_megabyte_makes_no_more_work_than_is_allowed(piece: str) -> None:
     assert views.decoded <= 524_288
     read: list[int] = []
 
-    def counted(part: str, mark: str = "") -> features.Reading:
+    def counted(part: str, decoded_from: str = "") -> features.TextFeatures:
         read.append(len(part))
-        return features.read(part, mark)
+        return features.read(part, decoded_from)
 
     with mock.patch.object(evidence, "read", counted):
         evidence.read_anew(text)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actors.intuition.index import NONE, Entry, Index, interpreted, similarity
+from actors.intuition.index import NO_ENTRY, Entry, Index, interpreted, similarity
 from actors.intuition.index.index_value import COMPACTED_FROM, COMPILED_FROM, compiled_engine
 from actors.intuition.index.query import COMPARED, UNLIMITED, Answer, Query, plan_reading
 from actors.intuition.index.store import MOST_CAPACITY, Store
@@ -261,20 +261,20 @@ def test_shingles_crowding_at_the_end_of_the_table_make_it_grow(engine: ModuleTy
     store = Store()
     crowd = [2**64 - 1 - number for number in range(200)]
     engine.add(store, Entry(1, "e", sorted_array(crowd).tobytes(), 1, True))
-    assert engine.smallest(store, np.array([*crowd, 5], np.uint64)).tolist() == [200] * 200 + [NONE]
+    assert engine.smallest(store, np.array([*crowd, 5], np.uint64)).tolist() == [200] * 200 + [NO_ENTRY]
     assert store.table.keys[-1] == 0
 
 
 @each_engine
 def test_a_search_leaves_no_mark(engine: ModuleType) -> None:
     store = Store(many(300))
-    before = store.marks.copy()
+    before = store.packed_counts.copy()
     for each in many(300)[::30]:
         hashes = np.frombuffer(each.signature, np.uint64)
         for floor in (0.05, 0.7):
             for budget in (0, 50 * COMPARED, UNLIMITED):
                 engine.search(store, Query(hashes, 1, 3, floor, floor, budget))
-    assert np.array_equal(store.marks, before)
+    assert np.array_equal(store.packed_counts, before)
 
 
 @without_compiler

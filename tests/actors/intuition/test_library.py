@@ -44,7 +44,9 @@ def compared(library: Library, text: str) -> Nearest:
         if shared:
             size = precedent.size
             near = (shared + 1) / sqrt((len(signature) + 1) * size)
-            rows.append((-((shared + 1) ** 2) / size, precedent.number, precedent.is_motif, handle.Found(name, near)))
+            rows.append(
+                (-((shared + 1) ** 2) / size, precedent.number, precedent.is_motif, handle.SimilarEntry(name, near))
+            )
     rows.sort(key=lambda row: row[:2])
     motifs = [found for *_, is_motif, found in rows if is_motif]
     return Nearest(tuple(found for *_, found in rows if found.similarity >= 0.2)[:3], motifs[0] if motifs else None)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from actors.contract.text.lookalikes import CONFUSABLES
 from actors.reflex.library import library_of
 from actors.reflex.normalise import squeeze
-from actors.reflex.spellings import MIN_DISGUISED
+from actors.reflex.spellings import MIN_REWRITTEN
 
 SEED = [signature.text for _, signature in library_of("seed").signatures()]
 STANDARD = [
@@ -68,10 +68,10 @@ def in_leetspeak(draw: st.DrawFn) -> tuple[str, str]:
 
 
 in_rot13 = (
-    SIGNATURES.filter(lambda text: text.isascii() and len(squeeze(text)) >= MIN_DISGUISED)
+    SIGNATURES.filter(lambda text: text.isascii() and len(squeeze(text)) >= MIN_REWRITTEN)
     .map(lambda text: (text, codecs.encode(text, "rot13")))
 )  # fmt: skip
-spaced = SIGNATURES.filter(lambda text: len(squeeze(text).decode()) >= MIN_DISGUISED).map(
+spaced = SIGNATURES.filter(lambda text: len(squeeze(text).decode()) >= MIN_REWRITTEN).map(
     lambda text: (text, " ".join(text))
 )
 plain = SIGNATURES.map(lambda text: (text, text))

@@ -34,7 +34,7 @@ A shorter one may be chance: other data, such as base64, has the same characters
 _PIECE = 1_280
 """Characters of a run that are decoded first; as long as the run goes on, twice as many are."""
 
-_NONE = 85
+_NOT_IN_ALPHABET = 85
 """The digit of a character that is not in the alphabet."""
 
 _RFC_1924 = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
@@ -69,7 +69,7 @@ Digits = npt.NDArray[np.int64]
 
 
 def _digits(alphabet: bytes) -> Digits:
-    found = np.full(256, _NONE, dtype=np.int64)
+    found = np.full(256, _NOT_IN_ALPHABET, dtype=np.int64)
     found[np.frombuffer(alphabet, dtype=np.uint8)] = np.arange(85)
     return found
 
@@ -154,7 +154,7 @@ def _runs(data: npt.NDArray[np.uint8]) -> Iterator[str | Undecoded]:
 
 def _is_over(digits: Digits) -> bool:
     """Return whether no whole group comes next."""
-    return len(digits) < _GROUP or bool((digits == _NONE).any())
+    return len(digits) < _GROUP or bool((digits == _NOT_IN_ALPHABET).any())
 
 
 def _possible_starts(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.intp]:
@@ -171,7 +171,7 @@ def _is_text(windows: Digits) -> npt.NDArray[np.bool_]:
     """Return which rows decode to the beginning of a text."""
     groups = windows.reshape(len(windows), windows.shape[1] // _GROUP, _GROUP)
     values = groups @ _POWERS
-    is_text: npt.NDArray[np.bool_] = np.all(groups < _NONE, axis=(1, 2)) & np.all(values >> 32 == 0, axis=1)
+    is_text: npt.NDArray[np.bool_] = np.all(groups < _NOT_IN_ALPHABET, axis=(1, 2)) & np.all(values >> 32 == 0, axis=1)
     left = np.flatnonzero(is_text)
     states = np.full(len(left), _BEGUN, dtype=np.uint8)
     for code in _bytes_of(values[left]).T:
@@ -190,7 +190,7 @@ def _decoded(data: npt.NDArray[np.uint8], begin: int, digits: Digits) -> tuple[s
     size = _PIECE
     while True:
         run = digits[data[begin : begin + size]]
-        ends = np.flatnonzero(run == _NONE)
+        ends = np.flatnonzero(run == _NOT_IN_ALPHABET)
         run = run[: ends[0]] if len(ends) else run
         whole = len(run) // _GROUP
         values = run[: whole * _GROUP].reshape(whole, _GROUP) @ _POWERS

@@ -16,14 +16,14 @@ import numpy as np
 
 from actors.contract.text.decoding.disguised_stretches import stretches_of
 from actors.contract.text.decoding.encoded_words import bounds_of_runs
-from actors.contract.text.rewriting import COMMON
+from actors.contract.text.rewriting import COMMON_WORDS
 
 _WORD = re.compile(r"\S+")
 _LOWER_CASE = string.ascii_lowercase
 # Translation tables for bytes: is it visible; its letter in lower case, or a blank; is it a lower-case letter in rot47.
 _IS_VISIBLE = bytes(not bytes((code,)).isspace() for code in range(256))
 _TO_LETTERS = bytes(ord(chr(code).lower()) if chr(code) in string.ascii_letters else ord(" ") for code in range(256))
-_COMMON = frozenset(word.encode() for word in COMMON)
+_COMMON = frozenset(word.encode() for word in COMMON_WORDS)
 _VISIBLE = "".join(map(chr, range(33, 127)))
 _ROT47 = str.maketrans(_VISIBLE, _VISIBLE[47:] + _VISIBLE[:47])
 _IS_ROT47 = bytes(
@@ -68,7 +68,7 @@ def _ciphers() -> tuple[tuple[Undo, ...], Known, Known]:
     The words are separated by anything but letters, or, for rot47, by white space, since rot47 turns letters into
     symbols.
     """
-    common = [word for word in COMMON if len(word) > 1]
+    common = [word for word in COMMON_WORDS if len(word) > 1]
     alphabets = [_LOWER_CASE[by:] + _LOWER_CASE[:by] for by in range(1, 26)] + [_LOWER_CASE[::-1]]
     undo: list[Undo] = []
     words: dict[bytes, tuple[int, ...]] = {}

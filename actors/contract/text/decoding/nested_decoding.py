@@ -32,8 +32,8 @@ DEPTH, DEPTH_OF_MIXED = 6, 3
 MOST_TEXTS, MOST_CHARACTERS = 32, 393_216
 """Most texts that one text is decoded to, and most characters of them in total."""
 
-APART = 3
-"""Results of one form that are read separately; further ones are joined, so that a large number hides none."""
+READ_SEPARATELY = 3
+"""Most results of one form that are read separately; further ones are joined, so that a large number hides none."""
 
 _SEPARATOR = "\n~\n"
 """The separator of joined texts; no encoded run continues across it."""
@@ -58,7 +58,7 @@ _FORMS: tuple[tuple[str, Form], ...] = (
     ("split", rejoin_split_words),
     ("cipher", undo_ciphers),
 )
-
+"""The name of each form, and its function, in order; ``candidate_forms.forms_in`` says what each name means."""
 
 _NESTED = frozenset({"escapes", "payloads"})
 """Forms that are often applied twice."""
@@ -148,12 +148,12 @@ def _undone(parent: Decoded, known: set[str]) -> Iterator[tuple[str, list[str], 
 
 def _joined(results: Sequence[str]) -> Iterator[str]:
     """Yield the results of a form: the first separately; of the rest, those with words as one text, then the others."""
-    if len(results) <= APART + 1:
+    if len(results) <= READ_SEPARATELY + 1:
         yield from results
         return
-    yield from results[:APART]
+    yield from results[:READ_SEPARATELY]
     others = {True: list[str](), False: list[str]()}
-    for each in results[APART:]:
+    for each in results[READ_SEPARATELY:]:
         others[is_mostly_letters(each)].append(each)
     yield from (_SEPARATOR.join(each) for each in others.values() if each)
 

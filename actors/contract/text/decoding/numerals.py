@@ -11,11 +11,11 @@ import numpy as np
 
 from actors.contract.text.decoding.plausibility import is_mostly_letters
 
-_APART = r"[\s,;|/.+-]{1,3}"
+_SEPARATED_BY = r"[\s,;|/.+-]{1,3}"
 # Eight numbers or more with separators between them: decimal, octal, binary; calls such as ``chr(72)``; and twelve
 # numbers of one or two digits, which may be positions in the alphabet.
-_DECIMAL = re.compile(rf"(?<![\w.])(?:\d{{2,3}}{_APART}){{7,}}\d{{2,3}}(?!\w)")
-_OCTAL = re.compile(rf"(?<![\w.])(?:(?:0o)?[01]?[0-7]{{2}}{_APART}){{7,}}(?:0o)?[01]?[0-7]{{2}}(?!\w)")
+_DECIMAL = re.compile(rf"(?<![\w.])(?:\d{{2,3}}{_SEPARATED_BY}){{7,}}\d{{2,3}}(?!\w)")
+_OCTAL = re.compile(rf"(?<![\w.])(?:(?:0o)?[01]?[0-7]{{2}}{_SEPARATED_BY}){{7,}}(?:0o)?[01]?[0-7]{{2}}(?!\w)")
 _BINARY = re.compile(r"(?<!\w)(?:0?[01]{7}[\s,;|/-]{1,3}){7,}0?[01]{7}(?!\w)")
 _CALLS = re.compile(r"(?i)\b(?:chr|char|unichr)\(\s*(0x[0-9a-f]{2}|\d{2,3})\s*\)")
 _ALPHABET = re.compile(r"(?<![\w.])(?:\d{1,2}[-._ /,]{1,3}){11,}\d{1,2}(?![\w.])")

@@ -32,9 +32,9 @@ _LONG, _LONG_TOKEN = 16, 20
 """Fewest characters of a word and of a token that may be an encoded run by itself."""
 
 _BASE64 = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
-_TO_APART = bytes(ord("a") if code in _BASE64 or code == ord("=") else code for code in range(256))
-_SPACED = b" ".join([b"a"] * 16)
-"""A substring of every run whose characters are written separately."""
+_BASE64_AS_A = bytes(ord("a") if code in _BASE64 or code == ord("=") else code for code in range(256))
+_SIXTEEN_SPACED = b" ".join([b"a"] * 16)
+"""A substring of every base64 run with spaces between its characters, once ``_BASE64_AS_A`` was applied."""
 
 _NOT_BASE64 = bytes(code for code in range(256) if code not in _BASE64)
 _HEX_DIGITS = "0123456789abcdefABCDEF"
@@ -42,7 +42,7 @@ _HEX_SET = frozenset(_HEX_DIGITS)
 _MIXED = re.compile(r"[a-z][A-Z0-9]|[A-Z]{2}[a-z]|[0-9][A-Za-z]")
 _AT_LINE_END = re.compile(r"-\r?\n(?=[A-Za-z0-9+/])|\r?\n> ?")
 _ESCAPED_END = re.compile(r"(?<=[A-Za-z0-9+/=])(?:\\r)?\\n(?=[A-Za-z0-9+/])")
-_APART = re.compile(r"(?<!\S)[A-Za-z0-9+/=](?: [A-Za-z0-9+/=]){15,}(?!\S)")
+_SPACED_BASE64 = re.compile(r"(?<!\S)[A-Za-z0-9+/=](?: [A-Za-z0-9+/=]){15,}(?!\S)")
 _BASE32 = re.compile(r"(?:[A-Z2-7]{16,}|(?=[a-z]*[2-7])[a-z2-7]{16,})=*")
 _ASCII85 = re.compile(r"<~[!-uz\s]{10,}?~>")
 _LONGEST_WORD = 64
@@ -69,8 +69,8 @@ def decode_payloads(text: str) -> Iterator[str | Undecoded]:
     if "\\n" in text and (joined := _ESCAPED_END.sub("", text)) != text:
         # Lines inside a string of a document or a program.
         yield from _long_words(words_in(joined.encode("ascii", "replace")).long(_LONG))
-    if _SPACED in data.translate(_TO_APART):
-        yield from _decoded([_base64_only(match[0]) for match in _APART.finditer(text)], _from_base64)
+    if _SIXTEEN_SPACED in data.translate(_BASE64_AS_A):
+        yield from _decoded([_base64_only(match[0]) for match in _SPACED_BASE64.finditer(text)], _from_base64)
     if "<~" in text:
         yield from _decoded([match[0][2:-2] for match in _ASCII85.finditer(text)], base64.a85decode)
 

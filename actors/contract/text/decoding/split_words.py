@@ -20,8 +20,8 @@ from actors.contract.text.decoding.encoded_words import bounds_of_runs
 from actors.contract.text.decoding.undecoded import Undecoded
 from actors.contract.text.folding import fold
 from actors.contract.text.judge.lexicon import lexicon
-from actors.contract.text.rewriting import COMMON
-from actors.contract.text.terms import grammar
+from actors.contract.text.rewriting import COMMON_WORDS
+from actors.contract.text.terms import stop_words
 
 _SYMBOL = r"[^\w\s]|_"
 # Five or more single letters with one to three symbols between them, and perhaps a blank, which separates words.
@@ -114,6 +114,7 @@ def _around(tokens: Sequence[str], repaired: Mapping[str, str]) -> Iterator[str]
 
 
 def _together(match: re.Match[str]) -> str:
+    """Return single letters without the symbols between them."""
     return _IN_LETTERS.sub("", match[0])
 
 
@@ -241,7 +242,7 @@ def is_word(word: str) -> bool:
 def _words() -> frozenset[str]:
     """Return all known words, including the stems of the lexicon with every ending."""
     stems = (stem + ending for stem in lexicon().stems for ending in _ENDINGS)
-    return frozenset(word for word in (*COMMON, *grammar(), *lexicon().exact, *stems) if len(word) > 1)
+    return frozenset(word for word in (*COMMON_WORDS, *stop_words(), *lexicon().exact, *stems) if len(word) > 1)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The features of a turn in a dialogue: hashed n-grams of words, letters and word shapes, and marks of the whole text.
+"""The features of a turn in a dialogue: hashed n-grams of words, letters and word shapes, and a few of the whole text.
 
 The kind of a turn (a request that can be answered, one that lacks something, a courtesy) shows at its beginning and end
 and in its style. So only the beginning and end of a long text are read, and the cost does not grow with its length. In
@@ -25,7 +25,7 @@ OPENING, CLOSING = 300, 100
 
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?|\d+|[^\w\s]|\n+|_")
-# Limits of the numbers of words and of characters that a mark of the whole text distinguishes.
+# Upper limits of the classes into which numbers of words and of characters are put, for features of the whole text.
 _LENGTHS = (1, 2, 3, 4, 6, 8, 11, 15, 20, 28, 40, 60, 90)
 _SIZES = (60, 120, 240, 480, 1_000, 3_000)
 _QUESTION = "?？؟;՞፧"
@@ -41,16 +41,19 @@ _RARE, _NAME, _NUMBER = "<x>", "<N>", "<9>"
 
 
 class TurnFeatures(msgspec.Struct, frozen=True):
-    """A text split into words: each word folded, and the shape that replaces it if it is rare."""
+    """A text split into words: each word folded, and the shape that replaces it if it is rare.
+
+    ``text_features`` describe the whole text, such as ``length=5`` or ``asks``.
+    """
 
     words: tuple[str, ...]
     shapes: tuple[str, ...]
     folded: str
-    marks: tuple[str, ...]
+    text_features: tuple[str, ...]
 
 
 def turn_of(text: str) -> TurnFeatures:
-    """Return a text as words and marks of the whole."""
+    """Return a text as words and features of the whole."""
     clean = (text if text.isascii() else INVISIBLE.sub("", text)).strip()
     shown = clean if len(clean) <= OPENING + CLOSING else f"{clean[:OPENING]}\n{clean[-CLOSING:]}"
     words: list[str] = []
@@ -68,8 +71,8 @@ def turn_of(text: str) -> TurnFeatures:
             words.append(word)
             shapes.append(shape)
         opening = found[0] in ".!?。？！\n:"
-    marks = _marks(clean, shown, len(words), capitals, numbers)
-    return TurnFeatures(tuple(words), tuple(shapes), " ".join(words), marks)
+    text_features = _text_features(clean, shown, len(words), capitals, numbers)
+    return TurnFeatures(tuple(words), tuple(shapes), " ".join(words), text_features)
 
 
 @lru_cache(maxsize=65536)
@@ -77,26 +80,26 @@ def _folded(text: str) -> tuple[str, ...]:
     return tuple(split_tokens(fold(text)))
 
 
-def _marks(clean: str, shown: str, words: int, capitals: int, numbers: int) -> tuple[str, ...]:
+def _text_features(clean: str, shown: str, words: int, capitals: int, numbers: int) -> tuple[str, ...]:
     length = sum(words > bound for bound in _LENGTHS)
     size = sum(len(clean) > bound for bound in _SIZES)
     named = min(capitals, 3)
     counted = min(numbers, 2)
     specific = min(capitals + numbers, 3)
-    marks = [f"length={length}", f"size={size}", f"named={named}", f"counted={counted}"]
-    marks.append(f"length={length}&specific={specific}")
-    marks.append(f"specific={specific}")
+    text_features = [f"length={length}", f"size={size}", f"named={named}", f"counted={counted}"]
+    text_features.append(f"length={length}&specific={specific}")
+    text_features.append(f"specific={specific}")
     if any(mark in shown for mark in _QUESTION):
-        marks += ["asks", f"asks&length={length}", f"asks&specific={min(specific, 1)}"]
+        text_features += ["asks", f"asks&length={length}", f"asks&specific={min(specific, 1)}"]
     if ":" in shown:
-        marks.append("colon")
+        text_features.append("colon")
     if "\n" in shown:
-        marks.append("lines")
+        text_features.append("lines")
     if any(mark in shown for mark in '"“”«»「『`'):
-        marks.append("quotes")
+        text_features.append("quotes")
     if any(mark in shown for mark in "{}=<>/\\|"):
-        marks.append("code")
-    return tuple(marks)
+        text_features.append("code")
+    return tuple(text_features)
 
 
 def word_keys(words: Sequence[str]) -> Keys:
@@ -121,7 +124,7 @@ def features_of(turn: TurnFeatures, common: Keys) -> Keys:
         finish(outline_two, 11),
         finish(mix(outline_two[:-1], outline[2:]), 13),
         finish(mix(mix(outline_two[:-2], outline[2:-1]), outline[3:]), 17),
-        finish(np.array([symbol_hash(mark) for mark in turn.marks], dtype=np.uint64), 19),
+        finish(np.array([symbol_hash(each) for each in turn.text_features], dtype=np.uint64), 19),
         *_letters(turn.folded),
     ]
     # Faster than ``np.unique``, whose many internal calls dominate at this size.

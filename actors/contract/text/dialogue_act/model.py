@@ -34,8 +34,8 @@ DECIMALS = 6
 WEIGHT_UNIT = 16.0
 """Feature weights are integer multiples of one over this."""
 
-ENOUGH_KNOWN, ENOUGH_MET = 0.5, 0.6
-"""Shares of known features and of known words from which the weights are trusted fully."""
+ENOUGH_KNOWN, ENOUGH_SEEN = 0.5, 0.6
+"""Shares of features that have a weight, and of words seen in training, from which the weights are trusted fully."""
 
 _SQUARINGS = 14
 """Times that a number is squared to compute an exponential: 1 + x / 2^14 to the power of 2^14."""
@@ -77,16 +77,18 @@ def evidence_of(model: TurnModel, turn: TurnFeatures) -> tuple[tuple[float, ...]
     known = nearest[model.keys[nearest] == features]
     sums = model.weights[known].sum(axis=0, dtype=np.int64)
     scale = WEIGHT_UNIT * float(np.sqrt(float(max(len(features), 1))))
-    met = int(is_among(word_keys(turn.words), model.words).sum())
-    certainty = certainty_of(len(known), len(features), met, len(turn.words))
+    seen = int(is_among(word_keys(turn.words), model.words).sum())
+    certainty = certainty_of(len(known), len(features), seen, len(turn.words))
     return tuple(float(each) / scale for each in sums.tolist()), certainty
 
 
-def certainty_of(known: int, features: int, met: int, words: int) -> float:
-    """Return how far the weights can be trusted, given how many of a turn's features and words they know."""
+def certainty_of(known: int, features: int, seen: int, words: int) -> float:
+    """Return how far the weights can be trusted, given how many features of a turn have a weight, and how
+    many of its words were seen in training.
+    """
     if not features or not words:
         return 0.0
-    return min(1.0, known / features / ENOUGH_KNOWN) * min(1.0, met / words / ENOUGH_MET)
+    return min(1.0, known / features / ENOUGH_KNOWN) * min(1.0, seen / words / ENOUGH_SEEN)
 
 
 def load_turn_model(data: bytes) -> TurnModel:

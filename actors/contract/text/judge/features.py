@@ -51,7 +51,7 @@ _NEIGHBOURS = 6
 """A class forms pairs with fewer than this many of the classes that follow it."""
 
 
-class Reading(msgspec.Struct, frozen=True, eq=False):
+class TextFeatures(msgspec.Struct, frozen=True, eq=False):
     """The features of a text.
 
     ``found`` are its n-grams, by 32-bit hash. ``segments`` is the number of segments, ``tokens`` that of the tokens
@@ -64,10 +64,10 @@ class Reading(msgspec.Struct, frozen=True, eq=False):
     unread: int = 0
 
 
-def read(text: str, mark: str = "") -> Reading:
+def read(text: str, decoded_from: str = "") -> TextFeatures:
     """Return the features of a text; reads only its first and last tokens.
 
-    ``mark`` says what the text was decoded from: it adds one n-gram to each segment.
+    ``decoded_from`` is the kind of decoded view that the text is: it adds one n-gram to each segment.
     """
     tokens = tokens_of(text)
     unread = max(0, len(tokens) - FIRST_TOKENS - LAST_TOKENS)
@@ -77,12 +77,12 @@ def read(text: str, mark: str = "") -> Reading:
     kinds = np.array(classes, dtype=np.int64)
     starts = _segments(words)
     keys, begins, ends = _ngrams(words, kinds, starts)
-    if mark:
-        keys = np.append(keys, np.full(len(starts), _mark_key(mark), np.uint32))
+    if decoded_from:
+        keys = np.append(keys, np.full(len(starts), _view_key(decoded_from), np.uint32))
         begins, ends = np.append(begins, starts), np.append(ends, starts)
     segment_of = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, max(len(words), 1))))
     found = occurrences_of(keys, segment_of[begins], segment_of[ends])
-    return Reading(found, len(starts), len(words), unread)
+    return TextFeatures(found, len(starts), len(words), unread)
 
 
 @lru_cache(maxsize=65536)
@@ -141,7 +141,7 @@ def _ngrams(words: list[str], kinds: Integers, starts: Integers) -> tuple[Keys, 
         chains,
         symbols[opening],
         bigrams[two],
-        np.concatenate((_NONE, *letters)),
+        np.concatenate((_NO_HASHES, *letters)),
         conjunction_hashes,
     )
     begins = (
@@ -173,14 +173,14 @@ def _ngrams(words: list[str], kinds: Integers, starts: Integers) -> tuple[Keys, 
     return finish(np.concatenate(hashes), salts), np.concatenate(begins), np.concatenate(ends)
 
 
-_NONE = np.zeros(0, dtype=np.uint64)
+_NO_HASHES = np.zeros(0, dtype=np.uint64)
 
 
 @lru_cache(maxsize=32768)
 def _letter_hashes(word: str) -> npt.NDArray[np.uint64]:
     """Return the hashes of a word's sequences of four letters, with its ends marked; none for short or long tokens."""
     if not _LETTERS <= len(word) <= _LONGEST_SPELLED or not word[0].isalpha() or " " in word:
-        return _NONE
+        return _NO_HASHES
     marked = f"^{word}$"
     found = [symbol_hash(marked[start : start + _LETTERS]) for start in range(len(marked) - _LETTERS + 1)]
     return np.array(found, dtype=np.uint64)
@@ -192,8 +192,8 @@ def _conjunction_hashes() -> tuple[int, ...]:
 
 
 @cache
-def _mark_key(mark: str) -> int:
-    return int(finish(np.array([symbol_hash(f"<view {mark}>")], dtype=np.uint64), _SALTS[-1:])[0])
+def _view_key(kind: str) -> int:
+    return int(finish(np.array([symbol_hash(f"<view {kind}>")], dtype=np.uint64), _SALTS[-1:])[0])
 
 
 def _segments(words: list[str]) -> Integers:

@@ -75,7 +75,7 @@ _BLANKS = bytes(code if code == _SPACE else ord("x") for code in range(256))
 _RUN = b" x" * SPACED_LEAST + b" "
 """A run of single characters, with every character but the space as ``x`` (``_BLANKS``)."""
 
-_FORMS = (
+_LETTER_FORMS = (
     (0x0000, 0x2500),
     (0x2C60, 0x2E00),
     (0x3000, 0x3040),
@@ -130,8 +130,8 @@ def _letters(text: str) -> tuple[bytes, Numbers | None]:
 @cache
 def _letter_table() -> npt.NDArray[np.uint8]:
     """Return for each character its ASCII letter: 0 for invisible characters, ``?`` for all others."""
-    table = np.full(_FORMS[-1][1] + 1, ord("?"), dtype=np.uint8)
-    for first, last in _FORMS:
+    table = np.full(_LETTER_FORMS[-1][1] + 1, ord("?"), dtype=np.uint8)
+    for first, last in _LETTER_FORMS:
         for code in range(first, last):
             folded = fold(chr(code)).translate(LOOKALIKES)
             letter = folded or "\0"

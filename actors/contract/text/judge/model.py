@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from actors.contract.text.judge.weight_files import InvalidModel, are_sorted_keys, arrays_in, unfit_model
-from actors.contract.text.judge.worst_passage import Table, Text, worst_of
+from actors.contract.text.judge.worst_passage import ReadText, Table, worst_of
 
 __all__ = ["InvalidModel", "Model", "dump_model", "load_model", "log_odds", "margin", "to_unit_interval"]
 
@@ -59,12 +59,12 @@ def dump_model(model: Model) -> bytes:
     return buffer.getvalue()
 
 
-def log_odds(model: Model, text: Text) -> float:
+def log_odds(model: Model, text: ReadText) -> float:
     """Return the log-odds that the worst passage of a text is an attack."""
     return worst_of(model.table, text).score + model.bias
 
 
-def margin(model: Model, text: Text) -> float:
+def margin(model: Model, text: ReadText) -> float:
     """Return how far the worst passage of a text is above the threshold."""
     return log_odds(model, text) - model.threshold
 

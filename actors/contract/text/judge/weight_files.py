@@ -12,7 +12,7 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 
 # What NumPy raises for a damaged file.
-_WRONG = (OSError, ValueError, TypeError, KeyError, IndexError, EOFError, BadZipFile, NotImplementedError, zlib.error)
+_DAMAGED = (OSError, ValueError, TypeError, KeyError, IndexError, EOFError, BadZipFile, NotImplementedError, zlib.error)
 
 
 class InvalidModel(ValueError):
@@ -30,7 +30,7 @@ def arrays_in(data: bytes, kind: str, integers: tuple[str, ...], floats: str) ->
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as archive:
             found = {name: np.asarray(archive[name]) for name in (*integers, floats)}
-    except _WRONG as wrong:
+    except _DAMAGED as wrong:
         raise InvalidModel(f"{kind}: not a weights file; train it anew, or copy it again") from wrong
     if any(found[name].dtype.kind not in "iu" for name in integers):
         raise unfit_model(kind)
@@ -46,4 +46,4 @@ def are_sorted_keys(keys: Array) -> bool:
 
 def unfit_model(kind: str) -> InvalidModel:
     """Return the error for a file whose arrays this release cannot use."""
-    return InvalidModel(f"{kind}: trained on other numbers than this release reads; train it anew")
+    return InvalidModel(f"{kind}: its arrays do not fit the features of this release; train it anew")

@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from actors.contract.text.decoded_views import DecodedView, read_decoded_views
 from actors.contract.text.decoding import texts_for_judges
-from actors.contract.text.excerpt import DECODED, excerpt_of
+from actors.contract.text.excerpt import MOST_FOR_DECODING, excerpt_of
 from actors.contract.text.hashing import Keys
-from actors.contract.text.judge.features import Reading, read
+from actors.contract.text.judge.features import TextFeatures, read
 from actors.contract.text.judge.passages import Occurrences, Passage, worst_passage
 from actors.contract.text.quoted_strings import unescape_strings
 from schemas.unread import DECIMALS
@@ -26,8 +26,11 @@ _DATA_ENDS = 256
 SHORT = 2_000
 """Characters up to which a text is short: what was read of it takes 80 KB at most, against 700 KB of a long one."""
 
-_KEPT_SHORT, _KEPT_LONG = 512, 32
-"""Readings kept. A backlog of inputs passes appraisal before intuition begins, and an input has several parts."""
+_CACHED_SHORT, _CACHED_LONG = 512, 32
+"""Most short and long texts whose features are cached.
+
+A backlog of inputs passes appraisal before intuition begins, and an input has several parts.
+"""
 
 _IGNORED_BITS = 12
 """Low bits of a key that the first check ignores, so that its table has only a million entries."""
@@ -40,7 +43,7 @@ class Table(msgspec.Struct, frozen=True, eq=False):
     weights: npt.NDArray[np.int32]
 
 
-class Text(msgspec.Struct, frozen=True, eq=False):
+class ReadText(msgspec.Struct, frozen=True, eq=False):
     """The features of a text and of its decoded texts.
 
     ``readings`` holds the text itself first, ``views`` its decoded views. ``unread`` counts what should have been read
@@ -48,7 +51,7 @@ class Text(msgspec.Struct, frozen=True, eq=False):
     characters that were read.
     """
 
-    readings: tuple[Reading, ...]
+    readings: tuple[TextFeatures, ...]
     views: tuple[DecodedView, ...]
     shown: int = 0
     unread: int = 0
@@ -59,7 +62,7 @@ class Text(msgspec.Struct, frozen=True, eq=False):
         return self.readings[0].tokens
 
 
-def read_text(text: str) -> Text:
+def read_text(text: str) -> ReadText:
     """Read a text of any length, and its decoded texts; the work is limited.
 
     Appraisal and intuition read the same texts one after the other, so the latest results are cached.
@@ -67,11 +70,11 @@ def read_text(text: str) -> Text:
     return (_read_short if len(text) <= SHORT else _read_long)(text)
 
 
-def read_anew(text: str) -> Text:
+def read_anew(text: str) -> ReadText:
     """Read a text as :func:`read_text` does, without the cache."""
     text = unescape_strings(text)
     excerpt, unread = excerpt_of(text)
-    shorter = excerpt_of(text, DECODED).text
+    shorter = excerpt_of(text, MOST_FOR_DECODING).text
     views, decoded = read_decoded_views(shorter), texts_for_judges(shorter)
     plain = _DATA.sub(lambda run: f"{run[0][:_DATA_ENDS]} {run[0][-_DATA_ENDS:]}", excerpt)
     known = {view.text for view in views.found}
@@ -81,11 +84,11 @@ def read_anew(text: str) -> Text:
         *(read(each) for each in decoded.texts if each not in known),
     )
     unread += views.unread + decoded.unread + sum(reading.unread for reading in readings)
-    return Text(readings, views.found, len(excerpt), unread)
+    return ReadText(readings, views.found, len(excerpt), unread)
 
 
-_read_short = lru_cache(maxsize=_KEPT_SHORT)(read_anew)
-_read_long = lru_cache(maxsize=_KEPT_LONG)(read_anew)
+_read_short = lru_cache(maxsize=_CACHED_SHORT)(read_anew)
+_read_long = lru_cache(maxsize=_CACHED_LONG)(read_anew)
 
 
 def unread_share(read: int, unread: int) -> float:
@@ -93,7 +96,7 @@ def unread_share(read: int, unread: int) -> float:
     return round(unread / (read + unread), DECIMALS) if unread > 0 else 0.0
 
 
-def worst_of(table: Table, text: Text) -> Passage:
+def worst_of(table: Table, text: ReadText) -> Passage:
     """Return the worst passage of a text and its views; the score is in log-odds, without a bias.
 
     A view is a separate text: no passage extends from one to another.
@@ -103,7 +106,7 @@ def worst_of(table: Table, text: Text) -> Passage:
     return worst._replace(score=worst.score / WEIGHT_UNIT)
 
 
-def _known(table: Table, reading: Reading) -> Occurrences:
+def _known(table: Table, reading: TextFeatures) -> Occurrences:
     """Return the n-grams of a reading that the table knows."""
     # Most n-grams are not in the table, and the first bits of the key show that for nearly all of them.
     likely = np.flatnonzero(_known_beginnings(table)[reading.found.grams >> _IGNORED_BITS])

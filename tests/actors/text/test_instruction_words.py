@@ -1,4 +1,4 @@
-"""Where telling words stand in a text: as they are, and in every rewriting that the guards undo."""
+"""Where instruction words stand in a text: as they are, and in every rewriting that the guards undo."""
 
 from actors.contract.text.excerpt import WHOLE, excerpt_of
 from actors.contract.text.judge.instruction_words import WORDS, instruction_words_in
