@@ -101,7 +101,7 @@ class Partitions(msgspec.Struct, frozen=True):
         """Return the tokens of the partitions that a partition was divided from, the oldest first, and its own."""
         generation, number = split_token(token)
         counts = self.counts(of_sessions)
-        return (*(token_name(age, number % counts[age]) for age in range(generation)), token)
+        return (*(token_name(earlier, number % counts[earlier]) for earlier in range(generation)), token)
 
     def in_force(self, token: str, of_sessions: bool) -> tuple[str, ...]:
         """Return the partitions in force that hold what a partition of these or other counts held.
@@ -152,7 +152,9 @@ class Partitions(msgspec.Struct, frozen=True):
 @lru_cache(maxsize=256)
 def _stages(partitions: Partitions) -> tuple[tuple[int, Partitions], ...]:
     former = partitions.former
-    before = [(each.through, Partitions(each.agents, each.sessions, former[:age])) for age, each in enumerate(former)]
+    before = [
+        (each.through, Partitions(each.agents, each.sessions, former[:index])) for index, each in enumerate(former)
+    ]
     return (*before, (2**63 - 1, partitions))
 
 
