@@ -152,7 +152,7 @@ def fold(actor: Actor[Any], state: Any, delivery: Recorded | Unreadable, own: Se
     return state
 
 
-def _within(actor: Actor[Any], cause: Cause, partition: str, partitions: Partitions) -> tuple[str, Cause]:
+def _owner_and_cause(actor: Actor[Any], cause: Cause, partition: str, partitions: Partitions) -> tuple[str, Cause]:
     """Return the owner's identity and the cause as one partition of ``actor`` sees it.
 
     A message without the actor's key (an agent-wide one to a session-scoped actor) belongs to every partition. Each
@@ -177,7 +177,7 @@ def fail_append(
 ) -> tuple[tuple[NewEvent, ...], Any]:
     """Replace the events of a decision that cannot be stored by a failure; return it and the next state."""
     failure = (_failure(actor, delivery, APPEND_REFUSED, ""),)
-    owner, cause = _within(actor, cause_of(delivery), partition, partitions)
+    owner, cause = _owner_and_cause(actor, cause_of(delivery), partition, partitions)
     decided = address_events(owner, cause, failure, partitions)
     return decided, _fold_failure(actor, state, delivery, decided)
 
@@ -227,7 +227,7 @@ def _fail(
     partition: str,
     raised: Exception,
 ) -> tuple[tuple[NewEvent, ...], Any]:
-    owner, cause = _within(actor, cause_of(delivery), partition, partitions)
+    owner, cause = _owner_and_cause(actor, cause_of(delivery), partition, partitions)
     failure = (_failure(actor, delivery, FOLD_RAISED, type(raised).__name__),)
     decided = address_events(owner, cause, failure, partitions)
     return decided, _fold_failure(actor, state, delivery, decided)
@@ -251,5 +251,5 @@ def decide_only(
             emissions = (_failure(actor, delivery, DECIDER_RAISED, type(raised).__name__),)
     if not emissions:
         return ()
-    owner, cause = _within(actor, cause_of(delivery), partition, partitions)
+    owner, cause = _owner_and_cause(actor, cause_of(delivery), partition, partitions)
     return address_events(owner, cause, emissions, partitions)

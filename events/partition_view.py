@@ -23,7 +23,7 @@ from schemas.subjects import NO_PARTITION, Partitions
 
 Delivery = Recorded | Unreadable
 
-MOST_ANSWERED = 10_000
+MOST_LOST_CAUSES = 10_000
 """How many ids of lost messages a view keeps, the latest: only a writer's last event can be written again."""
 
 
@@ -32,8 +32,8 @@ class Checkpoint(msgspec.Struct, frozen=True):
 
     ``time_ns`` is that message's timestamp; ``configured`` the last recorded settings. ``fenced`` is the sequence of
     the last own event that the partition's fence counts; None: ``own_last`` itself. ``own_id`` is the id of the event
-    at ``own_last``: a log that lost its tail gives that sequence to another. ``answered`` are the ids of messages that
-    the log has lost, and that were decided before.
+    at ``own_last``: a log that lost its tail gives that sequence to another. ``lost_causes`` are the ids of messages
+    that the log has lost after they were decided.
     """
 
     state: Any
@@ -43,7 +43,7 @@ class Checkpoint(msgspec.Struct, frozen=True):
     configured: Configured | None = None
     fenced: int | None = None
     own_id: str = ""
-    answered: tuple[str, ...] = ()
+    lost_causes: tuple[str, ...] = ()
 
 
 class Processed(msgspec.Struct, frozen=True, gc=False):
@@ -54,11 +54,11 @@ class Processed(msgspec.Struct, frozen=True, gc=False):
     recorded: tuple[Recorded, ...]
 
 
-_UNREADABLE_SINCE = {
+_OTHER_CAUSES = {
     UndecodableEvent.code: "it is damaged (`neuraxis log verify` tells), or ",
     UnknownTopic.code: "this release has dropped the event's type (keep the vocabulary of what is removed), or ",
 }
-"""What else than a newer release may have written an own event that cannot be read, by code."""
+"""Error code -> why an own event may be unreadable, other than that a newer release wrote it."""
 
 
 class View:
@@ -72,8 +72,8 @@ class View:
         waiting: Consumed messages not yet processed, in stream order.
         own_last: Sequence of the last own event, under any prefix.
         own_id: That event's id.
-        answered: Ids of messages that this view has not received, but whose decisions it has: the latest
-            :data:`MOST_ANSWERED`, in order.
+        lost_causes: Ids of messages that the log has lost, but whose decisions it still has: the latest
+            :data:`MOST_LOST_CAUSES`, in order.
         fenced: Sequence of the last own event under the actor's main prefix, the only one that the fence counts.
         on_processed: Called for each message that recorded events show as processed, before it is folded.
         on_system_event: Called for each event that no message led to, with the state before it.
@@ -96,7 +96,7 @@ class View:
         self.position = start.position
         self.own_last = start.own_last
         self.own_id = start.own_id
-        self.answered = dict.fromkeys(start.answered)
+        self.lost_causes = dict.fromkeys(start.lost_causes)
         self.fenced = start.own_last if start.fenced is None else start.fenced
         self.time_ns = start.time_ns
         self.configured = start.configured
@@ -127,7 +127,7 @@ class View:
     def checkpoint(self) -> Checkpoint:
         """Return the view's checkpoint; it can be used for a snapshot only if every own event is acknowledged."""
         where = self.state, self.position, self.own_last, self.time_ns, self.configured, self.fenced, self.own_id
-        return Checkpoint(*where, tuple(self.answered))
+        return Checkpoint(*where, tuple(self.lost_causes))
 
     def receive(self, delivery: Delivery) -> None:
         """Receive a consumed message; it is ignored if it was folded already or waits.
@@ -140,7 +140,7 @@ class View:
         if isinstance(delivery, Recorded):
             self.agents.add(delivery.envelope.agent)
         last = self.waiting[-1].stored.seq if self.waiting else self.position
-        if delivery.stored.seq <= last or (isinstance(delivery, Recorded) and delivery.envelope.id in self.answered):
+        if delivery.stored.seq <= last or (isinstance(delivery, Recorded) and delivery.envelope.id in self.lost_causes):
             return
         self.waiting.append(delivery)
 
@@ -155,7 +155,7 @@ class View:
         if isinstance(own, Unreadable):
             raise Misconfigured(
                 f"{self.actor.name} partition {self.partition}: its own event at sequence {own.stored.seq} cannot be "
-                f"read ({own.detail}): {_UNREADABLE_SINCE.get(own.code, '')}it was written by a newer release; run "
+                f"read ({own.detail}): {_OTHER_CAUSES.get(own.code, '')}it was written by a newer release; run "
                 "that release or a later one"
             )
         if self._group and own.envelope.cause != self._group[0].envelope.cause:
@@ -257,6 +257,7 @@ class View:
         return decided[len(group) :]
 
     def _settle(self, group: tuple[Recorded, ...]) -> None:
+        """Fold the messages that the events of one decision show as processed, then those events."""
         seq = group[0].envelope.cause_seq
         waiting = self.waiting
         while waiting and waiting[0].stored.seq < seq:
@@ -271,9 +272,9 @@ class View:
         else:
             # The message was not received (the log lost it, or is read from its middle): only its events are known.
             if seq > self.position:
-                self.answered[group[0].envelope.cause] = None
-                if len(self.answered) > MOST_ANSWERED:
-                    del self.answered[next(iter(self.answered))]
+                self.lost_causes[group[0].envelope.cause] = None
+                if len(self.lost_causes) > MOST_LOST_CAUSES:
+                    del self.lost_causes[next(iter(self.lost_causes))]
             if self.on_orphan is not None:
                 self.on_orphan(group)
             for own in group:

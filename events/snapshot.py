@@ -28,7 +28,7 @@ class _Snapshot(msgspec.Struct, frozen=True):
     fenced: int | None = None
     own_id: str = ""
     losses: int = 0
-    answered: tuple[str, ...] = ()
+    lost_causes: tuple[str, ...] = msgspec.field(name="answered", default=())  # as stored since 0.1.0
 
 
 def snapshot_key(actor: Actor[Any], partition: str) -> str:
@@ -60,7 +60,7 @@ def pack(actor: Actor[Any], partition: str, checkpoint: Checkpoint, losses: int 
             checkpoint.fenced,
             checkpoint.own_id,
             losses,
-            checkpoint.answered,
+            checkpoint.lost_causes,
         )
     )
     return sha256(body).digest() + body
@@ -87,7 +87,7 @@ def unpack(actor: Actor[Any], partition: str, data: bytes) -> Checkpoint | None:
     if configured is not None and not isinstance(configured, Configured):
         return None
     where = found.position, found.own_last, found.time_ns, configured, found.fenced, found.own_id
-    return Checkpoint(state, *where, found.answered)
+    return Checkpoint(state, *where, found.lost_causes)
 
 
 def last_known_loss(data: bytes) -> int:

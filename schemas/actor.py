@@ -133,8 +133,8 @@ class Actor(Generic[S]):
         in_background: Whether no exchange waits for what it decides: it observes, learns or regulates. The shell lets
             it decide when nothing more urgent is to be done, or in turn with urgent work once a message has waited for
             half a second. The order of its messages stays that of the log.
-        led_apart_from: The name of an actor of the same scope that is much at work for the same key: where several
-            processes run both, another one leads this actor's partition than that actor's of the same name.
+        led_apart_from: The name of an actor of the same scope that has much work for the same keys. Where several
+            processes run both actors, the two partitions of one name are led by different processes.
     """
 
     name: str

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import msgspec
 
 ROOT = "forged_id"
-"""First token of every public subject."""
+"""First token of every public subject: a fixed name of the public interface, without further meaning."""
 
 Personal = Annotated[str, msgspec.Meta(extra_json_schema={"x-personal": True})]
 """Text that a person wrote or that answers them: never logged at info, redacted on export."""

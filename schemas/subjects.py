@@ -64,29 +64,29 @@ class Partitions(msgspec.Struct, frozen=True):
 
     def agent_tokens(self, agent: str) -> tuple[str, ...]:
         """Return all tokens that events of an agent may have in this log: of former counts, too, the oldest first."""
-        return tuple(stage.agent_token(agent) for _, stage in self.stages)
+        return tuple(counts.agent_token(agent) for _, counts in self.generations)
 
     def session_tokens(self, session: str) -> tuple[str, ...]:
         """Return all tokens that events of a session may have in this log, the oldest first."""
-        return tuple(stage.session_token(session) for _, stage in self.stages)
+        return tuple(counts.session_token(session) for _, counts in self.generations)
 
     def token_pairs(self, agent: str, session: str) -> tuple[tuple[str, str], ...]:
         """Return the pairs of tokens (agent's, session's) that events of both may have in this log."""
         return tuple((first, second) for first in self.agent_tokens(agent) for second in self.session_tokens(session))
 
     @property
-    def stages(self) -> "tuple[tuple[int, Partitions], ...]":
-        """The counts one after another, each with the last sequence at which they were in force."""
-        return _stages(self)
+    def generations(self) -> "tuple[tuple[int, Partitions], ...]":
+        """The former counts and the present ones, oldest first: (last sequence at which they were in force, counts)."""
+        return _generations(self)
 
-    def stage_of(self, subject: str) -> "Partitions":
+    def generation_of(self, subject: str) -> "Partitions":
         """Return the counts that were in force for a stored subject's partitions; today's where it has none of them."""
-        generations = []
+        token_generations = []
         for token in subject.split(".", 3)[1:3]:
             with suppress(ValueError):
-                generations.append(split_token(token)[0])
-        stages = self.stages
-        return stages[min(max(generations, default=len(stages)), len(stages) - 1)][1]
+                token_generations.append(split_token(token)[0])
+        generations = self.generations
+        return generations[min(max(token_generations, default=len(generations)), len(generations) - 1)][1]
 
     def counts(self, of_sessions: bool) -> tuple[int, ...]:
         """Return the numbers of partitions of sessions, or of agents, the oldest first."""
@@ -101,7 +101,7 @@ class Partitions(msgspec.Struct, frozen=True):
         """Return the tokens of the partitions that a partition was divided from, the oldest first, and its own."""
         generation, number = split_token(token)
         counts = self.counts(of_sessions)
-        return (*(token_name(age, number % counts[age]) for age in range(generation)), token)
+        return (*(token_name(earlier, number % counts[earlier]) for earlier in range(generation)), token)
 
     def in_force(self, token: str, of_sessions: bool) -> tuple[str, ...]:
         """Return the partitions in force that hold what a partition of these or other counts held.
@@ -121,18 +121,19 @@ class Partitions(msgspec.Struct, frozen=True):
 
     def onward(self, token: str, key: str, of_sessions: bool) -> tuple[str, ...]:
         """Return a token, and those of the partitions into which messages of its key went since, the oldest first."""
-        return tuple(dict.fromkeys((token, *(stage.resolve(token, key, of_sessions) for _, stage in self.stages[1:]))))
+        later = (counts.resolve(token, key, of_sessions) for _, counts in self.generations[1:])
+        return tuple(dict.fromkeys((token, *later)))
 
     @property
     def fault(self) -> str:
-        """What is wrong with counts that were read from somewhere; empty where nothing is."""
-        stages = [(stage.agents, stage.sessions) for _, stage in self.stages]
+        """What is wrong with these counts, which may come from a file; empty if nothing is."""
+        generations = [(counts.agents, counts.sessions) for _, counts in self.generations]
         reached = [each.through for each in self.former]
-        if any(not 1 <= count <= MOST_PARTITIONS for counts in stages for count in counts):
+        if any(not 1 <= count <= MOST_PARTITIONS for counts in generations for count in counts):
             return f"a count of partitions is not from 1 to {MOST_PARTITIONS}"
         if reached != sorted(set(reached)) or any(seq < 0 for seq in reached):
             return "its former partition counts are not in order"
-        if any(after[side] % before[side] for before, after in pairwise(stages) for side in (0, 1)):
+        if any(after[side] % before[side] for before, after in pairwise(generations) for side in (0, 1)):
             return "its partition counts are no multiples of the former ones"
         return ""
 
@@ -150,9 +151,11 @@ class Partitions(msgspec.Struct, frozen=True):
 
 
 @lru_cache(maxsize=256)
-def _stages(partitions: Partitions) -> tuple[tuple[int, Partitions], ...]:
+def _generations(partitions: Partitions) -> tuple[tuple[int, Partitions], ...]:
     former = partitions.former
-    before = [(each.through, Partitions(each.agents, each.sessions, former[:age])) for age, each in enumerate(former)]
+    before = [
+        (each.through, Partitions(each.agents, each.sessions, former[:index])) for index, each in enumerate(former)
+    ]
     return (*before, (2**63 - 1, partitions))
 
 
@@ -190,8 +193,8 @@ def read_former(text: str) -> tuple[FormerCounts, ...]:
 
 def is_repartitioned(before: Partitions, after: Partitions) -> bool:
     """Whether a log that had these counts before has those after because it was repartitioned since."""
-    stages = tuple((stage.agents, stage.sessions, stage.former) for _, stage in after.stages[:-1])
-    return (before.agents, before.sessions, before.former) in stages
+    generations = tuple((counts.agents, counts.sessions, counts.former) for _, counts in after.generations[:-1])
+    return (before.agents, before.sessions, before.former) in generations
 
 
 def stored_subject(topic: str, agent_token: str, session_token: str) -> str:

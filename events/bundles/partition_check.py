@@ -17,9 +17,9 @@ class PartitionCheck:
 
     def __init__(self, partitions: Partitions) -> None:
         self._partitions = partitions
-        stages = [stage for _, stage in partitions.stages]
-        self._agents = frozenset((NO_PARTITION, *(name for stage in stages for name in stage.tokens(False))))
-        self._sessions = frozenset((NO_PARTITION, *(name for stage in stages for name in stage.tokens(True))))
+        generations = [counts for _, counts in partitions.generations]
+        self._agents = frozenset((NO_PARTITION, *(name for counts in generations for name in counts.tokens(False))))
+        self._sessions = frozenset((NO_PARTITION, *(name for counts in generations for name in counts.tokens(True))))
         self._matching = self._contradicting = 0
         self._unknown_partition = ""
 

@@ -1,4 +1,7 @@
-"""What was removed from a stream's beginning, read from its ledger by an event loop that has other things to do."""
+"""Reads messages that were trimmed from a stream's beginning out of its ledger, without blocking the event loop.
+
+For a ledger's archive files see ``events.ledger.archiving``.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence

@@ -356,8 +356,8 @@ def _without_prose(schema: Any) -> Any:
     return [_without_prose(inner) for inner in schema] if isinstance(schema, list) else schema
 
 
-def change(models: Mapping[Insert, list[Any]], row: Row, headers: Mapping[str, str]) -> None:
-    """Add the values that an event of a topic in ``FOLDS`` inserts to ``models``, flat.
+def add_values(collected: Mapping[Insert, list[Any]], row: Row, headers: Mapping[str, str]) -> None:
+    """Add the values that an event of a topic in ``FOLDS`` inserts to ``collected``, flat.
 
     Events that cannot be read change nothing. The same holds for events of no exchange, if the fold needs one, and for
     those with a number that no column, or no calendar, holds: one of them would end the ledger at every start.
@@ -370,7 +370,7 @@ def change(models: Mapping[Insert, list[Any]], row: Row, headers: Mapping[str, s
     except (VocabularyError, OverflowError):
         return
     if all(type(value) is not int or is_int64(value) for value in values):
-        models[fold.insert].extend(values)
+        collected[fold.insert].extend(values)
 
 
 def rebuild_within(connection: sqlite3.Connection) -> None:
@@ -385,13 +385,13 @@ def rebuild_within(connection: sqlite3.Connection) -> None:
         f"SELECT {MESSAGE_COLUMNS} FROM events WHERE topic IN ({marks}) ORDER BY seq", tuple(FOLDS)
     )
     for batch in batches(cursor):
-        models: dict[Insert, list[Any]] = {fold.insert: [] for fold in FOLDS.values()}
+        collected: dict[Insert, list[Any]] = {fold.insert: [] for fold in FOLDS.values()}
         for stored in batch:
             row = to_row(stored)
             if row[TOPIC] not in FOLDS:
                 raise DamagedRow(f"row {stored.seq} is found under another topic than its subject says")
-            change(models, row, stored.headers)
-        for insert, values in models.items():
+            add_values(collected, row, stored.headers)
+        for insert, values in collected.items():
             width = len(insert.columns)
             connection.executemany(
                 sql(insert, 1), (values[start : start + width] for start in range(0, len(values), width))

@@ -12,7 +12,7 @@ import msgspec
 
 from events.ledger.bulk_insert import MAX_ROWS, Insert, split, sql
 from events.ledger.checking.chain import GENESIS, Head
-from events.ledger.read_models import FOLDS, change
+from events.ledger.read_models import FOLDS, add_values
 from events.ledger.rows import COLUMNS, MESSAGE_COLUMNS, TOPIC, link_row, to_row, to_stored
 from events.ledger.schema import ANCHOR_TOPICS, AT_REST, AT_WORK, BUSY_TIMEOUT_MS, PRAGMAS, prepare
 from events.ledger.sqlite_errors import translated_errors
@@ -125,7 +125,7 @@ class LedgerWriter:
         await self._connection.executemany(sql(_INSERT, MAX_ROWS), map(chain.values, parts))
         if rest:
             await self._connection.execute(sql(_INSERT, len(rest)), chain.values(rest))
-        for insert, values in chain.models.items():
+        for insert, values in chain.read_models.items():
             await self._insert(insert, values)
         return Written(chain.head, chain.head.rows - before.rows, tuple(chain.marks))
 
@@ -147,12 +147,12 @@ class LedgerWriter:
 
 
 class _RowChain:
-    """Makes rows of messages and chains them to a head; collects their changes of the read models."""
+    """Makes rows of messages and chains them to a head; collects the values that they insert into the read models."""
 
     def __init__(self, head: Head, mark_every: int) -> None:
         self.head = head
         self.marks: list[Head] = []
-        self.models: dict[Insert, list[Any]] = {fold.insert: [] for fold in FOLDS.values()}
+        self.read_models: dict[Insert, list[Any]] = {fold.insert: [] for fold in FOLDS.values()}
         self._mark_every = mark_every
 
     def values(self, part: Sequence[Stored]) -> list[Any]:
@@ -168,6 +168,6 @@ class _RowChain:
             if self._mark_every and count % self._mark_every == 0:
                 self.marks.append(Head(stored.seq, count, digest))
             if row[TOPIC] in FOLDS:
-                change(self.models, row, stored.headers)
+                add_values(self.read_models, row, stored.headers)
         self.head = Head(part[-1].seq, count, digest)
         return values

@@ -66,7 +66,7 @@ ANSWERING = frozenset({"memory", "router"})
 
 TERMINAL = "forged_id.response.emitted"
 ROOT_TOPIC = "forged_id.input.received"
-REMARKS = frozenset(
+FEEDBACK_TOPICS = frozenset(
     {"forged_id.router.feedback_observed", "forged_id.feedback.given", "forged_id.feedback.harm_reported"}
 )
 """Events about an exchange that come after its end, perhaps days later: they do not count for its path or duration."""
@@ -98,7 +98,7 @@ def explain(messages: Iterable[Stored], path: Sequence[str] | None = None) -> Ex
         else:
             roots.append(each)
     events = [each.message.event for each in recorded]
-    own = [each for each in recorded if each.envelope.topic not in REMARKS]
+    own = [each for each in recorded if each.envelope.topic not in FEEDBACK_TOPICS]
     present = {CATALOGUE[each.envelope.topic].owner for each in own}
     latest = (own or recorded)[-1]
     unreached = tuple(owner for owner in path or path_of(events) if owner not in present)

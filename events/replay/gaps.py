@@ -23,7 +23,7 @@ class Gaps:
         if after < upto:
             self._read = merged_ranges((*self._read, (after + 1, upto)))
 
-    def look(self, after: int, batch: Sequence[Stored]) -> None:
+    def note_gaps_in(self, after: int, batch: Sequence[Stored]) -> None:
         """Note the sequences missing in a batch of a reading without filters that had reached ``after``."""
         self._missing.update(gaps(after, batch))
 

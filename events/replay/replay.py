@@ -95,8 +95,8 @@ class Replay:
             (name, part) for name, last in share for part in lineage(named[name], last, partitions)
         }
         self.views: dict[tuple[str, str], View] = {}
-        self._stages = iter(partitions.stages)
-        self._whole_log, (self._through, self._partitions) = partitions, next(self._stages)
+        self._generations = iter(partitions.generations)
+        self._whole_log, (self._through, self._partitions) = partitions, next(self._generations)
         self.verification = Verification(actors, self._partitions, keep=keep, chosen=chosen, reached=lambda: self._last)
         self._actors = tuple(actors)
         self._verify = verify
@@ -167,7 +167,7 @@ class Replay:
     def reach(self, seq: int) -> None:
         """Note that the log was read up to a sequence, with or without filters: partitions are divided where it was."""
         while seq >= self._through:
-            self._through, self._partitions = next(self._stages)
+            self._through, self._partitions = next(self._generations)
             self._divide()
 
     def _divide(self) -> None:

@@ -218,7 +218,7 @@ class LedgerSource:
         """Look up an exchange; see ``Source``."""
         found = self._reader.exchange(exchange) or self._reader.exchange(exchange, everywhere=True)
         if found:
-            self.gaps.note_read(*_surroundings(found, self._reader.head().seq))
+            self.gaps.note_read(*_range_around(found, self._reader.head().seq))
         return list(await self.sealing.open(found))
 
 
@@ -247,7 +247,7 @@ class StreamSource:
         matches, reached = matcher(filters), after
         async for batch in merged_by_seq(readings):
             if whole:
-                self.gaps.look(reached, batch)
+                self.gaps.note_gaps_in(reached, batch)
             reached = batch[-1].seq
             self.gaps.note_read(after, reached)
             if wanted := [stored for stored in batch if matches(stored.subject)]:
@@ -334,7 +334,7 @@ class StreamSource:
             stored async for batch in merged_by_seq(readings) for stored in batch if exchange_of(stored) == exchange
         ]
         # Everything around it is read, to notice gaps.
-        async for _ in self.as_stored([EVERYTHING], *_surroundings(found, last)):
+        async for _ in self.as_stored([EVERYTHING], *_range_around(found, last)):
             continue
         return list(await self.sealing.open(found))
 
@@ -359,7 +359,7 @@ def _filters_from(first: Stored, partitions: Partitions) -> list[str]:
     return [f"log.{one}.{other}.>" for one in agents for other in dict.fromkeys((*sessions, NO_PARTITION))]
 
 
-def _surroundings(found: Sequence[Stored], last: int) -> tuple[int, int]:
+def _range_around(found: Sequence[Stored], last: int) -> tuple[int, int]:
     """Return the range (after, up to) in which an exchange may have further events, given those found, in order.
 
     It has none before its input.

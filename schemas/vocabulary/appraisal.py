@@ -43,7 +43,11 @@ class LayerTrust(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Risks(msgspec.Struct, frozen=True, kw_only=True):
-    """What an input could violate: ``harm`` is the first constitutional principle, ``layer_0`` the system's core."""
+    """What an input could violate.
+
+    ``harm``: it asks for help in doing harm, against the first principle of the constitution. ``layer_0``: it asks to
+    change the system's own rules.
+    """
 
     harm: bool = False
     layer_0: bool = False

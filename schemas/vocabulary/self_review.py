@@ -59,10 +59,10 @@ class SeatsApplied(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SelfReviewTriggered(Event, frozen=True, kw_only=True, tag="forged_id.self_review.triggered"):
-    """A signal set a record: the agent reviews its own prompting.
+    """A signal exceeded its highest earlier value: the agent reviews its own prompting.
 
-    ``tick`` counts the agent's ticks from 1, ``reasons`` are the records such as ``affect_record``, first those
-    that the agent's modes weigh most, ``timestamp`` is the server's time of the tick.
+    ``tick`` counts the agent's ticks from 1, ``reasons`` are the signals that did, such as ``affect_record``, first
+    those that the agent's modes weigh most, ``timestamp`` is the server's time of the tick.
     """
 
     citizen: str
@@ -94,7 +94,10 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SignalReading(msgspec.Struct, frozen=True, kw_only=True):
-    """A signal against its record: it fires above ``record`` + ``guard``. ``weight`` is how much the modes count it."""
+    """A signal against its ``record``, its highest earlier value: it fires above ``record`` + ``guard``.
+
+    ``weight`` is how much the modes count it.
+    """
 
     value: float
     record: float
@@ -122,7 +125,10 @@ class SelfReviewMeasured(Event, frozen=True, kw_only=True, tag="forged_id.self_r
 
 
 class SelfReviewDisarmed(Event, frozen=True, kw_only=True, tag="forged_id.self_review.disarmed"):
-    """The gate may fire again; carries the fence of ``forged_id.resolved``, which comes with it where it is resolved.
+    """A review may be triggered again.
+
+    Where its cause has passed, ``forged_id.resolved`` is appended together with this event: that one's prefix is none
+    that the partition's fence counts.
 
     The reason is ``lapsed`` for a review that was never resolved, once the statistics hold nothing of its cause any
     more.

@@ -356,8 +356,8 @@ def test_an_event_that_no_message_led_to_is_folded_and_written_at_the_views_plac
     assert (view.checkpoint().own_last, view.checkpoint().fenced) == (2, 2)
 
 
-def test_a_view_keeps_the_latest_messages_that_it_answered_and_the_log_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(view_module, "MOST_ANSWERED", 2)
+def test_a_view_keeps_the_latest_messages_that_it_decided_and_the_log_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(view_module, "MOST_LOST_CAUSES", 2)
     actor = ACTORS["reflex"]
     view, causes = View(actor, HERE[1], PARTITIONS), []
     for number in range(1, 5):
@@ -366,6 +366,6 @@ def test_a_view_keeps_the_latest_messages_that_it_answered_and_the_log_lost(monk
         record = to_record(decided, "test", "", 0, 0)
         view.apply_own(decode(Stored(10 * number + 1, 0, record.subject, record.headers, record.data)))
         causes.append(cause.id)
-    assert list(view.checkpoint().answered) == causes[-2:]
+    assert list(view.checkpoint().lost_causes) == causes[-2:]
     again = View(actor, HERE[1], PARTITIONS, view.checkpoint())
-    assert list(again.answered) == causes[-2:]
+    assert list(again.lost_causes) == causes[-2:]

@@ -30,7 +30,7 @@ def test_a_key_stays_within_the_partition_that_its_own_was_divided_from(key: str
 def test_every_partition_is_divided_into_others_without_a_rest() -> None:
     parts = [part for token in Partitions().tokens(True) for part in ONCE.in_force(token, of_sessions=True)]
     assert sorted(parts) == list(ONCE.tokens(True))
-    assert {ONCE.stages[0][1].in_force(part, True)[0] for part in parts} == set(Partitions().tokens(True))
+    assert {ONCE.generations[0][1].in_force(part, True)[0] for part in parts} == set(Partitions().tokens(True))
 
 
 def test_a_message_that_lies_elsewhere_than_its_key_says_has_one_place_too() -> None:

@@ -45,9 +45,9 @@ async def fold_history(actor: Actor[Any], partition: str, context: Context, upto
         )
     # From the start: as the partitions that this one was divided from, one after another, and then as itself.
     reached, names = 0, lineage(actor, partition, partitions)
-    stages = partitions.stages[-len(names) :]
-    view = View(actor, names[0], stages[0][1])
-    for name, (through, counts) in zip(names, stages, strict=True):
+    generations = partitions.generations[-len(names) :]
+    view = View(actor, names[0], generations[0][1])
+    for name, (through, counts) in zip(names, generations, strict=True):
         if name != view.partition:
             view = view.divided(name, counts)
         await _fold(view, context, counts, reached, min(through, upto))

@@ -87,6 +87,7 @@ class _Tally:
         self._losses = losses
 
     def pair(self, row: Stored, message: Stored) -> None:
+        """Compare a row with the message of the same sequence."""
         names = [
             name for name in ("time_ns", "subject", "headers", "data") if getattr(row, name) != getattr(message, name)
         ]
@@ -96,6 +97,7 @@ class _Tally:
             self.equal += 1
 
     def missing_in_stream(self, seq: int) -> None:
+        """Note a row without a message: archived, if it lies in what was trimmed from the stream's beginning."""
         if seq <= self._trimmed:
             self.archived += 1
             return
@@ -107,12 +109,14 @@ class _Tally:
         )
 
     def missing_in_ledger(self, seq: int) -> None:
+        """Note a message without a row: the ledger is only behind, if it lies after its last row."""
         if seq > self._last:
             self.behind += 1
         else:
             self.findings.add(seq, Check.MISSING_IN_LEDGER, "the ledger has no such row")
 
     def anchor(self, message: Stored) -> None:
+        """Compare an anchor of the stream with the ledger's chain; other messages are ignored."""
         if topic_of_subject(message.subject) != _ANCHOR:
             return
         recorded = decode(message)

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from events.ledger.bulk_insert import Insert, sql
 from events.ledger.checking.report import Check, Findings
-from events.ledger.read_models import FOLDS, change
+from events.ledger.read_models import FOLDS, add_values
 from events.ledger.rows import TOPIC, Row
 from events.ledger.tables import TABLES, make
 
@@ -35,7 +35,7 @@ class ReadModelCheck:
         """Fold the next row, as it was written."""
         if row[TOPIC] not in FOLDS:
             return
-        change(self._waiting, row, headers)
+        add_values(self._waiting, row, headers)
         self._row_count += 1
         if self._row_count % _BATCH == 0:
             self._flush()

@@ -74,28 +74,28 @@ def _verify(connection: sqlite3.Connection, path: Path) -> Verification:
         if problem != "ok":
             findings.add(0, Check.STRUCTURE, f"{problem}: copy the rows that are sound with `sqlite3 FILE .recover`")
     meta = read_meta(connection, path)
-    models_are_ours = meta.models == fingerprint()
-    _check_metadata(connection, path, meta, models_are_ours, findings)
-    with ReadModelCheck() as models:
-        verification = _check_rows(connection, path, meta, models, findings)
+    is_same_schema = meta.models == fingerprint()
+    _check_metadata(connection, path, meta, is_same_schema, findings)
+    with ReadModelCheck() as read_models:
+        verification = _check_rows(connection, path, meta, read_models, findings)
         # If events are damaged, it is unknown what their read models should hold.
-        compared = models_are_ours and not findings.count
+        compared = is_same_schema and not findings.count
         if compared:
-            models.compare(connection, findings)
+            read_models.compare(connection, findings)
     return msgspec.structs.replace(
         verification, findings=tuple(findings.listed), finding_count=findings.count, models_compared=compared
     )
 
 
 def _check_metadata(
-    connection: sqlite3.Connection, path: Path, meta: Meta, models_are_ours: bool, findings: Findings
+    connection: sqlite3.Connection, path: Path, meta: Meta, is_same_schema: bool, findings: Findings
 ) -> None:
     """Check what the chain does not cover: the write-ahead log, table definitions, the ledger's own metadata."""
     wal = path.with_name(f"{path.name}-wal")
     if damage := journal_damage(wal.read_bytes() if wal.exists() else b""):
         findings.add(0, Check.JOURNAL, f"{wal.name}: {damage}; the projector takes it from the stream again")
     defined = {name: " ".join(str(sql).split()) for name, sql in connection.execute(_DEFINITIONS)}
-    for name, sql in _definitions(models_are_ours).items():
+    for name, sql in _definitions(is_same_schema).items():
         if defined.get(name) != sql:
             findings.add(0, Check.SCHEMA, f"{name} is not defined as it was made")
     if connection.execute("PRAGMA user_version").fetchone() != (0,):
@@ -126,7 +126,7 @@ def _definitions(with_models: bool) -> dict[str, str]:
 
 
 def _check_rows(
-    connection: sqlite3.Connection, path: Path, meta: Meta, models: ReadModelCheck, findings: Findings
+    connection: sqlite3.Connection, path: Path, meta: Meta, read_models: ReadModelCheck, findings: Findings
 ) -> Verification:
     rows = first = last = anchors = 0
     gaps = False
@@ -142,7 +142,7 @@ def _check_rows(
             gaps = True
             if not losses.has_gap(last + 1, seq - 1):
                 findings.add(seq, Check.GAP, f"rows {last + 1} to {seq - 1} are missing")
-        anchor = _check_row(row, digest, models, findings)
+        anchor = _check_row(row, digest, read_models, findings)
         if anchor is not None and not losses.invalidates(anchor.through_seq, seq):
             anchors += 1
             _check_anchor(connection, seq, anchor, None if gaps else first, findings)
@@ -163,7 +163,7 @@ def _check_rows(
 
 
 def _check_row(
-    row: tuple[Any, ...], previous: bytes, models: ReadModelCheck, findings: Findings
+    row: tuple[Any, ...], previous: bytes, read_models: ReadModelCheck, findings: Findings
 ) -> LedgerAnchored | None:
     """Check a row by itself and against the hash before it; return the anchor that it holds, if any."""
     seq = row[SEQ]
@@ -173,7 +173,7 @@ def _check_row(
         findings.add(seq, Check.HASH, str(damage))
         return None
     written = to_row(stored)
-    models.take(written, stored.headers)
+    read_models.take(written, stored.headers)
     # Hash the columns as they are in the file, not as derived again from the message.
     recorded = row[:HASH]
     types_hold = type(row[SUBJECT]) is type(written[SUBJECT]) and type(row[HEADERS]) is type(written[HEADERS])

@@ -12,10 +12,12 @@ from typing import Literal, TypeAlias
 _HEADER = Struct(">IIIIIIII")
 _FRAME = Struct(">IIIIII")
 _MAGIC = 0x377F0682
+"""First four bytes of a write-ahead log; the lowest bit is set if checksums are big-endian."""
 _MAGICS: dict[int, Literal["little", "big"]] = {_MAGIC: "little", _MAGIC | 1: "big"}
 _MASK = 0xFFFFFFFF
 
 _Sum: TypeAlias = tuple[int, int]
+"""The two halves of the format's running checksum."""
 
 
 def journal_damage(content: bytes) -> str:

@@ -12,7 +12,7 @@ from events.replay.run_replay import Point, run_replay
 from events.replay.sources import Source
 from events.replay.states.conditions import MISSING, Condition, kind_of
 from events.replay.states.diffing import path_text
-from events.replay.states.partition_state import Holding, entries_under, no_such_path, value_at
+from events.replay.states.partition_state import ContainsKey, entries_under, no_such_path, value_at
 from events.routes import partition_filters
 from schemas.actor import Actor
 from schemas.subjects import split_stored
@@ -60,28 +60,28 @@ class _Search:
         self.path_exists = self.kind_fits = False
         self.other_kind: Any = MISSING
         self._actor, self._partition, self._key, self._condition = actor, partition, key, condition
-        self._may_hold = Holding(key)
+        self._may_contain = ContainsKey(key)
         self._latest: Recorded | Unreadable | None = None
-        self._seen: Any = MISSING
+        self._last_checked: Any = MISSING
         self._value: Any = MISSING
 
-    def look(self, state: Any) -> None:
+    def check(self, state: Any) -> None:
         """Check the state after the latest message."""
-        if self.found is not None or state is self._seen:
+        if self.found is not None or state is self._last_checked:
             return
-        self._seen = state
+        self._last_checked = state
         before, self._value = self._value, self._at(state)
         if self._condition.holds(self._value):
             self.found = self._result(before)
 
     def on_processed(self, processed: Processed) -> None:
         """Check the state before a message."""
-        self.look(processed.before)
+        self.check(processed.before)
         self._latest = processed.delivery
 
     def on_system_event(self, own: Recorded, state: Any) -> None:
         """Check the state before an event that no message led to."""
-        self.look(state)
+        self.check(state)
         self._latest = own
 
     def on_orphan(self, group: tuple[Recorded, ...]) -> None:
@@ -97,14 +97,14 @@ class _Search:
         values = list(self._found(state).values()) or [MISSING]
         self.path_exists = self.path_exists or values != [MISSING]
         for value in values:
-            if self._condition.suits(value):
+            if self._condition.can_hold_for(value):
                 self.kind_fits = self.kind_fits or value is not MISSING
             else:
                 self.other_kind = value
         return next(filter(self._condition.holds, values), values[-1])
 
     def _found(self, state: Any) -> dict[str, Any]:
-        entries = dict(entries_under(state, self._key, may_hold=self._may_hold))
+        entries = dict(entries_under(state, self._key, may_contain=self._may_contain))
         return value_at(state, entries, self._condition.path)
 
     def _result(self, before: Any) -> BisectResult:
@@ -156,7 +156,7 @@ async def first_holding(
     filters = partition_filters(actor, partition, source.partitions)
     await run_replay(source, replay, upto, filters=filters, progress=progress)
     view = replay.view_of(actor, partition) or replay.view(actor, partition)
-    search.look(view.state)
+    search.check(view.state)
     if search.found is None and not search.path_exists and condition.operator != "exists":
         raise NoSuchPath(no_such_path(view.state, dict(entries_under(view.state, key)), path_text(condition.path)))
     if search.found is None and not search.kind_fits and search.other_kind is not MISSING:

@@ -54,7 +54,7 @@ class Condition(msgspec.Struct, frozen=True):
                 return any(_same(value, each) for each in self.literal)
         return _ordered(value, self.literal, self.operator)
 
-    def suits(self, value: Any) -> bool:
+    def can_hold_for(self, value: Any) -> bool:
         """Whether a value is of a kind for which the condition can hold; a missing value or null may be of any kind."""
         if value is MISSING or value is None or self.literal is None or self.operator in ("exists", "!="):
             return True

@@ -1,8 +1,8 @@
-"""Folding partitions up to a point from the nearest snapshots beside a ledger, and leaving further ones there.
+"""Folding partitions up to a point from the nearest snapshots beside a ledger, and saving further ones there.
 
-Snapshots are neither used nor left where a fold from the first event could say more than the state, or other things:
-the log was repartitioned or has lost events, rows are missing or damaged, or an event was sealed (a snapshot would hold
-its words for good).
+Snapshots are neither used nor saved where only a fold from the first event is right, or reports what it met on the way:
+the log was repartitioned or has lost events, or rows are missing or damaged. Nor where an event was sealed: a snapshot
+would hold its words for good.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,21 +12,22 @@ from events.partition_view import View
 from events.replay.replay import ActorPartition, Replay
 from events.replay.run_replay import Point, fold_upto
 from events.replay.sources import LedgerSource, Source
-from events.replay.states.snapshot_folder import Begin, SnapshotFolder
+from events.replay.states.snapshot_folder import FoldStart, SnapshotFolder
 from events.routes import partition_filters
 from schemas.actor import Actor
 
-WORTH_SNAPSHOTS = 50_000
-"""From this many sequences on a log is folded from snapshots; a shorter one is folded as fast from its first event."""
+MIN_SEQUENCES = 50_000
+"""Length of a log, in sequences, from which on snapshots are used; a shorter one is folded as fast from its start."""
 
 SPACING_OF_ONE, SPACING_OF_MANY = 20_000, 100_000
 """Sequences from one snapshot to the next: of a partition that is folded alone, and of many, whose states are large."""
 
-Folded = Sequence[tuple[Actor[Any], str]]
+ActorsWithPartition = Sequence[tuple[Actor[Any], str]]
+"""Actors, each with the name of one of its partitions."""
 
 
 async def fold_from_nearest(
-    source: Source, replay: Replay, partitions: Folded, upto: Point, progress: Callable[[int], None]
+    source: Source, replay: Replay, partitions: ActorsWithPartition, upto: Point, progress: Callable[[int], None]
 ) -> None:
     """Fold some partitions up to a point; the replay's views have their states.
 
@@ -46,29 +47,32 @@ async def fold_from_nearest(
         await fold_upto(source, replay, upto, filters=filters, progress=progress)
         return
     last = min(upto.seq, source.last_seq_upto(upto.time_ns))
-    begins = {
-        (actor.name, name): begin
+    starts = {
+        (actor.name, name): start
         for actor, name in partitions
-        if (begin := folder.nearest(actor, name, last)) is not None
+        if (start := folder.nearest(actor, name, last)) is not None
     }
     for actor, name in partitions:
-        if (begun := begins.get((actor.name, name))) is not None:
-            replay.begin_at(actor, name, begun.checkpoint)
-    after = min((begin.after for begin in begins.values()), default=0) if len(begins) == len(partitions) else 0
+        if (start := starts.get((actor.name, name))) is not None:
+            replay.begin_at(actor, name, start.checkpoint)
+    after = min((start.after for start in starts.values()), default=0) if len(starts) == len(partitions) else 0
     spacing = SPACING_OF_ONE if len(partitions) == 1 else SPACING_OF_MANY
-    keep = _Keeper(source, folder, replay, spacing, after).on_batch
+    keep = _SnapshotSaver(source, folder, replay, spacing, after).on_batch
     await fold_upto(source, replay, upto, after=after, filters=filters, progress=both(progress, keep))
 
 
 async def snapshot_keeper(source: Source, replay: Replay) -> Callable[[int], None]:
-    """Return what leaves snapshots of a replay from the first event; call it with each sequence that was read up to."""
+    """Return a function that saves snapshots of a replay from the first event.
+
+    Call it with each sequence that was read up to; it saves some at intervals.
+    """
     if replay.verifies or not isinstance(source, LedgerSource) or (folder := await _folder_of(source)) is None:
         return _keep_none
-    return _Keeper(source, folder, replay, SPACING_OF_MANY, 0).on_batch
+    return _SnapshotSaver(source, folder, replay, SPACING_OF_MANY, 0).on_batch
 
 
 def both(progress: Callable[[int], None], keep: Callable[[int], None]) -> Callable[[int], None]:
-    """Return what calls two functions with each sequence."""
+    """Return a function that calls two functions with each sequence."""
 
     def call(reached: int) -> None:
         progress(reached)
@@ -87,32 +91,32 @@ async def _folder_of(source: LedgerSource) -> SnapshotFolder | None:
         return None
     info = await source.info()
     whole = info.first_seq == 1 and info.messages == info.last_seq
-    if info.last_seq < WORTH_SNAPSHOTS or not whole or (await source.losses()).found:
+    if info.last_seq < MIN_SEQUENCES or not whole or (await source.losses()).found:
         return None
     return SnapshotFolder(source.file, source.recorded_head, info.last_seq)
 
 
-class _Keeper:
-    """Leaves snapshots of all views of a replay, now and then."""
+class _SnapshotSaver:
+    """Saves snapshots of all views of a replay, every ``spacing`` sequences."""
 
     def __init__(self, source: LedgerSource, folder: SnapshotFolder, replay: Replay, spacing: int, after: int) -> None:
         self._source, self._folder, self._replay, self._spacing = source, folder, replay, spacing
         self._next = (after // spacing + 1) * spacing
 
     def on_batch(self, reached: int) -> None:
-        """Leave snapshots if it is time; everything up to ``reached`` was fed."""
+        """Save snapshots if it is time; everything up to ``reached`` was fed."""
         if reached < self._next:
             return
         self._next = (reached // self._spacing + 1) * self._spacing
         if self._source.met_sealed or self._source.damage.is_found:
             return
         for key, view in self._replay.views.items():
-            self._keep(key, view, reached)
+            self._save(key, view, reached)
 
-    def _keep(self, key: ActorPartition, view: View, reached: int) -> None:
-        if view.open_decision or view.fold_errors or view.passed_over or view.answered:
+    def _save(self, key: ActorPartition, view: View, reached: int) -> None:
+        if view.open_decision or view.fold_errors or view.passed_over or view.lost_causes:
             return
         # What waits is read again; it was not folded.
         after = view.waiting[0].stored.seq - 1 if view.waiting else reached
         settled = self._replay.is_settled(key)
-        self._folder.save(view.actor, view.partition, Begin(view.checkpoint(), after), reached, settled=settled)
+        self._folder.save(view.actor, view.partition, FoldStart(view.checkpoint(), after), reached, settled=settled)

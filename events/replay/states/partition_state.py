@@ -16,10 +16,13 @@ from schemas.persistent import Map, state_builtins, state_hash
 from schemas.subjects import Partitions
 
 _MOST_NAMED = 12
-_MOST_ENTRIES_NAMED = 3
+"""Names that an error message lists of one value."""
 
-_MOST_SEEN = 200_000
-"""Parts of states that are remembered at once."""
+_MOST_ENTRIES_NAMED = 3
+"""Values whose names an error message lists."""
+
+_MOST_CACHED = 200_000
+"""Parts of states whose results :class:`ContainsKey` caches at once."""
 
 
 class PartitionState(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,28 +117,28 @@ async def state_at(
 
 
 def entries_under(
-    state: Any, key: str, path: str = "", may_hold: Callable[[Any], bool] | None = None
+    state: Any, key: str, path: str = "", may_contain: Callable[[Any], bool] | None = None
 ) -> Iterator[tuple[str, Any]]:
     """Yield the entries of a state's maps that are kept under ``key``, each with its path.
 
     An entry counts as kept under a name if its key is that name, or is made of agent and session, one a line.
-    ``may_hold``: whether there may be such entries within a value; others are passed over.
+    ``may_contain``: whether there may be such entries within a value; others are passed over.
     """
     if isinstance(state, msgspec.Struct):
         for name in state.__struct_fields__:
             value = getattr(state, name)
-            if may_hold is None or may_hold(value):
-                yield from entries_under(value, key, f"{path}.{name}" if path else name, may_hold)
+            if may_contain is None or may_contain(value):
+                yield from entries_under(value, key, f"{path}.{name}" if path else name, may_contain)
     elif isinstance(state, Map | dict):
         for name, value in state.items():
             is_under = is_named(name, key)
-            if not is_under and may_hold is not None and not may_hold(value):
+            if not is_under and may_contain is not None and not may_contain(value):
                 continue
             entry_path = f"{path}[{msgspec.json.encode(name).decode()}]"
             if is_under:
                 yield entry_path, state_builtins(value)
             else:
-                yield from entries_under(value, key, entry_path, may_hold)
+                yield from entries_under(value, key, entry_path, may_contain)
 
 
 def is_named(name: object, key: str) -> bool:
@@ -143,29 +146,29 @@ def is_named(name: object, key: str) -> bool:
     return name == key or (isinstance(name, str) and key in name.split("\n"))
 
 
-class Holding:
-    """Whether a value holds entries that are kept under a key, anywhere within it.
+class ContainsKey:
+    """Called with a value: whether entries are kept under a key anywhere within it.
 
-    It remembers what it has seen: states of one partition share most of their parts, which never change.
+    It caches its results: states of one partition share most of their parts, which never change.
     """
 
     def __init__(self, key: str) -> None:
         self._key = key
-        self._seen: dict[int, tuple[Any, bool]] = {}
+        self._cached: dict[int, tuple[Any, bool]] = {}
 
     def __call__(self, value: Any) -> bool:
         """Return whether it does."""
         is_struct = isinstance(value, msgspec.Struct)
         if not is_struct and not isinstance(value, Map | dict):
             return False
-        seen = self._seen.get(id(value))
-        if seen is not None and seen[0] is value:
-            return seen[1]
+        cached = self._cached.get(id(value))
+        if cached is not None and cached[0] is value:
+            return cached[1]
         if is_struct:
             found = any(self(getattr(value, name)) for name in value.__struct_fields__)
         else:
             found = any(is_named(name, self._key) or self(inner) for name, inner in value.items())
-        if len(self._seen) >= _MOST_SEEN:
-            self._seen.clear()
-        self._seen[id(value)] = value, found  # the value is kept, so that no other gets its id
+        if len(self._cached) >= _MOST_CACHED:
+            self._cached.clear()
+        self._cached[id(value)] = value, found  # the value is kept, so that no other gets its id
         return found

@@ -1,6 +1,6 @@
 """Snapshots of partitions in a folder beside a ledger file: a state at any point is folded from the nearest one.
 
-Whoever folds a large ledger leaves them. One is used only if it is intact, was made by the same code, and lies on this
+A fold of a large ledger saves them. One is used only if it is intact, was made by the same code, and lies on this
 file's hash chain: the chain's head at the sequence up to which it was folded must be the one that it names. Then it
 holds what a fold from the first event would give. Where none can be used, more is folded; that is never an error.
 
@@ -28,16 +28,17 @@ from schemas.disk_cache import read_checked, write_checked
 SUFFIX = "-snapshots"
 """What the folder's name has after the ledger's."""
 
-_FAST = 1
+_COMPRESSION_LEVEL = 1
 """Level of compression: states shrink to a fifth, and a higher one would take longer than folding again."""
 
 _DIGITS = 16
+"""Digits of the sequence in a file's name."""
 
-_DECIDING = ("schemas", "events", "actors")
+_FOLDING_PACKAGES = ("schemas", "events", "actors")
 """The packages that say how events are folded."""
 
 
-class Begin(msgspec.Struct, frozen=True):
+class FoldStart(msgspec.Struct, frozen=True):
     """Where a fold begins: with a partition's checkpoint, and behind sequence ``after``."""
 
     checkpoint: Checkpoint
@@ -72,18 +73,18 @@ class SnapshotFolder:
         self._head_at = head_at
         self._last_seq = last_seq
 
-    def nearest(self, actor: Actor[Any], partition: str, upto: int) -> Begin | None:
+    def nearest(self, actor: Actor[Any], partition: str, upto: int) -> FoldStart | None:
         """Return the latest usable snapshot of a partition that holds nothing after sequence ``upto``."""
         for seq, path in self._files(actor.name, partition):
             if seq > upto:
                 continue
             if (found := self._read(path, actor, partition)) is not None:
                 return found
-            with suppress(OSError):  # it will be of no use later either; the fold leaves a new one
+            with suppress(OSError):  # it will be of no use later either; the fold saves a new one
                 path.unlink()
         return None
 
-    def save(self, actor: Actor[Any], partition: str, begin: Begin, reached: int, *, settled: bool) -> None:
+    def save(self, actor: Actor[Any], partition: str, start: FoldStart, reached: int, *, settled: bool) -> None:
         """Keep a snapshot of a partition that was folded up to ``reached``, a sequence of the file.
 
         ``settled``: recorded events show what was decided about each of its messages.
@@ -93,11 +94,11 @@ class SnapshotFolder:
         if head is None:
             return
         content = _File(
-            code_fingerprint(), settled, through, head, begin.after, pack(actor, partition, begin.checkpoint)
+            code_fingerprint(), settled, through, head, start.after, pack(actor, partition, start.checkpoint)
         )
         path = self._folder / f"{actor.name}.{partition}.{reached:0{_DIGITS}}"
         if not path.exists():
-            write_checked(path, zlib.compress(msgspec.msgpack.encode(content), _FAST))
+            write_checked(path, zlib.compress(msgspec.msgpack.encode(content), _COMPRESSION_LEVEL))
 
     def _files(self, actor: str, partition: str) -> Iterator[tuple[int, Path]]:
         """Yield the sequences and files of a partition's snapshots, the latest first."""
@@ -111,7 +112,7 @@ class SnapshotFolder:
             if seq.isascii() and seq.isdecimal():
                 yield int(seq), self._folder / name
 
-    def _read(self, path: Path, actor: Actor[Any], partition: str) -> Begin | None:
+    def _read(self, path: Path, actor: Actor[Any], partition: str) -> FoldStart | None:
         content = read_checked(path)
         try:
             found = content and msgspec.msgpack.decode(zlib.decompress(content), type=_File)
@@ -122,7 +123,7 @@ class SnapshotFolder:
         if not found.settled and found.through != self._last_seq:
             return None
         checkpoint = unpack(actor, partition, found.snapshot)
-        return None if checkpoint is None else Begin(checkpoint, found.after)
+        return None if checkpoint is None else FoldStart(checkpoint, found.after)
 
 
 @cache
@@ -133,7 +134,7 @@ def code_fingerprint() -> bytes:
     """
     digest = sha256()
     home = Path(next(iter(schemas.__path__))).parent
-    for package in _DECIDING:
+    for package in _FOLDING_PACKAGES:
         for folder, folders, names in os.walk(home / package):
             folders[:] = sorted(each for each in folders if each != "__pycache__")
             for name in sorted(names):

@@ -79,15 +79,19 @@ class Verification:
         self.coverage = {actor.name: Coverage(unverified={}, new_fields={}) for actor in actors}
         self.differences = Differences(keep)
         self.losses = Losses()
-        self._differing: list[tuple[str, int, int]] = []
+        # Actor, sequence of the message, and sequence at which the replay noticed the difference.
+        self._differing_messages: list[tuple[str, int, int]] = []
         self.on_verdict: Callable[[Delivery, bool, int], None] | None = None
         self.partitions = partitions
         self._chosen = chosen
         self._reached = reached
-        self._silent: dict[ActorPartition, int] = {}
+        # Sequence up to which a view has folded messages before the log showed what they led to.
+        self._folded_early_upto: dict[ActorPartition, int] = {}
         self._bodies: dict[ActorPartition, BodyComparer] = {}
+        # The last decision that came out as recorded, in case folding it raises.
         self._matched: tuple[tuple[NewEvent, ...], Compared] | None = None
         self._sealed_words: dict[ActorPartition, SealedWordsTracker] = {}
+        # Partitions whose state may be wrong, since they had settings that this release cannot read -> the reason.
         self._untrusted_states: dict[ActorPartition, str] = {}
 
     def watch(self, view: View) -> None:
@@ -100,8 +104,8 @@ class Verification:
     def divide(self, partition: ActorPartition, name: str) -> None:
         """Copy what is known of a partition to one of those that it was divided into."""
         divided = partition[0], name
-        if partition in self._silent:
-            self._silent[divided] = self._silent[partition]
+        if partition in self._folded_early_upto:
+            self._folded_early_upto[divided] = self._folded_early_upto[partition]
         if partition in self._bodies:
             self._bodies[divided] = self._bodies[partition].copy()
         if partition in self._untrusted_states:
@@ -119,7 +123,7 @@ class Verification:
 
     def note_folded_early(self, view: View) -> None:
         """Note that a view has folded waiting messages as if they had led to no event, before the log showed it."""
-        self._silent[view.actor.name, view.partition] = view.position
+        self._folded_early_upto[view.actor.name, view.partition] = view.position
 
     def unreadable(self, view: View, own: Unreadable) -> None:
         """Count an own event of a view that cannot be read."""
@@ -140,7 +144,9 @@ class Verification:
 
     def excuse_losses(self) -> None:
         """Count differences that may come from lost messages as unverified instead; call it once, at the end."""
-        excused = Counter(name for name, seq, shown_at in self._differing if self.losses.may_explain(seq, shown_at))
+        excused = Counter(
+            name for name, seq, shown_at in self._differing_messages if self.losses.may_explain(seq, shown_at)
+        )
         for name, count in excused.items():
             counts = self.coverage[name]
             counts.different -= count
@@ -149,7 +155,7 @@ class Verification:
 
     def _check_orphan(self, view: View, group: Sequence[Recorded]) -> None:
         """Count as a difference events of a message that was folded before, with other events or none."""
-        if group[0].envelope.cause_seq <= self._silent.get((view.actor.name, view.partition), 0):
+        if group[0].envelope.cause_seq <= self._folded_early_upto.get((view.actor.name, view.partition), 0):
             self.coverage[view.actor.name].identical -= 1
             self.coverage[view.actor.name].silent -= 1
         self._differ(view, group[0], ("count", topics_text([own.envelope.topic for own in group]), topics_text([])))
@@ -241,7 +247,7 @@ class Verification:
         event = own.message.event
         if isinstance(event, Configured) and (hashes := _settings_hashes(own, event)).recorded != hashes.actual:
             self._differ(view, own, ("settings_hash", hashes.recorded, hashes.actual))
-        elif own.envelope.cause_seq < self._silent.get((view.actor.name, view.partition), 0):
+        elif own.envelope.cause_seq < self._folded_early_upto.get((view.actor.name, view.partition), 0):
             self._leave_unverified(view, BEYOND_BACKLOG)
         elif is_fact:
             coverage.facts += 1
@@ -250,7 +256,7 @@ class Verification:
         elif reason := self._undecidable(view):
             self._leave_unverified(view, reason)
         else:
-            compared = compare((own,), self._due(view, own, state), self._bodies_of(view))
+            compared = compare((own,), self._due_timer_events(view, own, state), self._bodies_of(view))
             self._count_new(view, compared, 1)
             if compared.difference is None:
                 coverage.timers += 1
@@ -259,7 +265,7 @@ class Verification:
             else:
                 self._differ(view, own, compared.difference)
 
-    def _due(self, view: View, own: Recorded, state: Any) -> tuple[NewEvent, ...]:
+    def _due_timer_events(self, view: View, own: Recorded, state: Any) -> tuple[NewEvent, ...]:
         """Return the event of the timer that is due next, addressed as a live shell would."""
         timer = view.actor.timer(state) if view.actor.timer is not None else None
         if timer is None:
@@ -274,7 +280,7 @@ class Verification:
 
     def _differ(self, view: View, delivery: Recorded | Unreadable, found: tuple[str, str, str]) -> None:
         self.coverage[view.actor.name].different += 1
-        self._differing.append((view.actor.name, delivery.stored.seq, self._reached()))
+        self._differing_messages.append((view.actor.name, delivery.stored.seq, self._reached()))
         exchange = delivery.message.exchange if isinstance(delivery, Recorded) else ""
         topic = split_stored(delivery.stored.subject)[0]
         where = view.actor.name, view.partition, delivery.stored.seq, topic, exchange

@@ -28,6 +28,14 @@ MAX_TEXT_CHARACTERS = 120
 
 
 class _Track(msgspec.Struct):
+    """What is known of an open exchange.
+
+    ``seq`` and ``text`` are its input's, ``recorded`` and ``whatif`` its ends in both timelines. ``first`` is the first
+    changed event, ``changes`` all of a traced exchange. ``decided``: some decision was made again. ``held``: some
+    decision was taken from the record, and might have changed. ``unknown``: actors whose decisions on a changed event
+    cannot be made.
+    """
+
     seq: int
     text: str = ""
     recorded: End | None = None

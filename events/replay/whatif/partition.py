@@ -134,8 +134,8 @@ class TimelinePartitions:
         self, actors: Iterable[Actor[Any]], partitions: Partitions, past: RecordIndex, changes: Changes
     ) -> None:
         self._actors = tuple(actors)
-        self._stages = iter(partitions.stages)
-        self._through, self.partitions = next(self._stages)
+        self._generations = iter(partitions.generations)
+        self._through, self.partitions = next(self._generations)
         self._past = past
         self._changes = changes
         self._by_key: dict[Key, Partition] = {}
@@ -146,7 +146,7 @@ class TimelinePartitions:
     def reach(self, seq: int) -> None:
         """Proceed to the message of a sequence, with the partitions that the log had there."""
         while seq > self._through:
-            self._through, self.partitions = next(self._stages)
+            self._through, self.partitions = next(self._generations)
             self._consuming.clear()
             undivided = {key: each for key, each in self._by_key.items() if each.actor.scope is Scope.GLOBAL}
             self._divided, self._by_key = self._by_key, undivided

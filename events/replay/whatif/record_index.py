@@ -156,7 +156,7 @@ class RecordIndexer:
     def _writers(self, actor: Actor[Any], subject: str) -> tuple[Key, ...]:
         found = self._writers_of.get(subject)
         if found is None:
-            owning = routes([actor], subject, self._partitions.stage_of(subject))
+            owning = routes([actor], subject, self._partitions.generation_of(subject))
             found = self._writers_of[subject] = tuple(
                 (owner.name, partition) for owner, partition, own in owning if own
             )

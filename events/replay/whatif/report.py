@@ -50,21 +50,21 @@ class Tally(msgspec.Struct):
     behaviours: dict[int, int] = {}
 
 
-def undecided_actors(in_question: Set[str], tallies: Mapping[str, Tally], from_record: Set[str]) -> tuple[str, ...]:
-    """Return the actors in question of whose decisions with events none could be made again.
+def undecided_actors(affected: Set[str], tallies: Mapping[str, Tally], from_record: Set[str]) -> tuple[str, ...]:
+    """Return the affected actors of whose decisions with events none could be made again.
 
     Decisions that lead to no event in either timeline show nothing.
 
     Args:
-        in_question: Actors that the changes concern.
+        affected: Actors that the changes concern.
         tallies: Actor -> its counts.
         from_record: Actors with recorded events that were used.
     """
     found = []
-    for name in sorted(in_question):
+    for name in sorted(affected):
         tally = tallies[name]
-        spoke = tally.identical or tally.different or tally.gone or tally.new
-        if tally.held and not spoke and (name in from_record or not tally.decided):
+        has_compared = tally.identical or tally.different or tally.gone or tally.new
+        if tally.held and not has_compared and (name in from_record or not tally.decided):
             found.append(name)
     return tuple(found)
 

@@ -1,4 +1,8 @@
-"""The second timeline of a what-if: decides every message again under the changes, and compares the events."""
+"""The second timeline of a what-if: decides every message again under the changes, and compares the events.
+
+``events.replay.whatif`` states its rules. *Held* decisions are those that cannot be made again: their events are taken
+from the record.
+"""
 
 from collections import Counter, deque
 from collections.abc import Sequence
@@ -62,19 +66,29 @@ class Timeline:
         self._changes = changes
         self._requests = requests
         self._all_partitions = TimelinePartitions(self._actors.values(), partitions, past, changes)
+        # Decided events whose ids the record holds further on, by id: they are delivered at their recorded position.
         self._expected: dict[str, NewEvent] = {}
+        # Ids of recorded timer events that were fired here, too, and are still to be read.
         self._fired_timers: set[str] = set()
+        # Ids of requests that are equal in both timelines: their recorded answers are used.
         self._recorded_requests: set[str] = set()
+        # Ids of events that the record does not hold, or holds with another content.
         self._changed_ids = {each.message.id for each in changes.added}
+        # (actor, id of the message) of held decisions.
         self._held_decisions: set[tuple[str, str]] = set()
+        # Exchanges that cannot go on here, because an effect is missing.
         self._cut_exchanges: set[str] = set()
-        others = changes.dropped | {topic_of(type(each.message.event)) for each in changes.added}
-        self._in_question = {
-            name for name, actor in self._actors.items() if not others.isdisjoint(map(topic_of, actor.consumes))
+        # Actors whose own decisions the changes concern: other settings, another behaviour, or other messages.
+        changed_topics = changes.dropped | {topic_of(type(each.message.event)) for each in changes.added}
+        self._affected_actors = {
+            name for name, actor in self._actors.items() if not changed_topics.isdisjoint(map(topic_of, actor.consumes))
         }
-        self._from_record: set[str] = set()
+        # Actors of which recorded events were used, since the decisions were held.
+        self._actors_from_record: set[str] = set()
+        # Events that the record does not hold, to be delivered directly after the message that led to them.
         self._queue: deque[Recorded] = deque()
-        self._pending: list[NewEvent] = []
+        # Events of decisions that the record's end has cut off.
+        self._behind_end: list[NewEvent] = []
         self._comparison = Comparison(examples, chosen)
         self._tallies = {name: Tally(held={}, new_fields={}, behaviours={}) for name in self._actors}
         self._comparer = DecisionComparer(self._tallies)
@@ -117,7 +131,7 @@ class Timeline:
         """Return the report; call it once."""
         self._continue_behind_end()
         self._comparison.close_all()
-        unanswered = undecided_actors(self._in_question, self._tallies, self._from_record)
+        unanswered = undecided_actors(self._affected_actors, self._tallies, self._actors_from_record)
         report = self._comparison.report(self._events, self._tallies, self._effects, self._unreadable, unanswered)
         measured, all_measured = self._changes.measured(self._actors)
         behaviour = LATEST if self._changes.latest else RECORDED
@@ -125,7 +139,7 @@ class Timeline:
 
     def _continue_behind_end(self) -> None:
         """Deliver events of decisions behind the record's end, in exchanges that have diverged."""
-        for decided in self._pending:
+        for decided in self._behind_end:
             if self._comparison.has_diverged(decided.message.exchange):
                 self._changed_ids.add(decided.message.id)
                 self._queue.append(recorded_of(decided, self._seq, decided.message.time_ns))
@@ -156,9 +170,9 @@ class Timeline:
         self._comparison.ended(message.exchange, message.event, on_record=True)
         if is_spontaneous(envelope.topic):
             self._take_spontaneous(actor, recorded)
-        elif self._is_kept(actor, recorded):
+        elif self._is_from_record(actor, recorded):
             self._note_request(recorded)
-            self._from_record.add(actor.name)
+            self._actors_from_record.add(actor.name)
             self._comparison.from_record(message.exchange, actor.name)
             self._fold_held(actor, recorded)
             self._take_effect(recorded)
@@ -185,7 +199,7 @@ class Timeline:
         if type(recorded.message.event) in self._requests:
             self._recorded_requests.add(recorded.message.id)
 
-    def _is_kept(self, actor: Actor[Any], recorded: Recorded) -> bool:
+    def _is_from_record(self, actor: Actor[Any], recorded: Recorded) -> bool:
         """Whether an event is taken from the record: its decision is held, and its exchange has not diverged."""
         writing = self._all_partitions.writing(actor, recorded.stored.subject)
         if any(partition.undecidable(recorded.envelope.cause_seq) for partition in writing):
@@ -208,7 +222,7 @@ class Timeline:
         self._tallies[actor.name].gone += 1
         message = recorded.message
         change = change_of(recorded.stored.seq, actor.name, message.event, None)
-        if self._has_reader(message.event, recorded.stored.subject):
+        if self._makes_diverge(message.event, recorded.stored.subject):
             self._comparison.differs(message.exchange, change)
         self._note_missing(recorded.stored.subject)
 
@@ -222,10 +236,10 @@ class Timeline:
         owner = CATALOGUE[decided.topic].owner
         change = Change(recorded.stored.seq, owner, recorded.envelope.topic, comparison.recorded, comparison.redecided)
         both = ((recorded.message.event, recorded.stored.subject), (decided.message.event, decided.subject))
-        if any(self._has_reader(event, subject) for event, subject in both):
+        if any(self._makes_diverge(event, subject) for event, subject in both):
             self._comparison.differs(decided.message.exchange, change)
 
-    def _has_reader(self, event: Event, subject: str) -> bool:
+    def _makes_diverge(self, event: Event, subject: str) -> bool:
         """Whether an actor or effector consumes an event, or it ends an exchange.
 
         Any other event (a changed library, say) does not make an exchange diverge.
@@ -289,11 +303,11 @@ class Timeline:
         elif is_open and not self._comparison.has_diverged(message.exchange):
             self._tallies[owner].pending += 1
             if self._comparison.is_open(message.exchange):
-                self._pending.append(decided)
+                self._behind_end.append(decided)
         else:
             self._tallies[owner].new += 1
             self._changed_ids.add(message.id)
-            if self._has_reader(message.event, decided.subject):
+            if self._makes_diverge(message.event, decided.subject):
                 self._comparison.differs(message.exchange, change_of(decided.cause_seq, owner, None, message.event))
             self._queue.append(recorded_of(decided, decided.cause_seq, message.time_ns))
             if type(message.event) in self._requests:
@@ -323,7 +337,7 @@ class Timeline:
             return
         self._held_decisions.add((partition.actor.name, delivery.envelope.id))
         partition.fold_message(delivery)
-        if partition.actor.name in self._in_question:
+        if partition.actor.name in self._affected_actors:
             self._comparison.held(delivery.message.exchange)
         if delivery.message.id in self._changed_ids:
             self._comparison.unknown(delivery.message.exchange, partition.actor.name)
@@ -353,11 +367,11 @@ class Timeline:
             event, is_changed = changed_settings(partition.actor, event, changed)
             if is_changed:
                 partition.may_differ = True
-                self._in_question.add(partition.actor.name)
+                self._affected_actors.add(partition.actor.name)
             recorded = msgspec.structs.replace(recorded, message=msgspec.structs.replace(recorded.message, event=event))
         if partition.configure(recorded, event.behaviour):
             partition.may_differ = True
-            self._in_question.add(partition.actor.name)
+            self._affected_actors.add(partition.actor.name)
 
     def _fire_recorded(self, partition: Partition, recorded: Recorded, event: ClockFired) -> None:
         """Fire a timer that fired in the record, if it is still pending."""
@@ -392,12 +406,13 @@ class Timeline:
         recorded = recorded_of(decided, self._seq, timer.due_ns)
         partition.fold_own(recorded)
         if emission.exchange:
-            counts = emission.exchange not in self._cut_exchanges and self._comparison.has_diverged(emission.exchange)
+            is_cut = emission.exchange in self._cut_exchanges
+            is_delivered = not is_cut and self._comparison.has_diverged(emission.exchange)
         else:
-            counts = timer.cause in self._changed_ids
-        if counts:
+            is_delivered = timer.cause in self._changed_ids
+        if is_delivered:
             self._tallies[partition.actor.name].new += 1
             self._changed_ids.add(recorded.message.id)
             self._queue.append(recorded)
-        again = partition.timer
-        return again is None or again != timer
+        next_timer = partition.timer
+        return next_timer is None or next_timer != timer

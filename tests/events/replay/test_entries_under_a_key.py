@@ -9,7 +9,7 @@ from events.partition_view import Processed, View
 from events.replay.replay import Replay
 from events.replay.run_replay import run_replay
 from events.replay.sources import LedgerSource
-from events.replay.states.partition_state import Holding, entries_under
+from events.replay.states.partition_state import ContainsKey, entries_under
 from tests.each import each
 
 RECORDED = Path(__file__).parents[2] / "fixtures" / "0.1.0.nxb"
@@ -34,12 +34,12 @@ def _deliveries(source: LedgerSource) -> list[Recorded]:
 @each("actor", ["breaker", "memory", "responder", "router", "self_review"])
 def test_the_same_entries_are_found_in_every_state(actor: str):
     key = recorded_sessions()[0]
-    may_hold, found, states = Holding(key), 0, 0
+    may_contain, found, states = ContainsKey(key), 0, 0
 
     def look(processed: Processed) -> None:
         nonlocal found, states
         expected = list(entries_under(processed.before, key))
-        assert list(entries_under(processed.before, key, may_hold=may_hold)) == expected
+        assert list(entries_under(processed.before, key, may_contain=may_contain)) == expected
         found, states = found + len(expected), states + 1
 
     def watch(view: View) -> None:

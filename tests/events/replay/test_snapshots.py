@@ -25,7 +25,7 @@ POINTS = (END, Point(seq=120), Point(seq=171), Point(seq=250))
 
 @pytest.fixture(autouse=True)
 def _for_small_logs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(from_snapshots, "WORTH_SNAPSHOTS", 0)
+    monkeypatch.setattr(from_snapshots, "MIN_SEQUENCES", 0)
     monkeypatch.setattr(from_snapshots, "SPACING_OF_ONE", 40)
     monkeypatch.setattr(from_snapshots, "SPACING_OF_MANY", 40)
     monkeypatch.setattr("events.ledger.rows.BATCH_ROWS", 8)
@@ -173,7 +173,7 @@ def _fields(stored: object) -> tuple[object, ...]:
 
 
 def test_a_bundle_and_a_small_log_get_none(ledger: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(from_snapshots, "WORTH_SNAPSHOTS", 50_000)
+    monkeypatch.setattr(from_snapshots, "MIN_SEQUENCES", 50_000)
     state_of(ledger, "memory", "00", END)
     assert snapshots(ledger) == []
     source = LedgerSource(RECORDED)
