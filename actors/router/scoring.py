@@ -3,6 +3,9 @@
 It is pure arithmetic on recorded numbers. Terms have the names of their weights, so that a table of them explains a
 decision. Scores and margins are rounded to 6 decimals before any comparison: so a decision does not depend on the last
 bit of a sum.
+
+A context is *warm* if memory holds much about the topic, and *cold* if little: its warmth is from 0 to 1. Memory's
+*facts* are what people stated, its *gists* are summaries of exchanges in one line.
 """
 
 from collections.abc import Mapping

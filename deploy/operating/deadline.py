@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from events.errors import LogError, Unavailable, UnknownOutcome
 
 _MARGIN_S = 0.1
-"""Seconds by which a step ends before the command, see :attr:`Deadline.inner_s`."""
+"""Seconds by which a step ends before the command, see :attr:`Deadline.left_for_step`."""
 
 
 class Deadline:

@@ -43,7 +43,7 @@ def sentence_on(end: ResponseEmitted, events: Sequence[Event] = ()) -> str:
 
     Args:
         end: Its end.
-        events: Events of the exchange in stream order; all but :data:`FACTS` are ignored.
+        events: Events of the exchange in stream order; all but :data:`DETAIL_EVENTS` are ignored.
     """
     word = reason_texts.ACTIONS[end.action]
     if end.action == "EXECUTED":
