@@ -117,7 +117,7 @@ def _with_reading(terms: Contributions, signals: Signals, weights: Mapping[str, 
     """Return the terms with those added that depend on the kind of turn, and on what is known about it.
 
     Information missing in a text may have been said before. So a clarifying question is less likely in a conversation
-    under way, and where a fact that the person told is relevant to the text (``bearing``). A cold context alone is no
+    under way, and where a fact that the person stated is relevant to the text (``bearing``). A cold context alone is no
     reason to ask: its term counts only as far as information is missing.
     """
     conversation = min(signals.working_memory_turns / FULL_CONVERSATION, 1.0)
