@@ -66,6 +66,7 @@ class Machine(msgspec.Struct, frozen=True):
     """The state of one session.
 
     ``attempts`` counts the recovery attempts since the last success, ``attempt_turns`` the inputs of the running one.
+    ``breakers`` are the counts of its violations by kind.
     ``falsehoods`` and ``balances`` are those of the latest inputs since the last attempt began, oldest first.
     ``interactions`` counts the appraised inputs, ``refusals`` those of them that an earlier guard refused. ``warned``
     says whether ``breaker.warned`` was emitted for the present danger. ``calm_ns`` is the earliest time at which the
@@ -320,14 +321,14 @@ def _with_warning(moves: tuple[Move, ...], settings: BreakerSettings) -> tuple[M
     return (*moves[:-1], warning, msgspec.structs.replace(moves[-1], after=warning.after))
 
 
-def with_violation(breakers: ViolationCounts, violation: Violation | None) -> ViolationCounts:
+def with_violation(counts: ViolationCounts, violation: Violation | None) -> ViolationCounts:
     """Count a violation under its kind; None counts nothing."""
     match violation:
         case "role_confusion":
-            return ViolationCounts(breakers.role_confusion + 1, breakers.context_saturation)
+            return ViolationCounts(counts.role_confusion + 1, counts.context_saturation)
         case "context_saturation":
-            return ViolationCounts(breakers.role_confusion, breakers.context_saturation + 1)
-    return breakers
+            return ViolationCounts(counts.role_confusion, counts.context_saturation + 1)
+    return counts
 
 
 def _falsehood(layer: LayerTrust) -> float:

@@ -10,14 +10,14 @@ thought is about::
 safeguard     what it requires
 ============  ========================================================================================================
 idle          no exchange of the agent is open, and there was one in the last 7 days
-fatigue       the activations of the last 30 minutes' thoughts add up to less than 2.5
+fatigue       the activations of the last 30 minutes' thoughts add up to less than 2.5 (see ``threshold``)
 cooldown      a drift does not start from a concept that one started from in the last 60 minutes, even without a
               thought: otherwise the weakest fading concept would be chosen again and again
 jitter        210 to 390 s between drifts; one time in ten 1.8 to 2.5 times as long
-news          none of the latest 128 thoughts had the same concept and episode
-patience      each drift without a new thought doubles the time to the next, up to a day. If all concepts are in
+novelty       none of the latest 128 thoughts had the same concept and episode
+backoff       each drift without a new thought doubles the time to the next, up to a day. If all concepts are in
               cooldown, the next drift comes when the first is over; if none is, after the next exchange
-threshold     the concepts activated by the first one, itself left out, have an activation of 0.4 or more
+threshold     the activation of the thought is 0.4 or more: that of the strongest concept which the first one activated
 strength      only a fading concept is strengthened, by 0.1, and only by a thought (memory does so on ``drift.thought``)
 ============  ========================================================================================================
 

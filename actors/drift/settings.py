@@ -26,8 +26,8 @@ class DriftSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         longest_pause_ms: A drift that led to nothing new doubles the time to the next, up to this.
         decaying: Weight of starting from a concept that fades.
         recent: Weight of starting from a concept of the latest episode.
-        salient: Weight of starting from a concept of the most salient episode.
-        random: Weight of starting from any concept that is sure enough.
+        salient: Weight of starting from a concept of the most salient episode (the most exciting and new one).
+        random: Weight of starting from any concept whose confidence is high enough (memory's ``sure_from``).
         threshold: Activation from which there is a thought.
         thoughts_kept: Number of latest thoughts that are not repeated; a repetition has the same concept and episode.
         cooldown_ms: Time for which no further drift starts from the same concept.

@@ -32,7 +32,7 @@ def agent_for(given: str, *, per: AgentPer, user: str = "", session: str = "") -
     if session:
         return _named("session", session)
     raise InvalidInput(
-        f"the agent is missing: agents are one a {per} here (gateway.agent_per), so name the {per}, or an agent"
+        f"the agent is missing: each {per} has its own agent here (gateway.agent_per), so name the {per}, or an agent"
     )
 
 
@@ -43,7 +43,7 @@ def why_user_is_ignored(given: str, *, per: AgentPer, user: str) -> str:
     """
     if not user or given or per == "user":
         return ""
-    whose = "all users share an agent" if per == "shared" else "agents are one a session"
+    whose = "all users share an agent" if per == "shared" else "each session has its own agent"
     return f'the user changes nothing: {whose} here; set gateway.agent_per = "user", or name an agent'
 
 

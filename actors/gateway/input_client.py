@@ -146,7 +146,7 @@ class Client:
         self._deadlines.shorten(seconds)
 
     def deadline(self, deadline: WaitDeadline) -> AbstractAsyncContextManager[None]:
-        """Raise TimeoutError in the caller's block if it is not done in time; :meth:`hurry` shortens it, too."""
+        """Raise TimeoutError in the caller's block if it is not done in time; :meth:`shorten_waits` applies, too."""
         return self._deadlines.deadline(deadline)
 
     # Inputs, and the ends of their exchanges.

@@ -1,7 +1,8 @@
 """Guardrails: decides whether a finished deliberation (a model's answer, say) is final or must run again.
 
 A *loop* is one pass of a deliberation. Its *family* is that pass and its reruns (``loop_001``, ``loop_001_r1``,
-``loop_001_r2``): the family's name is the loop's without exactly one ending ``_r<digits>``. A loop comes from an
+``loop_001_r2``): the family's name is the loop's without exactly one ending ``_r<digits>``. Its scores are alignment
+(how well the answer fits its question) and drift (how far it strays from it), both from 0 to 1. A loop comes from an
 external orchestrator (``loop.completed``, with its critics' scores), or is an answer that a model wrote here
 (``appraisal.answer_appraised``), with a name made of its exchange's. One event records the decision, with all its
 numbers in a trace:

@@ -1,5 +1,8 @@
 """The judgement of one loop: whether it runs again, and why. Pure arithmetic over its scores and its family.
 
+A loop is one pass of a deliberation, its family that pass with its reruns. Of its two scores, alignment is how well the
+answer fits its question, drift how far it strays from it. Fatigue grows with reruns that improve neither.
+
 The triggers are checked in this order: the rerun limit, a bias echo and fatigue end a family, whatever its scores;
 scores beyond their thresholds, or an invalid summary, order a rerun; else the family is finalized. All triggers that
 apply are recorded, and the first is the reason. A limit that is lifted is no trigger; a bias echo cannot be lifted.

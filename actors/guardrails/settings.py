@@ -39,7 +39,7 @@ class GuardrailsSettings(msgspec.Struct, frozen=True, kw_only=True):
         family_lifetime_ms: A loop family is remembered for at least this long after its last loop, and for no longer
             than twice this. Meanwhile a repeated completion is recognised.
         family_loops: How many of the latest loops of a family are remembered.
-        bias_tags: Of how many different biases, the latest of an agent, anything is remembered.
+        bias_tags: Most different biases remembered of an agent; those not seen for the longest time are dropped.
         bias_loops: How many of the latest families with one bias are remembered; no count exceeds this.
         critic: Who scores an answer of this system.
         loop_critic: Who scores an external loop that brings question and answer, but not both scores.

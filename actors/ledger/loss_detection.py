@@ -77,6 +77,7 @@ async def find_loss(log: Log, path: Path) -> LossRecorded | None:
         first_seq=lost,
         through_seq=last if info.last_seq < lost or message is not None else max(last, await _gap_end(log, lost) - 1),
         known_by="ledger",
+        # Whether the log has given the lost sequences to other messages, or will.
         given_again=info.last_seq < lost or message is not None,
     )
 

@@ -244,8 +244,8 @@ def _facts(memory: AgentMemory, cue: Cue, settings: MemorySettings) -> Iterator[
         asked = ASKED_FOR_ALL if cue.asks_for_all else 0.0
         energy = max(energy_of(key, fact, sought), cosine, asked)
         if energy:
-            is_awake = energy >= settings.floor
-            only_states = is_awake and episode is not None and _only_states(episode.text, fact)
+            is_recalled = energy >= settings.floor
+            only_states = is_recalled and episode is not None and _only_states(episode.text, fact)
             says = f"{_EXCHANGE}{fact.exchanges[-1]}" if only_states else ""
             yield Candidate(energy, "fact", fact.number, text_of(key, fact), says=says)
 

@@ -10,11 +10,11 @@ salient    one of the most salient episode's of the last 7 days, of equals the l
 random     one with a confidence of 0.4 or more
 =========  =============================================================================================
 
-Activation spreads from the starting concept as in ``concepts``, over links that weigh the latest meetings most; among
-equals the latest concept is first. The strongest concept reached always occurred together with the starting one: each
-hop lowers the activation, so a concept two hops away is weaker than the one between. So there is an episode with both,
-and the thought is about the latest such episode. Since the thought contains no words of another session, it can be
-forgotten with that session.
+Activation spreads from the starting concept as in ``concepts``, over links that weigh the latest common episodes most;
+among equals the latest concept is first. The strongest concept reached always occurred together with the starting one:
+each hop lowers the activation, so a concept two hops away is weaker than the one between. So there is an episode with
+both, and the thought is about the latest such episode. Since the thought contains no words of another session, it can
+be forgotten with that session.
 """
 
 from collections.abc import Mapping

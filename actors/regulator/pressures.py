@@ -128,7 +128,8 @@ _SHARES: Mapping[PressureName, _Share] = MappingProxyType(
 class Opinion(msgspec.Struct, frozen=True):
     """Reflection's latest conclusion: the share of disagreement, its main dimension, and whether it is a pressure.
 
-    ``spans`` say when the decisions that it is about were made.
+    Reflection asks a model for second opinions on past routing decisions. A dimension is in what a decision was
+    ambiguous. ``spans`` say when the decisions that it is about were made.
     """
 
     at_ns: int

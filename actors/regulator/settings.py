@@ -26,8 +26,8 @@ class RegulatorSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
         window_ms: Time that a cycle looks back on, with the precision of a slice.
         slices: Number of parts in which the window is counted; counts leave the window a slice at a time.
         decisions_needed: Decisions in the window that a cycle needs to judge anything.
-        opinions_needed: Second opinions, on decisions since the latest change that reflection led to, that are needed
-            to judge that change, or to make another because of reflection.
+        opinions_needed: Second opinions (a model's, for which reflection asks), on decisions since the latest change
+            that reflection led to, that are needed to judge that change, or to make another because of reflection.
         cooldown_ms: Time between two changes of the same weight, a revert included.
         judge_after_ms: Age from which an adjustment is judged.
         evidence_within_ms: Age from which an adjustment is undone if nothing could be measured of it.

@@ -1,7 +1,8 @@
 """The outcome of an adjustment on trial: whether its metric has fallen, measured after the adjustment. Pure.
 
-Only what happened after the adjustment may count. For decisions, ``judge_after_ms`` ensures that. For second opinions,
-which may come much later, the time of the decisions that they are about is compared.
+Only what happened after the adjustment may count. For decisions, ``judge_after_ms`` ensures that. For second opinions
+(a model's, on past decisions; the actor reflection asks for them), which may come much later, the time of the decisions
+that they are about is compared.
 
 A single step may be too small to change any decision. So further steps follow, as a *series*, while the pressure lasts,
 the metric has not become worse, and there are steps left. A series is judged against the metric before its first step.

@@ -3,6 +3,9 @@
 It is pure arithmetic on recorded numbers. Terms have the names of their weights, so that a table of them explains a
 decision. Scores and margins are rounded to 6 decimals before any comparison: so a decision does not depend on the last
 bit of a sum.
+
+A context is *warm* if memory holds much about the topic, and *cold* if little: its warmth is from 0 to 1. Memory's
+*facts* are what people stated, its *gists* are summaries of exchanges in one line.
 """
 
 from collections.abc import Mapping
@@ -114,7 +117,7 @@ def _with_reading(terms: Contributions, signals: Signals, weights: Mapping[str, 
     """Return the terms with those added that depend on the kind of turn, and on what is known about it.
 
     Information missing in a text may have been said before. So a clarifying question is less likely in a conversation
-    under way, and where a fact that the person told is relevant to the text (``bearing``). A cold context alone is no
+    under way, and where a fact that the person stated is relevant to the text (``bearing``). A cold context alone is no
     reason to ask: its term counts only as far as information is missing.
     """
     conversation = min(signals.working_memory_turns / FULL_CONVERSATION, 1.0)

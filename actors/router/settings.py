@@ -21,7 +21,7 @@ Profile = Literal["standard", "calibrated", "seed"]
 """Name of a set of weights."""
 
 Count = Annotated[int, msgspec.Meta(ge=1, le=1000)]
-"""A number of facts, gists, decisions or topics."""
+"""A number of facts, gists (one-line summaries of exchanges), decisions or topics."""
 
 SEED: Mapping[str, float] = MappingProxyType(
     {
@@ -123,10 +123,11 @@ PROFILES: Mapping[Profile, Mapping[str, float]] = MappingProxyType(
 class Thresholds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The values at which signals start to count. Comparisons are strict, except the closed range of moderate warmth.
 
-    Warmth below ``very_cold`` or ``cold``, or above ``warm``, changes scores. Above ``question_context`` a question can
-    be answered. From ``moderate_low`` to ``moderate_high`` looking things up is worthwhile. Fewer facts than
-    ``fact_gap`` leave a gap; a fact density above ``rich_facts`` leaves none. ``low_density`` is the limit of
-    information density. Each of ``streak`` successive confidences must be below ``low_confidence``.
+    Warmth is how much memory holds about the topic, from 0 to 1. Warmth below ``very_cold`` or ``cold``, or above
+    ``warm``, changes scores. Above ``question_context`` a question can be answered. From ``moderate_low`` to
+    ``moderate_high`` looking things up is worthwhile. Fewer facts than ``fact_gap`` leave a gap; a fact density above
+    ``rich_facts`` leaves none. ``low_density`` is the limit of information density (the share of distinct words). Each
+    of ``streak`` successive confidences must be below ``low_confidence``.
     """
 
     very_cold: Unit = 0.15

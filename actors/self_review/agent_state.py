@@ -1,6 +1,7 @@
 """What self-review keeps of an agent, and how a tick changes it. Pure.
 
-Statistics, records, scores and the working memory are updated by every tick, whether the gate may fire or not.
+Statistics, records (the highest value of each signal), scores and the working memory are updated by every tick, whether
+the gate may fire or not.
 
 A *seat* is a review's verdict on an entity (a memory in a prompt). Every tick knows its session. When a session is
 forgotten, its ticks are removed from records and statistics, and so are the working memory and each seat whose context
@@ -80,8 +81,8 @@ class AgentState(msgspec.Struct, frozen=True, kw_only=True):
         criticality: How tense the agent is, from 0 to 1, as a moving average.
         memory: The working memory at the last tick; None before the first.
         identity: How it uses its identity.
-        fatigue: Fatigue by loop family, as guardrails recorded it since the last tick; ``found``: whether they
-            rejected an answer since then.
+        fatigue: Fatigue by loop family (a deliberation and its reruns), as guardrails recorded it since the last tick.
+        found: Whether guardrails rejected an answer since then.
         seats: By entity, its worth in the contexts of its latest seats, oldest first.
         decisions: Counts of decisions under each mode.
         seen_ns: The time of the last event that changed this state.

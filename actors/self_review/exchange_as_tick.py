@@ -9,7 +9,8 @@ conversations, all other terms are detail that hides the similarity.
 =============  ==================================================================================================
 mode           activation
 =============  ==================================================================================================
-guardian       the highest of: falsehood of the input's layers, 1 for a risk, the breaker's stance as a number
+guardian       the highest of: appraisal's falsehood of the input's layers (its texts by role: user, document, ...),
+               1 for a risk, and the breaker's stance as a number
 explorer       novelty
 validator      1 if guardrails rejected an answer since the agent's last tick
 translator     1 if the answer is a question back (CLARIFY)

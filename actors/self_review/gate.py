@@ -34,7 +34,7 @@ from schemas.vocabulary.self_review import (
     Signals,
 )
 
-GUARD_FLOOR = 1e-6
+LEAST_MARGIN = 1e-6
 """Least margin above a record; it is also added to deviations, so that nothing is divided by zero."""
 
 
@@ -54,7 +54,7 @@ def events_of(
 
 def _fires(state: AgentState, index: int, value: float, settings: SelfReviewSettings) -> bool:
     record = record_of(state, index, settings)
-    return value > record and value > record + max(deviation(state.ordered[index]), GUARD_FLOOR)
+    return value > record and value > record + max(deviation(state.ordered[index]), LEAST_MARGIN)
 
 
 def _resolution(
@@ -80,14 +80,14 @@ def _reading(
 ) -> SignalReading:
     value, ordered, record = tick_scores.signals[index], state.ordered[index], record_of(state, index, settings)
     middle, spread = median(ordered), deviation(ordered)
-    guard = max(spread, GUARD_FLOOR)
+    margin = max(spread, LEAST_MARGIN)
     return SignalReading(
         value=value,
         record=record,
-        guard=round(guard, 6),
+        guard=round(margin, 6),
         median=round(middle, 6),
         mad=round(spread, 6),
-        normalised=round(normalised(value, middle, spread, GUARD_FLOOR), 6),
+        normalised=round(normalised(value, middle, spread, LEAST_MARGIN), 6),
         weight=weight_of(SIGNALS[index], active_of(tick.modes, settings), settings),
         fired=_fires(state, index, value, settings),
     )
@@ -184,6 +184,6 @@ def _parts(state: AgentState, grade: Grade | None) -> dict[str, Reading]:
             value=value,
             median=round(middle, 6),
             mad=round(spread, 6),
-            normalised=round(normalised(value, middle, spread, GUARD_FLOOR), 6),
+            normalised=round(normalised(value, middle, spread, LEAST_MARGIN), 6),
         )
     return found

@@ -12,7 +12,7 @@ Share = Annotated[float, msgspec.Meta(gt=0.0, le=1.0)]
 
 
 class SelfReviewSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What self-review decides with. "Above" and "below" are strict.
+    """What self-review decides with. "Above" and "below" are strict. In names, ``pog`` is an entity's worth.
 
     Attributes:
         window: The latest ticks that medians and deviations are taken over.

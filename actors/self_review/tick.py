@@ -18,9 +18,10 @@ _LONGEST_CACHED = 48
 
 
 class Entity(msgspec.Struct, frozen=True):
-    """A part that a prompt was, or could have been, made of.
+    """A part that a prompt was, or could have been, made of: a memory.
 
-    ``terms`` are used if ``centroid`` (its embedding) is missing; ``compared_terms`` count in comparisons of terms.
+    ``energy`` is how strongly it was recalled, in [0, 1], ``tokens`` its length. ``terms`` are used if ``centroid``
+    (its embedding) is missing; ``compared_terms`` count in comparisons of terms.
     """
 
     id: str
@@ -34,12 +35,17 @@ class Entity(msgspec.Struct, frozen=True):
 class Tick(msgspec.Struct, frozen=True, kw_only=True):
     """What the six signals and the score are computed from.
 
+    The *stimulus* is the text that the prompt answers; its context is what the prompt holds besides. ``arousal``,
+    ``novelty`` and ``uncertainty`` are in [0, 1], ``valence`` is in [-1, 1], as appraisal or the engine reports them.
+    ``modes`` are the agent's modes with their activations, ``redundancy`` is the share of the identity's lines that the
+    thought copied, ``fatigue`` that of the deliberations since the last tick (``guardrails``).
+
     ``memory`` is the new content of working memory, by name and weight in [0, 1]; None if it is not known. ``carry`` is
     the share of the earlier content that stays. ``identity_drift`` is None if it has to be computed from ``identity``
-    (the use of the soul in an answer, if any) and the modes. ``chosen`` is empty if there is no prompt that can be
-    scored. ``stimulus_compared`` are the stimulus's terms that count in comparisons, ``context_terms`` those of the
-    context besides the chosen entities' own. A ``budget`` of 0 tokens means no limit. ``decision`` is how the exchange
-    ended; empty if that is not known.
+    (which parts of the soul, the text that says who the agent is, an answer used) and the modes. ``chosen`` is empty if
+    there is no prompt that can be scored. ``stimulus_compared`` are the stimulus's terms that count in comparisons,
+    ``context_terms`` those of the context besides the chosen entities' own. A ``budget`` of 0 tokens means no limit.
+    ``decision`` is how the exchange ended; empty if that is not known.
     """
 
     session: str = ""

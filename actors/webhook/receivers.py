@@ -80,7 +80,8 @@ def _check_filter(name: str, receiver: Receiver) -> None:
             raise BadReceiver(f"webhook receiver {name}: no alert has the source {source!r}: {hint}")
     if not any(is_wanted(receiver, *key) for key in ALERTS):
         raise BadReceiver(
-            f"webhook receiver {name}: its sources have no alert as loud as {receiver.least.value}: lower its least"
+            f"webhook receiver {name}: its sources have no alert of severity {receiver.least.value} or above: lower "
+            "its least"
         )
     # Slack's format puts it between "<" and "|", and an Alertmanager refuses alerts whose generatorURL is not a URI.
     if receiver.link and not (_is_web(receiver.link) and _URI.fullmatch(receiver.link)):

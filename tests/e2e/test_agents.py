@@ -1,4 +1,4 @@
-"""Agents that are one a user: at each edge of a real set, two users do not learn of each other."""
+"""An agent for each user: at each edge of a real set, two users do not learn of each other."""
 
 import json
 from collections.abc import Iterator

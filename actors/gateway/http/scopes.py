@@ -73,7 +73,7 @@ async def keep_to_scope(connection: ASGIConnection[Any, Any, Any, Any], handler:
     for scope in needed:
         _check_scope(key, scope)
     if key.agent and not handler.opt.get(OF_AGENT):
-        raise Forbidden("this tells of all agents, or changes all of them, and the key has an agent: use another key")
+        raise Forbidden("this shows or changes all agents, and the key is for one agent: use another key")
     if "operate" in needed and method != HttpMethod.GET:
         await _record_operation(connection, key)
 

@@ -88,12 +88,12 @@ def rebuild_graph(kept: Kept, settings: MemorySettings) -> Graph:
     A concept whose first episode is not among them gets the number of the first one that is.
     """
     numbers: dict[str, int] = {}
-    meetings: dict[str, list[int]] = {}
+    occurrences: dict[str, list[int]] = {}
     for episode in sorted(kept):
         for index, term in enumerate(kept[episode].concepts):
             numbers.setdefault(term, _number(episode, index))
-            meetings.setdefault(term, []).append(episode)
-    graph = {term: Concept(numbers[term], tuple(meetings[term][-settings.meetings :])) for term in numbers}
+            occurrences.setdefault(term, []).append(episode)
+    graph = {term: Concept(numbers[term], tuple(occurrences[term][-settings.meetings :])) for term in numbers}
     return _within_capacity(Map(graph), settings)
 
 

@@ -15,7 +15,7 @@ class Episode(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """An exchange as it is remembered.
 
     ``embedding`` is that of its question, empty for none; ``model`` is the model that made it. ``concepts`` are the
-    terms that it was about.
+    terms that it was about. ``salience`` is how exciting and new it was, in [0, 1].
     """
 
     session: str

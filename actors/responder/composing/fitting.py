@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from actors.contract.text.shortening import estimate, shares, shorten
-from actors.responder.composing.memories import FENCE_TOKENS, Memory, statements_first
+from actors.responder.composing.memories import DELIMITER_TOKENS, Memory, statements_first
 from actors.responder.pending import ExchangeContext, Turn
 from actors.responder.settings import ResponderSettings
 from schemas.effectors.model_calls import Cut, Shortened
@@ -62,7 +62,7 @@ def text_and_layers(
     text: str, layers: Sequence[Layer], left: int, settings: ResponderSettings
 ) -> tuple[Shortened, dict[str, Shortened]]:
     """Return a person's text and the blocks of the layers (data sent with it), fitted into ``left`` tokens."""
-    layer_tokens = sum(estimate(layer.content) + FENCE_TOKENS for layer in layers)
+    layer_tokens = sum(estimate(layer.content) + DELIMITER_TOKENS for layer in layers)
     most = max(left // 2, left - min(layer_tokens, settings.layer_tokens))
     shown = shorten(text, min(settings.input_tokens, most))
     return shown, layer_blocks(layers, min(settings.layer_tokens, left - estimate(shown.text)))
@@ -75,10 +75,10 @@ def layer_blocks(layers: Sequence[Layer], tokens: int) -> dict[str, Shortened]:
     their text is empty.
     """
     names = [f"{layer.role}, part {number} of {len(layers)}" for number, layer in enumerate(layers, 1)]
-    fitting = min(len(layers), max(0, tokens) // (FENCE_TOKENS + LEAST_BLOCK))
+    fitting = min(len(layers), max(0, tokens) // (DELIMITER_TOKENS + LEAST_BLOCK))
     shown_indices = [*range(-(-fitting // 2)), *range(len(layers) - fitting // 2, len(layers))]
     contents = [layers[index].content for index in shown_indices]
-    given = shares([estimate(content) for content in contents], tokens - FENCE_TOKENS * len(contents))
+    given = shares([estimate(content) for content in contents], tokens - DELIMITER_TOKENS * len(contents))
     shown = {name: Shortened("", len(layer.content), 0) for name, layer in zip(names, layers, strict=True)}
     for index, content, most in zip(shown_indices, contents, given, strict=True):
         shown[names[index]] = shorten(content, most)

@@ -14,7 +14,7 @@ from schemas.vocabulary.responder import Entity
 _QUOTABLE: frozenset[Layer] = frozenset({"fact", "turn", "gist", "episode"})
 """Layers of memory whose texts can be quoted; a concept is only a word."""
 
-FENCE_TOKENS = 40
+DELIMITER_TOKENS = 40
 """Most tokens of the two lines around a block of a prompt, with the empty line after it."""
 
 _ANSWER_MARKS = (" Answered: ", " \u2192 ")
@@ -59,7 +59,7 @@ def memories_of(context: ExchangeContext, most_tokens: int | None = None) -> tup
     left out, too, and weaker ones may still fit.
     """
     settings = context.settings
-    left = (settings.memory_tokens if most_tokens is None else most_tokens) - FENCE_TOKENS
+    left = (settings.memory_tokens if most_tokens is None else most_tokens) - DELIMITER_TOKENS
     kept: list[Memory] = []
     texts: set[str] = set()
     for each in statements_first((*context.pending.findings, *context.pending.recollections)):

@@ -21,7 +21,7 @@ from actors.responder.composing.fitting import (
     text_and_layers,
     token_budget,
 )
-from actors.responder.composing.memories import FENCE_TOKENS, entities_of, memories_of, not_in_turns
+from actors.responder.composing.memories import DELIMITER_TOKENS, entities_of, memories_of, not_in_turns
 from actors.responder.pending import ExchangeContext, Turn
 from schemas.effectors.model_calls import ChatMessage, ModelCall, Purpose, Shortened, cuts_of
 from schemas.vocabulary.guardrails import GuardrailsRerunOrdered, Trigger
@@ -109,7 +109,7 @@ def _request(context: ExchangeContext, mode: Mode, loop: Pass) -> ResponseReques
         *(message.content for message in conversation),
         *(body for _, body in (*remembered, *_kept_blocks(draft))),
     ]
-    left = budget.left - sum(map(estimate, others)) - FENCE_TOKENS * (len(remembered) + len(draft))
+    left = budget.left - sum(map(estimate, others)) - DELIMITER_TOKENS * (len(remembered) + len(draft))
     text, layers = text_and_layers(pending.text, pending.layers, left, settings)
     messages = (
         ChatMessage(role="system", content=system),
@@ -154,7 +154,7 @@ def _memory_block(lines: Sequence[str]) -> list[Block]:
 
 
 def _draft_block(text: str, tokens: int) -> dict[str, Shortened]:
-    most = tokens - FENCE_TOKENS
+    most = tokens - DELIMITER_TOKENS
     shown = shorten(text, most) if most >= LEAST_BLOCK else Shortened("", len(text), 0)
     return {"your earlier answer, set aside": shown} if text else {}
 

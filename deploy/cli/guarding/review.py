@@ -150,7 +150,7 @@ def _shown(agent: str, reviewed: "AgentState", memory: Any, settings: "SelfRevie
 
 def _signals(reviewed: "AgentState", settings: "SelfReviewSettings") -> Iterable[SignalShown]:
     from actors.self_review.agent_state import SIGNALS, record_of
-    from actors.self_review.gate import GUARD_FLOOR
+    from actors.self_review.gate import LEAST_MARGIN
     from actors.self_review.rolling_median import deviation, median
 
     for index, signal in enumerate(SIGNALS):
@@ -161,7 +161,7 @@ def _signals(reviewed: "AgentState", settings: "SelfReviewSettings") -> Iterable
             record=record,
             median=round(median(reviewed.ordered[index]), 6),
             mad=round(spread, 6),
-            fires_above=round(record + max(spread, GUARD_FLOOR), 6),
+            fires_above=round(record + max(spread, LEAST_MARGIN), 6),
         )
 
 

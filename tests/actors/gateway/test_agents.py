@@ -47,6 +47,6 @@ def test_agents_have_names_that_can_be_taken_and_are_apart(one: str, other: str)
 
 def test_a_user_is_heard_where_agents_are_one_a_user_and_told_of_elsewhere() -> None:
     assert why_user_is_ignored("", per="user", user="ada") == ""
-    for per, whose in (("shared", "all users share an agent"), ("session", "agents are one a session")):
+    for per, whose in (("shared", "all users share an agent"), ("session", "each session has its own agent")):
         assert whose in why_user_is_ignored("", per=per, user="ada")
         assert why_user_is_ignored("an agent", per=per, user="ada") == why_user_is_ignored("", per=per, user="") == ""

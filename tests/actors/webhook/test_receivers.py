@@ -47,7 +47,7 @@ def test_an_alertmanager_may_be_named_by_its_base(base: str) -> None:
         (Receiver(style="slack", url_env="HOOK", link="https://grafana.example/d 1"), "is no http.s. URL"),
         (
             Receiver(style="slack", url_env="HOOK", sources=("llm",), least=Severity.CRITICAL),
-            "no alert as loud as critical: lower its least",
+            "no alert of severity critical or above: lower its least",
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""OpenAI's own client, pointed at a running set: the whole mind answers it."""
+"""OpenAI's own client, pointed at a running set: Neuraxis itself answers it."""
 
 import re
 import subprocess

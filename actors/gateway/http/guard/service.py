@@ -173,7 +173,7 @@ class GuardService:
                         if isinstance(recorded, Recorded) and stored.seq < ends.get(recorded.message.exchange, 0):
                             events.setdefault(recorded.message.exchange, []).append(recorded.message.event)
         except TimeoutError:
-            raise Unanswered("the guards have spoken, and the log could not be read in time: send it again") from None
+            raise Unanswered("the guards have decided, but the log could not be read in time: send it again") from None
         return events
 
 

@@ -297,7 +297,7 @@ def tick_event(body: Tick) -> tuple[str, TickObserved]:
         InvalidField: it names two agents, or holds too much.
     """
     if body.citizen and body.agent and body.citizen != body.agent:
-        raise InvalidField("citizen", "agent and citizen name two: they are two words for one, give agent alone")
+        raise InvalidField("citizen", "agent and citizen name two different agents: give agent alone")
     agent = body.agent or body.citizen or ""
     check_tick(body)
     tick = msgspec.convert(body, TickObserved, from_attributes=True)

@@ -125,7 +125,7 @@ def _forwarding(request: Request[Any, Any, State], model: str) -> UpstreamForwar
     forwarding: UpstreamForwarder | None = request.app.state.forwarding
     if forwarding is None:
         raise UnknownModel(
-            f"there is no model {quoted_name(model)} here: ask for {MODEL}, which is the whole mind, or name the "
+            f"there is no model {quoted_name(model)} here: ask for {MODEL}, which is Neuraxis itself, or name the "
             "endpoint of your own models in gateway.upstream.url"
         )
     return forwarding
@@ -223,7 +223,7 @@ async def _events(
     if text is None and item.event.action in REFUSALS:
         text = ""  # what was sent cannot be taken back; the finish reason says that the rest was withheld
     if text is None:
-        withdrawn = f"the answer of exchange {exchange} was withdrawn while it was told: pass it over, and ask again"
+        withdrawn = f"the answer of exchange {exchange} was withdrawn while it was sent: discard it, and ask again"
         yield event_of(failure_of(503, withdrawn, "answer_withdrawn"))
         return
     for event in chunks.end(text, finish_of(item.event), item.decision, item.usage):

@@ -266,7 +266,8 @@ class UpstreamForwarder:
 
 def _without_words(refusal: RelayedResponse, found: tuple[AnswerFault, ...]) -> RelayedResponse:
     """Return the upstream's refusal of a request with an error of our own in place of its body."""
-    # "orders" alone stands for a text that was not judged: only reflex finds orders, in the answers of an exchange.
+    # "orders" (an attack on whatever reads the text) stands for a text that was not judged: only reflex finds attacks,
+    # and only in the answers of an exchange.
     why = "nobody judges what it says" if "orders" in found else f"what it says is withheld ({', '.join(found)})"
     message = f"the upstream answered with status {refusal.status}, and {why}: see the upstream's log"
     body = msgspec.json.encode(failure_of(refusal.status, message, "upstream_refused"))

@@ -29,13 +29,13 @@ ROLES: Mapping[str, Role] = {
 _NOT_TEXT = frozenset(
     {"role", "type", "id", "tool_call_id", "url", "data", "file_data", "file_id", "format", "detail", "$ref", "ttl"}
 )
-"""Keys whose values are not read: kinds, ids, addresses and encoded files.
+"""Names of JSON fields whose values are not read: kinds, ids, addresses and encoded files.
 
 A value with white space is read all the same, and so is the text in base64.
 """
 
 _UNREAD = frozenset({"messages", "model", "stream"})
-"""Keys that hold no text, or whose text is read separately."""
+"""Parameters that hold no text, or whose text is read separately."""
 
 _NOT_SHOWN = frozenset({"user", "metadata", "service_tier", "safety_identifier", "prompt_cache_key"})
 """Parameters that OpenAI does not show to a model, but other endpoints may. They change from request to request."""

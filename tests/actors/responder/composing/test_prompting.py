@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from actors.contract.text.shortening import estimate
 from actors.responder.composing.fitting import latest, layer_blocks
-from actors.responder.composing.memories import FENCE_TOKENS, Memory, entities_of, memories_of, not_in_turns
+from actors.responder.composing.memories import DELIMITER_TOKENS, Memory, entities_of, memories_of, not_in_turns
 from actors.responder.composing.prompting import request_for, with_data
 from actors.responder.pending import ExchangeContext, Pending, Turn
 from actors.responder.settings import Prompts, ResponderSettings
@@ -155,7 +155,7 @@ def test_memories_fit_their_budget_each_once_strongest_first(
 ) -> None:
     settings = ResponderSettings(backend="llm", memory_tokens=budget)
     kept = memories_of(context_of(recollections=tuple(found), findings=tuple(findings), settings=settings))
-    assert estimate("\n".join(each.line for each in kept)) <= max(0, budget - FENCE_TOKENS)
+    assert estimate("\n".join(each.line for each in kept)) <= max(0, budget - DELIMITER_TOKENS)
     assert len({each.id for each in kept}) == len(kept)
     assert [each.energy for each in kept] == sorted((each.energy for each in kept), reverse=True)
     strongest = {each.id: max(e.energy for e in (*found, *findings) if e.id == each.id) for each in kept}
@@ -173,7 +173,7 @@ def test_the_shares_of_memories_add_up_to_one(found: list[Recollection], budget:
 
 
 def test_a_memory_too_long_for_its_budget_leaves_its_room_to_weaker_ones() -> None:
-    settings = ResponderSettings(memory_tokens=FENCE_TOKENS + 20)
+    settings = ResponderSettings(memory_tokens=DELIMITER_TOKENS + 20)
     found = (memory("x" * 150, energy=0.9, id="fact:1"), memory("name: Ada", energy=0.5, id="fact:2"))
     assert [each.id for each in memories_of(context_of(recollections=found, settings=settings))] == ["fact:2"]
 

@@ -38,17 +38,17 @@ _LONGEST_END = 4
 _NOT_TEXT = frozenset(
     {"id", "object", "model", "role", "type", "finish_reason", "system_fingerprint", "service_tier", "obfuscation"}
 )
-"""Keys whose values no model writes. Where they are short and without white space, each is read by itself, and only
-searched for keys."""
+"""Names of JSON fields whose values no model writes. Where such a value is short and without white space, it is read by
+itself, and only searched for API keys."""
 
 _LONGEST_NOT_TEXT = 256
 """Most characters of such a value."""
 
-_SHORTEST_KEY = 16
-"""Fewest characters of a value, or of a name in JSON, that is searched for keys."""
+_SHORTEST_CREDENTIAL = 16
+"""Fewest characters of a value, or of a name in JSON, that is searched for API keys."""
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_]{1,64}")
-"""A name that cannot be a key: keys have digits."""
+"""A name that cannot be an API key: those have digits."""
 
 _LOGPROBS, _ALTERNATIVES = "logprobs", "top_logprobs"
 
@@ -99,7 +99,7 @@ class GuardedStream:
 
     @property
     def is_read(self) -> bool:
-        """Whether the stream was searched for everything. Instructions to a model are searched for by reflex only."""
+        """Whether the stream was searched for everything. ``orders`` (attacks on what reads it) only reflex finds."""
         return "orders" not in self._watch.faults
 
     def take(self, piece: bytes) -> bytes:
@@ -184,12 +184,12 @@ class GuardedStream:
             if not line or field.strip() in ("data", "\ufeffdata") or line.lstrip()[:1] in (b"{", b"["):
                 continue
             if field in ("event", "id", "retry") and _is_no_text(value.strip()):
-                self._search_for_keys(value)
+                self._search_for_credentials(value)
             else:
                 yield ("", value.removeprefix(" ")) if not field else ("line", line.decode("utf-8", "replace"))
 
-    def _search_for_keys(self, text: str) -> None:
-        if "secret" in self._watch.faults and len(text) >= _SHORTEST_KEY and self._secrets.found_in(text):
+    def _search_for_credentials(self, text: str) -> None:
+        if "secret" in self._watch.faults and len(text) >= _SHORTEST_CREDENTIAL and self._secrets.found_in(text):
             self.found = self.found or ("secret",)
 
     def _release(self) -> bytes:
@@ -231,7 +231,7 @@ class GuardedStream:
                         self._choices[index] = None
             for path, text in _strings_in(value):
                 if path is None:
-                    self._search_for_keys(text)
+                    self._search_for_credentials(text)
                 else:
                     yield path, text
 
@@ -296,7 +296,7 @@ def _strings_in(body: Any) -> Iterator[tuple[TextPath | None, str]]:
                 yield None if path and path[-1] in _NOT_TEXT and _is_no_text(text) else path, text
         elif isinstance(value, Mapping):
             yield from (
-                (None, name) for name in value if len(name) >= _SHORTEST_KEY and not _PLAIN_NAME.fullmatch(name)
+                (None, name) for name in value if len(name) >= _SHORTEST_CREDENTIAL and not _PLAIN_NAME.fullmatch(name)
             )
             waiting += [((*path, name), inner) for name, inner in reversed(list(value.items()))]
         elif isinstance(value, list):

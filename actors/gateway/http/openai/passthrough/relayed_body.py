@@ -163,7 +163,9 @@ class RelayedBody:
         body = bytes(self.received)
         if not self.response.is_success:
             self.withheld_for = await self._faults_of(body)
-            if "orders" in self._service.watch.faults:  # only reflex finds these, in the answers of an exchange
+            if (
+                "orders" in self._service.watch.faults
+            ):  # attacks, which only reflex finds, in the answers of an exchange
                 self.withheld_for = ("orders",)
             self._abandon("upstream_refused", self.response.status_code)
             return

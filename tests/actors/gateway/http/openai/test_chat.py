@@ -1,4 +1,4 @@
-"""Completions on a simulated log in virtual time: the whole mind behind them, a worker away, a stream cut short."""
+"""Completions on a simulated log in virtual time: Neuraxis itself behind them, a worker away, a stream cut short."""
 
 import asyncio
 import contextlib
