@@ -46,4 +46,4 @@ def are_sorted_keys(keys: Array) -> bool:
 
 def unfit_model(kind: str) -> InvalidModel:
     """Return the error for a file whose arrays this release cannot use."""
-    return InvalidModel(f"{kind}: trained on other numbers than this release reads; train it anew")
+    return InvalidModel(f"{kind}: its features are not those that this release computes; train it anew")
