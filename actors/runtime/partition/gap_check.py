@@ -74,7 +74,7 @@ class GapCheck:
         """Note that a partition has read the log back from a sequence on, and needs proof that it is complete."""
         self._earliest = after if self._earliest is None else min(self._earliest, after)
 
-    async def settle(self, after: int, upto: int, read_at: float) -> None:
+    async def ensure_gaps_recorded(self, after: int, upto: int, read_at: float) -> None:
         """Return once every gap between two sequences is recorded, and this process has read the record.
 
         ``read_at`` is when the caller had read that range (the event loop's time). Reads made before that are not
