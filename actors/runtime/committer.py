@@ -230,6 +230,7 @@ class Committer:
         self._start(tuple(writers), tuple(portions), single=False)
 
     def _start(self, writers: tuple[Writer, ...], portions: tuple[tuple[Group, ...], ...], *, single: bool) -> None:
+        """Start one append; ``portions`` are the groups of each writer that it stores."""
         for writer in writers:
             self._ready.pop(writer, None)
             self._busy.add(writer)

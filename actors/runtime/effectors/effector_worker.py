@@ -112,11 +112,11 @@ class EffectorWorker:
         # Queue -> whether its requests are performed one after another.
         self._queues = {main: effector.in_order} | dict.fromkeys(effector.ordered_queues, True)
         self._in_flight: dict[tuple[str, int, int], InFlight] = {}
-        self._idle: set[asyncio.Task[Any]] = set()
+        self._idle: set[asyncio.Task[Any]] = set()  # tasks that wait for a request
         self._answers = Answers(log, log.as_stored())
         self._losses = Losses()
         self._known_losses: KnownLosses | None = None
-        self._start_seq = 0
+        self._start_seq = 0  # the log's last sequence when the worker started
 
     async def run(self, stop: asyncio.Event) -> None:
         """Run until ``stop`` is set; then take no more requests, and give back what is not done by the stop deadline.

@@ -77,7 +77,7 @@ def read(text: str, mark: str = "") -> Reading:
     if unread:
         tokens = tokens[:FIRST_TOKENS] + tokens[-LAST_TOKENS:]
     words, classes = classify(tokens)
-    kinds = np.array(classes, dtype=np.int64)
+    kinds = np.array(classes, dtype=np.int64)  # the number of each word's class, NO_CLASS for most
     starts = _segments(words)
     keys, begins, ends = _ngrams(words, kinds, starts)
     if mark:
