@@ -45,7 +45,7 @@ class Budget:
             return None
         return Overrun(budget_ms=self._limit_ms, count=self.over, worst_ms=round(self._worst_ns / 1e6, 3))
 
-    def exceeded(self, took_ns: int, now_ns: int, sequence: int, exchange: str = "") -> bool:
+    def observe(self, took_ns: int, now_ns: int, sequence: int, exchange: str = "") -> bool:
         """Note that the decision on message ``sequence`` took ``took_ns``; return whether that is beyond the budget.
 
         ``exchange`` is the message's, for the log.

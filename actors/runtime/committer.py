@@ -142,7 +142,7 @@ class Committer:
             await self._progress.wait()
 
     def close(self) -> None:
-        """Leave the appends in flight: a broker that never comes back must not delay the end of the process."""
+        """Stop waiting for the appends in flight: a broker that never comes back must not delay the process's end."""
         self._closed = True
         for task in tuple(self._appends):
             task.cancel()
@@ -211,7 +211,7 @@ class Committer:
             if isinstance(outcome, Unavailable):  # nothing is stored, so try again
                 self._start((writer,), ((group,),), single=True)
                 return
-            _discard(writer, group, outcome)
+            _recover(writer, group, outcome)
         if writer.outbox:
             self._ready[writer] = None
 
@@ -230,6 +230,7 @@ class Committer:
         self._start(tuple(writers), tuple(portions), single=False)
 
     def _start(self, writers: tuple[Writer, ...], portions: tuple[tuple[Group, ...], ...], *, single: bool) -> None:
+        """Start one append; ``portions`` are the groups of each writer that it stores."""
         for writer in writers:
             self._ready.pop(writer, None)
             self._busy.add(writer)
@@ -283,7 +284,7 @@ class Committer:
         except UnknownOutcome as error:
             for writer, portion, epoch in current:
                 if writer.epoch == epoch:
-                    _discard(writer, portion[0], error)
+                    _recover(writer, portion[0], error)
             return
         for writer, portion, epoch in reversed(current):
             if writer.epoch == epoch:
@@ -303,7 +304,7 @@ class Committer:
         if isinstance(error, Refused) and len(portion) > 1:
             await self._commit((writer,), (portion[:1],), (epoch,))
         else:
-            _discard(writer, portion[0], error)
+            _recover(writer, portion[0], error)
 
     async def _append(self, portions: list[tuple[Writer, tuple[Group, ...]]]) -> int:
         """Append until the broker accepts or refuses; while it cannot be reached nothing is stored, so try again."""
@@ -328,7 +329,7 @@ class Committer:
                 return last
 
 
-def _discard(writer: Writer, group: Group, error: LogError) -> None:
+def _recover(writer: Writer, group: Group, error: LogError) -> None:
     """Have a partition recover, because ``group`` was not stored, or nobody knows whether it was.
 
     Raises:
@@ -339,7 +340,7 @@ def _discard(writer: Writer, group: Group, error: LogError) -> None:
     elif not isinstance(error, Refused):
         writer.reset(error.code)
     elif isinstance(group.decided[0].message.event, Failed | Configured):
-        raise Misconfigured(f"the broker takes not even a failure record: {error}") from error
+        raise Misconfigured(f"the broker does not store even a failure record: {error}") from error
     else:
         refused = group.decided[0]
         _logger.error("append_refused", topic=refused.topic, exchange=refused.message.exchange, detail=str(error))

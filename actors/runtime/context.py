@@ -35,7 +35,19 @@ class Role(StrEnum):
 
 
 class Counters(msgspec.Struct):
-    """What happened in a process, over all its shards."""
+    """What happened in a process, over all its shards.
+
+    Attributes:
+        decided: Messages decided, also those without an event as the result.
+        emitted: Events built from decisions; those that a conflict discards are among them.
+        failed: Decisions that failed, so that a failure is recorded.
+        conflicts: Times that a shard lost its state to another writer, or to an append whose outcome is unknown.
+        recoveries: Times that a shard folded its past from the log.
+        takeovers: Times that a shard that stood by began to lead.
+        snapshots: Snapshots saved.
+        snapshots_used: Recoveries that began with a snapshot.
+        over_budget: Decisions that took longer than their actor's latency budget.
+    """
 
     decided: int = 0
     emitted: int = 0

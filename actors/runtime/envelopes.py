@@ -40,13 +40,14 @@ def to_record(
     build: str,
     now_ns: int,
     latency_us: int,
-    exceeded_us: int | None = None,
+    exceeded_budget_us: int | None = None,
     trace: tuple[str, str] = NO_TRACE,
 ) -> Record:
-    """Wrap a decided event. ``latency_us`` is how long its decision took, ``exceeded_us`` the budget if it took longer.
+    """Wrap a decided event.
 
-    Both are in microseconds. They are measured, so they go into headers: the body must replay to the same bytes.
-    ``trace`` is that of its cause.
+    ``latency_us`` is how long its decision took, ``exceeded_budget_us`` the actor's latency budget if it took longer
+    than that, else None. Both are in microseconds. They are measured, so they go into headers: the body must replay to
+    the same bytes. ``trace`` is that of its cause.
     """
     message = decided.message
     envelope = Envelope(
@@ -67,8 +68,8 @@ def to_record(
     )
     headers = encode_headers(envelope)
     headers[LATENCY] = str(latency_us)
-    if exceeded_us is not None:
-        headers[BUDGET] = str(exceeded_us)
+    if exceeded_budget_us is not None:
+        headers[BUDGET] = str(exceeded_budget_us)
     # The message id includes the sequence of the cause. An outside event that is sent again after the broker has
     # forgotten its id is decided again, under the same event id. With the event id alone, the broker would take that
     # decision for a repeat, which would stop the partition for a deduplication window.

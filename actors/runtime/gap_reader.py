@@ -92,7 +92,7 @@ class SharedReader:
         receive: Receive,
         partitions: Partitions | None = None,
     ) -> None:
-        """Hand a partition its messages of a range, in order; ``partitions`` are the counts in force there.
+        """Hand a partition its messages of a range, in order; ``partitions`` are the partition counts of that range.
 
         Raises:
             LogError: the log cannot be read.

@@ -41,12 +41,13 @@ class KnownLosses:
             async for batch in self._log.history([LOSS_FILTER], self._losses.last_seq, last):
                 self._note(batch)
 
-    async def settle(self, after: int, read_at: float) -> None:
-        """Return once every gap after a sequence is recorded, before its messages are written again; raises LogError.
+    async def ensure_gaps_recorded(self, after: int, read_at: float) -> None:
+        """Return once every gap after a sequence is recorded as a loss; raises LogError.
 
-        ``read_at`` is when the caller read the log after that sequence (the event loop's time).
+        To be called before a message is appended that may repeat one from such a gap. ``read_at`` is when the caller
+        read the log after that sequence (the event loop's time).
         """
-        await self._gap_check.settle(after, (await self._log.info()).last_seq, read_at)
+        await self._gap_check.ensure_gaps_recorded(after, (await self._log.info()).last_seq, read_at)
 
     def _note(self, messages: Sequence[Stored]) -> None:
         if [stored for stored in messages if self._losses.note(stored)]:

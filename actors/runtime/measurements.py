@@ -17,7 +17,7 @@ EDGES_S = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1
 """Upper edges of buckets, in seconds; the budgets of the actors are added for decisions."""
 
 LEASE_TAKEN, LEASE_LEFT = "taken", "left"
-"""How the lease of a partition changes: this process begins to lead it, or no longer does."""
+"""How the lead of a partition (in metrics: its lease) changes: this process takes it, or no longer has it."""
 
 
 class Histogram:

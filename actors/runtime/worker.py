@@ -95,8 +95,8 @@ class Worker:
         self.stalled: Mapping[str, tuple[str, ...]] = {}
         self.shards: dict[Key, Shard] = {}
         self.committer: Committer | None = None
-        self._hosts: dict[str, list[str]] = {}
-        self._assigned: dict[Key, bool] = {}
+        self._hosts: dict[str, list[str]] = {}  # actor -> the living members that run it
+        self._assigned: dict[Key, bool] = {}  # partition to be held here -> whether it is to be led
         self._log = log
         self._snapshots = snapshots
         self._membership = membership
@@ -117,7 +117,7 @@ class Worker:
         self._metrics = metrics
         self._find_gaps = find_gaps
         self._stall_detector = StallDetector()
-        self._start_seq = 0
+        self._start_seq = 0  # the log's last sequence when the worker started
         self._watchers = frozenset(name for name, actor in self._actors.items() if actor.on_availability is not None)
         self._declined: set[str] = set()
         self._watch = AvailabilityWatch(log.partitions) if self._watchers else None

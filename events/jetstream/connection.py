@@ -91,7 +91,7 @@ class Connection:
         self._inbox = f"{access.inbox_prefix}.{self.token}"
         self._calls: dict[str, asyncio.Future[Reply]] = {}
         self._subjects: dict[str, tuple[str, ...]] = {}
-        self._number = 0
+        self._number = 0  # of the last call or inbox
         self._names_given = 0
         self._on_reconnect: list[Callable[[], None]] = []
         self._outage = BrokerOutage(access.servers)
@@ -156,10 +156,10 @@ class Connection:
             raise
         return connection
 
-    _opening = False
+    _opening = False  # whether ``open`` still tries to connect
     _announce = False
     _last_error = ""
-    _read_root = ""
+    _read_root = ""  # see ``ask_to_read``
     _read_calls: tuple[str, ...] = ()
 
     def _check_server(self) -> None:
@@ -247,7 +247,7 @@ class Connection:
         """Send a message in this turn of the event loop; return the future of its one answer.
 
         None if the message cannot be sent without waiting: nothing happened then. The future raises UnknownOutcome as
-        :meth:`request` does; pass its result to :func:`served`, which raises Unavailable.
+        :meth:`request` does; pass its result to :func:`require_served`, which raises Unavailable.
         """
         number, call = self.expect(subject)
         if not self.nc.publish_now(subject, f"{self._inbox}.{number}", data, headers):
@@ -293,7 +293,7 @@ class Connection:
             raise self._unanswered(subject, deadline) from None
         finally:
             self.forget(number)
-        return served(answer, subject)
+        return require_served(answer, subject)
 
     async def api(
         self, subject: str, body: Mapping[str, Any] | None = None, deadline: float = REPLY_DEADLINE
@@ -408,7 +408,7 @@ class Connection:
         elif not self.nc.is_connected and not self.nc.is_closed:
             self._outage.failed(self._last_error)
         elif self._end_denied(self._last_error):
-            pass  # who made the call is told
+            pass  # the caller gets NotPermitted
         elif isinstance(error, _CONNECTION_LOST):
             pass  # ``_disconnected`` follows at once, and logs this as the reason
         else:
@@ -432,8 +432,8 @@ class Connection:
             callback()
 
 
-def served(answer: Reply, subject: str) -> Reply:
-    """Return an answer; raises Unavailable if it is the server's own, which says that nobody serves the subject."""
+def require_served(answer: Reply, subject: str) -> Reply:
+    """Return an answer; raises Unavailable for the server's status 503: nobody serves the subject."""
     if answer.headers.get("Status") == "503":
         raise unserved(subject)
     return answer

@@ -112,8 +112,8 @@ async def begin(connection: Connection, stream: str, recording: Recording, repli
     if found is None:
         await connection.api(f"STREAM.CREATE.{stream}", config)
         return
-    turned = await connection.api(f"STREAM.UPDATE.{stream}", config)
-    if turned["state"]["last_seq"]:
+    updated = await connection.api(f"STREAM.UPDATE.{stream}", config)
+    if updated["state"]["last_seq"]:
         await connection.api(f"STREAM.UPDATE.{stream}", found["config"])
         raise Misconfigured(f"somebody appended to stream {stream} just now: stop the workers, and use an empty stream")
 

@@ -131,8 +131,8 @@ class KeyValueSnapshots:
     async def over(cls, connection: Connection, replicas: int = 1, root: str = "") -> "KeyValueSnapshots":
         """Return the store; makes the bucket if it does not exist.
 
-        ``root`` is the prefix under which it takes values while it is closed to their owners: of one token each, in
-        which :data:`KEY_SEPARATOR` stands for the dots of keys.
+        ``root`` is for a command that writes snapshots while the bucket refuses those of workers: the bucket then takes
+        values on the subjects ``root.KEY`` alone, where KEY is one token with :data:`KEY_SEPARATOR` in place of dots.
         """
         # Two values a key: a value that the limit pushes out is removed without being overwritten on disk.
         await ensure_bucket(

@@ -10,7 +10,7 @@ from typing import Protocol
 import msgspec
 
 from events.errors import Conflict, LogError, Refused, Unavailable, UnknownOutcome
-from events.jetstream.connection import Access, ApiError, Connection, Reply, served
+from events.jetstream.connection import Access, ApiError, Connection, Reply, require_served
 from events.jetstream.imported import as_recorded
 from events.jetstream.reading.get_message import NO_MESSAGE, get_message
 from events.jetstream.reading.stream_reader import PULL, StreamReader
@@ -195,7 +195,7 @@ class JetStreamLog:
         def on_answer(call: asyncio.Future[Reply]) -> None:
             outcome: int | BaseException
             try:
-                outcome = _sequence(served(call.result(), record.subject), accept_duplicate=fence is None)
+                outcome = _sequence(require_served(call.result(), record.subject), accept_duplicate=fence is None)
             except (LogError, asyncio.CancelledError) as error:
                 outcome = error
             on_done(outcome)

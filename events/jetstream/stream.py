@@ -19,10 +19,10 @@ IMPORTING = "neuraxis.importing"
 """Key in the stream's metadata during an import: the head of the hash chain over the imported events."""
 
 IMPORTED_THROUGH = "neuraxis.imported-through"
-"""Key in the metadata after an import: the last imported sequence; that of :data:`IMPORTED_HEAD` is the chain's head
-there."""
+"""Key in the metadata after an import: the last imported sequence."""
 
 IMPORTED_HEAD = "neuraxis.imported-head"
+"""Key in the metadata after an import: the head of the hash chain over the imported events."""
 
 ARCHIVED = "neuraxis.archived"
 """In the metadata of a stream whose beginning a ledger keeps: the last sequence that ledger and snapshots hold."""

@@ -45,7 +45,7 @@ _MOST_VALUES = 64
 """Most passwords of a prompt that are looked for."""
 
 _MOST_NAMED = 1_024
-"""Most passwords of a prompt of which it is asked whether the user has written them: each reads all that they wrote."""
+"""Most passwords of a prompt that are compared with the user's text: each comparison searches all of that text."""
 
 _REST = re.compile(r"[A-Za-z0-9_.+/=-]*")
 """What may follow a form in the same word."""
@@ -71,7 +71,7 @@ _NAMED_VALUE = re.compile(
 """A word for a secret, perhaps with what it is for, then ``is``, ``:`` or the like, then the value, quoted or bare."""
 
 
-class Found(NamedTuple):
+class SecretSpan(NamedTuple):
     """A secret and its position in a text."""
 
     kind: SecretKind
@@ -92,17 +92,17 @@ class PromptSecrets:
         different = islice(dict.fromkeys(named), _MOST_NAMED)
         self.values = tuple(islice((value for value in different if value not in self._user_text), _MOST_VALUES))
 
-    def found_in(self, text: str) -> tuple[Found, ...]:
+    def found_in(self, text: str) -> tuple[SecretSpan, ...]:
         """Return the secrets in a text, or in a part of one, by position."""
         found = [*self._unknown_keys_in(text), *self._known_values_in(text)]
         return tuple(sorted(found, key=lambda each: (each.start, -each.end)))
 
-    def _unknown_keys_in(self, text: str) -> Iterator[Found]:
+    def _unknown_keys_in(self, text: str) -> Iterator[SecretSpan]:
         for found, key in _keys_in(text):
             if key not in self._user_text and not _is_placeholder(key):
                 yield found
 
-    def _known_values_in(self, text: str) -> Iterator[Found]:
+    def _known_values_in(self, text: str) -> Iterator[SecretSpan]:
         if not self.values:
             return
         folded = text.casefold()
@@ -110,11 +110,11 @@ class PromptSecrets:
         for value in self.values:
             start = folded.find(value.casefold())
             while start >= 0:
-                yield Found("prompt_secret", start, start + len(value))
+                yield SecretSpan("prompt_secret", start, start + len(value))
                 start = folded.find(value.casefold(), start + len(value))
 
 
-def keys_in(text: str) -> Iterator[Found]:
+def keys_in(text: str) -> Iterator[SecretSpan]:
     """Yield whatever has the form of a key, whole: what follows the form in the same word or block belongs to it."""
     return (found for found, _ in _keys_in(text))
 
@@ -130,7 +130,7 @@ def masked(text: str, spans: tuple[tuple[str, int, int], ...]) -> str:
     return "".join([*parts, text[at:]])
 
 
-def _keys_in(text: str) -> Iterator[tuple[Found, str]]:
+def _keys_in(text: str) -> Iterator[tuple[SecretSpan, str]]:
     """Yield whatever has the form of a key, and the part of it that the form itself matches."""
     if not _PREFIXES.search(text):
         return
@@ -143,7 +143,7 @@ def _keys_in(text: str) -> Iterator[tuple[Found, str]]:
                 end = whole.end()
             key = text[match.start() : match.end()]
             # A full stop at the end belongs to the sentence, not to the key.
-            yield Found(kind, match.start(), max(match.end(), end - (text[end - 1 : end] == "."))), key
+            yield SecretSpan(kind, match.start(), max(match.end(), end - (text[end - 1 : end] == "."))), key
 
 
 def _named_values(content: str) -> Iterator[str]:

@@ -9,10 +9,10 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from actors.contract.privacy.recognising import PersonalData
+from actors.contract.privacy.recognising import PersonalSpan
 from schemas.effectors.model_calls import Masked, PersonalKind
 
-Recognise = Callable[[str], tuple[PersonalData, ...]]
+Recognise = Callable[[str], tuple[PersonalSpan, ...]]
 
 _PLACEHOLDER = re.compile(r"\[[A-Z]{2,5}_\d{1,7}\]")
 _PLACEHOLDER_BYTES = re.compile(_PLACEHOLDER.pattern.encode())

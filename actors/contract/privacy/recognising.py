@@ -33,7 +33,7 @@ _IP_ADDRESS = re.compile(
 _SHORTEST_IBAN = 15
 
 
-class PersonalData(NamedTuple):
+class PersonalSpan(NamedTuple):
     """A span of a text, and the kind of data in it."""
 
     kind: PersonalKind
@@ -52,10 +52,10 @@ def recogniser() -> str:
     return "+".join(f"{name}-{version(name)}" for name in PACKAGES)
 
 
-def found_in(text: str, regions: tuple[str, ...] = ()) -> tuple[PersonalData, ...]:
+def found_in(text: str, regions: tuple[str, ...] = ()) -> tuple[PersonalSpan, ...]:
     """Return the personal data in a text, in order, without overlaps; of two that overlap, the longer one counts."""
     found = sorted(_candidates(text, regions), key=lambda each: (each.start - each.end, each.start))
-    kept: list[PersonalData] = []
+    kept: list[PersonalSpan] = []
     taken = bytearray(len(text))
     for each in found:
         # Those before it are at least as long: one that overlaps it has its first or its last character.
@@ -65,30 +65,30 @@ def found_in(text: str, regions: tuple[str, ...] = ()) -> tuple[PersonalData, ..
     return tuple(sorted(kept, key=lambda each: each.start))
 
 
-def _candidates(text: str, regions: tuple[str, ...]) -> Iterator[PersonalData]:
+def _candidates(text: str, regions: tuple[str, ...]) -> Iterator[PersonalSpan]:
     from phonenumbers import Leniency, PhoneNumberMatcher
     from stdnum import iban, luhn
     from stdnum.us import ssn
 
-    yield from (PersonalData("key", key.start, key.end) for key in keys_in(text))
+    yield from (PersonalSpan("key", key.start, key.end) for key in keys_in(text))
     if "@" in text:
-        yield from (PersonalData("email", *match.span()) for match in _EMAIL.finditer(text))
+        yield from (PersonalSpan("email", *match.span()) for match in _EMAIL.finditer(text))
     if not any(map(str.isdigit, text)):
         return
     yield from (
-        PersonalData("card", *match.span()) for match in _CARD.finditer(text) if luhn.is_valid(_digits(match[0]))
+        PersonalSpan("card", *match.span()) for match in _CARD.finditer(text) if luhn.is_valid(_digits(match[0]))
     )
-    yield from (PersonalData("ssn", *match.span()) for match in _SSN.finditer(text) if ssn.is_valid(match[0]))
-    yield from (PersonalData("ip", *match.span()) for match in _IP_ADDRESS.finditer(text) if _is_ip_address(match[0]))
+    yield from (PersonalSpan("ssn", *match.span()) for match in _SSN.finditer(text) if ssn.is_valid(match[0]))
+    yield from (PersonalSpan("ip", *match.span()) for match in _IP_ADDRESS.finditer(text) if _is_ip_address(match[0]))
     for match in _IBAN.finditer(text):
         # The words after it may be in capitals, too: the longest beginning that is a valid number counts.
         for end in range(len(match[0]), _SHORTEST_IBAN - 1, -1):
             if match[0][end - 1] != " " and iban.is_valid(match[0][:end]):
-                yield PersonalData("iban", match.start(), match.start() + end)
+                yield PersonalSpan("iban", match.start(), match.start() + end)
                 break
     for region in (None, *regions):
         matcher = PhoneNumberMatcher(text, region, leniency=Leniency.VALID, max_tries=1_000)
-        yield from (PersonalData("phone", match.start, match.end) for match in matcher)
+        yield from (PersonalSpan("phone", match.start, match.end) for match in matcher)
 
 
 def _digits(number: str) -> str:

@@ -80,7 +80,7 @@ def why_refused(text: str, phrase: str) -> tuple[str, str] | None:
     if len(words) > MOST_CHARACTERS:
         return field, f"at most {MOST_CHARACTERS:,} characters can be allowed as one text: allow a phrase of it instead"
     if phrase and sum(each.isalnum() and not is_blank(each) for each in phrase) < LEAST_OF_PHRASE:
-        return field, f"a phrase has {LEAST_OF_PHRASE} letters or digits at least: it is ignored in every text"
+        return field, f"a phrase has {LEAST_OF_PHRASE} letters or digits at least: the guards ignore it in every text"
     return None
 
 

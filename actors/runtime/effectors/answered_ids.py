@@ -51,13 +51,13 @@ class Answers:
 
     Args:
         log: Where answers are appended.
-        stored: The same log for reading. Ids are in headers, so bodies need not be decrypted.
+        sealed_log: The same log, read without opening sealed bodies: ids are in headers.
         most: See :data:`MOST_IDS`.
     """
 
-    def __init__(self, log: Log, stored: Log, most: int = MOST_IDS) -> None:
+    def __init__(self, log: Log, sealed_log: Log, most: int = MOST_IDS) -> None:
         self._log = log
-        self._stored = stored
+        self._sealed_log = sealed_log
         self._most = most
         self._known: OrderedDict[str, AnsweredIds] = OrderedDict()
 
@@ -104,7 +104,7 @@ class Answers:
     async def _of(self, filter: str) -> AsyncIterator["AnsweredIds"]:
         known = self._known.get(filter)
         if known is None:
-            known = self._known[filter] = AnsweredIds(self._stored, filter, self._most)
+            known = self._known[filter] = AnsweredIds(self._sealed_log, filter, self._most)
         self._known.move_to_end(filter)
         known.users += 1
         try:

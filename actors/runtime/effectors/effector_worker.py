@@ -35,8 +35,8 @@ from actors.runtime.partition.gap_check import GapCheck
 from events.decoding import Recorded, Unreadable, decode
 from events.errors import Conflict, LogError, Refused, Unavailable, UnknownOutcome
 from events.jetstream import JetStreamLog
-from events.jetstream.reading.delivery import Delivery
 from events.jetstream.reading.durable_pull import ACK_WAIT, DurablePull
+from events.jetstream.reading.pulled_message import PulledMessage
 from events.jetstream.reading.read_requests import gap_finder
 from events.log import Seal
 from events.loggers import get_logger
@@ -108,15 +108,15 @@ class EffectorWorker:
         self._stop_deadline = stop_deadline
         self._handover = Handover(self._clock, newer_s)
         self._prefix = entry_of(effector.failed).prefix
-        own = OrderedQueue("", effector.consumes, _takes_any, _ignoring_turn(effector.handle))
+        main = OrderedQueue("", effector.consumes, _takes_any, _ignoring_turn(effector.handle))
         # Queue -> whether its requests are performed one after another.
-        self._queues = {own: effector.in_order} | dict.fromkeys(effector.ordered_queues, True)
+        self._queues = {main: effector.in_order} | dict.fromkeys(effector.ordered_queues, True)
         self._in_flight: dict[tuple[str, int, int], InFlight] = {}
-        self._idle: set[asyncio.Task[Any]] = set()
+        self._idle: set[asyncio.Task[Any]] = set()  # tasks that wait for a request
         self._answers = Answers(log, log.as_stored())
         self._losses = Losses()
         self._known_losses: KnownLosses | None = None
-        self._start_seq = 0
+        self._start_seq = 0  # the log's last sequence when the worker started
 
     async def run(self, stop: asyncio.Event) -> None:
         """Run until ``stop`` is set; then take no more requests, and give back what is not done by the stop deadline.
@@ -132,7 +132,7 @@ class EffectorWorker:
         gap_check = GapCheck(self._log, losses, source=source, build=self._build, now_ns=now_ns, find_gaps=find_gaps)
         self._known_losses = KnownLosses(self._log, losses, gap_check, partial(self._deliver_again, pulls.values()))
         for pull in pulls.values():
-            pull.lost_at(losses.last_seq, losses.gap_ends)
+            pull.note_loss(losses.last_seq, losses.gap_ends)
         unregister = self._log.connection.on_reconnect(self._answers.distrust)
         try:
             await self._work(pulls, self._known_losses, last, stop)
@@ -182,7 +182,7 @@ class EffectorWorker:
         _logger.error("requests_delivered_again", effector=self.effector.name, reason="log_loss")
         self._answers.distrust()
         for pull in pulls:
-            pull.lost_at(self._losses.last_seq, self._losses.gap_ends)
+            pull.note_loss(self._losses.last_seq, self._losses.gap_ends)
 
     async def _serve(self, queue: OrderedQueue, pull: DurablePull, stop: asyncio.Event) -> None:
         me = asyncio.current_task()
@@ -193,7 +193,7 @@ class EffectorWorker:
             self._idle.discard(me)
             await self._handle(queue, delivery)
 
-    async def _handle(self, queue: OrderedQueue, delivery: Delivery) -> None:
+    async def _handle(self, queue: OrderedQueue, delivery: PulledMessage) -> None:
         self.counters.delivered += 1
         # The key includes the time stored: a log that was cut assigns the same sequence to another request.
         key = (queue.name, delivery.stored.seq, delivery.stored.time_ns)
@@ -220,7 +220,7 @@ class EffectorWorker:
             signalling.cancel()
             del self._in_flight[key]
 
-    async def _signal_progress(self, delivery: Delivery) -> None:
+    async def _signal_progress(self, delivery: PulledMessage) -> None:
         while True:
             await asyncio.sleep(self._ack_wait / 3)
             await delivery.in_progress()
@@ -337,7 +337,7 @@ class EffectorWorker:
         seq = decoded.stored.seq
         # A request that may have been performed before: its answer may be among lost messages.
         if self._known_losses is not None and (delivery.attempt > 1 or seq <= self._start_seq):
-            await self._retry_until_done(partial(self._known_losses.settle, seq, self._answers.read_at))
+            await self._retry_until_done(partial(self._known_losses.ensure_gaps_recorded, seq, self._answers.read_at))
         self.counters.performed += 1
         limit = asyncio.timeout(self.effector.timeout_s)
         try:

@@ -5,7 +5,7 @@ from itertools import chain
 import msgspec
 
 from events.decoding import Recorded, Unreadable
-from events.jetstream.reading.delivery import Delivery
+from events.jetstream.reading.pulled_message import PulledMessage
 from events.make_decision import Cause, NewEvent, address_events
 from schemas.actor import Scope
 from schemas.catalogue import CATALOGUE, entry_of
@@ -46,7 +46,7 @@ class EffectorCounters(msgspec.Struct):
 class InFlight(msgspec.Struct):
     """A delivery that is being handled, and the queue of the effector that it came from."""
 
-    delivery: Delivery
+    delivery: PulledMessage
     queue: OrderedQueue
 
 

@@ -42,7 +42,7 @@ class CompletenessProof:
         """
         return self._range is not None and (since is None or since < self._range[1])
 
-    async def settle(self, since: int | None) -> None:
+    async def ensure_gaps_recorded(self, since: int | None) -> None:
         """Return once the range from a sequence on (None: from its start) is complete, or its gaps are recorded.
 
         Raises:
@@ -50,4 +50,4 @@ class CompletenessProof:
         """
         if self._range is not None:
             after, upto = self._range
-            await self._gap_check.settle(after if since is None else since, upto, self._read_at)
+            await self._gap_check.ensure_gaps_recorded(after if since is None else since, upto, self._read_at)

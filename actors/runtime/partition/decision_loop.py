@@ -46,6 +46,8 @@ class DecisionLoop(ABC):
         outbox: Decisions not yet acknowledged, oldest first.
         epoch: Changes each time the state is discarded.
         budget: Counts the decisions made here that took longer than the actor's settings allow.
+        declines: Whether a message of a newer release came, which this one cannot read: the heartbeat then says that
+            other workers should run this actor.
     """
 
     def __init__(self, actor: Actor[Any], partition: str, settings: msgspec.Struct, context: Context) -> None:
@@ -63,13 +65,14 @@ class DecisionLoop(ABC):
         self._proof = CompletenessProof(context.gap_check)
         self._snapshots = SnapshotSaver(actor, partition, context)
         self._timer_loop = TimerLoop(self)
-        self._own_in_flight: set[str] = set()
-        self._refused: set[int] = set()
-        self._own_arrived = asyncio.Event()
-        self._newer_release = Handover(context.clock, NEWER_S)
-        self._recheck: asyncio.TimerHandle | None = None
+        self._own_in_flight: set[str] = set()  # ids of the events in the outbox
+        self._refused: set[int] = set()  # sequences of the causes whose decisions the broker refused to store
+        self._own_arrived = asyncio.Event()  # set when an own event was read or acknowledged, or the state discarded
+        self._handover_to_newer = Handover(context.clock, NEWER_S)
+        self._recheck: asyncio.TimerHandle | None = None  # for a message left to workers of a newer release
         self.declines = False
         self._stopping = False
+        # The last sequence under the fence as the log states it, where the message there can no longer be read.
         self._fence_last: int | None = None
         self._warming: asyncio.Task[None] | None = None
         self._proving: asyncio.Task[None] | None = None
@@ -122,13 +125,13 @@ class DecisionLoop(ABC):
             counters.decided += 1
             measurements.decisions.observe(now - started)
             exchange = "" if isinstance(message, Unreadable) else message.envelope.exchange
-            exceeded = self.budget.exceeded(now - started, now, sequence, exchange)
+            exceeded = self.budget.observe(now - started, now, sequence, exchange)
             counters.over_budget += exceeded
             self._snapshots.count()
             if decided:
                 submitted = True
-                limit_us = self.budget.limit_us if exceeded else None
-                self._submit_decision(decided, (now - started) // 1000, limit_us, message)
+                exceeded_budget_us = self.budget.limit_us if exceeded else None
+                self._submit_decision(decided, (now - started) // 1000, exceeded_budget_us, message)
             else:
                 measurements.outcomes[""] += 1
             self._snapshots.drain_if_due()
@@ -149,7 +152,7 @@ class DecisionLoop(ABC):
         """
         if not isinstance(delivery, Unreadable) or delivery.code != UnknownVersion.code:
             return False
-        pause_s = self._newer_release.pause_s("", delivery.stored.seq, delivery.stored.time_ns)
+        pause_s = self._handover_to_newer.pause_s("", delivery.stored.seq, delivery.stored.time_ns)
         if pause_s and (self._recheck is None or self._recheck.when() <= asyncio.get_running_loop().time()):
             self._recheck = asyncio.get_running_loop().call_later(pause_s, self.turn)
         return bool(pause_s)
@@ -188,10 +191,10 @@ class DecisionLoop(ABC):
         self,
         decided: tuple[NewEvent, ...],
         latency_us: int,
-        exceeded_us: int | None = None,
+        exceeded_budget_us: int | None = None,
         cause: Delivery | None = None,
     ) -> None:
-        self.outbox.append(self._author.group(decided, latency_us, exceeded_us, cause))
+        self.outbox.append(self._author.group(decided, latency_us, exceeded_budget_us, cause))
         self._own_in_flight.update(one.message.id for one in decided)
 
     def record_availability(self, availability: Availability) -> bool:
@@ -210,7 +213,9 @@ class DecisionLoop(ABC):
             return False
         for number, event in enumerate(tuple(events_of(self.view.state, availability))):
             cause = f"{self.actor.name}/{self.partition}/{self.view.own_last}/attended/{number}"
-            self._submit_decision(self.view.system_event(self._author.own_cause(self.view, cause), Emission(event)), 0)
+            self._submit_decision(
+                self.view.system_event(self._author.system_cause(self.view, cause), Emission(event)), 0
+            )
             self._snapshots.count()
         if self.outbox:
             # The log may have lost what this shard recorded last, and that may be the same event.
@@ -243,7 +248,7 @@ class DecisionLoop(ABC):
         """
         epoch = self.epoch
         try:
-            await self._proof.settle(since)
+            await self._proof.ensure_gaps_recorded(since)
         except LogError as error:
             if self.epoch == epoch:
                 self.reset(error.code)
@@ -311,7 +316,7 @@ class DecisionLoop(ABC):
         return None if self.actor.timer is None else self.actor.timer(self.view.state)
 
     @property
-    def settled(self) -> bool:
+    def has_no_backlog(self) -> bool:
         """Whether nothing waits that may cancel the timer; a backlog of messages is decided first."""
         return not self.view.waiting and not self._snapshots.draining
 
@@ -338,7 +343,7 @@ class DecisionLoop(ABC):
             if timer is None:
                 break
             self._submit_decision(
-                self.view.system_event(self._author.own_cause(self.view, timer.cause), timer.emission), 0
+                self.view.system_event(self._author.system_cause(self.view, timer.cause), timer.emission), 0
             )
             self._snapshots.count()
         self._submit()

@@ -40,13 +40,13 @@ class EventAuthor:
         self._build = f"{context.build}+{self._settings_hash[:8]}"
 
     def group(
-        self, decided: tuple[NewEvent, ...], latency_us: int, exceeded_us: int | None, cause: Delivery | None
+        self, decided: tuple[NewEvent, ...], latency_us: int, exceeded_budget_us: int | None, cause: Delivery | None
     ) -> Group:
         """Return the events of one decision on ``cause`` as they are stored. If the decision is a failure, log that."""
         now, counters = self._context.clock.now_ns(), self._context.counters
         trace = trace_of(cause)
         records = tuple(
-            to_record(one, self._source, self._build, now, latency_us, exceeded_us, trace) for one in decided
+            to_record(one, self._source, self._build, now, latency_us, exceeded_budget_us, trace) for one in decided
         )
         counters.emitted += len(decided)
         if isinstance(decided[0].message.event, self._actor.failed):
@@ -90,10 +90,10 @@ class EventAuthor:
         """Return the cause of the event that records the settings."""
         actor = self._actor
         cause = f"{actor.name}/{self._partition}/{view.own_last}/{self._settings_hash}/{actor.behaviour}"
-        return self.own_cause(view, cause)
+        return self.system_cause(view, cause)
 
-    def own_cause(self, view: View, identity: str) -> Cause:
-        """Return the cause of an event that was not caused by a message."""
+    def system_cause(self, view: View, identity: str) -> Cause:
+        """Return the cause of a system event (one that no message caused); ``identity`` tells it from others."""
         # (agent token, session token) of the subject.
         tokens = {Scope.SESSION: (NO_PARTITION, self._partition), Scope.AGENT: (self._partition, NO_PARTITION)}
         agent_token, session_token = tokens.get(self._actor.scope, (NO_PARTITION, NO_PARTITION))

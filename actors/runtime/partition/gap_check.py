@@ -63,18 +63,19 @@ class GapCheck:
         self._now_ns = now_ns
         self._find_gaps = find_gaps or partial(gaps_between, log)
         self._lock = asyncio.Lock()
+        # The range that was read, when its read began (the event loop's time), and its gaps (first and last sequence).
         self._after: int | None = None
         self._upto = 0
         self._begun = 0.0
         self._gaps: list[tuple[int, int]] = []
-        self._earliest: int | None = None
+        self._earliest: int | None = None  # the first sequence after which any partition has read the log back
         self._clock = asyncio.get_running_loop().time
 
     def note_read_back(self, after: int) -> None:
         """Note that a partition has read the log back from a sequence on, and needs proof that it is complete."""
         self._earliest = after if self._earliest is None else min(self._earliest, after)
 
-    async def settle(self, after: int, upto: int, read_at: float) -> None:
+    async def ensure_gaps_recorded(self, after: int, upto: int, read_at: float) -> None:
         """Return once every gap between two sequences is recorded, and this process has read the record.
 
         ``read_at`` is when the caller had read that range (the event loop's time). Reads made before that are not

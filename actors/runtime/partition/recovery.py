@@ -24,20 +24,20 @@ class FoldedHistory(msgspec.Struct, frozen=True):
 
     view: View
     after: int
-    losses: int
+    last_loss: int
 
 
 async def fold_history(actor: Actor[Any], partition: str, context: Context, upto: int) -> FoldedHistory:
     """Fold the messages of a partition up to the sequence ``upto``; raises LogError."""
     data = await context.snapshots.load(snapshot_key(actor, partition), context.log.trimmed_through)
-    losses = context.losses.last_seq
+    last_loss = context.losses.last_seq
     checkpoint = await _usable_checkpoint(actor, partition, context, data) if data is not None else None
     partitions = context.log.partitions
     if checkpoint is not None:
         view = View(actor, partition, partitions, checkpoint)
         after = view.position
         await _fold(view, context, partitions, after, upto)
-        return FoldedHistory(view, after, losses)
+        return FoldedHistory(view, after, last_loss)
     if trimmed := context.log.trimmed_through:
         raise Misconfigured(
             f"the log begins behind sequence {trimmed}, and {actor.name} partition {partition} has no snapshot that "
@@ -52,7 +52,7 @@ async def fold_history(actor: Actor[Any], partition: str, context: Context, upto
             view = view.divided(name, counts)
         await _fold(view, context, counts, reached, min(through, upto))
         reached = through
-    return FoldedHistory(view, 0, losses)
+    return FoldedHistory(view, 0, last_loss)
 
 
 async def _fold(view: View, context: Context, partitions: Partitions, after: int, upto: int) -> None:

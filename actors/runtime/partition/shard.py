@@ -44,12 +44,12 @@ class Shard(DecisionLoop):
     def __init__(self, actor: Actor[Any], partition: str, settings: msgspec.Struct, context: Context) -> None:
         super().__init__(actor, partition, settings, context)
         self.leads = False
-        self._inbox: list[tuple[Delivery, bool]] = []
+        self._inbox: list[tuple[Delivery, bool]] = []  # what arrives during recovery, as ``on_message`` takes it
         self._recovery: asyncio.Task[None] | None = None
         self._reads_back = False  # whether the recovery under way has begun to read the log
         self._stated_last: int | None = None  # the last sequence under the fence, as the refusal of an append stated it
         self._pause_s = 0.0
-        self._lost_at = float("-inf")
+        self._lost_at = float("-inf")  # when it last lost its state (the event loop's time)
 
     def __repr__(self) -> str:
         return f"Shard({self.actor.name}/{self.partition} {self.role})"
@@ -233,7 +233,7 @@ class Shard(DecisionLoop):
         found = await fold_history(self.actor, self.partition, self._context, upto)
         self.view = found.view
         self._proof.read_back(found.after, upto)
-        self._snapshots.begin(found.losses)
+        self._snapshots.begin(found.last_loss)
         self._stand_by()
         for delivery, own in self._inbox:
             self.on_message(delivery, own)

@@ -30,13 +30,13 @@ class SnapshotSaver:
         self._context = context
         self._folded = 0
         self._last_loss = 0
-        self._renew_after = 0
-        self._renewing = 0
+        self._renew_after = 0  # a renewal is due once this sequence is folded; 0: none
+        self._renewing = 0  # the same of the renewal that was due last
         self._saving: asyncio.Task[None] | None = None
 
-    def begin(self, losses: int) -> None:
-        """Note that the partition was read back. ``losses`` is the sequence of the last known record of a loss."""
-        self._folded, self._last_loss = 0, losses
+    def begin(self, last_loss: int) -> None:
+        """Note that the partition was read back. ``last_loss`` is the sequence of the last known record of a loss."""
+        self._folded, self._last_loss = 0, last_loss
 
     def count(self) -> None:
         """Note that one more message was folded."""

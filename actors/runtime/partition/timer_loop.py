@@ -11,7 +11,7 @@ class TimerPartition(Protocol):
     """A partition with a timer; implemented by ``Shard``."""
 
     @property
-    def settled(self) -> bool:
+    def has_no_backlog(self) -> bool:
         """Whether nothing waits that may cancel the timer."""
         ...
 
@@ -65,7 +65,7 @@ class TimerLoop:
             self._changed.clear()
             timer = self._partition.timer()
             now = self._partition.now_ns()
-            if timer is not None and timer.due_ns <= now and self._partition.settled:
+            if timer is not None and timer.due_ns <= now and self._partition.has_no_backlog:
                 if self._partition.needs_proof:
                     if not await self._partition.prove():
                         return

@@ -23,8 +23,8 @@ from nats.errors import Error as NatsError
 from events.errors import LogError
 from events.jetstream.connection import ApiError, Connection
 from events.jetstream.imported import as_recorded
-from events.jetstream.reading.delivery import Delivery
-from events.jetstream.reading.pull_protocol import HEARTBEAT, SILENCE, delivery, pull_request, undelivered_count
+from events.jetstream.reading.pull_protocol import HEARTBEAT, SILENCE, ack_fields, pull_request, undelivered_count
+from events.jetstream.reading.pulled_message import PulledMessage
 from events.loggers import get_logger
 
 ACK_WAIT = 10.0
@@ -84,15 +84,15 @@ class DurablePull:
         self._imported_through = imported_through
         self._lost_at = 0
         self._gap_ends: tuple[int, ...] = ()
-        self._past_gap = 0
-        self._last_delivered = (-1, -1)
+        self._past_gap = 0  # the end of the last gap behind which the consumer starts
+        self._last_delivered = (-1, -1)  # consumer and stream sequence, when last asked
         self._waiting_callers = 0
         self._requested = 0
         self._last_received = 0.0
         self._generation = 0
         self._inbox = ""
         self._subscription: Subscription | None = None
-        self._arrived: asyncio.Queue[Delivery] = asyncio.Queue()
+        self._arrived: asyncio.Queue[PulledMessage] = asyncio.Queue()  # what no caller of ``next`` has received yet
         self._must_restart = asyncio.Event()
         self._clock = asyncio.get_running_loop().time
 
@@ -106,7 +106,7 @@ class DurablePull:
                     async with asyncio.timeout(HEARTBEAT):
                         await self._must_restart.wait()
                 except TimeoutError:
-                    if await self._is_through_to_gap():
+                    if await self._is_done_up_to_gap():
                         self._must_restart.set()
                     elif await self._is_silent():
                         _logger.warning("consumer_silent", consumer=self._name)
@@ -142,7 +142,7 @@ class DurablePull:
             await asyncio.sleep(_RETRY_WAIT)
         return True
 
-    async def next(self) -> Delivery:
+    async def next(self) -> PulledMessage:
         """Wait for the next message; about as many are requested as calls wait."""
         self._waiting_callers += 1
         try:
@@ -151,7 +151,7 @@ class DurablePull:
         finally:
             self._waiting_callers -= 1
 
-    def lost_at(self, seq: int, gap_ends: Sequence[int] = ()) -> None:
+    def note_loss(self, seq: int, gap_ends: Sequence[int] = ()) -> None:
         """Note the sequence at which the log last recorded a loss (0: never), and the ends of its gaps, in order.
 
         A consumer made before that is made again, from the log's start: answers to messages that it counts as handled
@@ -163,7 +163,7 @@ class DurablePull:
             self._past_gap = 0
             self._must_restart.set()
 
-    async def _is_through_to_gap(self) -> bool:
+    async def _is_done_up_to_gap(self) -> bool:
         """Whether all messages before the next gap are handled, so that the consumer has to start behind the gap.
 
         That holds if all before the gap's end is acknowledged, or if no message is open and none arrives.
@@ -218,14 +218,14 @@ class DurablePull:
         }
         if self._lost_at:
             config["metadata"] = {LOST_AT: str(self._lost_at)}
-            await self._drop_from_before_loss()
+            await self._drop_outdated()
             if self._past_gap:
                 config |= {"deliver_policy": "by_start_sequence", "opt_start_seq": self._past_gap + 1}
         await self._connection.api(
             f"CONSUMER.CREATE.{self._stream}.{self._name}", {"stream_name": self._stream, "config": config}
         )
 
-    async def _drop_from_before_loss(self) -> None:
+    async def _drop_outdated(self) -> None:
         """Delete the consumer if it was made before the last loss, or begins before a gap that is handled."""
         found = await self._info()
         if found is None:
@@ -291,14 +291,14 @@ class DurablePull:
 
     async def _on_message(self, msg: Msg) -> None:
         self._last_received = self._clock()
-        found = delivery(msg.reply)
+        found = ack_fields(msg.reply)
         if found is None:
             await self._on_status(msg.headers or {})
             return
         attempt, sequence, _, time_ns, behind = found
         self._requested = max(0, self._requested - 1)
         stored = as_recorded(sequence, time_ns, msg.subject, msg.headers or {}, msg.data, self._imported_through)
-        self._arrived.put_nowait(Delivery(self._connection, stored, attempt, msg.reply, behind=behind))
+        self._arrived.put_nowait(PulledMessage(self._connection, stored, attempt, msg.reply, behind=behind))
 
     async def _on_status(self, headers: dict[str, str]) -> None:
         if headers.get("Status") == "100":

@@ -42,7 +42,7 @@ def undelivered_count(headers: Mapping[str, str], asked: int) -> int | None:
     return int(headers.get("Nats-Pending-Messages", asked)) if over else None
 
 
-def delivery(reply: str) -> tuple[int, int, int, int, int] | None:
+def ack_fields(reply: str) -> tuple[int, int, int, int, int] | None:
     """Return the fields of a message's acknowledgement subject; None for a status.
 
     Returns:

@@ -16,8 +16,9 @@ behind the unreadable message avoids this. So a reader is given the gaps of its 
 single filter is searched by sequence and is not affected.)
 
 In a cluster, a consumer reads the copy of the server that it is on, which may lag behind the stream's leader. An
-endless reader gets the rest later. A closed one must not end before it: see :meth:`StreamReader.has_searched`. A
-consumer that is to start behind the end of such a copy starts at that end instead, so a reader passes over what it has.
+endless reader gets the rest later. A reader of a *closed* range (one with a last sequence) must not end before it: see
+:meth:`StreamReader.has_searched`. A consumer that is to start behind the end of such a copy starts at that end instead,
+so a reader passes over what it has.
 """
 
 import asyncio
@@ -37,7 +38,7 @@ from events.jetstream.reading.pull_protocol import (
     HEARTBEAT,
     MOST_BYTES,
     SILENCE,
-    delivery,
+    ack_fields,
     pull_request,
     undelivered_count,
 )
@@ -57,7 +58,9 @@ BACKLOG_BYTES = 32 * 1024
 """Nor while the buffer holds this many bytes for each message of a request."""
 
 CLOSED_SILENCE = 20.0
-"""Seconds of silence, at most, after which a closed reading makes a new consumer: first ``SILENCE``, then twice that.
+"""Seconds of silence, at most, after which the reader of a closed range makes a new consumer.
+
+It waits ``SILENCE`` at first, and twice as long each time.
 
 To make one costs the server a search of the stream. Of a server that is too busy to begin within ``SILENCE``, many
 readings that begin again and again would demand more than it can ever do.
@@ -98,18 +101,18 @@ class StreamReader:
         self._filters = tuple(filters)
         self._after = after
         self._last_read: tuple[int, int] | None = None
-        self._scanned = 0
-        self._created = 0
+        self._scanned = 0  # the sequence up to which the server has searched for matching messages
+        self._created = 0  # the generation whose consumer the server has made
         self._is_clustered = False
         self._endless = False
         self._log_cut: LogCut | None = None
         self._name = name
         self._imported_through = imported_through
-        self._generation = 0
+        self._generation = 0  # counts the consumers; messages of earlier ones are ignored
         self._buffer: list[Stored] = []
         self._buffered_bytes = 0
         self._filled = asyncio.Event()
-        self._renew = asyncio.Event()
+        self._renew = asyncio.Event()  # set when a new consumer has to be made
         self._requested = 0
         self._next_consumer_seq = 1
         self._last_received = 0.0
@@ -341,7 +344,7 @@ class StreamReader:
 
     def _on_message(self, msg: Msg) -> None:
         self._last_received = self._clock()
-        found = delivery(msg.reply)
+        found = ack_fields(msg.reply)
         if found is None:
             self._on_status(msg.headers or {})
             return

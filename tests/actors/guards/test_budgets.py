@@ -109,9 +109,9 @@ def test_an_actor_that_is_always_late_is_warned_of_every_ten_seconds():
     budget = Budget("reflex", "07", {"latency_budget_ms": 1.0})
     with capture_logs() as logs:
         for second in range(25):
-            assert budget.exceeded(1_000_001, second * 1_000_000_000, second)
+            assert budget.observe(1_000_001, second * 1_000_000_000, second)
     assert [(entry["seq"], entry["over_budget"]) for entry in logs] == [(0, 1), (10, 11), (20, 21)]
 
 
 def test_settings_without_a_budget_have_none():
-    assert not Budget("clock", "all", {}).exceeded(10**12, 0, 1)
+    assert not Budget("clock", "all", {}).observe(10**12, 0, 1)

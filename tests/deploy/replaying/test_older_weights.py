@@ -158,7 +158,7 @@ def test_the_release_s_own_weights_decide_what_they_decided_where_a_folder_repla
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shipped = weights.weights_of("scorer", PACKAGES["scorer"])
-    monkeypatch.setattr(weights, "_shipped", {})
+    monkeypatch.setattr(weights, "_replaced_packages", {})
     (folder / "scorer-of-march.npz").rename(folder / "scorer.npz")
     monkeypatch.setenv(weights.FOLDER, str(folder))
     own = weights.weights_of("scorer", PACKAGES["scorer"])

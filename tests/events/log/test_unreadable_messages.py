@@ -130,7 +130,7 @@ async def _pulled(log: JetStreamLog) -> AsyncIterator[set[int]]:
     found = set[int]()
     pull = DurablePull(log.connection, log.stream, "nx-test", SEVERAL)
     losses = await log.losses()
-    pull.lost_at(losses.last_seq, losses.gap_ends)
+    pull.note_loss(losses.last_seq, losses.gap_ends)
 
     async def take() -> None:
         while True:

@@ -85,7 +85,10 @@ def _states() -> npt.NDArray[np.uint8]:
 
     As a table it reads many positions at once.
     """
+    # Of UTF-8: between characters; one, two, three bytes of a character to come; or a single Latin letter read so far.
     utf8, more, more2, more3, one = range(2, 7)
+    # Of UTF-16, little-endian or big-endian: ``little`` and ``big_letter`` are between two letters, ``little_letter``
+    # and ``big`` inside one; the marks are after the first byte of a byte order mark.
     little, little_letter, big, big_letter, little_mark, big_mark = range(7, 13)
     printed = [code for code in range(128) if re.fullmatch(_PRINTED, bytes([code]))]
     states = np.full((13, 256), _NO_TEXT, dtype=np.uint8)

@@ -29,7 +29,7 @@ _NAME = re.compile(
 """A name in a document, before its value or its attributes."""
 
 _SHORT = re.compile(r"""[ \t]{0,8}["']([A-Za-z][^"'\\\n]{0,31})["']""")
-"""A value that may be a word of the sentence that its name belongs to."""
+"""A short value: names and values may form one sentence, such as ``"ignore": "all", "previous": "instructions"``."""
 
 _FEWEST = 3
 """Fewest values or names that are joined."""

@@ -10,7 +10,8 @@ from itertools import chain, islice
 from actors.contract.text.decoding.disguised_stretches import stretches_of
 
 FEWEST = 4
-"""Fewest escapes of a text that all guards read without them. Fewer are undone for the search for phrases alone."""
+"""From this many escapes on, ``undo_escapes`` undoes them for all guards; fewer are undone only for reflex's search for
+signatures (``undo_blanks``)."""
 
 
 def _coded(base: int) -> Callable[[str], str]:
@@ -98,8 +99,8 @@ _MARKUP = re.compile(
 )
 """What pages, Markdown's links, forums, TeX and terminals put around words."""
 
-_UNSEEN = "\u200b"
-"""What stands for markup: nothing within a word, and white space between words."""
+_ZERO_WIDTH_SPACE = "\u200b"
+"""Put in the place of markup: reflex reads it as nothing inside a word, and as white space between words."""
 
 _MAY_HAVE_BLANKS = ("\\", "&", "=", "<", "[", "\x1b", "U+", "^^", "%u")
 
@@ -115,7 +116,7 @@ def undo_blanks(text: str) -> str:
         return ""
     few = list(islice(_ESCAPE.finditer(text), FEWEST))
     few_quoted = list(islice(_QUOTED_PRINTABLE.finditer(text), FEWEST))
-    visible = _MARKUP.sub(_UNSEEN, text)
+    visible = _MARKUP.sub(_ZERO_WIDTH_SPACE, text)
     if visible == text:
         spans = sorted(match.span() for match in chain(_BLANK.finditer(text), few, few_quoted))
         visible = stretches_of(text, spans) if spans else ""
@@ -126,7 +127,7 @@ def undo_blanks(text: str) -> str:
         visible = _ESCAPE.sub(_character, _ESCAPED_AGAIN.sub(r"\\", visible))
     if len(few_quoted) < FEWEST:
         visible = _QUOTED_PRINTABLE_RUN.sub(_of_bytes, visible)
-    return _MARKUP.sub(_UNSEEN, visible) if few else visible
+    return _MARKUP.sub(_ZERO_WIDTH_SPACE, visible) if few else visible
 
 
 def with_blanks(text: str) -> str:

@@ -3,7 +3,7 @@
 The kind of a turn (a request that can be answered, one that lacks something, a courtesy) shows at its beginning and end
 and in its style. So only the beginning and end of a long text are read, and the cost does not grow with its length. In
 one family of n-grams a rare word is replaced by its shape: "a table at <Name>" says that something was named, whatever
-its name.
+its name. A *mark* is a feature of the whole text, such as its length in steps or that it has a question mark.
 
 The hashes are integers computed here: the same in every process and on every machine.
 """
@@ -43,7 +43,9 @@ _RARE, _NAME, _NUMBER = "<x>", "<N>", "<9>"
 class TurnFeatures(msgspec.Struct, frozen=True):
     """A text split into words: each word folded, and the shape that replaces it if it is rare.
 
-    ``text_features`` describe the whole text, such as ``length=5`` or ``asks``.
+    ``folded`` are the words joined by spaces. ``text_features`` describe the whole text: its length and size in steps
+    (``length=3``), how many names and numbers it has, and whether it has a question mark, code or the like (``asks``,
+    ``code``).
     """
 
     words: tuple[str, ...]

@@ -47,6 +47,7 @@ CONJUNCTIONS: tuple[tuple[str, tuple[tuple[str, int], ...]], ...] = (
 )
 """(class, ((other class, most tokens away), ...)): all of the others must be near one occurrence of the first.
 
+The classes are those of ``lexicon.json``, which lists the words of each.
 An entry with a single class is for a class of which one phrase is enough.
 """
 

@@ -20,10 +20,13 @@ FIRST_TOKENS, LAST_TOKENS = 24_576, 8_192
 """Tokens that are read at either end of one text; callers shorten longer texts first (``excerpt``)."""
 
 PAIR_SPAN = 10
-"""Two classes form a pair if they are at most this many tokens apart, with at most five others between them."""
+"""Two classes form a pair if they are at most this many tokens apart, with at most four others between them."""
 
 SEGMENT_LEAST, SEGMENT_MOST = 2, 40
 """Fewest words of a sentence to be a segment of its own, and the token count at which a segment is cut."""
+
+_CHAIN_SPAN = PAIR_SPAN + 4
+"""Three successive classes form a chain if the first and the last are at most this many tokens apart."""
 
 Integers = npt.NDArray[np.int64]
 
@@ -74,7 +77,7 @@ def read(text: str, decoded_from: str = "") -> TextFeatures:
     if unread:
         tokens = tokens[:FIRST_TOKENS] + tokens[-LAST_TOKENS:]
     words, classes = classify(tokens)
-    kinds = np.array(classes, dtype=np.int64)
+    kinds = np.array(classes, dtype=np.int64)  # the number of each word's class, NO_CLASS for most
     starts = _segments(words)
     keys, begins, ends = _ngrams(words, kinds, starts)
     if decoded_from:
@@ -124,7 +127,7 @@ def _ngrams(words: list[str], kinds: Integers, starts: Integers) -> tuple[Keys, 
     gaps = [(gap, classed[gap:] - classed[:-gap] <= PAIR_SPAN) for gap in range(1, _NEIGHBOURS)]
     firsts = np.concatenate([near[:-gap][close] for gap, close in gaps])
     seconds = np.concatenate([near[gap:][close] for gap, close in gaps])
-    chained = classed[2:] - classed[:-2] <= PAIR_SPAN + 4
+    chained = classed[2:] - classed[:-2] <= _CHAIN_SPAN
     chains = mix(mix(near[:-2], near[1:-1]), near[2:])[chained]
     opening = starts[starts < len(words)]
     two = opening[opening + 1 < len(words)]
@@ -208,6 +211,7 @@ def _segments(words: list[str]) -> Integers:
     roles = np.fromiter(map(_roles_of, words), dtype=np.uint16, count=len(words))
     words_before = np.concatenate(([0], np.cumsum(roles & _WORD != 0)))
     before = np.concatenate(([_LINE], roles[:-1]))
+    # Tokens that introduce an item or a quoted line: first those at the beginning of a line, then those after them.
     leads = (before & _LINE != 0) & (roles & (_BULLET | _NUMBER) != 0)
     begins = (roles & (_LONE | _TAG_END) != 0) | (leads & (roles & _BULLET != 0))
     for _ in range(_LEADING_MOST - 1):
@@ -216,6 +220,7 @@ def _segments(words: list[str]) -> Integers:
         leads &= numbered | ((before & _BULLET != 0) & (roles & _BULLET != 0))
         begins |= leads
     begins |= ((roles & _QUOTE) != 0) & (before & _OPENS_VALUE != 0)
+    # Where a segment ends, however short it is.
     forced = begins[:-1].astype(np.bool_) | (roles[1:] & _LONE != 0)
     ends = roles[:-1] & _END != 0
     starts = [0]
@@ -240,7 +245,10 @@ def _segments(words: list[str]) -> Integers:
 
 _WORD, _LONE, _END, _BULLET, _QUOTE, _OPENS_VALUE, _LINE = (1 << bit for bit in range(7))
 _NUMBER, _AFTER_NUMBER, _TAG_END = (1 << bit for bit in range(7, 10))
-"""Roles of a token in splitting segments, one bit each."""
+"""Roles of a token in splitting segments, one bit each; ``_roles_of`` says which tokens have them.
+
+``_LONE``: it is a segment of its own. ``_LINE``: it is a line end.
+"""
 
 
 @lru_cache(maxsize=65536)

@@ -71,9 +71,9 @@ _OTHERS = tuple((number, word) for number, word in enumerate(WORDS) if not word.
 _NUMBERS = np.array([number for number, _ in _ASCII])
 _LEET_BYTES = bytes.maketrans(*("".join(map(chr, codes)).encode() for codes in (LEET.keys(), LEET.values())))
 _SPACE = ord(" ")
-_BLANKS = bytes(code if code == _SPACE else ord("x") for code in range(256))
+_TO_X_AND_SPACE = bytes(code if code == _SPACE else ord("x") for code in range(256))
 _RUN = b" x" * SPACED_LEAST + b" "
-"""A run of single characters, with every character but the space as ``x`` (``_BLANKS``)."""
+"""A run of single characters, with every character but the space as ``x`` (``_TO_X_AND_SPACE``)."""
 
 _LETTER_FORMS = (
     (0x0000, 0x2500),
@@ -183,7 +183,7 @@ def _without_spaces(data: bytes) -> Numbers:
     One space of a wider gap is kept: the writer may have separated words by such gaps.
     """
     padded = b" " + data + b" "
-    if _RUN not in padded.translate(_BLANKS):
+    if _RUN not in padded.translate(_TO_X_AND_SPACE):
         return np.zeros(0, dtype=np.int64)
     space = np.frombuffer(padded, dtype=np.uint8) == _SPACE
     # A single character: spaces on both sides.

@@ -30,8 +30,8 @@ _READERS: Mapping[str, Callable[[bytes], Weights]] = MappingProxyType(
 KINDS = tuple(_READERS)
 """The kinds of weights files: the file name up to a dot or hyphen (``scorer.npz``, ``trust-of-march.npz``)."""
 
-_shipped: dict[str, str] = {}
-"""By kind, the packages whose weights the folder in the environment replaces: old records still need them."""
+_replaced_packages: dict[str, str] = {}
+"""Kind -> the package whose weights the folder in the environment replaces: old records may still need them."""
 
 _supplied: dict[str, Weights] = {}
 """By name, weights of a supplied folder: for records that were made with them."""
@@ -100,7 +100,7 @@ def judge_of(names: Iterable[str], own: Judge) -> Judge:
 
 def _older(name: str) -> Weights | None:
     """Return supplied weights, or those of this release where the environment's folder replaces them."""
-    package = _shipped.get(_kind_of(name))
+    package = _replaced_packages.get(_kind_of(name))
     if name not in _supplied and package is not None:
         found = _packaged(_kind_of(name), package)
         return found if found.name == name else None
@@ -159,7 +159,7 @@ def _bytes_of(kind: str, package: str) -> bytes:
     path = _configured().get(kind)
     if path is None:
         return _bytes_in(kind, package)
-    _shipped[kind] = package
+    _replaced_packages[kind] = package
     return _read(path, _READABLE)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from actors.runtime.effectors.effector_worker import EffectorWorker
 from events.jetstream import JetStreamLog
-from events.jetstream.reading.durable_pull import Delivery
+from events.jetstream.reading.durable_pull import PulledMessage
 from schemas.actor import Emission, Message
 from schemas.event import Event
 from tests.actors.runtime.effectors.echo import echo, effector, enter_vocabulary
@@ -39,12 +39,12 @@ async def main(url: str, file: Path, how: str) -> None:
             await asyncio.to_thread(sys.stdin.read)
         return await echo(message)
 
-    class Mortal(Delivery):
+    class Mortal(PulledMessage):
         async def acknowledge(self) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
     if how == "after_append":
-        Delivery.acknowledge = Mortal.acknowledge  # type: ignore[method-assign]  # die where the shell would acknowledge
+        PulledMessage.acknowledge = Mortal.acknowledge  # type: ignore[method-assign]  # die where the shell would acknowledge
     enter_vocabulary()
     log = await JetStreamLog.connect(url)
     worker = EffectorWorker(log, effector(perform), name=f"child-{os.getpid()}", ack_wait=ACK_WAIT)

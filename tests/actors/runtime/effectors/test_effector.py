@@ -334,7 +334,7 @@ def test_a_redelivery_to_the_worker_that_is_at_it_is_not_performed_again(
     async def silent(delivery: object) -> None:
         """Send no sign of life."""
 
-    monkeypatch.setattr(effector_worker.Delivery, "in_progress", silent)
+    monkeypatch.setattr(effector_worker.PulledMessage, "in_progress", silent)
 
     async def body(log: JetStreamLog) -> None:
         again = asyncio.Event()

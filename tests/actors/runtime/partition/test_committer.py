@@ -163,7 +163,7 @@ def test_what_the_broker_refuses_is_found_and_the_rest_is_stored() -> None:
 def test_a_failure_record_that_is_refused_too_is_for_a_person() -> None:
     with pytest.raises(ExceptionGroup) as raised:
         drain(Partition(0).put(1, event=FAILED, data=b"x" * (2 * MAX_RECORD_BYTES)))
-    assert raised.group_contains(Misconfigured, match="not even a failure record")
+    assert raised.group_contains(Misconfigured, match="not store even a failure record")
 
 
 def test_appends_wait_while_the_broker_cannot_store() -> None:

@@ -21,7 +21,7 @@ class Asked(GapCheck):
     def note_read_back(self, after: int) -> None:
         """Nothing is ever missing here."""
 
-    async def settle(self, after: int, upto: int, read_at: float) -> None:
+    async def ensure_gaps_recorded(self, after: int, upto: int, read_at: float) -> None:
         """Note a stretch."""
         self.stretches.append((after, upto))
 
@@ -44,12 +44,12 @@ def test_a_timer_is_proved_from_the_beginning_also_after_a_decision_was_proved_f
 
     async def body(proof: CompletenessProof) -> None:
         assert proof.is_needed(40)
-        await proof.settle(40)
+        await proof.ensure_gaps_recorded(40)
         proof.note_proved(40)
         assert not proof.is_needed(40)
         assert not proof.is_needed(41)
         assert proof.is_needed()
-        await proof.settle(None)
+        await proof.ensure_gaps_recorded(None)
         proof.note_proved()
         assert not proof.is_needed()
 
@@ -67,7 +67,7 @@ def test_a_decision_about_what_came_later_owes_nothing_and_settles_nothing() -> 
 
 def test_nothing_is_owed_once_all_is_proved() -> None:
     async def body(proof: CompletenessProof) -> None:
-        await proof.settle(AFTER)
+        await proof.ensure_gaps_recorded(AFTER)
         proof.note_proved(AFTER)
         assert not proof.is_needed()
 

@@ -9,7 +9,7 @@ _NS_PER_S = 1_000_000_000
 _logger = get_logger("neuraxis.durable")
 
 
-class Delivery:
+class PulledMessage:
     """A message of the log, which this worker has until it acknowledges or returns it (nak).
 
     Attributes:
@@ -37,7 +37,7 @@ class Delivery:
         """Have it delivered again, to any worker, ``after`` seconds from now."""
         await self._say(b'-NAK {"delay": %d}' % int(after * _NS_PER_S) if after else b"-NAK")
 
-    def renew(self, again: "Delivery") -> None:
+    def renew(self, again: "PulledMessage") -> None:
         """Use the acknowledgement subject of a later delivery of the same message."""
         self.attempt, self._reply = again.attempt, again._reply
 
