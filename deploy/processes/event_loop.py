@@ -26,4 +26,18 @@ def _factory(choice: Choice) -> Callable[[], asyncio.AbstractEventLoop] | None:
         return None
     import uvloop
 
-    return uvloop.new_event_loop
+    class OpenLoop(uvloop.Loop):
+        """A loop that stays open when its work is done.
+
+        uvloop's ``close`` waits without a deadline until the last handle has ended. Once in some hundred ends one of a
+        connection to a broker that does not answer never did. The process ends behind its loop, and frees what is left.
+        """
+
+        def close(self) -> None:
+            _left_open.append(self)
+
+    return OpenLoop
+
+
+_left_open: list[asyncio.AbstractEventLoop] = []
+"""Loops whose work is done; uvloop reports an error when an open one is freed."""

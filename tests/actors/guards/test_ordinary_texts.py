@@ -38,8 +38,7 @@ TEXTS = {
     "a lock file": (HERE / "requirements.lock").read_text(),
     "a module of 200 KB": (STANDARD / "_pydecimal.py").read_text(),
     "modules in a document": json.dumps(
-        [{"path": each.name, "text": each.read_text()} for each in sorted((HERE / "actors" / "memory").glob("*.py"))]
-        + [{"path": each.name, "text": each.read_text()} for each in sorted((HERE / "events").rglob("*.py"))]
+        [{"path": each.name, "text": each.read_text()} for each in sorted((STANDARD / "asyncio").glob("*.py"))]
     )[:290_000],
     "a changelog": (HERE / "CHANGELOG.md").read_text(),
     "a table of 20,000 rows": "\n".join(f"{n},{'AB'[n % 2]}élène,{n * 7919 % 10**6}" for n in range(20_000)),

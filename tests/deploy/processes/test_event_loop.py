@@ -25,7 +25,15 @@ async def running() -> type:
 
 
 def test_uvloop_is_taken_where_it_is_installed() -> None:
-    assert event_loop.run(running()) is uvloop.Loop
+    assert issubclass(event_loop.run(running()), uvloop.Loop)
+
+
+def test_uvloop_is_left_open_since_its_close_may_wait_for_ever() -> None:
+    async def own() -> asyncio.AbstractEventLoop:
+        return asyncio.get_running_loop()
+
+    assert not event_loop.run(own()).is_closed()
+    assert event_loop.run(own(), "asyncio").is_closed()
 
 
 def test_the_setting_asks_for_pythons_own_loop() -> None:
