@@ -97,7 +97,7 @@ def files_holding(folder: Path, words: tuple[str, ...] = WORDS) -> list[str]:
 async def caught_up(running: RunningSet) -> None:
     """Wait until the ledger holds all that the log holds."""
     async with running.log() as log:
-        await ledger_caught_up(running, log)
+        await ledger_caught_up(running.data.ledger, log)
 
 
 async def snapshots_of(log: JetStreamLog) -> list[bytes]:
