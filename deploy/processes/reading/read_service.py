@@ -132,7 +132,8 @@ async def serving_reads(log: JetStreamLog, owner: str) -> AsyncIterator[None]:
 
     subscriptions = [await connection.nc.subscribe(each, queue=_QUEUE, cb=take) for each in served_reads((owner,))]
     with suppress(NatsError, TimeoutError):  # while the connection is lost; the client subscribes again after that
-        await connection.nc.flush()
+        for _ in range(2):  # nats-py's flush overtakes what still waits to be written, such as these subscriptions
+            await connection.nc.flush()
     try:
         yield
     finally:
