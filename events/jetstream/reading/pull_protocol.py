@@ -12,7 +12,7 @@ SILENCE = 3.0
 MOST_WAITING = 64 * 1024 * 1024
 """Bytes that may wait for a client: of more, a server says that it is a slow consumer, and disconnects it."""
 
-MOST_BYTES = 4 * 1024 * 1024
+MOST_BYTES = 2 * 1024 * 1024
 """Bytes asked for at a time. A process has several readings, each with two requests in flight, and all that they ask
 for may wait at once if the process is busy: ``MOST_WAITING`` must hold it."""
 

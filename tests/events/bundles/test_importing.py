@@ -155,7 +155,7 @@ def test_an_import_survives_the_kill_of_the_broker(broker: Broker):
 
     async def struck(connection: Connection) -> None:
         await begin(connection, STREAM, recording())
-        with pytest.raises(Unavailable, match="stopped behind sequence 1000: .*; run it again"):
+        with pytest.raises(Unavailable, match=r"stopped behind sequence 1000: .*; run it again"):
             await append(connection, STREAM, recording(), 0, kill)
 
     async def again(connection: Connection) -> None:

@@ -23,7 +23,7 @@ def test_a_process_that_stands_still_while_it_reads_large_messages_is_not_discon
     async def main() -> None:
         log = await JetStreamLog.connect(broker.url)
         last = 0
-        for _ in range(90):
+        for _ in range(48):
             last = await log.append([plain(record("log.00.00.reflex.passed", b"x" * 900_000))])
         lost = []
         log.connection.on_reconnect(lambda: lost.append("disconnected"))
