@@ -65,12 +65,15 @@ class TimerLoop:
             self._changed.clear()
             timer = self._partition.timer()
             now = self._partition.now_ns()
-            if timer is not None and timer.due_ns <= now and self._partition.has_no_backlog:
-                if self._partition.needs_proof:
-                    if not await self._partition.prove():
-                        return
-                    continue
-                self._partition.fire(now)
+            if timer is not None and timer.due_ns <= now:
+                # A timer that waits for a backlog to be decided is looked at again at the next change: with a look
+                # each millisecond, the timers of many partitions would take the time that the backlog needs.
+                if self._partition.has_no_backlog:
+                    if self._partition.needs_proof:
+                        if not await self._partition.prove():
+                            return
+                        continue
+                    self._partition.fire(now)
                 timer = None
             wait = None if timer is None else max(0.001, (timer.due_ns - now) / 1e9)
             try:
