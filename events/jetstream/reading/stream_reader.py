@@ -397,16 +397,23 @@ class StreamReader:
 
     async def _renew_consumer(self) -> None:
         """Make a new consumer whenever the current one is lost; runs until cancelled."""
+        silent = 0.0  # seconds in which this process listened and heard nothing
         while True:
+            heard = self._last_received
             try:
                 async with asyncio.timeout(HEARTBEAT):
                     await self._renew.wait()
             except TimeoutError:
-                if self._clock() - self._last_received < self._silence or not self._connection.connected:
+                # Of a stall of this process only one interval counts: what came meanwhile is still to be read. While
+                # a full buffer keeps requests back, the server sends nothing.
+                expects = self._connection.connected and (self._requested > 0 or not self._buffer)
+                silent = silent + HEARTBEAT if expects and self._last_received == heard else 0.0
+                if silent < self._silence:
                     continue
                 self._silence = min(2 * self._silence, self._most_silence)
                 _logger.warning("reading_silent", consumer=self._consumer, after=self._after)
             self._renew.clear()
+            silent = 0.0
             if self._connection.closed:
                 self._filled.set()
                 return

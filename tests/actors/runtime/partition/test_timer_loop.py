@@ -27,7 +27,11 @@ class Partition:
 
     def timer(self) -> Timer | None:
         self.looks += 1
-        return None if self.fired_ns else Timer(DUE_NS, "cause", Emission(ClockFired(set_by="input.received", due_ns=DUE_NS)))
+        return (
+            None
+            if self.fired_ns
+            else Timer(DUE_NS, "cause", Emission(ClockFired(set_by="input.received", due_ns=DUE_NS)))
+        )
 
     async def prove(self) -> bool:
         raise AssertionError("no proof is needed")

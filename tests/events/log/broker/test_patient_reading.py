@@ -1,6 +1,7 @@
-"""A closed reading of a server that is slow to begin waits longer each time, instead of beginning again for ever."""
+"""What counts as silence of a server: a closed reading waits longer each time, and a stall of the process counts little."""
 
 import asyncio
+import time
 
 import pytest
 
@@ -37,3 +38,31 @@ def test_a_closed_reading_comes_to_its_end_however_slow_the_server_is_to_begin(
             await log.close()
 
     assert asyncio.run(main()) is (most > SLOW_S)
+
+
+def test_a_stall_of_the_process_is_no_silence_of_the_server(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream_reader, "SILENCE", 10 * SLOW_S)
+    made: list[str] = []
+    create = StreamReader._create
+
+    async def counted(reader: StreamReader) -> int:
+        made.append(reader._name)
+        return await create(reader)
+
+    monkeypatch.setattr(StreamReader, "_create", counted)
+
+    async def main() -> None:
+        log = await JetStreamLog.connect(broker.url)
+        reader = StreamReader(log.connection, log.stream, ["log.*.*.reflex.>"], 0, "stalled")
+        await reader.start(endless=True)
+        monkeypatch.setattr(stream_reader, "HEARTBEAT", SLOW_S)
+        await asyncio.sleep(0)
+        for _ in range(2):
+            time.sleep(stream_reader.SILENCE + SLOW_S)  # noqa: ASYNC251 - nothing of this process runs meanwhile
+            await log.append([plain(record("log.00.00.reflex.passed", b"{}"))])
+            await reader.next()
+        await reader.close()
+        await log.close()
+
+    asyncio.run(main())
+    assert made == ["stalled"]
