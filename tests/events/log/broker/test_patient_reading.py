@@ -1,4 +1,4 @@
-"""What counts as silence of a server: a closed reading waits longer each time, and a stall of the process counts little."""
+"""What counts as silence of a server: more for a closed reading each time, and hardly a stall of this process."""
 
 import asyncio
 import time
