@@ -81,6 +81,8 @@ class View:
         on_orphan: Called for own events whose cause is not waiting: processed before, or never received.
         agents: The agents whose messages it has received since it was made.
         passed_over: Number of messages of a newer release that others decided: no decision may use this state then.
+        misplaced: Whether an own event came that belongs before the checkpoint with which the view began, since
+            another leader wrote it after the checkpoint was taken. The state is not that of the log then.
         fold_errors: Number of recorded messages whose fold raised, and that were skipped.
     """
 
@@ -109,6 +111,8 @@ class View:
         self.on_orphan: Callable[[tuple[Recorded, ...]], None] | None = None
         self.fold_errors = 0
         self.passed_over = 0
+        self.misplaced = False
+        self._begun_at = start.position
         self.agents: set[str] = set()
         self._group: list[Recorded] = []
 
@@ -259,6 +263,7 @@ class View:
     def _settle(self, group: tuple[Recorded, ...]) -> None:
         """Fold the messages that the events of one decision show as processed, then those events."""
         seq = group[0].envelope.cause_seq
+        self.misplaced = self.misplaced or seq < self._begun_at
         waiting = self.waiting
         while waiting and waiting[0].stored.seq < seq:
             self._fold(waiting.popleft(), ())

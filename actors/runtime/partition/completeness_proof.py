@@ -14,6 +14,11 @@ class CompletenessProof:
         self._range: tuple[int, int] | None = None
         self._read_at = 0.0
 
+    @property
+    def unproved_after(self) -> int | None:
+        """The sequence from which the log is not proved complete; None: all that was read back is."""
+        return None if self._range is None else self._range[0]
+
     def read_back(self, after: int, upto: int) -> None:
         """Note a range that was just read back. What is missing in it will be missing in every later read, too."""
         self._range = after, upto

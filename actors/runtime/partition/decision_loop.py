@@ -24,8 +24,8 @@ from events.decoding import Unreadable
 from events.errors import LogError
 from events.log import Fence
 from events.loggers import get_logger
-from events.make_decision import NewEvent
-from events.partition_view import Delivery, View
+from events.make_decision import Cause, NewEvent
+from events.partition_view import Checkpoint, Delivery, View
 from events.routes import fence_filter
 from schemas.actor import Actor, Emission, Timer
 from schemas.availability import Availability
@@ -74,6 +74,7 @@ class DecisionLoop(ABC):
         self._stopping = False
         # The last sequence under the fence as the log states it, where the message there can no longer be read.
         self._fence_last: int | None = None
+        self._acknowledged: Checkpoint | None = None  # the view before the first decision in the outbox
         self._warming: asyncio.Task[None] | None = None
         self._proving: asyncio.Task[None] | None = None
 
@@ -120,6 +121,7 @@ class DecisionLoop(ABC):
                 break
             sequence = message.stored.seq
             evicts = self._evicts(message)
+            before = view.state, view.position, view.time_ns
             decided = view.decide_next(refused=sequence in self._refused)
             now = clock.elapsed_ns()
             counters.decided += 1
@@ -130,6 +132,11 @@ class DecisionLoop(ABC):
             self._snapshots.count()
             if decided:
                 submitted = True
+                if not self.outbox:
+                    state, position, time_ns = before
+                    self._acknowledged = msgspec.structs.replace(
+                        view.checkpoint(), state=state, position=position, time_ns=time_ns
+                    )
                 exceeded_budget_us = self.budget.limit_us if exceeded else None
                 self._submit_decision(decided, (now - started) // 1000, exceeded_budget_us, message)
             else:
@@ -197,6 +204,11 @@ class DecisionLoop(ABC):
         self.outbox.append(self._author.group(decided, latency_us, exceeded_budget_us, cause))
         self._own_in_flight.update(one.message.id for one in decided)
 
+    def _submit_system_event(self, cause: Cause, emission: Emission) -> None:
+        if not self.outbox:
+            self._acknowledged = self.view.checkpoint()
+        self._submit_decision(self.view.system_event(cause, emission), 0)
+
     def record_availability(self, availability: Availability) -> bool:
         """Have the actor record what this process measured of all stages, if it is new; return whether it could.
 
@@ -213,9 +225,7 @@ class DecisionLoop(ABC):
             return False
         for number, event in enumerate(tuple(events_of(self.view.state, availability))):
             cause = f"{self.actor.name}/{self.partition}/{self.view.own_last}/attended/{number}"
-            self._submit_decision(
-                self.view.system_event(self._author.system_cause(self.view, cause), Emission(event)), 0
-            )
+            self._submit_system_event(self._author.system_cause(self.view, cause), Emission(event))
             self._snapshots.count()
         if self.outbox:
             # The log may have lost what this shard recorded last, and that may be the same event.
@@ -275,6 +285,8 @@ class DecisionLoop(ABC):
                 inbox = getattr(one.message.event, "reply_to", "")
                 if inbox:
                     self._spawn(self._context.reply(inbox, group))
+        if not self.outbox:
+            self._acknowledged = None
         self._own_arrived.set()
         if self.role is not Role.LEADING:
             return
@@ -301,7 +313,7 @@ class DecisionLoop(ABC):
     def _record_settings(self) -> None:
         if not self._author.is_configured(self.view):
             event = self._author.configured()
-            self._submit_decision(self.view.system_event(self._author.settings_cause(self.view), Emission(event)), 0)
+            self._submit_system_event(self._author.settings_cause(self.view), Emission(event))
             self._submit()
 
     # --- timers
@@ -342,9 +354,7 @@ class DecisionLoop(ABC):
             timer = self.due(now_ns)
             if timer is None:
                 break
-            self._submit_decision(
-                self.view.system_event(self._author.system_cause(self.view, timer.cause), timer.emission), 0
-            )
+            self._submit_system_event(self._author.system_cause(self.view, timer.cause), timer.emission)
             self._snapshots.count()
         self._submit()
         if not self._outbox_is_full:  # else the timers look again once some of it is stored; see `committed`

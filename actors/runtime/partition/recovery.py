@@ -1,5 +1,11 @@
-"""Folds the past of one partition: its newest usable snapshot, then the log after that."""
+"""Folds the past of one partition: its newest usable checkpoint, then the log after that.
 
+That is the one kept in memory if the partition was led here before, else its snapshot. A leader that was paused, or
+that just hands over, may be further on than its successor, whose first events then belong before the checkpoint's
+place. Such a checkpoint is passed over, since no fold from it has the order of the log.
+"""
+
+from collections.abc import AsyncIterator
 from typing import Any
 
 import msgspec
@@ -19,25 +25,55 @@ from schemas.subjects import Partitions
 _logger = get_logger("neuraxis.shard")
 
 
+class Kept(msgspec.Struct, frozen=True):
+    """A checkpoint that a partition keeps in memory: its state before the first event that is not acknowledged.
+
+    Attributes:
+        last_loss: The sequence of the last record of a loss that was known when the view was made.
+        unproved_after: The log is not proved complete from this sequence on; None: it is, up to the checkpoint.
+    """
+
+    checkpoint: Checkpoint
+    last_loss: int
+    unproved_after: int | None
+
+
 class FoldedHistory(msgspec.Struct, frozen=True):
-    """A partition's fold, the sequence after which the log was read, and that of the last loss known at the time."""
+    """A partition's fold.
+
+    Attributes:
+        after: The log is not proved complete from this sequence on.
+        last_loss: The sequence of the last record of a loss that was known when the fold began.
+        snapshot_is_bad: Whether the partition's snapshot had to be passed over, so that it needs a new one.
+    """
 
     view: View
     after: int
     last_loss: int
+    snapshot_is_bad: bool = False
 
 
-async def fold_history(actor: Actor[Any], partition: str, context: Context, upto: int) -> FoldedHistory:
+async def fold_history(
+    actor: Actor[Any], partition: str, context: Context, upto: int, kept: Kept | None = None
+) -> FoldedHistory:
     """Fold the messages of a partition up to the sequence ``upto``; raises LogError."""
-    data = await context.snapshots.load(snapshot_key(actor, partition), context.log.trimmed_through)
-    last_loss = context.losses.last_seq
-    checkpoint = await _usable_checkpoint(actor, partition, context, data) if data is not None else None
     partitions = context.log.partitions
-    if checkpoint is not None:
+    snapshot_is_bad = False
+    async for checkpoint, after in _usable_checkpoints(actor, partition, context, kept):
+        last_loss = context.losses.last_seq
         view = View(actor, partition, partitions, checkpoint)
-        after = view.position
-        await _fold(view, context, partitions, after, upto)
-        return FoldedHistory(view, after, last_loss)
+        await _fold(view, context, partitions, checkpoint.position, upto)
+        if not view.misplaced:
+            return FoldedHistory(view, after, last_loss)
+        snapshot_is_bad = kept is None or checkpoint is not kept.checkpoint
+        _logger.warning(
+            "checkpoint_passed_over",
+            actor=actor.name,
+            partition=partition,
+            place=checkpoint.position,
+            reason="another leader's event belongs before it",
+        )
+    last_loss = context.losses.last_seq
     if trimmed := context.log.trimmed_through:
         raise Misconfigured(
             f"the log begins behind sequence {trimmed}, and {actor.name} partition {partition} has no snapshot that "
@@ -52,7 +88,7 @@ async def fold_history(actor: Actor[Any], partition: str, context: Context, upto
             view = view.divided(name, counts)
         await _fold(view, context, counts, reached, min(through, upto))
         reached = through
-    return FoldedHistory(view, 0, last_loss)
+    return FoldedHistory(view, 0, last_loss, snapshot_is_bad)
 
 
 async def _fold(view: View, context: Context, partitions: Partitions, after: int, upto: int) -> None:
@@ -82,18 +118,34 @@ async def _fold(view: View, context: Context, partitions: Partitions, after: int
     await through_filters(reached, upto)
 
 
-async def _usable_checkpoint(actor: Actor[Any], partition: str, context: Context, data: bytes) -> Checkpoint | None:
-    checkpoint = unpack(actor, partition, data)
-    if checkpoint is None:
-        return None
+async def _usable_checkpoints(
+    actor: Actor[Any], partition: str, context: Context, kept: Kept | None
+) -> AsyncIterator[tuple[Checkpoint, int]]:
+    """Yield what to begin with, the best first, each with the sequence from which the log is not proved complete."""
+    # The message at its position must be in the log still: then what follows has not been trimmed meanwhile either.
+    if kept is not None and kept.checkpoint.position > context.log.trimmed_through:
+        usable = await _usable(actor, partition, context, kept.checkpoint, kept.last_loss)
+        if usable is not None:
+            yield usable, usable.position if kept.unproved_after is None else kept.unproved_after
+    data = await context.snapshots.load(snapshot_key(actor, partition), context.log.trimmed_through)
+    checkpoint = None if data is None else unpack(actor, partition, data)
+    if data is not None and checkpoint is not None:
+        usable = await _usable(actor, partition, context, checkpoint, last_known_loss(data))
+        if usable is not None:
+            context.counters.snapshots_used += 1
+            yield usable, usable.position
+
+
+async def _usable(
+    actor: Actor[Any], partition: str, context: Context, checkpoint: Checkpoint, since: int
+) -> Checkpoint | None:
+    """Return a checkpoint as the log has it, None if the log lost something of it after the loss at ``since``."""
     reached = max(checkpoint.position, checkpoint.own_last)
-    since = last_known_loss(data)
     if not context.losses.leaves_untouched(reached, since) or not await matches_log(context.log, checkpoint):
         # The log lost messages (a truncated file, a power cut before a sync): the snapshot may hold events that no
         # longer exist.
         _logger.error("snapshot_ahead_of_log", actor=actor.name, partition=partition, place=reached)
         return None
-    context.counters.snapshots_used += 1
     fenced = checkpoint.own_last if checkpoint.fenced is None else checkpoint.fenced
     if 0 < fenced <= context.log.trimmed_through:  # the fence counts no event any more
         return msgspec.structs.replace(checkpoint, fenced=0)

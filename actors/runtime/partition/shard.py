@@ -14,7 +14,7 @@ from actors.runtime.effectors.handover import NEWER_S
 from actors.runtime.measurements import LEASE_LEFT, LEASE_TAKEN
 from actors.runtime.partition.decision_loop import DecisionLoop
 from actors.runtime.partition.log_damage import has_folded, is_own_gone, lost_fence
-from actors.runtime.partition.recovery import fold_history
+from actors.runtime.partition.recovery import Kept, fold_history
 from events.decoding import Unreadable
 from events.errors import LogError, Misconfigured
 from events.loggers import get_logger
@@ -48,6 +48,7 @@ class Shard(DecisionLoop):
         self._recovery: asyncio.Task[None] | None = None
         self._reads_back = False  # whether the recovery under way has begun to read the log
         self._stated_last: int | None = None  # the last sequence under the fence, as the refusal of an append stated it
+        self._kept: Kept | None = None  # what the next recovery begins with, rather than with the snapshot
         self._pause_s = 0.0
         self._lost_at = float("-inf")  # when it last lost its state (the event loop's time)
 
@@ -124,6 +125,8 @@ class Shard(DecisionLoop):
         elif self.role is Role.STANDBY:
             self.view.apply_own(delivery)
             self._own_arrived.set()
+            if self.view.misplaced:
+                self.reset("misplaced_event")
         elif delivery.stored.seq > self.view.own_last and not self._is_ours(delivery):
             self.reset("foreign_event")
 
@@ -151,7 +154,17 @@ class Shard(DecisionLoop):
 
     # --- recovery
 
+    def _to_keep(self) -> Kept | None:
+        """Return what is known to be in the log of the state that is to be discarded, None if that is not known."""
+        if self.role is Role.RECOVERING:
+            return self._kept  # nothing was read since, or not all
+        checkpoint = self._acknowledged if self.outbox else self.view.checkpoint()
+        if checkpoint is None or self.view.misplaced or self.view.passed_over:
+            return None
+        return Kept(checkpoint, self._snapshots.last_loss, self._proof.unproved_after)
+
     def _discard_state(self) -> None:
+        self._kept, self._acknowledged = self._to_keep(), None
         self.epoch += 1
         self.role = Role.RECOVERING
         self.outbox.clear()
@@ -230,10 +243,12 @@ class Shard(DecisionLoop):
     async def _read_history(self) -> None:
         self._inbox.clear()
         upto = self._context.position()  # later messages come to the inbox
-        found = await fold_history(self.actor, self.partition, self._context, upto)
-        self.view = found.view
+        found = await fold_history(self.actor, self.partition, self._context, upto, self._kept)
+        self.view, self._kept = found.view, None
         self._proof.read_back(found.after, upto)
         self._snapshots.begin(found.last_loss)
+        if found.snapshot_is_bad:
+            self._snapshots.renew(self.view.position)
         self._stand_by()
         for delivery, own in self._inbox:
             self.on_message(delivery, own)

@@ -20,6 +20,7 @@ class SnapshotSaver:
     Attributes:
         draining: Whether a snapshot is due: nothing is decided until every earlier decision is acknowledged.
         unsaved: Whether the latest snapshot could not be saved.
+        last_loss: The sequence of the last record of a loss that was known when the partition was read back.
     """
 
     def __init__(self, actor: Actor[Any], partition: str, context: Context) -> None:
@@ -29,14 +30,14 @@ class SnapshotSaver:
         self._partition = partition
         self._context = context
         self._folded = 0
-        self._last_loss = 0
+        self.last_loss = 0
         self._renew_after = 0  # a renewal is due once this sequence is folded; 0: none
         self._renewing = 0  # the same of the renewal that was due last
         self._saving: asyncio.Task[None] | None = None
 
     def begin(self, last_loss: int) -> None:
         """Note that the partition was read back. ``last_loss`` is the sequence of the last known record of a loss."""
-        self._folded, self._last_loss = 0, last_loss
+        self._folded, self.last_loss = 0, last_loss
 
     def count(self) -> None:
         """Note that one more message was folded."""
@@ -75,7 +76,7 @@ class SnapshotSaver:
     def _packed(self, view: View) -> tuple[bytes, int]:
         """Return a snapshot of the state, and the sequence up to which it includes everything."""
         checkpoint = view.checkpoint()
-        packed = pack(self._actor, self._partition, checkpoint, self._last_loss)
+        packed = pack(self._actor, self._partition, checkpoint, self.last_loss)
         return packed, max(checkpoint.position, self._renewing)
 
     async def _save_in_background(self, packed: bytes, upto: int, done: Callable[[], None]) -> None:

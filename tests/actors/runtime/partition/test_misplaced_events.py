@@ -1,0 +1,110 @@
+"""A snapshot of a leader that was further on than its successor: the successor's first event belongs before it."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+
+from actors.gateway import Client, new_input
+from actors.registry import ACTORS
+from actors.runtime.context import Role
+from actors.runtime.membership.assignment import assign_partitions
+from actors.runtime.partition.shard import Shard
+from actors.runtime.worker import Worker
+from actors.swarm.settings import SwarmSettings
+from schemas.persistent import state_hash
+from schemas.vocabulary.swarm import SwarmConfigured
+from tests.actors.runtime.virtual_set import PARTITIONS, Set, SlowClock
+from tests.judging import replayed
+from tests.simulated import CALM, SimulatedConnection, SimulatedLog, SimulatedMembership, SimulatedSnapshots
+from tests.simulated.stream import SimulatedStream
+from tests.simulation.loop import VirtualLoop, run_virtual
+
+SWARM = ACTORS["swarm"]
+OTHER = SwarmSettings(window_ms=2 * SwarmSettings().window_ms)
+INPUTS = 5
+
+
+class Running:
+    """A worker of the swarm alone."""
+
+    def __init__(self, stream: SimulatedStream, name: str, settings: SwarmSettings) -> None:
+        self.connection = SimulatedConnection(stream, name)
+        self.stop = asyncio.Event()
+        self.worker = Worker(
+            SimulatedLog(self.connection),
+            SimulatedSnapshots(self.connection),
+            SimulatedMembership(self.connection),
+            [SWARM],
+            name=name,
+            settings={"swarm": settings},
+            clock=SlowClock(asyncio.get_running_loop(), 0),  # type: ignore[arg-type]  # it runs in virtual time
+        )
+        self.task = asyncio.create_task(self.worker.run(self.stop))
+
+    @property
+    def shard(self) -> Shard | None:
+        return self.worker.shards.get(("swarm", "all"))
+
+    def is_(self, role: Role) -> bool:
+        return self.shard is not None and self.shard.role is role
+
+    async def handed_over(self) -> None:
+        self.stop.set()
+        await self.task
+
+    async def killed(self) -> None:
+        self.connection.kill()
+        self.task.cancel()
+        await asyncio.gather(self.task, return_exceptions=True)
+
+
+@contextlib.asynccontextmanager
+async def running(stream: SimulatedStream, name: str, settings: SwarmSettings) -> AsyncIterator[Running]:
+    worker = Running(stream, name, settings)
+    try:
+        yield worker
+    finally:
+        await worker.killed()
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(60):
+        while not condition():  # noqa: ASYNC110 - virtual time
+            await asyncio.sleep(0.1)
+
+
+def first_then_second() -> tuple[str, str]:
+    """Return two names of which the first leads the swarm while both live."""
+    first, second = "first", "second"
+    leader = assign_partitions(SWARM, ["all"], sorted((first, second)))["all"].leader
+    return (first, second) if leader == first else (second, first)
+
+
+def test_a_snapshot_behind_the_place_of_a_later_event_is_passed_over() -> None:
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        stream = SimulatedStream(clock=loop.time_ns, seed=1, faults=CALM, partitions=PARTITIONS)
+        log = SimulatedLog(SimulatedConnection(stream, "edge"))
+        old, new = first_then_second()
+        async with running(stream, old, SwarmSettings()) as one:
+            await until(lambda: one.is_(Role.LEADING))
+            async with running(stream, new, OTHER) as two:
+                await until(lambda: two.is_(Role.STANDBY))
+                async with Client.open(log) as edge:
+                    for number in range(INPUTS):
+                        await edge.submit(
+                            new_input("Hello", agent="a", session=f"s-{number}", partitions=PARTITIONS, now_ns=1)
+                        )
+                await until(lambda: one.shard is not None and len(one.shard.view.state.pending) == INPUTS)
+                assert two.shard is not None
+                assert two.shard.view.position < stream.store.messages[-1].seq, "it folds up to an event of the leader"
+                await one.handed_over()
+                await until(lambda: len(Set(stream, two.worker._clock).recorded(SwarmConfigured)) == 2)  # type: ignore[arg-type]
+        async with running(stream, "third", OTHER) as three:
+            await until(lambda: three.is_(Role.LEADING) and not three.shard.view.waiting)
+            found = state_hash(three.shard.view.state)
+        _, report = replayed([SWARM], stream.store.messages, PARTITIONS)
+        assert found == report.state_hashes["swarm/all"]
+
+    run_virtual(main(), 1)
