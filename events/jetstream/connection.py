@@ -31,6 +31,12 @@ OLDEST_SERVER = (2, 12, 0)
 REPLY_DEADLINE = 5.0
 """Seconds that any one request to the broker may take."""
 
+_STALL_S = 0.2
+"""A deadline that is noticed so much too late shows that this process stood still, paused or without processor time."""
+
+_AFTER_STALL_S = 1.0
+"""Seconds to read what has come meanwhile, before an answer counts as missing."""
+
 _RECONNECT_WAIT = 0.1  # seconds
 _CLOSE_DEADLINE = 0.5  # seconds
 _NO_REPLY = "nothing came back from there"
@@ -253,18 +259,27 @@ class Connection:
         if not self.nc.publish_now(subject, f"{self._inbox}.{number}", data, headers):
             self.forget(number)
             return None
-        timer = asyncio.get_running_loop().call_later(deadline, self._end_unanswered, call, subject, deadline)
-
-        def on_done(_: asyncio.Future[Reply]) -> None:
-            timer.cancel()
-            self.forget(number)
-
-        call.add_done_callback(on_done)
+        call.add_done_callback(lambda _: self.forget(number))
+        self._limit(call, subject, deadline)
         return call
 
-    def _end_unanswered(self, call: asyncio.Future[Reply], subject: str, deadline: float) -> None:
-        if not call.done():
-            call.set_exception(self._unanswered(subject, deadline))
+    def _limit(self, call: asyncio.Future[Reply], subject: str, deadline: float) -> None:
+        """End a call after ``deadline`` seconds in which this process could have read its answer."""
+        loop = asyncio.get_running_loop()
+
+        def end(due: float) -> None:
+            nonlocal timer
+            if call.done():
+                return
+            if loop.time() - due > _STALL_S:
+                again = loop.time() + _AFTER_STALL_S
+                timer = loop.call_at(again, end, again)
+            else:
+                call.set_exception(self._unanswered(subject, deadline))
+
+        due = loop.time() + deadline
+        timer = loop.call_at(due, end, due)
+        call.add_done_callback(lambda _: timer.cancel())
 
     def expect(self, *subjects: str) -> tuple[str, asyncio.Future[Reply]]:
         """Register an answer to messages on ``subjects``; return its number and future, for :meth:`answer`."""
@@ -286,14 +301,11 @@ class Connection:
 
     async def answer(self, number: str, call: asyncio.Future[Reply], subject: str, deadline: float) -> Reply:
         """Wait for an expected answer within ``deadline`` seconds; raises like :meth:`request`."""
+        self._limit(call, subject, deadline)
         try:
-            async with asyncio.timeout(deadline):
-                answer = await call
-        except TimeoutError:
-            raise self._unanswered(subject, deadline) from None
+            return require_served(await call, subject)
         finally:
             self.forget(number)
-        return require_served(answer, subject)
 
     async def api(
         self, subject: str, body: Mapping[str, Any] | None = None, deadline: float = REPLY_DEADLINE

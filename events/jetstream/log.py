@@ -13,7 +13,7 @@ from events.errors import Conflict, LogError, Refused, Unavailable, UnknownOutco
 from events.jetstream.connection import Access, ApiError, Connection, Reply, require_served
 from events.jetstream.imported import as_recorded
 from events.jetstream.reading.get_message import NO_MESSAGE, get_message
-from events.jetstream.reading.stream_reader import PULL, StreamReader
+from events.jetstream.reading.stream_reader import HISTORY_PULL, PULL, StreamReader
 from events.jetstream.session_keys import KeyValueKeys, watch
 from events.jetstream.stream import DEFAULT_STREAM, REPARTITIONING, counts_of, ensure_stream
 from events.log import MAX_BATCH, MAX_RECORD_BYTES, Append, Fence, LogInfo, Record, Stored, Tail
@@ -285,7 +285,7 @@ class JetStreamLog:
             after = self.trimmed_through
         if upto <= after:
             return
-        reader = await self._reader(filters, after, upto)
+        reader = await self._reader(filters, after, upto, HISTORY_PULL)
         try:
             left = await reader.start()
             while left > 0 or not await reader.has_searched(upto, self.silence_s):

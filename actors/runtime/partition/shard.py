@@ -29,7 +29,10 @@ _CALM_AFTER = 5.0
 """After this many seconds without losing its state, a shard recovers at once from the next loss, without a pause."""
 
 _OWN_DEADLINE = 5.0
-"""Seconds that the events of an earlier leader get to arrive before this shard recovers again."""
+"""Seconds that the events of an earlier leader get to arrive before this shard recovers again.
+
+They count from when the process has read so far: one with a backlog is not helped by reading the log again.
+"""
 
 _logger = get_logger("neuraxis.shard")
 
@@ -265,10 +268,11 @@ class Shard(DecisionLoop):
             last = await self._context.log.last(self._fence_filter)
             # After the fence is read: a repartitioning first marks the stream, and only then moves every fence.
             info = await self._context.log.info()
-            async with asyncio.timeout(_OWN_DEADLINE):
-                while self.epoch == epoch and not await has_folded(self._context.log, self.view, last):
-                    self._own_arrived.clear()
-                    await self._own_arrived.wait()
+            while self.epoch == epoch:
+                self._own_arrived.clear()
+                if await has_folded(self._context.log, self.view, last):
+                    break
+                await self._own_event(last)
             stated, self._stated_last = self._stated_last, None
             fence_last = await lost_fence(self._context.log, self.view, stated)
         except (LogError, TimeoutError) as error:
@@ -301,6 +305,22 @@ class Shard(DecisionLoop):
         if self.actor.timer is not None:
             self._timer_loop.start(self._spawn)
         self.work()
+
+    async def _own_event(self, last: int) -> None:
+        """Wait until ``_own_arrived`` is set: by the next event of an earlier leader.
+
+        Raises:
+            TimeoutError: this process had read up to ``last``, and none came for as long as it gets.
+        """
+        while True:
+            reached = self._context.position()
+            try:
+                async with asyncio.timeout(_OWN_DEADLINE):
+                    await self._own_arrived.wait()
+                return
+            except TimeoutError:
+                if reached >= last:
+                    raise
 
     async def check_own(self) -> None:
         """Recover if the log no longer holds the last event of this partition; to be called when the broker is back."""

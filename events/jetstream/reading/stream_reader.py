@@ -48,6 +48,14 @@ from events.loggers import get_logger
 PULL = 2_000
 """Messages requested at a time, by default; two requests are kept in flight."""
 
+HISTORY_PULL = 256
+"""Messages requested at a time of a closed range.
+
+Several partitions of a process read their past at once, over the connection by which it appends. What they have asked
+for arrives before an acknowledgement, which a slow process would take for lost if there were much of it: it would fold
+the log again, and ask for more.
+"""
+
 _MIN_PULL_BYTES = 2 * 1024 * 1024
 """Bytes requested at a time, at least. It is more than the largest message, which else would never be delivered."""
 
