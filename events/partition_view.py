@@ -81,8 +81,8 @@ class View:
         on_orphan: Called for own events whose cause is not waiting: processed before, or never received.
         agents: The agents whose messages it has received since it was made.
         passed_over: Number of messages of a newer release that others decided: no decision may use this state then.
-        misplaced: Whether an own event came that belongs before the checkpoint with which the view began, since
-            another leader wrote it after the checkpoint was taken. The state is not that of the log then.
+        misplaced: Whether an own event came that belongs before the checkpoint with which the view began, or before
+            what was folded ahead of such events: another leader wrote it. The state is not that of the log then.
         fold_errors: Number of recorded messages whose fold raised, and that were skipped.
     """
 
@@ -112,7 +112,7 @@ class View:
         self.fold_errors = 0
         self.passed_over = 0
         self.misplaced = False
-        self._begun_at = start.position
+        self._assumed_to = start.position  # up to there no own event of the log says which messages led to none
         self.agents: set[str] = set()
         self._group: list[Recorded] = []
 
@@ -263,7 +263,7 @@ class View:
     def _settle(self, group: tuple[Recorded, ...]) -> None:
         """Fold the messages that the events of one decision show as processed, then those events."""
         seq = group[0].envelope.cause_seq
-        self.misplaced = self.misplaced or seq < self._begun_at
+        self.misplaced |= seq < self._assumed_to + (not is_spontaneous(group[0].envelope.topic))
         waiting = self.waiting
         while waiting and waiting[0].stored.seq < seq:
             self._fold(waiting.popleft(), ())
@@ -351,6 +351,16 @@ class View:
             return False
         self.waiting.popleft()
         self.position, self.time_ns = delivery.stored.seq, delivery.stored.time_ns
+        return True
+
+    def fold_ahead(self) -> bool:
+        """Fold the next waiting message if it leads to no event, without waiting for an own event that shows this.
+
+        False: it leads to one, and nothing is changed. See ``misplaced``.
+        """
+        if not self.fold_silent():
+            return False
+        self._assumed_to = self.position
         return True
 
     def fold_before(self, seq: int | None) -> None:

@@ -34,6 +34,12 @@ _OWN_DEADLINE = 5.0
 They count from when the process has read so far: one with a backlog is not helped by reading the log again.
 """
 
+_STANDBY_BACKLOG = 1_000
+"""Most messages that a partition which stands by keeps until an event of its leader shows what they led to.
+
+Some actors rarely write one: of more messages, a partition itself decides which led to none, and folds them.
+"""
+
 _logger = get_logger("neuraxis.shard")
 
 
@@ -52,6 +58,7 @@ class Shard(DecisionLoop):
         self._reads_back = False  # whether the recovery under way has begun to read the log
         self._stated_last: int | None = None  # the last sequence under the fence, as the refusal of an append stated it
         self._kept: Kept | None = None  # what the next recovery begins with, rather than with the snapshot
+        self._folds_ahead_from = _STANDBY_BACKLOG
         self._pause_s = 0.0
         self._lost_at = float("-inf")  # when it last lost its state (the event loop's time)
 
@@ -125,6 +132,8 @@ class Shard(DecisionLoop):
             self.view.receive(delivery)
             if self.role is Role.LEADING:
                 self.work()
+            elif len(self.view.waiting) > self._folds_ahead_from:
+                self._fold_ahead()
         elif self.role is Role.STANDBY:
             self.view.apply_own(delivery)
             self._own_arrived.set()
@@ -132,6 +141,15 @@ class Shard(DecisionLoop):
                 self.reset("misplaced_event")
         elif delivery.stored.seq > self.view.own_last and not self._is_ours(delivery):
             self.reset("foreign_event")
+
+    def _fold_ahead(self) -> None:
+        """Fold two messages for the one that came, so that the backlog shrinks; one that leads to an event stops it."""
+        for _ in range(2):
+            if not self.view.fold_ahead():
+                # The leader's event for it is to come. To decide the message again each time would cost much.
+                self._folds_ahead_from = len(self.view.waiting) + _STANDBY_BACKLOG
+                return
+        self._folds_ahead_from = _STANDBY_BACKLOG
 
     def _is_ours(self, delivery: Delivery) -> bool:
         return not isinstance(delivery, Unreadable) and delivery.envelope.id in self._own_in_flight

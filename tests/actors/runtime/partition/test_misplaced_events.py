@@ -4,13 +4,17 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
 
+import pytest
+
 from actors.gateway import Client, new_input
 from actors.registry import ACTORS
 from actors.runtime.context import Role
 from actors.runtime.membership.assignment import assign_partitions
+from actors.runtime.partition import shard
 from actors.runtime.partition.shard import Shard
 from actors.runtime.worker import Worker
 from actors.swarm.settings import SwarmSettings
+from schemas.availability import Availability, Overrun
 from schemas.persistent import state_hash
 from schemas.vocabulary.swarm import SwarmConfigured
 from tests.actors.runtime.virtual_set import PARTITIONS, Set, SlowClock
@@ -22,6 +26,15 @@ from tests.simulation.loop import VirtualLoop, run_virtual
 SWARM = ACTORS["swarm"]
 OTHER = SwarmSettings(window_ms=2 * SwarmSettings().window_ms)
 INPUTS = 5
+FEW = 10
+TOO_SLOW = Availability(
+    partitions=PARTITIONS,
+    absent=(),
+    overran={"reflex": Overrun(budget_ms=10.0, count=3, worst_ms=20.0)},
+    quiet_ms={},
+    window_ms=10_000,
+    watched_ms=60_000,
+)
 
 
 class Running:
@@ -47,6 +60,11 @@ class Running:
 
     def is_(self, role: Role) -> bool:
         return self.shard is not None and self.shard.role is role
+
+    @property
+    def led(self) -> Shard:
+        assert self.shard is not None
+        return self.shard
 
     async def handed_over(self) -> None:
         self.stop.set()
@@ -104,6 +122,66 @@ def test_a_snapshot_behind_the_place_of_a_later_event_is_passed_over() -> None:
         async with running(stream, "third", OTHER) as three:
             await until(lambda: three.is_(Role.LEADING) and not three.shard.view.waiting)
             found = state_hash(three.shard.view.state)
+        _, report = replayed([SWARM], stream.store.messages, PARTITIONS)
+        assert found == report.state_hashes["swarm/all"]
+
+    run_virtual(main(), 1)
+
+
+def test_a_standby_keeps_few_messages_waiting_of_an_actor_that_rarely_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shard, "_STANDBY_BACKLOG", FEW)
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        stream = SimulatedStream(clock=loop.time_ns, seed=1, faults=CALM, partitions=PARTITIONS)
+        log = SimulatedLog(SimulatedConnection(stream, "edge"))
+        leader, standby = first_then_second()
+        async with running(stream, leader, SwarmSettings()) as one, running(stream, standby, SwarmSettings()) as two:
+            await until(lambda: one.is_(Role.LEADING) and two.is_(Role.STANDBY))
+            async with Client.open(log) as edge:
+                for number in range(10 * FEW):
+                    await edge.submit(
+                        new_input("Hello", agent="a", session=f"s-{number}", partitions=PARTITIONS, now_ns=1)
+                    )
+                    assert len(two.led.view.waiting) <= FEW + 1
+            await until(lambda: len(one.led.view.state.pending) == 10 * FEW)
+            assert two.led.view.position > 0
+            await one.killed()
+            await until(lambda: two.is_(Role.LEADING) and not two.led.view.waiting)
+            found = state_hash(two.led.view.state)
+        _, report = replayed([SWARM], stream.store.messages, PARTITIONS)
+        assert found == report.state_hashes["swarm/all"]
+        assert two.worker.counters.conflicts == 0
+
+    run_virtual(main(), 1)
+
+
+def test_an_event_that_belongs_before_what_a_standby_folded_makes_it_fold_the_log_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(shard, "_STANDBY_BACKLOG", FEW)
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        stream = SimulatedStream(clock=loop.time_ns, seed=1, faults=CALM, partitions=PARTITIONS)
+        log = SimulatedLog(SimulatedConnection(stream, "edge"))
+        leader, standby = first_then_second()
+        async with running(stream, leader, SwarmSettings()) as one, running(stream, standby, SwarmSettings()) as two:
+            await until(lambda: one.is_(Role.LEADING) and two.is_(Role.STANDBY))
+            one.led.on_message = lambda delivery, own: None  # type: ignore[method-assign]  # it is far behind
+            async with Client.open(log) as edge:
+                for number in range(3 * FEW):
+                    await edge.submit(
+                        new_input("Hello", agent="a", session=f"s-{number}", partitions=PARTITIONS, now_ns=1)
+                    )
+            await until(lambda: two.led.view.position > one.led.view.position)
+            assert one.led.record_availability(TOO_SLOW)
+            await until(lambda: two.worker.counters.conflicts == 1 and two.is_(Role.STANDBY))
+            await one.killed()
+            await until(lambda: two.is_(Role.LEADING) and not two.led.view.waiting and not two.led.outbox)
+            found = state_hash(two.led.view.state)
         _, report = replayed([SWARM], stream.store.messages, PARTITIONS)
         assert found == report.state_hashes["swarm/all"]
 
