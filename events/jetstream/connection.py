@@ -267,19 +267,20 @@ class Connection:
         """End a call after ``deadline`` seconds in which this process could have read its answer."""
         loop = asyncio.get_running_loop()
 
+        def end_in(seconds: float) -> None:
+            due = loop.time() + seconds
+            timer = loop.call_at(due, end, due)
+            call.add_done_callback(lambda _: timer.cancel())
+
         def end(due: float) -> None:
-            nonlocal timer
             if call.done():
                 return
             if loop.time() - due > _STALL_S:
-                again = loop.time() + _AFTER_STALL_S
-                timer = loop.call_at(again, end, again)
+                end_in(_AFTER_STALL_S)
             else:
                 call.set_exception(self._unanswered(subject, deadline))
 
-        due = loop.time() + deadline
-        timer = loop.call_at(due, end, due)
-        call.add_done_callback(lambda _: timer.cancel())
+        end_in(deadline)
 
     def expect(self, *subjects: str) -> tuple[str, asyncio.Future[Reply]]:
         """Register an answer to messages on ``subjects``; return its number and future, for :meth:`answer`."""
