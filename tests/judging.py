@@ -141,7 +141,7 @@ def _is_fact(topic: str) -> bool:
 
 def _replay(replay: Replay, report: Report) -> Iterable[str]:
     if not report.clean:
-        yield f"replay differs: {report.differences[:1]}, fold errors {report.fold_errors}"
+        yield f"replay differs: {list(report.differences)}, fold errors {report.fold_errors}"
     yield from owed(replay, report)
 
 

@@ -1,9 +1,11 @@
 """Runs a campaign: measures what the set takes, hurts it under half of that, lets it rest, and judges its log."""
 
 import asyncio
+import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import msgspec
 
@@ -49,6 +51,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
             f"greatest rate {self.most:.1f} exchanges/s, inputs at {self.rate:.1f}/s;"
             f" {self.refused} refused, {self.in_doubt} in doubt",
             self.verdict.summary(),
+            *self.verdict.broken,
             f"takeovers of partitions: {quantiles(self.takeovers)}",
             f"pauses of acceptance after faults of broker, network or disk: {quantiles(self.pauses)}",
         ]
@@ -91,6 +94,8 @@ async def campaign(
         accepted.append(await one_more(log))
         _, verdict = await judged(log, place.running.data.ledger, accepted, REST_S)
         watching.cancel()
+        if verdict.broken:
+            say(f"its ledger is kept in {await asyncio.to_thread(_kept_ledger, place)}")
     pauses = [load.pause_after(at) for fault, at in hurt_at if place.stops_appends(fault)]
     report = Report(
         verdict=verdict,
@@ -106,6 +111,16 @@ async def campaign(
     for line in report.lines():
         say(line)
     return report
+
+
+def _kept_ledger(place: Place) -> Path:
+    """Copy the ledger of a set at rest to where it outlives the set's disk; return the copy's folder."""
+    ledger = place.running.data.ledger
+    folder = place.running.said.parent / "kept"
+    folder.mkdir()
+    for file in ledger.parent.glob(f"{ledger.name}*"):
+        shutil.copy2(file, folder)
+    return folder
 
 
 def _http(place: Place) -> str:
