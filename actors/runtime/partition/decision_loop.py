@@ -214,7 +214,7 @@ class DecisionLoop(ABC):
         for number, event in enumerate(tuple(events_of(self.view.state, availability))):
             cause = f"{self.actor.name}/{self.partition}/{self.view.own_last}/attended/{number}"
             self._submit_decision(
-                self.view.system_event(self._author.system_cause(self.view, cause), Emission(event)), 0
+                self.view.spontaneous_event(self._author.spontaneous_cause(self.view, cause), Emission(event)), 0
             )
             self._snapshots.count()
         if self.outbox:
@@ -301,7 +301,9 @@ class DecisionLoop(ABC):
     def _record_settings(self) -> None:
         if not self._author.is_configured(self.view):
             event = self._author.configured()
-            self._submit_decision(self.view.system_event(self._author.settings_cause(self.view), Emission(event)), 0)
+            self._submit_decision(
+                self.view.spontaneous_event(self._author.settings_cause(self.view), Emission(event)), 0
+            )
             self._submit()
 
     # --- timers
@@ -343,7 +345,7 @@ class DecisionLoop(ABC):
             if timer is None:
                 break
             self._submit_decision(
-                self.view.system_event(self._author.system_cause(self.view, timer.cause), timer.emission), 0
+                self.view.spontaneous_event(self._author.spontaneous_cause(self.view, timer.cause), timer.emission), 0
             )
             self._snapshots.count()
         self._submit()
