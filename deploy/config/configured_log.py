@@ -43,8 +43,8 @@ def reads_removed(log: JetStreamLog, ledger: Path) -> bool:
     return True
 
 
-async def read_removed_if_there(log: JetStreamLog, ledger: Path | None) -> None:
-    """Let a log of a process read what was removed, if the ledger is on this machine; else say so in the log."""
+async def attach_archive_if_there(log: JetStreamLog, ledger: Path | None) -> None:
+    """Let a log of a process read what was trimmed, if the ledger is on this machine; else write a warning."""
     try:
         if ledger is not None and await asyncio.to_thread(reads_removed, log, ledger):
             return

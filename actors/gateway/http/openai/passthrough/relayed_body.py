@@ -9,7 +9,7 @@ from actors.contract.answers.prompt import Prompt
 from actors.gateway.forwarded_inputs import PassedInput
 from actors.gateway.http.openai.answers import REFUSALS
 from actors.gateway.http.openai.chat_inputs import ChatInput
-from actors.gateway.http.openai.conversations import ExchangeFailed
+from actors.gateway.http.openai.chat_service import ExchangeFailed
 from actors.gateway.http.openai.passthrough.guarding import GuardedStream, faults_in
 from actors.gateway.http.openai.passthrough.masking import MaskedRequest
 from actors.gateway.http.openai.relayed_answer import read_streamed_answer, read_whole_answer
