@@ -94,7 +94,7 @@ def measure(path: str, exchanges: int, warm_up: int = WARM_UP) -> Measured:
         tuple(steps_of(run.sent, _marks_in(records))),
         {**costs, EVERY: together(costs.values())},
         used,
-        {_process_of(each): _shares(each, exchanges) for each in records},
+        {_process_of(each): _parts_of(each, exchanges) for each in records},
         flushes_in_a_row(stored),
         statistics.median(end - begin for begin, end in run.sent) / 1e6,
     )
@@ -171,7 +171,7 @@ def _process_of(records: Mapping[str, Any]) -> str:
     return str(arguments[arguments.index("--name") + 1] if "--name" in arguments else arguments[0])
 
 
-def _shares(records: Mapping[str, Any], exchanges: int) -> dict[str, tuple[float, float]]:
+def _parts_of(records: Mapping[str, Any], exchanges: int) -> dict[str, tuple[float, float]]:
     return {part: (ns / 1e3 / exchanges, records["calls"][part] / exchanges) for part, ns in records["ns"].items()}
 
 

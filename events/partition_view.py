@@ -76,7 +76,7 @@ class View:
             :data:`MOST_LOST_CAUSES`, in order.
         fenced: Sequence of the last own event under the actor's main prefix, the only one that the fence counts.
         on_processed: Called for each message that recorded events show as processed, before it is folded.
-        on_system_event: Called for each event that no message led to, with the state before it.
+        on_spontaneous: Called for each event that no message led to, with the state before it.
         on_unfolded: Called for each processed message whose fold then raised.
         on_orphan: Called for own events whose cause is not waiting: processed before, or never received.
         agents: The agents whose messages it has received since it was made.
@@ -106,7 +106,7 @@ class View:
         self._undecidable: str | None = None
         self.waiting: deque[Delivery] = deque()
         self.on_processed: Callable[[Processed], None] | None = None
-        self.on_system_event: Callable[[Recorded, Any], None] | None = None
+        self.on_spontaneous: Callable[[Recorded, Any], None] | None = None
         self.on_unfolded: Callable[[Processed], None] | None = None
         self.on_orphan: Callable[[tuple[Recorded, ...]], None] | None = None
         self.fold_errors = 0
@@ -311,8 +311,8 @@ class View:
         return msgspec.structs.replace(message, seq=self.position, time_ns=self.time_ns, behaviour=self._behaviour)
 
     def _fold_spontaneous(self, own: Recorded) -> None:
-        if self.on_system_event is not None:
-            self.on_system_event(own, self.state)
+        if self.on_spontaneous is not None:
+            self.on_spontaneous(own, self.state)
         self._evolve_own(self._at_position(own.message))
 
     def _evolve_own(self, message: Message) -> None:
@@ -379,7 +379,7 @@ class View:
                     state = self.actor.fold(state, msgspec.structs.replace(delivery.message, behaviour=self._behaviour))
         return state
 
-    def system_event(self, cause: Cause, emission: Any) -> tuple[NewEvent, ...]:
+    def spontaneous_event(self, cause: Cause, emission: Any) -> tuple[NewEvent, ...]:
         """Fold an event that no message led to, at the view's position; the caller appends it behind the fence."""
         cause = msgspec.structs.replace(cause, behaviour=self._behaviour)
         decided = address_events(self.actor.name, cause, (emission,), self._partitions)

@@ -1,4 +1,8 @@
-"""Which subjects an actor reads, to which partition a stored message belongs, and which filter fences it."""
+"""Which subjects an actor reads, to which partition a stored message belongs, and which filter fences it.
+
+A *fence* lets one writer at a time append for a partition: an append is refused unless the last message on the fence's
+subjects is the last one that the writer has read (``events.log.Fence``).
+"""
 
 from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache

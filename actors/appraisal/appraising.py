@@ -39,16 +39,16 @@ def appraise(
     from the whole input.
     """
     judged = received if judged is None else judged
-    evaluator, turn_judge = judge_of(models, trust_model()), judge_of(models, turn_model())
+    trust_judge, turn_judge = judge_of(models, trust_model()), judge_of(models, turn_model())
     embedder = model_of(settings.embedder)
     known = memory if memory.models == embedder.name else SessionMemory(named=memory.named)
     embedding = embedder.embed(received.text)
     topic = topic_of(known, embedding, _threshold(embedder, settings))
     intent = whole_intent_of(judged.text)
-    layers = _layers(judged, settings, evaluator, intent.unread)
+    layers = _layers(judged, settings, trust_judge, intent.unread)
     affect = affect_of(received.text)
     return AppraisalCompleted(
-        models=f"{embedder.name}+{evaluator.name}+{AFFECT_VERSION}+{turn_judge.name}",
+        models=f"{embedder.name}+{trust_judge.name}+{AFFECT_VERSION}+{turn_judge.name}",
         conversation_topic=topic.topic,
         topic_confidence=topic.confidence,
         similar_topic=topic.similar,
@@ -84,29 +84,29 @@ def _threshold(embedder: Model, settings: AppraisalSettings) -> float:
 
 
 def _layers(
-    received: InputReceived, settings: AppraisalSettings, evaluator: Judge, unread: int
+    received: InputReceived, settings: AppraisalSettings, trust_judge: Judge, unread: int
 ) -> tuple[LayerTrust, ...]:
     judged = [received.text, *(layer.content for layer in received.layers if layer.role in settings.judged_layers)]
-    trusts = _trusts(tuple(dict.fromkeys(filter(str.strip, judged))), settings.judged_characters, evaluator)
-    layers = [less_trusted(_of_part(trusts, evaluator, TEXT, received.text), unread)]
+    trusts = _trusts(tuple(dict.fromkeys(filter(str.strip, judged))), settings.judged_characters, trust_judge)
+    layers = [less_trusted(_of_part(trusts, trust_judge, TEXT, received.text), unread)]
     for index, layer in enumerate(received.layers):
-        judge = partial(_of_part, trusts, evaluator) if layer.role in settings.judged_layers else full_trust
+        judge = partial(_of_part, trusts, trust_judge) if layer.role in settings.judged_layers else full_trust
         layers.append(judge(f"{layer.role}[{index}]", layer.content))
     if received.left_out:
         layers.append(trust_in_unread_layers(f"layers[{len(received.layers)}..]", received.left_out))
     return tuple(layers)
 
 
-def _trusts(texts: Sequence[str], characters: int, evaluator: Judge) -> dict[str, LayerTrust]:
+def _trusts(texts: Sequence[str], characters: int, trust_judge: Judge) -> dict[str, LayerTrust]:
     """Return the trust in each text; texts that are read together have the same trust."""
     return {
         texts[index]: trust
         for joined in joined_parts(texts, characters)
-        for trust in (trust_of("", joined.text, joined.unread, evaluator),)
+        for trust in (trust_of("", joined.text, joined.unread, trust_judge),)
         for index in joined.indexes
     }
 
 
-def _of_part(trusts: dict[str, LayerTrust], evaluator: Judge, layer: str, text: str) -> LayerTrust:
-    trust = trusts.get(text) or trust_of(layer, text, evaluator=evaluator)
+def _of_part(trusts: dict[str, LayerTrust], trust_judge: Judge, layer: str, text: str) -> LayerTrust:
+    trust = trusts.get(text) or trust_of(layer, text, judge=trust_judge)
     return msgspec.structs.replace(trust, layer=layer, characters=len(text))

@@ -20,7 +20,7 @@ from actors.guardrails.bias import Biases, with_loop
 from actors.guardrails.critic import Critique, critique_call, critique_of
 from actors.guardrails.external_loops import ExternalLoop, awaiting_critic, wants_critic, with_critique
 from actors.guardrails.loop_family import Family, FamilyBefore, Limit, Loop, split_loop_id, with_judgement
-from actors.guardrails.loop_judging import Reading, judge
+from actors.guardrails.loop_judging import FinishedLoop, judge
 from actors.guardrails.open_exchange import ANSWERING, OpenExchange, new_exchange, with_answer
 from actors.guardrails.settings import GuardrailsSettings
 from actors.guardrails.state import (
@@ -82,7 +82,7 @@ def decide(state: State, message: Message) -> Iterable[Event | Emission]:
         case LlmCompleted() | LlmFailed() as answer if exchange is not None and _is_critique(exchange, answer):
             assert exchange.appraised is not None
             critique = critique_of(answer.text) if isinstance(answer, LlmCompleted) else None
-            return (_decision(state, message, _reading_of_answer(exchange.appraised, critique, state.settings)),)
+            return (_decision(state, message, _loop_of_answer(exchange.appraised, critique, state.settings)),)
     return ()
 
 
@@ -127,26 +127,26 @@ def evolve(state: State, message: Message) -> State:
 def _on_completion(state: State, message: Message, completed: LoopCompleted) -> Event | Emission:
     if completed.reflection_status != DONE:
         return GuardrailsRefused(loop_id=completed.loop_id, reason="status_not_done")
-    reading = _reading_of_completion(completed, state.settings)
+    finished = _loop_of_completion(completed, state.settings)
     if has_valid_overrides(state, message, completed):
         state = with_lift(state, message, completed)
     family = reopened_family_of(state, message, completed.loop_id)
     if family is not None:
         state = with_family(state, message, completed.loop_id, family)
     if wants_critic(completed, state.settings) and not _decided_by(state, message, completed.loop_id):
-        waiting = awaiting_critic(reading, completed, message.id, state.settings)
+        waiting = awaiting_critic(finished, completed, message.id, state.settings)
         request = AppraisalRequested(
             loop_id=completed.loop_id, completion=message.id, question=waiting.question, answer=waiting.answer
         )
         # Appraisal keeps its state by session. So each family is appraised in a session of its own.
         return Emission(request, session=f"loop {content_hash(split_loop_id(completed.loop_id)[0])[:16]}", exchange="")
-    return _decision(state, message, reading)
+    return _decision(state, message, finished)
 
 
-def _reading_of_completion(completed: LoopCompleted, settings: GuardrailsSettings) -> Reading:
+def _loop_of_completion(completed: LoopCompleted, settings: GuardrailsSettings) -> FinishedLoop:
     scored = completed.alignment_score is not None or completed.drift_score is not None
     persona = completed.orchestrator_persona or settings.persona
-    return Reading(
+    return FinishedLoop(
         loop_id=completed.loop_id,
         alignment=completed.alignment_score,
         drift=completed.drift_score,
@@ -200,27 +200,29 @@ def _on_answer_appraised(
             return ()
         if exchange.answer.strip() and not _decided_by(state, message, appraised.loop_id):
             return (critique_call(appraised.loop_id, exchange.question, exchange.answer, state.settings),)
-    return (_decision(state, message, _reading_of_answer(appraised, None, state.settings)),)
+    return (_decision(state, message, _loop_of_answer(appraised, None, state.settings)),)
 
 
-def _decision(state: State, message: Message, reading: Reading) -> Event:
-    decided_by = _decided_by(state, message, reading.loop_id)
+def _decision(state: State, message: Message, finished: FinishedLoop) -> Event:
+    decided_by = _decided_by(state, message, finished.loop_id)
     if decided_by:
-        return GuardrailsRepeated(loop_id=reading.loop_id, decided=decided_by, completion=reading.completion)
-    family = family_of(state, message.agent, reading.loop_id) or Family()
+        return GuardrailsRepeated(loop_id=finished.loop_id, decided=decided_by, completion=finished.completion)
+    family = family_of(state, message.agent, finished.loop_id) or Family()
     biases = state.biases.get(message.agent) or Biases()
-    return judge(family, biases, reading, message.time_ns, state.settings)
+    return judge(family, biases, finished, message.time_ns, state.settings)
 
 
-def _reading_of_answer(appraised: AnswerAppraised, critique: Critique | None, settings: GuardrailsSettings) -> Reading:
+def _loop_of_answer(
+    appraised: AnswerAppraised, critique: Critique | None, settings: GuardrailsSettings
+) -> FinishedLoop:
     """Return the scores of an answer of this system: a model's critique, else appraisal's; none if no critic is set."""
     persona = settings.persona
     if settings.critic == "off":
-        return Reading(
+        return FinishedLoop(
             loop_id=appraised.loop_id, orchestrator_persona=persona, reflection_persona=persona, source="none"
         )
     if critique is None:
-        return Reading(
+        return FinishedLoop(
             loop_id=appraised.loop_id,
             alignment=appraised.alignment,
             drift=appraised.drift,
@@ -229,7 +231,7 @@ def _reading_of_answer(appraised: AnswerAppraised, critique: Critique | None, se
             reflection_persona=persona,
             source="features",
         )
-    return Reading(
+    return FinishedLoop(
         loop_id=appraised.loop_id,
         alignment=critique.alignment,
         drift=critique.drift,
@@ -292,9 +294,9 @@ def _after_completion(state: State, message: Message, completed: LoopCompleted) 
     judged_before = bool(_decided_by(state, message, completed.loop_id)) and not reopens
     if not wants_critic(completed, state.settings) or judged_before:
         return state
-    reading = _reading_of_completion(completed, state.settings)
+    finished = _loop_of_completion(completed, state.settings)
     return with_external_loop(
-        state, message, message.id, awaiting_critic(reading, completed, message.id, state.settings)
+        state, message, message.id, awaiting_critic(finished, completed, message.id, state.settings)
     )
 
 

@@ -8,7 +8,7 @@ judged; if that never happens, for ``ended_lifetime_ms``.
 import msgspec
 
 from actors.guardrails.critic import Critique
-from actors.guardrails.loop_judging import Reading
+from actors.guardrails.loop_judging import FinishedLoop
 from actors.guardrails.settings import GuardrailsSettings
 from schemas.vocabulary.appraisal import AnswerAppraised
 from schemas.vocabulary.loops import LoopCompleted
@@ -20,7 +20,7 @@ class ExternalLoop(msgspec.Struct, frozen=True, kw_only=True):
     ``appraised`` are appraisal's scores, None until they have come.
     """
 
-    reading: Reading
+    reading: FinishedLoop
     question: str
     answer: str
     appraised: AnswerAppraised | None = None
@@ -34,28 +34,28 @@ def wants_critic(completed: LoopCompleted, settings: GuardrailsSettings) -> bool
 
 
 def awaiting_critic(
-    reading: Reading, completed: LoopCompleted, message_id: str, settings: GuardrailsSettings
+    finished: FinishedLoop, completed: LoopCompleted, message_id: str, settings: GuardrailsSettings
 ) -> ExternalLoop:
     """Return what is kept of a completion while it waits for a critic; ``message_id`` is the id of its event."""
     return ExternalLoop(
-        reading=msgspec.structs.replace(reading, completion=message_id),
+        reading=msgspec.structs.replace(finished, completion=message_id),
         question=completed.question[: settings.critic_characters],
         answer=completed.answer[: settings.critic_characters],
     )
 
 
-def with_critique(external_loop: ExternalLoop, critique: Critique | None, settings: GuardrailsSettings) -> Reading:
+def with_critique(external_loop: ExternalLoop, critique: Critique | None, settings: GuardrailsSettings) -> FinishedLoop:
     """Return the loop with the scores of its critique; without one (None), with appraisal's scores."""
-    reading, appraised = external_loop.reading, external_loop.appraised
+    finished, appraised = external_loop.reading, external_loop.appraised
     if appraised is None:
-        return reading
+        return finished
     found: Critique | AnswerAppraised = appraised if critique is None else critique
-    tags = (*reading.bias_tags, *appraised.bias_tags, *(critique.bias_tags if critique is not None else ()))
+    tags = (*finished.bias_tags, *appraised.bias_tags, *(critique.bias_tags if critique is not None else ()))
     return msgspec.structs.replace(
-        reading,
-        alignment=found.alignment if reading.alignment is None else reading.alignment,
-        drift=found.drift if reading.drift is None else reading.drift,
+        finished,
+        alignment=found.alignment if finished.alignment is None else finished.alignment,
+        drift=found.drift if finished.drift is None else finished.drift,
         bias_tags=tuple(dict.fromkeys(tags)),
-        reflection_persona=reading.reflection_persona if critique is None else settings.critic_persona,
+        reflection_persona=finished.reflection_persona if critique is None else settings.critic_persona,
         source="features" if critique is None else "llm",
     )

@@ -43,7 +43,7 @@ _LIMITS: frozenset[Trigger] = frozenset({"max_reruns", "bias_echo", "fatigue"})
 """The triggers that end a family."""
 
 
-class Reading(msgspec.Struct, frozen=True, kw_only=True):
+class FinishedLoop(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of a finished loop: its scores (None: not scored), its biases, and their ``source``.
 
     ``max_reruns`` is the limit that the loop names for its family. ``completion`` is the id of the event that is
@@ -70,14 +70,14 @@ class _Fatigue(msgspec.Struct, frozen=True):
     improved: bool
 
 
-def judge(family: Family, biases: Biases, reading: Reading, now_ns: int, settings: GuardrailsSettings) -> Event:
+def judge(family: Family, biases: Biases, finished: FinishedLoop, now_ns: int, settings: GuardrailsSettings) -> Event:
     """Return the decision on a loop, given its family before it and the biases of its agent."""
-    name, depth = split_loop_id(reading.loop_id)
-    alignment, drift = _rounded(reading.alignment), _rounded(reading.drift)
+    name, depth = split_loop_id(finished.loop_id)
+    alignment, drift = _rounded(finished.alignment), _rounded(finished.drift)
     reruns = max(family.reruns, depth)
-    own_limit = reading.max_reruns if reading.max_reruns is not None else family.max_reruns
+    own_limit = finished.max_reruns if finished.max_reruns is not None else family.max_reruns
     max_reruns = settings.max_reruns if own_limit is None else own_limit
-    counted = count_families(biases, reading.bias_tags, name, now_ns, settings)
+    counted = count_families(biases, finished.bias_tags, name, now_ns, settings)
     fatigue = _fatigue(family, alignment, drift, settings)
     at_limit = reruns >= max_reruns
     fatigued = fatigue.level >= settings.fatigue_threshold
@@ -89,13 +89,13 @@ def judge(family: Family, biases: Biases, reading: Reading, now_ns: int, setting
         ("max_reruns", at_limit and reruns_lifted is None),
         ("bias_echo", bool(echoes)),
         ("fatigue", fatigued and fatigue_lifted is None),
-        *_rerun_checks(alignment, drift, reading, settings),
+        *_rerun_checks(alignment, drift, finished, settings),
     )
     triggers = tuple(trigger for trigger, applies in checks if applies)
     forced = not _LIMITS.isdisjoint(triggers)
     rerun = bool(triggers) and not forced
     trace = LoopTrace(
-        loop_id=reading.loop_id,
+        loop_id=finished.loop_id,
         family=name,
         rerun_of=loop_name(name, depth - 1) if depth else "",
         rerun_depth=depth,
@@ -103,7 +103,7 @@ def judge(family: Family, biases: Biases, reading: Reading, now_ns: int, setting
         max_reruns=max_reruns,
         alignment_score=alignment,
         drift_score=drift,
-        summary_valid=_is_valid(alignment, drift, reading, settings),
+        summary_valid=_is_valid(alignment, drift, finished, settings),
         bias_echo=bool(echoes),
         repeated_tags=echoes,
         repetition_counts=counted,
@@ -116,24 +116,24 @@ def judge(family: Family, biases: Biases, reading: Reading, now_ns: int, setting
         rerun_reason=_reason(triggers, alignment, drift),
         force_finalize=forced,
         overridden_by=lifted.by if lifted is not None else "",
-        orchestrator_persona=reading.orchestrator_persona,
-        reflection_persona=reading.reflection_persona,
-        source=reading.source,
-        completion=reading.completion,
+        orchestrator_persona=finished.orchestrator_persona,
+        reflection_persona=finished.reflection_persona,
+        source=finished.source,
+        completion=finished.completion,
         own_limit=own_limit is not None,
         fatigue_lifted_ns=until_ns(family.fatigue_lifted, now_ns),
         reruns_lifted_ns=until_ns(family.reruns_lifted, now_ns),
     )
     trace = msgspec.structs.replace(trace, rerun_reason_detail=_detail(trace, settings))
     best_before = (family.best,) if family.best is not None else ()
-    best = best_of((*best_before, Loop(reading.loop_id, "", alignment, drift))).id
+    best = best_of((*best_before, Loop(finished.loop_id, "", alignment, drift))).id
     if rerun:
         return GuardrailsRerunOrdered(trace=trace, new_loop_id=loop_name(name, trace.rerun_count), best=best)
     return GuardrailsForceFinalized(trace=trace, best=best) if forced else GuardrailsFinalized(trace=trace, best=best)
 
 
 def _rerun_checks(
-    alignment: float | None, drift: float | None, reading: Reading, settings: GuardrailsSettings
+    alignment: float | None, drift: float | None, finished: FinishedLoop, settings: GuardrailsSettings
 ) -> tuple[tuple[Trigger, bool], ...]:
     """Return the triggers of a rerun, and whether each applies; none if a score is missing."""
     if alignment is None or drift is None:
@@ -141,13 +141,15 @@ def _rerun_checks(
     return (
         ("alignment", alignment < settings.alignment_threshold),
         ("drift", drift > settings.drift_threshold),
-        ("summary", not _is_valid(alignment, drift, reading, settings)),
-        ("conflict", reading.critics_conflict),
+        ("summary", not _is_valid(alignment, drift, finished, settings)),
+        ("conflict", finished.critics_conflict),
     )
 
 
-def _is_valid(alignment: float | None, drift: float | None, reading: Reading, settings: GuardrailsSettings) -> bool:
-    if alignment is None or drift is None or reading.critics_conflict:
+def _is_valid(
+    alignment: float | None, drift: float | None, finished: FinishedLoop, settings: GuardrailsSettings
+) -> bool:
+    if alignment is None or drift is None or finished.critics_conflict:
         return False
     return alignment >= settings.summary_alignment and drift <= settings.summary_drift
 

@@ -51,7 +51,7 @@ def initial() -> State:
 
 
 def warm(state: State) -> None:
-    """Build the indexes of all agents, load the engine that searches them, and read a text."""
+    """Build the indexes of all agents, load the compiled search engine where an index is large, and read a text."""
     libraries = tuple(state.libraries.values())
     if any(len(library.precedents) >= COMPILED_FROM for library in libraries):
         warm_engine()

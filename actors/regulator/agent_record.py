@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from actors.regulator.decision_window import Slices
-from actors.regulator.pressures import Answer, Opinion
+from actors.regulator.pressures import Correction, Opinion
 from actors.regulator.settings import RegulatorSettings
 from actors.regulator.trial_outcome import Trial
 from schemas.persistent import Map
@@ -39,7 +39,7 @@ class AgentRecord(msgspec.Struct, frozen=True, kw_only=True):
         pressed_ns: By weight and direction, when a pressure last asked for such a change.
         led_ns: By weight, when it was last changed for a pressure, or that change was undone.
         returned: By weight, how often fading it brought the pressure back.
-        resting_ns: By weight and pressure, when a whole series was undone.
+        resting_ns: By weight and pressure, when a whole series of its changes for that pressure was undone.
         consulted_ns: When a weight was last changed because of reflection.
         seen_ns: When the agent's last message was stored.
     """
@@ -105,12 +105,12 @@ def trial_of(record: AgentRecord, parameter: str) -> Trial | None:
     return next((trial for trial in record.trials if trial.parameter == parameter), None)
 
 
-def direction(answer: Answer) -> str:
+def direction(correction: Correction) -> str:
     """Return the key of ``AgentRecord.pressed_ns``: a weight with a direction."""
-    parameter, sign = answer
+    parameter, sign = correction
     return f"{'+' if sign > 0 else '-'}{parameter}"
 
 
 def rest_key(pressure: PressureName, parameter: str) -> str:
-    """Return the key of ``AgentRecord.resting_ns``: a weight as the answer to a pressure."""
+    """Return the key of ``AgentRecord.resting_ns``: a weight that corrects a pressure."""
     return f"{pressure} {parameter}"

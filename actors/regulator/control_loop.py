@@ -11,7 +11,7 @@ import msgspec
 
 from actors.regulator.agent_record import AgentRecord, Move, direction, is_within_limits, rest_key, trial_of
 from actors.regulator.decision_window import Counts, total, within
-from actors.regulator.pressures import Opinion, answers_to, opinion_since, pressures_of
+from actors.regulator.pressures import Opinion, corrections_of, opinion_since, pressures_of
 from actors.regulator.settings import RegulatorSettings
 from actors.regulator.trial_outcome import Judged, Trial, judge
 from actors.regulator.weight_changes import answer_pressure, fade_correction, is_blocked, next_step, revert_failed
@@ -133,8 +133,9 @@ def with_cycle(record: AgentRecord, event: CycleCompleted, now_ns: int) -> Agent
     for pressure in event.pressures:
         if pressure.held in NO_CHANGE_NEEDED:
             continue
-        for answer in {*answers_to(pressure), *([(pressure.parameter, pressure.sign)] if pressure.parameter else [])}:
-            pressed = pressed.set(direction(answer), now_ns)
+        named = [(pressure.parameter, pressure.sign)] if pressure.parameter else []
+        for correction in {*corrections_of(pressure), *named}:
+            pressed = pressed.set(direction(correction), now_ns)
     return msgspec.structs.replace(record, pressed_ns=pressed, scheduled=event.wake_after_ms > 0)
 
 

@@ -24,8 +24,8 @@ pressure               condition                                           metri
 =====================  ==================================================  ============================================
 
 The monitor raises its alarms on the same shares and rates. A table lists the weights that answer each pressure
-(``ANSWERS``, ``DIMENSIONS``). Of these, the first one is moved that the router's profile has and that may be moved now.
-So under a profile that does not use appraisal's reading of a turn, ``clarify.cold_boost``,
+(``CORRECTIONS``, ``DIMENSIONS``). Of these, the first one is moved that the router's profile has and that may be moved
+now. So under a profile that does not use appraisal's reading of a turn, ``clarify.cold_boost``,
 ``act.question_moderate_context`` and ``acknowledge.question_penalty`` (all raised) answer the misroutes.
 
 Severity is the distance beyond the threshold, as a share of the greatest possible distance. So pressures of different
@@ -53,10 +53,10 @@ _SURE_DEVIATIONS = 1.5
 """Standard deviations by which a small rate must exceed its threshold, so that chance alone does not explain it."""
 
 Sign = Literal[-1, 1]
-Answer = tuple[str, Sign]
+Correction = tuple[str, Sign]
 """A weight, and the direction in which it is moved."""
 
-ANSWERS: Mapping[PressureName, tuple[Answer, ...]] = MappingProxyType(
+CORRECTIONS: Mapping[PressureName, tuple[Correction, ...]] = MappingProxyType(
     {
         "tie_breaker": (("tiebreaker_base_margin", -1),),
         "act_under_use": (("ACT.base", 1),),
@@ -75,12 +75,12 @@ ANSWERS: Mapping[PressureName, tuple[Answer, ...]] = MappingProxyType(
 )
 """Pressure -> the weights that answer it, each with its direction, the first choice first.
 
-A weight that the router's profile does not have, or that has no bounds, is skipped. IGNORE has no answer, since blank
+A weight that the router's profile does not have, or that has no bounds, is skipped. IGNORE has none, since blank
 inputs are ignored before anything is scored. ``reflection`` is answered by the weights of its dimension,
 ``mode_entropy`` by those of the most frequent mode.
 """
 
-DIMENSIONS: Mapping[Dimension, tuple[Answer, ...]] = MappingProxyType(
+DIMENSIONS: Mapping[Dimension, tuple[Correction, ...]] = MappingProxyType(
     {
         "memory_availability": (("act.recall", 1), ("act.question_moderate_context", 1)),
         "intent_clarity": (("clarify.underspecified", 1), ("clarify.cold_boost", 1)),
@@ -90,9 +90,10 @@ DIMENSIONS: Mapping[Dimension, tuple[Answer, ...]] = MappingProxyType(
         "reference_ambiguity": (("act.implicit_reference", 1),),
     }
 )
-"""The dimension that most disagreeing opinions name -> the weights that answer it, as in ``ANSWERS``.
+"""The dimension that most disagreeing opinions name -> the weights that answer it, as in ``CORRECTIONS``.
 
-No weight occurs with the same direction in two dimensions. So an answer identifies its dimension (``answers_to``).
+No weight occurs with the same direction in two dimensions. So a correction identifies its dimension
+(``corrections_of``).
 """
 
 
@@ -167,20 +168,20 @@ def pressures_of(
     ``opinion`` must still be fresh. ``weights`` are those of the router's profile that the decisions were made with.
     """
     found = [*_count_pressures(counts, settings), *_opinion_pressures(opinion, settings)]
-    answerable = [_with_available_answer(pressure, weights) for pressure in found]
+    answerable = [_with_available_correction(pressure, weights) for pressure in found]
     return tuple(sorted(answerable, key=lambda pressure: -pressure.severity))
 
 
-def answers_to(pressure: Pressure) -> tuple[Answer, ...]:
+def corrections_of(pressure: Pressure) -> tuple[Correction, ...]:
     """Return the weights with bounds that may answer a pressure, the first choice first."""
-    if pressure.name in ANSWERS:
-        return _bounded(ANSWERS[pressure.name])
+    if pressure.name in CORRECTIONS:
+        return _bounded(CORRECTIONS[pressure.name])
     if not pressure.parameter:
         return ()
-    own: Answer = (pressure.parameter, pressure.sign)
+    own: Correction = (pressure.parameter, pressure.sign)
     if pressure.name != "reflection":
         return _bounded((own,))
-    return _bounded(next((answers for answers in DIMENSIONS.values() if own in answers), (own,)))
+    return _bounded(next((found for found in DIMENSIONS.values() if own in found), (own,)))
 
 
 def metric_of(name: PressureName, counts: Counts, settings: RegulatorSettings) -> float | None:
@@ -226,7 +227,7 @@ def _count_pressures(counts: Counts, settings: RegulatorSettings) -> Iterator[Pr
     yield from _misroute_pressures(counts, settings)
     entropy = counts.entropy()
     if entropy < settings.entropy_below:
-        base: tuple[Answer, ...] = ((f"{counts.dominant()}.base", -1),)
+        base: tuple[Correction, ...] = ((f"{counts.dominant()}.base", -1),)
         severity = _shortfall_share(entropy, settings.entropy_below)
         yield _pressure("mode_entropy", entropy, settings.entropy_below, severity, severity, base)
 
@@ -284,11 +285,11 @@ def _why_not_needed(name: PressureName, counts: Counts, settings: RegulatorSetti
 def _opinion_pressures(opinion: Opinion | None, settings: RegulatorSettings) -> Iterator[Pressure]:
     if opinion is None or not opinion.pressure or opinion.disagreement <= settings.disagreement_above:
         return
-    answers: tuple[Answer, ...] = ()
+    corrections: tuple[Correction, ...] = ()
     if opinion.dominant is not None and opinion.dominant_share > settings.dominance_above:
-        answers = DIMENSIONS[opinion.dominant]
+        corrections = DIMENSIONS[opinion.dominant]
     value, severity = opinion.disagreement, _excess_share(opinion.disagreement, settings.disagreement_above)
-    yield _pressure("reflection", value, settings.disagreement_above, severity, value, answers)
+    yield _pressure("reflection", value, settings.disagreement_above, severity, value, corrections)
 
 
 def _pressure(
@@ -297,11 +298,11 @@ def _pressure(
     threshold: float,
     severity: float,
     metric: float,
-    answers: tuple[Answer, ...] | None = None,
+    corrections: tuple[Correction, ...] | None = None,
     *,
     held: Held = "",
 ) -> Pressure:
-    found = _bounded(ANSWERS[name] if answers is None else answers)
+    found = _bounded(CORRECTIONS[name] if corrections is None else corrections)
     parameter, sign = found[0] if found else ("", 1)
     return Pressure(
         name=name,
@@ -315,17 +316,17 @@ def _pressure(
     )
 
 
-def _with_available_answer(pressure: Pressure, weights: Container[str]) -> Pressure:
-    """Return a pressure with its first answer that the router's profile has."""
-    available = [answer for answer in answers_to(pressure) if answer[0] in weights]
+def _with_available_correction(pressure: Pressure, weights: Container[str]) -> Pressure:
+    """Return a pressure with its first correction that the router's profile has."""
+    available = [each for each in corrections_of(pressure) if each[0] in weights]
     if not available:
         return msgspec.structs.replace(pressure, parameter="", sign=1, held=pressure.held or "no_weight")
     parameter, sign = available[0]
     return msgspec.structs.replace(pressure, parameter=parameter, sign=sign)
 
 
-def _bounded(answers: tuple[Answer, ...]) -> tuple[Answer, ...]:
-    return tuple(answer for answer in answers if answer[0] in BOUNDS)
+def _bounded(corrections: tuple[Correction, ...]) -> tuple[Correction, ...]:
+    return tuple(each for each in corrections if each[0] in BOUNDS)
 
 
 def _excess_share(value: float, threshold: float) -> float:

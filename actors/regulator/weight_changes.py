@@ -19,7 +19,7 @@ from actors.regulator.agent_record import (
     trial_of,
 )
 from actors.regulator.decision_window import Counts
-from actors.regulator.pressures import answers_to, metric_of
+from actors.regulator.pressures import corrections_of, metric_of
 from actors.regulator.settings import RegulatorSettings
 from actors.regulator.trial_outcome import Judged
 from schemas.persistent import Map
@@ -58,11 +58,11 @@ def next_step(
 ) -> Adjusted | Held:
     """Return the next step of a series, or why there is none."""
     trial = judged.trial
-    answer = msgspec.structs.replace(pressure, parameter=trial.parameter, sign=1 if trial.deltas[0] > 0 else -1)
+    continued = msgspec.structs.replace(pressure, parameter=trial.parameter, sign=1 if trial.deltas[0] > 0 else -1)
     # Each step is twice as large as the one before, so that a few of them cross a range in which the weight has no
     # effect.
     factor = record.factors.get(trial.parameter, 1.0) * float(1 << len(trial.deltas))
-    found = _step(record, answer, factor, now_ns, settings)
+    found = _step(record, continued, factor, now_ns, settings)
     if not isinstance(found, Adjusted):
         return found
     return msgspec.structs.replace(found, metric_before=trial.metric_before, step=len(trial.deltas) + 1)
@@ -78,7 +78,7 @@ def answer_pressure(
     if pressure.held:
         return pressure.held
     first: Held = "no_weight"
-    for index, (parameter, sign) in enumerate(answers_to(pressure)):
+    for index, (parameter, sign) in enumerate(corrections_of(pressure)):
         held = _why_held(record, pressure, parameter, confirmed, now_ns, settings)
         if not held:
             factor = 1.0 if parameter in confirmed else record.factors.get(parameter, 1.0)

@@ -17,7 +17,7 @@ import msgspec
 from actors.self_review.counterfactual import Swap, best_swap
 from actors.self_review.modes import Decisions, active_of, conflict, with_decision
 from actors.self_review.rolling_median import Ordered, replaced_in_order
-from actors.self_review.score import Grade, grade_of, scene_of
+from actors.self_review.score import Grade, grade_of, tick_numbers_of
 from actors.self_review.settings import SelfReviewSettings
 from actors.self_review.similarity import MICRO
 from actors.self_review.tick import Tick, hash_names
@@ -277,9 +277,9 @@ def _graded(state: AgentState, tick: Tick, settings: SelfReviewSettings) -> tupl
         for each in (*tick.chosen, *tick.candidates)
         if each.id in state.seats
     }
-    scene = scene_of(tick, worth, settings.pog_start)
-    grade = grade_of(scene)
-    return grade, best_swap(scene, grade, tick.budget) if tick.candidates else None
+    numbers = tick_numbers_of(tick, worth, settings.pog_start)
+    grade = grade_of(numbers)
+    return grade, best_swap(numbers, grade, tick.budget) if tick.candidates else None
 
 
 def _ordered(state: AgentState, past: tuple[PastTick, ...], window: int) -> tuple[Ordered, ...]:

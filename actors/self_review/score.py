@@ -38,7 +38,7 @@ class Grade(msgspec.Struct, frozen=True):
     score: int
 
 
-class Scene(msgspec.Struct, frozen=True):
+class TickNumbers(msgspec.Struct, frozen=True):
     """A tick in numbers: those of the chosen entities (``chosen`` is how many) first, then those of the candidates.
 
     ``entity_cosines`` are the cosines of entities with each other; ``all_cosines`` those of entities, stimulus and
@@ -58,11 +58,11 @@ class Scene(msgspec.Struct, frozen=True):
     redundancy: int
 
 
-def scene_of(tick: Tick, priors: Mapping[str, float], start: float) -> Scene:
+def tick_numbers_of(tick: Tick, priors: Mapping[str, float], start: float) -> TickNumbers:
     """Return a tick in numbers, given the entities' worth so far; ``start`` is the worth of those not listed."""
     entities = (*tick.chosen, *tick.candidates)
     all_cosines, entity_cosines = _cosines_of(tick, entities)
-    return Scene(
+    return TickNumbers(
         entities=entities,
         chosen=len(tick.chosen),
         energies=[round(each.energy * MICRO) for each in entities],
@@ -76,15 +76,15 @@ def scene_of(tick: Tick, priors: Mapping[str, float], start: float) -> Scene:
     )
 
 
-def grade_of(scene: Scene) -> Grade:
+def grade_of(numbers: TickNumbers) -> Grade:
     """Return the score of the chosen entities and its parts; there must be at least one entity."""
-    count = scene.chosen
-    relevance = (_context_cosine(scene) + _shared_terms(scene)) // 2
-    consistency = _energy_consistency(scene.energies[:count], scene.tokens[:count])
-    diversity = _diversity(scene)
-    prior = round(sum(scene.priors[:count]) / count)
-    score = geometric_mean((relevance, consistency, MICRO - scene.redundancy, diversity, prior))
-    return Grade(relevance, consistency, scene.redundancy, diversity, prior, score)
+    count = numbers.chosen
+    relevance = (_context_cosine(numbers) + _shared_terms(numbers)) // 2
+    consistency = _energy_consistency(numbers.energies[:count], numbers.tokens[:count])
+    diversity = _diversity(numbers)
+    prior = round(sum(numbers.priors[:count]) / count)
+    score = geometric_mean((relevance, consistency, MICRO - numbers.redundancy, diversity, prior))
+    return Grade(relevance, consistency, numbers.redundancy, diversity, prior, score)
 
 
 def geometric_mean(parts: tuple[int, ...]) -> int:
@@ -101,30 +101,35 @@ def geometric_mean(parts: tuple[int, ...]) -> int:
     return root + 1 if _power(2 * root + 1) <= _power(2) * product else root
 
 
-def context_sums(scene: Scene) -> tuple[int, list[int], int]:
+def context_sums(numbers: TickNumbers) -> tuple[int, list[int], int]:
     """Return the context's dot products: with itself, with each row of ``all_cosines``, and with the stimulus.
 
     The context is the sum of its entities here, not their mean; a given context counts as often as it has entities.
     """
-    count, cosine, stimulus, given = scene.chosen, scene.all_cosines, len(scene.entities), len(scene.entities) + 1
+    count, cosine, stimulus, given = (
+        numbers.chosen,
+        numbers.all_cosines,
+        len(numbers.entities),
+        len(numbers.entities) + 1,
+    )
     if cosine[given][given]:
         return count * count * MICRO, [count * each for each in cosine[given]], count * cosine[given][stimulus]
     products = [sum(column) for column in zip(*cosine[:count], strict=True)]
     return sum(products[:count]), products, products[stimulus]
 
 
-def _context_cosine(scene: Scene) -> int:
-    square, _, with_stimulus = context_sums(scene)
+def _context_cosine(numbers: TickNumbers) -> int:
+    square, _, with_stimulus = context_sums(numbers)
     # A context whose length is zero, or some millionths by rounding, has no direction, so no cosine.
-    if square <= scene.chosen * scene.chosen or with_stimulus <= 0:
+    if square <= numbers.chosen * numbers.chosen or with_stimulus <= 0:
         return 0
     # Millionths divided by the root of millionths are thousandths.
     return min(MICRO, round(with_stimulus / sqrt(square) * 1_000.0))
 
 
-def _shared_terms(scene: Scene) -> int:
-    union = len(scene.stimulus | scene.terms)
-    return round(len(scene.stimulus & scene.terms) / union * MICRO) if union else MICRO
+def _shared_terms(numbers: TickNumbers) -> int:
+    union = len(numbers.stimulus | numbers.terms)
+    return round(len(numbers.stimulus & numbers.terms) / union * MICRO) if union else MICRO
 
 
 def _energy_consistency(energies: Sequence[int], tokens: Sequence[int]) -> int:
@@ -142,10 +147,10 @@ def _not_all_zero(amounts: Sequence[int]) -> Sequence[int]:
     return amounts if any(amounts) else [1] * len(amounts)
 
 
-def _diversity(scene: Scene) -> int:
-    count = scene.chosen
+def _diversity(numbers: TickNumbers) -> int:
+    count = numbers.chosen
     pairs = count * (count - 1) // 2
-    total = sum(max(0, cosine) for index, row in enumerate(scene.entity_cosines[:count]) for cosine in row[:index])
+    total = sum(max(0, cosine) for index, row in enumerate(numbers.entity_cosines[:count]) for cosine in row[:index])
     return MICRO - round(total / pairs) if pairs else MICRO
 
 

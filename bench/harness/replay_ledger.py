@@ -78,7 +78,7 @@ class _World:
             agent = part if actor.scope is Scope.AGENT else NO_PARTITION
             session = part if actor.scope is Scope.SESSION else NO_PARTITION
             cause = Cause(event_id(name, part, 0), view.position, view.time_ns, "", "", "", agent, session)
-            self._append(view, view.system_event(cause, Emission(event)))
+            self._append(view, view.spontaneous_event(cause, Emission(event)))
 
     def store_input(self, number: int) -> None:
         """Store an input, and decide until nothing waits."""

@@ -26,7 +26,7 @@ from events.ledger import LedgerReader
 from events.ledger.checking.verify import verify
 from events.replay.gaps import Range, stretches_text
 from events.replay.presence_checks import NothingFound
-from events.sealing.sealed_texts import HEADER as SEALED
+from events.sealing.sealed_texts import SEALED_HEADER
 from schemas.subjects import EVERYTHING, Partitions
 
 Progress = Callable[[str, int], None]
@@ -138,7 +138,7 @@ async def _opened(copy: Path, progress: Progress) -> AsyncIterator[Recording]:
             info = reader.info()
             if not info.rows:
                 raise NothingFound(f"{copy} holds no events: nothing was imported; take a copy of a log that has some")
-            if info.lacks_journal:
+            if info.lacks_wal:
                 raise LedgerDamaged(
                     f"{copy} was copied while a set wrote to it, and may lack its last rows: take one that "
                     "`neuraxis backup` made"
@@ -153,7 +153,7 @@ async def _opened(copy: Path, progress: Progress) -> AsyncIterator[Recording]:
                 partitions=info.partitions,
                 events=info.rows,
                 head=reader.head().hash.hex(),
-                sealed=any(SEALED in stored.headers for batch in batches() for stored in batch),
+                sealed=any(SEALED_HEADER in stored.headers for batch in batches() for stored in batch),
                 batches=batches,
             )
 

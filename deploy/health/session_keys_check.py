@@ -8,7 +8,7 @@ from events.jetstream import Connection
 from events.jetstream.session_keys import KeyValueKeys
 from events.loggers import get_logger
 from events.sealing.keys import key_name_in_headers
-from events.sealing.sealed_texts import GONE, HEADER
+from events.sealing.sealed_texts import KEY_DESTROYED, SEALED_HEADER
 from schemas.event import topic_of
 from schemas.permissions import keys_bucket
 from schemas.subjects import topic_filter
@@ -36,7 +36,7 @@ async def count_latest_keys(connection: Connection, stream: str) -> KeyCount:
     names = {
         key_name_in_headers(answer.headers.get("ce-agent", ""), answer.headers.get("ce-session", ""))
         async for answer in connection.gather(f"$JS.API.DIRECT.GET.{stream}", request)
-        if answer.headers.get(HEADER, GONE) != GONE
+        if answer.headers.get(SEALED_HEADER, KEY_DESTROYED) != KEY_DESTROYED
     }
     held = await KeyValueKeys(connection, keys_bucket(stream)).load(names) if names else {}
     return KeyCount(len(names), len(names - held.keys()))

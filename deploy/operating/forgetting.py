@@ -20,7 +20,7 @@ from events.replay.run_replay import run_replay
 from events.replay.sources import StreamSource
 from events.routes import partition_filters, partitions_of
 from events.sealing.keys import Keyring, key_name
-from events.sealing.sealed_texts import HEADER, holds_words, location_to_seal
+from events.sealing.sealed_texts import SEALED_HEADER, holds_words, location_to_seal
 from events.sealing.sealing import Sealing
 from events.snapshot import snapshot_key
 from schemas.actor import Message
@@ -281,7 +281,7 @@ async def _messages(log: JetStreamLog, agent: str, session: str) -> AsyncIterato
 
 def _kind_of(stored: Stored, key_id: str) -> str:
     """Return whether a message's words are ``sealed``, ``gone`` or ``readable``; empty if it holds none."""
-    sealed_with = stored.headers.get(HEADER)
+    sealed_with = stored.headers.get(SEALED_HEADER)
     if sealed_with is not None:
         return "sealed" if sealed_with == key_id else "gone"
     return "readable" if _holds_readable_words(stored) else ""

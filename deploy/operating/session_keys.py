@@ -15,7 +15,7 @@ from events.jetstream.session_keys import KeyValueKeys
 from events.ledger import LedgerReader
 from events.private_files import open_private
 from events.sealing.keys import key_name_in_headers
-from events.sealing.sealed_texts import HEADER as SEALED
+from events.sealing.sealed_texts import SEALED_HEADER
 
 _KEYS_PER_REQUEST = 500
 
@@ -45,7 +45,7 @@ async def collect_keys(log: JetStreamLog, ledger: Path) -> SessionKeys:
             key_name_in_headers(stored.headers.get("ce-agent", ""), stored.headers.get("ce-session", ""))
             for batch in reader.history()
             for stored in batch
-            if SEALED in stored.headers
+            if SEALED_HEADER in stored.headers
         }
     found: dict[str, bytes] = {}
     for batch_of_names in _batches(sorted(names)):

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from actors.gateway.http.keys import keyring_for
+from actors.gateway.http.keys import api_keys_for
 from actors.llm.settings import LlmSettings
 from actors.registry import ACTORS
 from actors.webhook.receivers import addresses
@@ -146,14 +146,14 @@ async def _run(plan: Plan, lock: int) -> None:
 
     gateways = () if listener is None else (_gateway(plan, broker, listener),)
     programs = (*worker_programs(plan, broker, model), *gateways)
-    supervisor = Supervisor([*broker.stages, programs], on_change=run_file.write)
+    supervisor = Supervisor([*broker.phases, programs], on_change=run_file.write)
     stop = asyncio.Event()
 
     def on_signal() -> None:
         if stop.is_set():
             supervisor.kill_all()
         stop.set()
-        for task in watching:  # stages that stop from now on do so on purpose
+        for task in watching:  # what stops from now on does so on purpose
             task.cancel()
 
     def fault() -> str:
@@ -240,7 +240,7 @@ def _open_gateway_socket(plan: Plan) -> socket.socket | None:
     address = address_of(settings.http)
     if address is None:
         return None
-    keyring_for(address.host, keys_file(settings, plan.data), os.environ)
+    api_keys_for(address.host, keys_file(settings, plan.data), os.environ)
     upstream_of(settings.upstream, os.environ)
     listener = listen(address, or_else_any="gateway.http" not in plan.config.origins)
     if address.port not in (0, listener.getsockname()[1]):
@@ -272,11 +272,12 @@ async def _choose_model(plan: Plan) -> ModelChoice:
 class SetBroker(msgspec.Struct, frozen=True):
     """The broker of a set.
 
-    ``stages`` are the programs to start for it. ``url`` returns its URL, once it is known, and ``context`` the file of
-    a user's NATS CLI context. ``contexts`` is the folder of these files; empty if all users share one.
+    ``phases`` are the programs to start for it, one group after another. ``url`` returns its URL, once it is known, and
+    ``context`` the file of a user's NATS CLI context. ``contexts`` is the folder of these files; empty if all users
+    share one.
     """
 
-    stages: tuple[tuple[Program, ...], ...]
+    phases: tuple[tuple[Program, ...], ...]
     url: Callable[[], str]
     context: Callable[[str], str]
     contexts: str = ""

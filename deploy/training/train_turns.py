@@ -13,7 +13,7 @@ from deploy.training.turn_rows import WRITTEN, load_turns, thin_out, written_tur
 from events.whole_files import replace_file
 
 LEAST_SOURCES = 5
-"""The least number of sources: how sharp the probabilities may be is measured on sources that were left out."""
+"""The least number of sources: the sharpness (inverse temperature) is measured on sources that were left out."""
 
 
 def train_turns(paths: Iterable[Path], folder: Path) -> Iterator[str]:

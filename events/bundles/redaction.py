@@ -19,7 +19,7 @@ from events.ledger.checking.chain import GENESIS
 from events.ledger.rows import link_row, to_row, topic_of_subject
 from events.log import Record, Seal, Stored
 from events.sealing.cipher import SessionKey
-from events.sealing.sealed_texts import CLOSED_TEXT, GONE, HEADER, sealed_record
+from events.sealing.sealed_texts import CLOSED_TEXT, KEY_DESTROYED, SEALED_HEADER, sealed_record
 from schemas.catalogue import CATALOGUE, decode_event, upcast_body
 from schemas.entry import Entry
 from schemas.envelope import VERSION, decode_headers
@@ -38,7 +38,7 @@ class _Hashes(msgspec.Struct, frozen=True):
     """Takes the place of a session's key in ``sealed_record``: it hashes texts instead of encrypting them."""
 
     key: bytes
-    id: str = GONE
+    id: str = KEY_DESTROYED
 
     def seal(self, _event: str, _pointer: str, text: str) -> str:
         return text if text == CLOSED_TEXT else _hash(self.key, text.encode())
@@ -61,7 +61,7 @@ def redacted(stored: Stored, key: bytes) -> Stored:
         return _with_body_replaced(stored, key)
     try:
         stored = _without_unsealed(_of_current_version(stored, entry, key), entry.event, key)
-        headers = {name: value for name, value in stored.headers.items() if name != HEADER}
+        headers = {name: value for name, value in stored.headers.items() if name != SEALED_HEADER}
         location = personal_location(entry.event)
         if location is None:
             return stored
@@ -130,7 +130,7 @@ def _without_unsealed(stored: Stored, event: type[Event], key: bytes) -> Stored:
 
 
 def _with_body_replaced(stored: Stored, key: bytes) -> Stored:
-    headers = {name: value for name, value in stored.headers.items() if name != HEADER}
+    headers = {name: value for name, value in stored.headers.items() if name != SEALED_HEADER}
     data = msgspec.json.encode({"redacted": _hash(key, stored.data)})
     return msgspec.structs.replace(stored, headers=headers, data=data, seal=Seal.AS_STORED)
 

@@ -33,7 +33,7 @@ from events.ledger.schema import (
     PAGE_SIZE,
     ArchiveFile,
     archives_in,
-    lacks_journal,
+    lacks_wal,
     read_meta,
 )
 from events.ledger.sqlite_errors import translated_errors
@@ -105,7 +105,7 @@ def _opened_alone(path: Path) -> sqlite3.Connection:
 
 def _archive(ledger: sqlite3.Connection, path: Path, before_ns: int, join: bool) -> Archived:
     meta = read_meta(ledger, path)
-    if lacks_journal(meta, path):
+    if lacks_wal(meta, path):
         raise LedgerDamaged(
             f"{path} was itself copied without {path.name}-wal, and may lack its last rows: archive those of the "
             f"original; where there is none, `neuraxis log rebuild --log {path}` declares it whole as it is"

@@ -10,9 +10,9 @@ from pathlib import Path
 from events.errors import LedgerDamaged, Misconfigured, Unavailable
 from events.ledger.checking.report import Verification
 from events.ledger.checking.verify import verify
-from events.ledger.checking.wal_damage import journal_damage
+from events.ledger.checking.wal_damage import wal_damage
 from events.ledger.rows import COLUMNS
-from events.ledger.schema import AT_REST, archives_in, connect_read_only, lacks_journal, read_meta
+from events.ledger.schema import AT_REST, archives_in, connect_read_only, lacks_wal, read_meta
 from events.ledger.sqlite_errors import translated_errors
 
 _PAGES = 2048
@@ -55,9 +55,9 @@ def back_up(path: Path, copy: Path) -> Verification:
 def _copy(path: Path, draft: Path, copy: Path) -> None:
     with closing(connect_read_only(path)) as source, translated_errors(path, "copy the ledger"):
         wal = path.with_name(f"{path.name}-wal")
-        if damage := journal_damage(wal.read_bytes() if wal.exists() else b""):
+        if damage := wal_damage(wal.read_bytes() if wal.exists() else b""):
             raise LedgerDamaged(f"{path}: not copied, since {wal.name} is damaged: {damage}")
-        if lacks_journal(read_meta(source, path), path):
+        if lacks_wal(read_meta(source, path), path):
             raise LedgerDamaged(
                 f"{path} was itself copied without {wal.name}, and may lack its last rows: copy the original; where "
                 f"there is none, `neuraxis log rebuild --log {path}` declares it whole as it is"

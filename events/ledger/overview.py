@@ -69,7 +69,10 @@ class AgentModes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FiringAlert(msgspec.Struct, frozen=True, kw_only=True):
-    """An alert that fires at the point. ``count`` is the number of its events; None if some came after the point."""
+    """An alert that fires at the point. ``count`` is the number of its events; None if some came after the point.
+
+    ``figures`` are the numbers and codes of its latest event, by the names of their fields.
+    """
 
     alert: str
     severity: str

@@ -25,7 +25,7 @@ from events.ledger.rows import (
     to_stored,
     to_text,
 )
-from events.ledger.schema import connect_read_only, lacks_journal, read_meta
+from events.ledger.schema import connect_read_only, lacks_wal, read_meta
 from events.ledger.sqlite_errors import DamagedRow, translated_errors
 from events.log import Stored
 from events.losses import Losses
@@ -63,7 +63,7 @@ _INPUTS_LOOKED_AT = 100
 class LedgerInfo(msgspec.Struct, frozen=True):
     """A ledger's extent. Sequences and times (Unix nanoseconds) are 0 when it is empty.
 
-    ``lacks_journal``: it was copied while it was written to, without the write-ahead log, so its last rows may be
+    ``lacks_wal``: it was copied while it was written to, without the write-ahead log, so its last rows may be
     missing.
     """
 
@@ -77,7 +77,7 @@ class LedgerInfo(msgspec.Struct, frozen=True):
     first_time_ns: int
     last_time_ns: int
     bytes: int
-    lacks_journal: bool = False
+    lacks_wal: bool = False
 
 
 class Folded(msgspec.Struct, Generic[S], frozen=True):
@@ -187,7 +187,7 @@ class LedgerReader:
             first_time_ns=first[1],
             last_time_ns=last[1],
             bytes=sum(file.stat().st_size for file in files if file.exists()),
-            lacks_journal=lacks_journal(meta, self.path),
+            lacks_wal=lacks_wal(meta, self.path),
         )
 
     def head(self) -> Head:

@@ -155,7 +155,7 @@ def read_meta(connection: sqlite3.Connection, path: Path) -> Meta:
         ) from error
 
 
-def lacks_journal(meta: Meta, path: Path) -> bool:
+def lacks_wal(meta: Meta, path: Path) -> bool:
     """Whether this is a copy of a ledger in use, without its write-ahead log: it ends at the last checkpoint.
 
     It is also true for a copy that SQLite itself made while a writer had the file open. Such a copy is complete up to

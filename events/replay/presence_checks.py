@@ -135,7 +135,7 @@ async def _time_of(source: Source, seq: int) -> int:
 
 
 def _remedy(source: Source) -> str:
-    if isinstance(source, LedgerSource) and source.lacks_journal:
+    if isinstance(source, LedgerSource) and source.lacks_wal:
         return (
             f"it was copied without {source.file.name}-wal, which held them; `neuraxis backup` copies all of a ledger"
         )

@@ -118,7 +118,7 @@ class LedgerSource:
         file: The ledger file; for a bundle an unpacked copy, which is deleted on close.
         sealing: What opens people's words where the file holds them sealed; without keys, a placeholder stands for
             them.
-        lacks_journal: The file was copied while a set wrote to it, without the write-ahead log beside it: its last rows
+        lacks_wal: The file was copied while a set wrote to it, without the write-ahead log beside it: its last rows
             may be missing.
         damage: The damaged rows that were read.
         gaps: The ranges that were read, and the sequences found missing in them.
@@ -140,7 +140,7 @@ class LedgerSource:
             self.name = f"{'ledger' if file == path else 'bundle'} {path}"
             self.partitions = self._reader.partitions
             info = self._reader.info()
-            self.stream, self.lacks_journal = info.stream, info.lacks_journal
+            self.stream, self.lacks_wal = info.stream, info.lacks_wal
         except BaseException:
             self._resources.close()
             raise

@@ -17,10 +17,10 @@ from events.sealing.cipher import SealBroken, SessionKey
 from schemas.catalogue import CATALOGUE
 from schemas.wording.personal import Location, below, change_personal, personal_location
 
-HEADER = "nx-sealed"
-"""Header of a message with sealed texts: the id of their key, or :data:`GONE`."""
+SEALED_HEADER = "nx-sealed"
+"""Header of a message with sealed texts: the id of their key, or :data:`KEY_DESTROYED`."""
 
-GONE = "destroyed"
+KEY_DESTROYED = "destroyed"
 """Value of the header: the session's key was destroyed before, so that the texts were not stored."""
 
 CLOSED_TEXT = "[sealed]"
@@ -61,7 +61,7 @@ def sealed_record(record: Record, location: Location, key: SessionKey | None) ->
     sealed = change_personal(location, body, partial(_seal, key, record.headers.get("ce-id", "")))
     if sealed == body:
         return record
-    headers = {**record.headers, HEADER: GONE if key is None else key.id}
+    headers = {**record.headers, SEALED_HEADER: KEY_DESTROYED if key is None else key.id}
     return Record(record.subject, headers, msgspec.json.encode(sealed))
 
 

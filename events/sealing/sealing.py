@@ -7,7 +7,14 @@ from events.errors import LogError
 from events.log import Append, Record, Seal, Stored, Tail
 from events.loggers import get_logger
 from events.sealing.keys import Keyring, NoKeys, key_name_in_headers
-from events.sealing.sealed_texts import GONE, HEADER, holds_words, location_to_seal, open_texts, sealed_record
+from events.sealing.sealed_texts import (
+    KEY_DESTROYED,
+    SEALED_HEADER,
+    holds_words,
+    location_to_seal,
+    open_texts,
+    sealed_record,
+)
 from schemas.event import topic_of
 from schemas.vocabulary.gateway import InputReceived
 from schemas.wording.personal import Location
@@ -80,7 +87,9 @@ class Sealing:
     async def _fetch_keys(self, batch: Sequence[Stored]) -> None:
         keys = {_key_of(stored) for stored in batch if _is_sealed(stored)}
         # Repeated, since a key may change while another is fetched.
-        while unknown := [(name, id) for name, id in keys if id != GONE and not self.keyring.known(name, id)[0]]:
+        while unknown := [
+            (name, id) for name, id in keys if id != KEY_DESTROYED and not self.keyring.known(name, id)[0]
+        ]:
             await self.keyring.fetch(unknown)
 
     def _opened(self, stored: Stored) -> Stored:
@@ -132,10 +141,10 @@ def _needs_key(record: Record, location: Location) -> bool:
 
 
 def _is_sealed(stored: Stored) -> bool:
-    return HEADER in stored.headers and stored.seal is Seal.AS_STORED
+    return SEALED_HEADER in stored.headers and stored.seal is Seal.AS_STORED
 
 
 def _key_of(stored: Stored) -> tuple[str, str]:
     """Return the name and the id of the key that a message was sealed with."""
     headers = stored.headers
-    return key_name_in_headers(headers.get("ce-agent", ""), headers.get("ce-session", "")), headers[HEADER]
+    return key_name_in_headers(headers.get("ce-agent", ""), headers.get("ce-session", "")), headers[SEALED_HEADER]

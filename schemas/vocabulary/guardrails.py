@@ -40,7 +40,8 @@ class LoopTrace(msgspec.Struct, frozen=True, kw_only=True):
         force_finalize: Whether a limit ended the family, whatever its scores.
         overridden_by: Who overrode a limit that would have ended it; empty: nobody.
         orchestrator_persona: The persona that asked; ``reflection_persona``: the one that judged.
-        source: Where the scores are from: ``caller``, ``features``, ``llm`` or ``none``.
+        source: Where the scores are from: ``caller``, ``features`` (appraisal computed them from the texts), ``llm`` (a
+            model was the critic) or ``none``.
         completion: Id of the ``loop.completed`` that is judged, where a critic had to be asked first; else empty.
         own_limit: Whether ``max_reruns`` was set for this family; else it is the setting.
         fatigue_lifted_ns: Until when an override of fatigue holds for the family (Unix nanoseconds), 0: none does;

@@ -19,7 +19,7 @@ Action = Literal["BLOCKED", "REJECTED", "WITHHELD", "PASSED", "EXECUTED", "FAILE
 
 
 class Entity(msgspec.Struct, frozen=True, kw_only=True):
-    """A memory in the context of an answer: ``energy`` as it was recalled, ``share`` of the context's tokens."""
+    """A memory in the context of an answer: how strongly it was recalled, and its share of the context's tokens."""
 
     id: str
     layer: Layer

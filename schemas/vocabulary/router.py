@@ -17,8 +17,12 @@ Mode = Literal["ACT", "RESPOND", "CLARIFY", "ACKNOWLEDGE", "IGNORE"]
 class Signals(msgspec.Struct, frozen=True, kw_only=True):
     """What the router looked at: what is known about the exchange, and the text's own features.
 
-    ``answerable`` to ``task`` are appraisal's reading of the text, all 0 where there is none. ``bearing`` is how
-    relevant the most relevant memory is to it; ``findings`` counts what an ACT loop has found for it.
+    ``context_warmth`` (how much is known around the exchange) to ``session_exchange_count``, and ``bearing`` (how
+    relevant the most relevant memory is to the text) are memory's: see ``schemas.vocabulary.memory.Familiarity``. A
+    gist is the summary of an exchange in one line. ``world_state_present``: the agent knows facts besides those
+    counted. ``information_density`` is the share of different tokens; with ``implicit_reference`` the text refers to
+    what was said before without repeating it. ``answerable`` to ``task`` are appraisal's reading of the text, all 0
+    where there is none. ``findings`` counts what an ACT loop has found for it.
     """
 
     context_warmth: Unit
@@ -53,8 +57,9 @@ class ModeSelected(Event, frozen=True, kw_only=True, tag="forged_id.router.mode_
     first. ``rerouted``: an ACT loop has run, and ACT was not offered again. ``conversation_topic`` is what the
     conversation is about (``unclassified`` when nothing classified it). ``scores`` hold every mode that was offered;
     ``weights`` the weights they were computed with; ``router_confidence`` and ``margin`` are (top - second) /
-    max(|top|, 0.001). ``regulated`` is what the regulator has added to the weights, by name, within the bounds; None
-    where that was not recorded.
+    max(|top|, 0.001). Where ``margin`` is below ``effective_margin``, which is set by the weights and adjusted for the
+    input, the two best modes are ambiguous. ``regulated`` is what the regulator has added to the weights, by name,
+    within the bounds; None where that was not recorded.
     """
 
     conversation_topic: str

@@ -82,7 +82,9 @@ class Recording:
         for (name, partition), view in self.leaders.items():
             chosen = (settings or {}).get(name) or view.actor.settings_type()
             identity = f"{name}/{partition}/{view.own_last}"
-            self.append(view, view.system_event(own_cause(view, identity), Emission(configured(view.actor, chosen))))
+            self.append(
+                view, view.spontaneous_event(own_cause(view, identity), Emission(configured(view.actor, chosen)))
+            )
 
     def work(self, key: Key, most: int | None = None) -> None:
         """Have one leader decide what waits for it, ``most`` messages at most."""
@@ -106,7 +108,7 @@ class Recording:
                 timer = view.actor.timer(view.state)
                 if timer is None or timer.due_ns > self.now_ns:
                     break
-                self.append(view, view.system_event(own_cause(view, timer.cause), timer.emission))
+                self.append(view, view.spontaneous_event(own_cause(view, timer.cause), timer.emission))
 
     def of(self, key: Key) -> Iterator[tuple[Stored, bool]]:
         """Yield what a partition's view holds, in order: (message, whether the actor wrote it)."""

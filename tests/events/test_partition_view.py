@@ -55,7 +55,7 @@ def carry_on(view: View, rest: Iterable[tuple[Stored, bool]]) -> list[NewEvent]:
                 written += view.decide_next()
             message = recorded.message
             emission = Emission(message.event, message.agent, message.session, message.exchange)
-            written += view.system_event(own_cause(view, recorded.envelope.cause), emission)
+            written += view.spontaneous_event(own_cause(view, recorded.envelope.cause), emission)
     return written + decide_all(view)
 
 
@@ -348,7 +348,7 @@ def test_an_event_that_no_message_led_to_is_folded_and_written_at_the_views_plac
     recording.settle()
     view = recording.leaders[HERE]
     event = configured(DIARIST, DIARIST.settings_type())
-    [written] = view.system_event(own_cause(view, "why"), Emission(event))
+    [written] = view.spontaneous_event(own_cause(view, "why"), Emission(event))
     assert (written.cause, written.cause_seq, written.subject) == ("why", 1, f"log._.{HERE[1]}.reflex.configured")
     assert (written.message.seq, written.message.time_ns) == (1, view.time_ns)
     assert view.configured is event

@@ -41,19 +41,19 @@ With it, a long part of which two thirds were not read exceeds ``SATURATION`` wh
 
 @cache
 def trust_model() -> Model:
-    """Return the evaluator, a trained judge: the packaged one, or one that is configured (``judge.weights``)."""
+    """Return the trained judge of trust: the packaged one, or one that is configured (``judge.weights``)."""
     return weights_of("trust", "actors.appraisal")
 
 
-def trust_of(layer: str, text: str, unread: int = 0, evaluator: Model | None = None) -> LayerTrust:
+def trust_of(layer: str, text: str, unread: int = 0, judge: Model | None = None) -> LayerTrust:
     """Return the trust in one part of a prompt. A blank part is only indeterminate.
 
-    ``layer`` names it. ``unread`` counts further characters of the part that should have been read. ``evaluator``
+    ``layer`` names it. ``unread`` counts further characters of the part that should have been read. ``judge``
     replaces this release's own.
     """
     if not text.strip():
         return LayerTrust(layer=layer, characters=len(text), truth=0.5, indeterminacy=1.0, falsehood=0.0)
-    judge = evaluator or trust_model()
+    judge = judge or trust_model()
     read = read_text(text)
     found = _interpolated(_KNOTS, margin(judge, read))
     unread += read.unread

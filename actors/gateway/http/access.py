@@ -27,7 +27,7 @@ from litestar.exceptions import (
 from litestar.middleware import AbstractAuthenticationMiddleware, ASGIMiddleware, AuthenticationResult
 from litestar.types import ASGIApp, HTTPReceiveMessage, HTTPRequestEvent, Message, Receive, Scope, Send
 
-from actors.gateway.http.keys import Keyring, is_loopback
+from actors.gateway.http.keys import ApiKeys, is_loopback
 from actors.gateway.http.keys.rate import Rates
 from actors.gateway.http.scopes import PUBLIC
 
@@ -71,7 +71,7 @@ class AddressMiddleware(ASGIMiddleware):
 
     scopes = (ScopeType.HTTP,)
 
-    def __init__(self, keys: Keyring, *, local: bool) -> None:
+    def __init__(self, keys: ApiKeys, *, local: bool) -> None:
         self._keys = keys
         self._local = local
 
@@ -91,7 +91,7 @@ class AddressMiddleware(ASGIMiddleware):
 class KeyMiddleware(AbstractAuthenticationMiddleware):
     """Finds the key of a request and stores it as ``connection.auth``."""
 
-    def __init__(self, app: ASGIApp, keys: Keyring) -> None:
+    def __init__(self, app: ASGIApp, keys: ApiKeys) -> None:
         # An empty sequence: OPTIONS needs a key, too.
         super().__init__(app, scopes={ScopeType.HTTP}, exclude_http_methods=())
         self._keys = keys

@@ -25,14 +25,14 @@ from actors.gateway.http.feedback import endpoints as feedback_endpoints
 from actors.gateway.http.feedback.service import FeedbackService
 from actors.gateway.http.guard import endpoints as guard_endpoints
 from actors.gateway.http.guard.service import GuardService
-from actors.gateway.http.keys import Keyring
+from actors.gateway.http.keys import ApiKeys
 from actors.gateway.http.keys.rate import Rates
 from actors.gateway.http.loops import endpoints as loops
 from actors.gateway.http.loops import ticks
 from actors.gateway.http.loops.service import LoopService, NotReady
 from actors.gateway.http.metrics import REQUESTS, MetricsSource
-from actors.gateway.http.openai import endpoints
-from actors.gateway.http.openai.conversations import Conversations
+from actors.gateway.http.openai import endpoints as openai_endpoints
+from actors.gateway.http.openai.chat_service import ChatService
 from actors.gateway.http.openai.forwarding import UpstreamForwarder
 from actors.gateway.http.operator_endpoints import Operations
 from actors.gateway.http.records import endpoints as records_endpoints
@@ -62,7 +62,7 @@ ENDPOINTS = (
     *operator_endpoints.ENDPOINTS,
     *records_endpoints.ENDPOINTS,
     *examinations.ENDPOINTS,
-    *endpoints.ENDPOINTS,
+    *openai_endpoints.ENDPOINTS,
     health.healthz,
     health.readyz,
     metrics.show_metrics,
@@ -80,7 +80,7 @@ class Services(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """
 
     loops: LoopService
-    conversations: Conversations
+    chat: ChatService
     guard: GuardService
     feedback: FeedbackService
     operations: Operations
@@ -115,7 +115,7 @@ class Gateway:
         await self._app(scope, receive, send)
 
 
-def application(keys: Keyring, *, local: bool, limits: Limits, agent_per: AgentPer = "shared") -> Gateway:
+def application(keys: ApiKeys, *, local: bool, limits: Limits, agent_per: AgentPer = "shared") -> Gateway:
     """Return the gateway.
 
     Args:
@@ -147,7 +147,7 @@ def application(keys: Keyring, *, local: bool, limits: Limits, agent_per: AgentP
     app = Litestar(
         # A router of its own, so that query parameters of the document's pages are not checked.
         [Router("/", route_handlers=list(ENDPOINTS), guards=[wait_until_open, check_query_and_headers, keep_to_scope])],
-        state=State({"agent_per": agent_per, "keyring": keys, "opened": asyncio.Event()}),
+        state=State({"agent_per": agent_per, "api_keys": keys, "opened": asyncio.Event()}),
         middleware=[
             AddressMiddleware(keys, local=local),
             DefineMiddleware(KeyMiddleware, keys=keys),

@@ -12,7 +12,7 @@ from actors.gateway.http.error_body import error_body
 from actors.gateway.http.guard.service import NoVerdict
 from actors.gateway.http.loops.service import NoJudge, NotAccepted, NotReady, Unanswered, Undecided, UnknownLoop
 from actors.gateway.http.openai.answers import headers_of
-from actors.gateway.http.openai.conversations import ExchangeFailed
+from actors.gateway.http.openai.chat_service import ExchangeFailed
 from actors.gateway.http.openai.endpoints import UnknownModel
 from actors.gateway.http.openai.failures import ApiFailure
 from actors.gateway.http.openai.upstream import UpstreamFailed

@@ -14,7 +14,7 @@ from litestar.enums import HttpMethod
 from litestar.handlers import BaseRouteHandler, HTTPRouteHandler
 from litestar.openapi.spec import SecurityRequirement, SecurityScheme
 
-from actors.gateway.http.keys import Key, Keyring, Scope
+from actors.gateway.http.keys import ApiKeys, Key, Scope
 from events.loggers import get_logger
 from schemas.vocabulary.access import Operated
 
@@ -127,7 +127,7 @@ def check_exchange(exchange: str, agent: str, only: str, whose: str = "") -> Non
 
 def key_check(connection: ASGIConnection[Any, Any, Any, Any]) -> Callable[[], bool]:
     """Return a function that says whether the key of a request is still valid: for responses without an end."""
-    keys: Keyring = connection.app.state.keyring
+    keys: ApiKeys = connection.app.state.api_keys
     key: Key = connection.auth
     authorization = connection.headers.get("authorization", "").encode("latin-1")
     return lambda: keys.find(authorization) == key

@@ -41,7 +41,7 @@ class Row(NamedTuple):
 
 
 class Near(NamedTuple):
-    """An episode near an embedding, given by its number."""
+    """An episode near an embedding: its number, and how strongly it is recalled (similarity times weight, 0 to 1)."""
 
     number: int
     energy: float

@@ -204,10 +204,10 @@ class DecisionLoop(ABC):
         self.outbox.append(self._author.group(decided, latency_us, exceeded_budget_us, cause))
         self._own_in_flight.update(one.message.id for one in decided)
 
-    def _submit_system_event(self, cause: Cause, emission: Emission) -> None:
+    def _submit_spontaneous_event(self, cause: Cause, emission: Emission) -> None:
         if not self.outbox:
             self._acknowledged = self.view.checkpoint()
-        self._submit_decision(self.view.system_event(cause, emission), 0)
+        self._submit_decision(self.view.spontaneous_event(cause, emission), 0)
 
     def record_availability(self, availability: Availability) -> bool:
         """Have the actor record what this process measured of all stages, if it is new; return whether it could.
@@ -225,7 +225,7 @@ class DecisionLoop(ABC):
             return False
         for number, event in enumerate(tuple(events_of(self.view.state, availability))):
             cause = f"{self.actor.name}/{self.partition}/{self.view.own_last}/attended/{number}"
-            self._submit_system_event(self._author.system_cause(self.view, cause), Emission(event))
+            self._submit_spontaneous_event(self._author.spontaneous_cause(self.view, cause), Emission(event))
             self._snapshots.count()
         if self.outbox:
             # The log may have lost what this shard recorded last, and that may be the same event.
@@ -313,7 +313,7 @@ class DecisionLoop(ABC):
     def _record_settings(self) -> None:
         if not self._author.is_configured(self.view):
             event = self._author.configured()
-            self._submit_system_event(self._author.settings_cause(self.view), Emission(event))
+            self._submit_spontaneous_event(self._author.settings_cause(self.view), Emission(event))
             self._submit()
 
     # --- timers
@@ -354,7 +354,7 @@ class DecisionLoop(ABC):
             timer = self.due(now_ns)
             if timer is None:
                 break
-            self._submit_system_event(self._author.system_cause(self.view, timer.cause), timer.emission)
+            self._submit_spontaneous_event(self._author.spontaneous_cause(self.view, timer.cause), timer.emission)
             self._snapshots.count()
         self._submit()
         if not self._outbox_is_full:  # else the timers look again once some of it is stored; see `committed`

@@ -90,10 +90,10 @@ class EventAuthor:
         """Return the cause of the event that records the settings."""
         actor = self._actor
         cause = f"{actor.name}/{self._partition}/{view.own_last}/{self._settings_hash}/{actor.behaviour}"
-        return self.system_cause(view, cause)
+        return self.spontaneous_cause(view, cause)
 
-    def system_cause(self, view: View, identity: str) -> Cause:
-        """Return the cause of a system event (one that no message caused); ``identity`` tells it from others."""
+    def spontaneous_cause(self, view: View, identity: str) -> Cause:
+        """Return the cause of a spontaneous event (one that no message caused); ``identity`` tells it from others."""
         # (agent token, session token) of the subject.
         tokens = {Scope.SESSION: (NO_PARTITION, self._partition), Scope.AGENT: (self._partition, NO_PARTITION)}
         agent_token, session_token = tokens.get(self._actor.scope, (NO_PARTITION, NO_PARTITION))

@@ -23,7 +23,7 @@ from deploy.cli.replaying.open_source import (
     log_option,
     stream_or_ledger,
     stream_source,
-    warn_of_shortfall,
+    warn_of_missing_wal,
 )
 
 if TYPE_CHECKING:
@@ -89,13 +89,13 @@ def verify(target: Target, log_file: Path | None, as_json: bool) -> None:
     with progress("verifying", None), ledger_file(file) as readable:
         chain = verify_ledger(readable)
         with closing(LedgerSource(readable)) as ledger:
-            lacks_journal = ledger.lacks_journal
-            warn_of_shortfall(ledger)
+            lacks_wal = ledger.lacks_wal
+            warn_of_missing_wal(ledger)
         compared, unreachable = asyncio.run(_compare(target, readable))
     findings = [*chain.findings, *(compared.findings if compared is not None else ())]
     count = chain.finding_count + (compared.finding_count if compared is not None else 0)
     if as_json:
-        row = {"chain": chain, "stream": compared, "not_compared": unreachable, "lacks_journal": lacks_journal}
+        row = {"chain": chain, "stream": compared, "not_compared": unreachable, "lacks_journal": lacks_wal}
         emit([row | {"ok": count == 0 and chain.rows > 0}], as_json=True)
     else:
         say(
@@ -114,7 +114,7 @@ def verify(target: Target, log_file: Path | None, as_json: bool) -> None:
             f"{file}: {counted(count, 'finding')}, the first at sequence {findings[0].seq}: {findings[0].detail}"
         )
     if not chain.rows:
-        raise CheckFailed(f"{file} holds no rows, so that nothing was verified: {_why_empty(file, lacks_journal)}")
+        raise CheckFailed(f"{file} holds no rows, so that nothing was verified: {_why_empty(file, lacks_wal)}")
 
 
 _MODELS_NOT_COMPARED = {
@@ -126,8 +126,8 @@ _MODELS_NOT_COMPARED = {
 }
 
 
-def _why_empty(file: Path, lacks_journal: bool) -> str:
-    if lacks_journal:
+def _why_empty(file: Path, lacks_wal: bool) -> str:
+    if lacks_wal:
         return f"it was copied without {file.name}-wal, which held them; `neuraxis backup` copies all of a ledger"
     return "its set stored nothing yet; name another file with --log, or verify again once something was stored"
 

@@ -185,7 +185,7 @@ async def close_at_exit(open_things: AsyncExitStack, ledger: "LedgerSource") -> 
     open_things.callback(ledger.close)
     open_things.callback(warn_of_damage, ledger)
     open_things.push_async_callback(warn_of_gaps, ledger)
-    await check_shortfall(ledger)
+    await check_wal(ledger)
 
 
 def warn_of_damage(ledger: "LedgerSource") -> None:
@@ -202,18 +202,18 @@ async def warn_of_gaps(source: "Source") -> None:
         say_note(missing_text(source.name, source.gaps.missing(await source.losses())))
 
 
-async def check_shortfall(ledger: "LedgerSource") -> None:
+async def check_wal(ledger: "LedgerSource") -> None:
     """Raise NothingFound for a copy that lacks all its rows; warn of one that may lack its last rows."""
     from events.replay.presence_checks import span_of
 
-    if ledger.lacks_journal:
+    if ledger.lacks_wal:
         await span_of(ledger)
-    warn_of_shortfall(ledger)
+    warn_of_missing_wal(ledger)
 
 
-def warn_of_shortfall(ledger: "LedgerSource") -> None:
+def warn_of_missing_wal(ledger: "LedgerSource") -> None:
     """Say on stderr that a file may lack its last rows, if so."""
-    if ledger.lacks_journal:
+    if ledger.lacks_wal:
         say_note(
             f"{ledger.name} was copied while a set wrote to it: if without the {ledger.file.name}-wal beside it, "
             "the last rows may be missing; `neuraxis backup` copies all"

@@ -35,7 +35,7 @@ def gateway(
     Models other than neuraxis are those of gateway.upstream.url, whose key is in NEURAXIS_UPSTREAM_API_KEY or the file
     gateway.upstream.key_file.
     """
-    from actors.gateway.http.keys import keyring_for
+    from actors.gateway.http.keys import api_keys_for
     from actors.reflex.settings import ReflexSettings
     from actors.responder.settings import ResponderSettings
     from actors.swarm.settings import SwarmSettings
@@ -66,7 +66,7 @@ def gateway(
             operating=access_of(operating, target.data, user=OPERATOR, name="gateway for an operator"),
             config=config,
             upstream=upstream_of(config.gateway.upstream, os.environ),
-            keys=keyring_for(address.host, keys_file(config.gateway, target.data), os.environ),
+            keys=api_keys_for(address.host, keys_file(config.gateway, target.data), os.environ),
             ledger=target.data.ledger,
             listener=listen(address, or_else_any=False) if listener is None else socket.socket(fileno=listener),
         ),

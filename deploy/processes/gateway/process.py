@@ -17,11 +17,11 @@ from actors.gateway.http.app import Gateway, Services, application
 from actors.gateway.http.audit import Auditing
 from actors.gateway.http.feedback.service import FeedbackService
 from actors.gateway.http.guard.service import GuardService
-from actors.gateway.http.keys import Keyring, is_loopback
+from actors.gateway.http.keys import ApiKeys, is_loopback
 from actors.gateway.http.loops.judgements import Judgements
 from actors.gateway.http.loops.service import LoopService
 from actors.gateway.http.metrics import MetricsSource
-from actors.gateway.http.openai.conversations import Conversations
+from actors.gateway.http.openai.chat_service import ChatService
 from actors.gateway.http.server import serve
 from actors.gateway.metrics import Metrics
 from actors.llm.endpoint import Endpoint
@@ -29,7 +29,7 @@ from actors.reflex.settings import ReflexSettings
 from actors.responder.settings import ResponderSettings
 from actors.runtime.membership.heartbeat import MetricsAddress, heartbeat_of
 from deploy.cli.rendering.sentences import sentence_on
-from deploy.config.configured_log import configured_log, read_removed_if_there
+from deploy.config.configured_log import attach_archive_if_there, configured_log
 from deploy.config.loading import Config
 from deploy.health.readiness import LedgerProbe, ok_if_empty
 from deploy.health.resources import used_up
@@ -71,7 +71,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     operating: Access
     config: Config
     listener: socket.socket
-    keys: Keyring
+    keys: ApiKeys
     upstream: Endpoint | None = None
     ledger: Path | None = None
 
@@ -180,20 +180,20 @@ async def _serve(
             further_checks=checks,
         )
         guard = GuardService(client, wait_s=settings.wait_s, sentence=sentence_on)
-        conversations = Conversations(client, wait_s=settings.answer_s, early=not _may_reject_answers(job.config))
+        chat = ChatService(client, wait_s=settings.answer_s, early=not _may_reject_answers(job.config))
         forwarding = await stack.enter_async_context(
             forwarding_to(
                 job.upstream,
                 settings.upstream,
-                conversations,
+                chat,
                 client,
                 sends_callers_keys=lambda: not job.keys.required,
                 reading=job.config.section("reflex", ReflexSettings),
             )
         )
         operations = BrokerOperations(job.operating, log.stream, wait_s=settings.wait_s, ledger=job.ledger)
-        whole = log.with_archive(None)  # what is followed needs no events of long ago
-        await read_removed_if_there(whole, job.ledger)
+        whole = log.with_archive(None)  # a copy for lookups of single exchanges; only these need the trimmed events
+        await attach_archive_if_there(whole, job.ledger)
         records, metrics = BrokerRecords(connection, log, stop, membership, needed, whole=whole), Metrics()
         find = records.find_exchange
         examinations = BrokerExaminations(job.access, job.config.log, find, within_s=settings.examine_s)
@@ -202,7 +202,7 @@ async def _serve(
         gateway.open(
             Services(
                 loops=loops,
-                conversations=conversations,
+                chat=chat,
                 guard=guard,
                 feedback=feedback,
                 operations=operations,

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from actors.gateway import Client
-from actors.gateway.http.openai.conversations import Conversations
+from actors.gateway.http.openai.chat_service import ChatService
 from actors.gateway.http.openai.forwarding import UpstreamForwarder
 from actors.gateway.http.openai.passthrough.guarding import Watch
 from actors.gateway.http.openai.upstream import Upstream
@@ -21,7 +21,7 @@ _logger = get_logger("neuraxis.gateway")
 async def forwarding_to(
     endpoint: Endpoint | None,
     settings: UpstreamSettings,
-    conversations: Conversations,
+    chat: ChatService,
     client: Client,
     *,
     sends_callers_keys: Callable[[], bool],
@@ -47,7 +47,7 @@ async def forwarding_to(
             sends_callers_keys=sends_callers_keys,
         ) as upstream,
         UpstreamForwarder.open(
-            conversations,
+            chat,
             client,
             upstream,
             wait_s=settings.wait_s,

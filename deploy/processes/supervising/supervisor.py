@@ -1,4 +1,4 @@
-"""Keeping a set of processes running: started in stages, restarted when they end, stopped in reverse order.
+"""Keeping a set of processes running: started in phases, restarted when they end, stopped in reverse order.
 
 A :class:`Program` says what to run, and the pure :class:`Backoff` how long to wait before a restart. Nothing here knows
 about brokers or workers.
@@ -192,33 +192,33 @@ class ProgramKeeper:
 
 
 class Supervisor:
-    """Keeps programs running, in stages: a stage starts when the one before it is ready.
+    """Keeps programs running, in phases: a phase starts when the one before it is ready.
 
     Args:
-        stages: The programs, in the order of starting; they are stopped in the reverse order.
+        phases: The programs, in the order of starting; they are stopped in the reverse order.
         backoff: Decides the waits before restarts.
         on_change: Called whenever a program starts, becomes ready or ends.
     """
 
     def __init__(
         self,
-        stages: Sequence[Sequence[Program]],
+        phases: Sequence[Sequence[Program]],
         backoff: Backoff | None = None,
         on_change: Callable[[], None] = lambda: None,
     ) -> None:
-        self._stages = [
-            [ProgramKeeper(program, backoff or Backoff(), on_change) for program in stage] for stage in stages
+        self._phases = [
+            [ProgramKeeper(program, backoff or Backoff(), on_change) for program in phase] for phase in phases
         ]
         self._running: list[dict[asyncio.Task[None], ProgramKeeper]] = []
 
     def statuses(self) -> list[Status]:
         """Return the state of every program, in the order of starting."""
-        return [keeper.status for stage in self._stages for keeper in stage]
+        return [keeper.status for phase in self._phases for keeper in phase]
 
     def kill_all(self) -> None:
         """Kill all processes that are still running; called on a second Ctrl-C."""
-        for stage in self._stages:
-            for keeper in stage:
+        for phase in self._phases:
+            for keeper in phase:
                 keeper.stop(kill_now=True)
 
     async def run(self, stop: asyncio.Event, ready: Callable[[], None] = lambda: None) -> None:
@@ -229,8 +229,8 @@ class Supervisor:
         """
         stopping = asyncio.create_task(stop.wait(), name="set stops")
         try:
-            for stage in self._stages:
-                await self._start(stage, stopping)
+            for phase in self._phases:
+                await self._start(phase, stopping)
                 if stopping.done():
                     return
             ready()
@@ -239,9 +239,9 @@ class Supervisor:
             await self._stop_all()
             stopping.cancel()
 
-    async def _start(self, stage: Sequence[ProgramKeeper], stopping: asyncio.Task[bool]) -> None:
-        self._running.append({asyncio.create_task(keeper.run(), name=keeper.program.name): keeper for keeper in stage})
-        for keeper in stage:
+    async def _start(self, phase: Sequence[ProgramKeeper], stopping: asyncio.Task[bool]) -> None:
+        self._running.append({asyncio.create_task(keeper.run(), name=keeper.program.name): keeper for keeper in phase})
+        for keeper in phase:
             getting_ready = asyncio.create_task(keeper.ready.wait(), name=f"{keeper.program.name} is awaited")
             try:
                 await self._wait_for_failure(stopping, getting_ready)
@@ -252,18 +252,18 @@ class Supervisor:
 
     async def _wait_for_failure(self, *others: asyncio.Task[bool]) -> None:
         """Wait for any of ``others``; raises the error of a keeper that gave up."""
-        keeping = [task for stage in self._running for task in stage]
+        keeping = [task for phase in self._running for task in phase]
         await asyncio.wait((*keeping, *others), return_when=asyncio.FIRST_COMPLETED)
         for task in keeping:
             if task.done():
                 task.result()
 
     async def _stop_all(self) -> None:
-        for stage in reversed(self._running):
-            for keeper in stage.values():
+        for phase in reversed(self._running):
+            for keeper in phase.values():
                 keeper.stop()
-            await asyncio.wait(stage)
-            for task, keeper in stage.items():
+            await asyncio.wait(phase)
+            for task, keeper in phase.items():
                 if not task.cancelled() and (wrong := task.exception()) is not None:
                     _logger.debug("program_gave_up", program=keeper.program.name, error=str(wrong))
 

@@ -15,7 +15,7 @@ from events.ledger.checking.chain import GENESIS
 from events.ledger.checking.read_model_check import ReadModelCheck
 from events.ledger.checking.recorded_losses import losses_in
 from events.ledger.checking.report import Check, Findings, Verification
-from events.ledger.checking.wal_damage import journal_damage
+from events.ledger.checking.wal_damage import wal_damage
 from events.ledger.read_models import fingerprint
 from events.ledger.rows import (
     COLUMNS,
@@ -92,7 +92,7 @@ def _check_metadata(
 ) -> None:
     """Check what the chain does not cover: the write-ahead log, table definitions, the ledger's own metadata."""
     wal = path.with_name(f"{path.name}-wal")
-    if damage := journal_damage(wal.read_bytes() if wal.exists() else b""):
+    if damage := wal_damage(wal.read_bytes() if wal.exists() else b""):
         findings.add(0, Check.JOURNAL, f"{wal.name}: {damage}; the projector takes it from the stream again")
     defined = {name: " ".join(str(sql).split()) for name, sql in connection.execute(_DEFINITIONS)}
     for name, sql in _definitions(is_same_schema).items():

@@ -20,7 +20,7 @@ _Sum: TypeAlias = tuple[int, int]
 """The two halves of the format's running checksum."""
 
 
-def journal_damage(content: bytes) -> str:
+def wal_damage(content: bytes) -> str:
     """Return what is wrong with a write-ahead log; empty if nothing is.
 
     A transaction that was unfinished when the process or machine died is no damage: it was never acknowledged. Damaged

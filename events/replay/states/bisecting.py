@@ -79,7 +79,7 @@ class _Search:
         self.check(processed.before)
         self._latest = processed.delivery
 
-    def on_system_event(self, own: Recorded, state: Any) -> None:
+    def on_spontaneous(self, own: Recorded, state: Any) -> None:
         """Check the state before an event that no message led to."""
         self.check(state)
         self._latest = own
@@ -149,7 +149,7 @@ async def first_holding(
 
     def watch(view: View) -> None:
         view.on_processed = search.on_processed
-        view.on_system_event = search.on_system_event
+        view.on_spontaneous = search.on_spontaneous
         view.on_orphan = search.on_orphan
 
     replay.on_view = watch

@@ -119,6 +119,7 @@ def _clears_session(delivery: Recorded) -> bool:
 
 
 def _is_closed(delivery: Delivery) -> bool:
+    """Whether a message has sealed words that cannot be opened: a placeholder stands for them."""
     return delivery.stored.seal is Seal.CLOSED
 
 

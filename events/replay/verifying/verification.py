@@ -97,7 +97,7 @@ class Verification:
     def watch(self, view: View) -> None:
         """Compare every decision that a view folds from here on and that its own recorded events show."""
         view.on_processed = lambda processed: self._check(view, processed)
-        view.on_system_event = lambda own, state: self._check_spontaneous(view, own, state)
+        view.on_spontaneous = lambda own, state: self._check_spontaneous(view, own, state)
         view.on_unfolded = lambda processed: self._check_unfolded(view, processed)
         view.on_orphan = lambda group: self._check_orphan(view, group)
 
@@ -243,6 +243,7 @@ class Verification:
 
     def _check_spontaneous(self, view: View, own: Recorded, state: Any) -> None:
         coverage = self.coverage[view.actor.name]
+        # A fact is what only the running process knew, such as its settings: nothing here can make it again.
         is_fact = own.envelope.topic == topic_of(view.actor.configured) or view.actor.timer is None
         event = own.message.event
         if isinstance(event, Configured) and (hashes := _settings_hashes(own, event)).recorded != hashes.actual:

@@ -54,9 +54,9 @@ def test_of_a_thousand_layers_no_more_is_read_than_is_allowed_and_the_event_stay
     layers = [Layer(role="document", content=f"{number} {FERRY * 17}") for number in range(1024)]
     read: list[str] = []
 
-    def counted(layer: str, text: str, unread: int = 0, evaluator: Model | None = None) -> LayerTrust:
+    def counted(layer: str, text: str, unread: int = 0, judge: Model | None = None) -> LayerTrust:
         read.append(text)
-        return trust_of(layer, text, unread, evaluator)
+        return trust_of(layer, text, unread, judge)
 
     here = partition()
     with mock.patch.object(appraising, "trust_of", counted):

@@ -4,7 +4,7 @@ import pytest
 
 from actors.guardrails.bias import Biases
 from actors.guardrails.loop_family import Family, Loop
-from actors.guardrails.loop_judging import Reading, judge
+from actors.guardrails.loop_judging import FinishedLoop, judge
 from actors.guardrails.settings import GuardrailsSettings
 from schemas.vocabulary.guardrails import LoopTrace
 from tests.actors.guardrails.builders import GOOD, POOR, Decision, completed, decided, guardrails, kind, rerun, trace_of
@@ -15,7 +15,7 @@ from tests.each import each
 def judged(
     alignment: float | None, drift: float | None, family: Family | None = None, *, conflict: bool = False
 ) -> Decision:
-    reading = Reading(
+    finished = FinishedLoop(
         loop_id="loop",
         alignment=alignment,
         drift=drift,
@@ -24,7 +24,7 @@ def judged(
         reflection_persona="SAGE",
         source="caller",
     )
-    decision = judge(family or Family(), Biases(), reading, START_NS, GuardrailsSettings())
+    decision = judge(family or Family(), Biases(), finished, START_NS, GuardrailsSettings())
     assert isinstance(decision, Decision)
     return decision
 

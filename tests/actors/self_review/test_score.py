@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from actors.self_review.counterfactual import Swap, best_swap
-from actors.self_review.score import Grade, geometric_mean, grade_of, scene_of
+from actors.self_review.score import Grade, geometric_mean, grade_of, tick_numbers_of
 from actors.self_review.similarity import MICRO, cosines, embedding_vectors, term_vectors
 from actors.self_review.tick import Tick, tick_of
 from schemas.vocabulary.loops import Part, TickObserved
@@ -20,13 +20,13 @@ START = 0.7
 
 
 def graded(event: TickObserved, **priors: float) -> Grade:
-    return grade_of(scene_of(tick_of(event, 0.0), priors, START))
+    return grade_of(tick_numbers_of(tick_of(event, 0.0), priors, START))
 
 
 def swapped(event: TickObserved, **priors: float) -> Swap | None:
     seen = tick_of(event, 0.0)
-    scene = scene_of(seen, priors, START)
-    return best_swap(scene, grade_of(scene), seen.budget)
+    numbers = tick_numbers_of(seen, priors, START)
+    return best_swap(numbers, grade_of(numbers), seen.budget)
 
 
 def part(name: str, *terms: str, energy: float = 0.5, tokens: int = 100, centroid: tuple[float, ...] = ()) -> Part:
@@ -150,15 +150,15 @@ def regrade(seen: Tick, out: int, into: int, priors: dict[str, float]) -> int:
     chosen, candidates = list(seen.chosen), list(seen.candidates)
     chosen[out], candidates[into] = candidates[into], chosen[out]
     other = msgspec.structs.replace(seen, chosen=tuple(chosen), candidates=tuple(candidates))
-    return grade_of(scene_of(other, priors, START)).score
+    return grade_of(tick_numbers_of(other, priors, START)).score
 
 
 @given(ticks, st.dictionaries(st.sampled_from("abcdefghij"), st.floats(0, 1, allow_nan=False)))
 @many
 def test_the_best_swap_is_that_of_trying_every_one(event: TickObserved, priors: dict[str, float]):
     seen = msgspec.structs.replace(tick_of(event, 0.0), context_embedding=(), context_terms=frozenset())
-    scene = scene_of(seen, priors, START)
-    before, found = grade_of(scene), best_swap(scene, grade_of(scene), seen.budget)
+    numbers = tick_numbers_of(seen, priors, START)
+    before, found = grade_of(numbers), best_swap(numbers, grade_of(numbers), seen.budget)
     tried = {}
     for out, gone in enumerate(seen.chosen):
         for into, come in enumerate(seen.candidates):

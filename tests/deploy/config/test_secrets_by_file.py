@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from actors.gateway.http.keys import keyring_for
+from actors.gateway.http.keys import api_keys_for
 from actors.llm.endpoint import BadEndpoint, api_key
 from actors.webhook.receivers import addresses
 from actors.webhook.settings import Receiver
@@ -32,7 +32,7 @@ def _keys(file: Path) -> bool:
     file.unlink()
     settings = GatewaySettings(keys_file=str(file))
     add_key(keys_file(settings, DataFolder(file.parent)), ("operate",), agent="", per_minute=0, note="")
-    return keyring_for("0.0.0.0", file, {}).required
+    return api_keys_for("0.0.0.0", file, {}).required
 
 
 BY_FILE: dict[str, Callable[[Path], bool]] = {

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from actors.gateway.http.keys import Keyring
+from actors.gateway.http.keys import ApiKeys
 from deploy.cli import main
 from deploy.processes.broker.users import write_private
 
@@ -36,7 +36,7 @@ def test_a_key_is_shown_once_listed_without_itself_and_revoked(folder: Path) -> 
         "add", "--scope", "read", "--scope", "ask", "--agent", "support", "--per-minute", "60", "--note", "desk"
     )
     told = made.stdout.strip()
-    found = Keyring([], file).find(f"Bearer {told}".encode())
+    found = ApiKeys([], file).find(f"Bearer {told}".encode())
     assert found is not None
     assert (found.scopes, found.agent, found.per_minute) == (("ask", "read"), "support", 60)
     assert found.id in made.stderr
@@ -44,7 +44,7 @@ def test_a_key_is_shown_once_listed_without_itself_and_revoked(folder: Path) -> 
     assert (listed["id"], listed["note"], listed["revoked"]) == (found.id, "desk", "")
     assert told not in keys("list").stdout
     keys("revoke", found.id)
-    assert Keyring([], file).find(f"Bearer {told}".encode()) is None
+    assert ApiKeys([], file).find(f"Bearer {told}".encode()) is None
     assert json.loads(keys("list", "--json").stdout)["revoked"]
 
 

@@ -11,7 +11,7 @@ import pytest
 from actors.contract.text.allowances import MOST_ALLOWANCES, MOST_CHARACTERS
 from actors.gateway.http.access import Limits
 from actors.gateway.http.app import Services, application
-from actors.gateway.http.keys import ALL_SCOPES, Keyring
+from actors.gateway.http.keys import ALL_SCOPES, ApiKeys
 from actors.gateway.operator_orders import Order
 from deploy.operating.order_client import give
 from deploy.processes.gateway.operations import BrokerOperations
@@ -46,7 +46,7 @@ async def gateway(
     keys: Sequence[str] = (),
     operators: Sequence[str] = (),
     *,
-    ring: Keyring | None = None,
+    ring: ApiKeys | None = None,
     local: bool = True,
     wait_s: float = 20.0,
 ) -> AsyncIterator[httpx.AsyncClient]:
@@ -100,7 +100,7 @@ def test_a_verdict_by_http_puts_on_record_what_the_command_does(with_input: Brok
 def test_a_key_with_an_agent_judges_exchanges_of_that_agent_alone(with_input: Broker) -> None:
     body = {**JUDGED, "exchange": exchange_of(with_input)}
     for agent, status in (("bob", 404), ("ann", 200)):
-        ring = Keyring([key_of(OPERATOR, *ALL_SCOPES, agent=agent)])
+        ring = ApiKeys([key_of(OPERATOR, *ALL_SCOPES, agent=agent)])
         judged = ask(with_input.url, "POST", "/v1/verdicts", body, key=OPERATOR, ring=ring)
         assert judged.status_code == status, judged.text
 

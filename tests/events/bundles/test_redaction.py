@@ -10,7 +10,7 @@ from actors.registry import ACTORS
 from events.bundles import Redaction, redacted
 from events.decoding import Recorded, decode
 from events.log import Seal, Stored
-from events.sealing.sealed_texts import CLOSED_TEXT, HEADER
+from events.sealing.sealed_texts import CLOSED_TEXT, SEALED_HEADER
 from events.sealing.sealing import closed_sealing
 from schemas.catalogue import CATALOGUE
 from schemas.entry import Entry
@@ -119,7 +119,7 @@ def later_input(later: LaterRelease, step: Upcaster) -> None:
 def test_an_echo_becomes_a_hash_in_an_event_that_stays_readable():
     message = redacted(stored(1, BLOCKED), KEY)
     assert b"dan mode" not in message.data
-    assert HEADER not in message.headers
+    assert SEALED_HEADER not in message.headers
     event = event_of(message)
     assert isinstance(event, ReflexBlocked)
     assert event.signature == event.matches[0].signature

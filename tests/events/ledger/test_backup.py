@@ -37,32 +37,32 @@ def copied_bare(path: Path, copy: Path) -> None:
     while_written(path, act)
 
 
-def lacks_journal(path: Path) -> bool:
+def lacks_wal(path: Path) -> bool:
     with LedgerReader(path) as reader:
-        return reader.info().lacks_journal
+        return reader.info().lacks_wal
 
 
 def test_a_copy_without_the_log_beside_it_is_told_from_an_empty_ledger(tmp_path: Path) -> None:
     copied_bare(tmp_path / "ledger.db", tmp_path / "copy.db")
     write(tmp_path / "empty.db", [])
     assert read(tmp_path / "copy.db") == read(tmp_path / "empty.db") == []
-    assert lacks_journal(tmp_path / "copy.db")
-    assert not lacks_journal(tmp_path / "empty.db")
+    assert lacks_wal(tmp_path / "copy.db")
+    assert not lacks_wal(tmp_path / "empty.db")
 
 
 def test_a_later_copy_without_the_log_beside_it_is_told_from_a_whole_one(tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
     write(path, MESSAGES[:40])
-    assert not lacks_journal(path)
+    assert not lacks_wal(path)
     copied_bare(path, tmp_path / "copy.db")
     assert len(read(tmp_path / "copy.db")) < len(MESSAGES)
-    assert lacks_journal(tmp_path / "copy.db")
-    assert not lacks_journal(path)
+    assert lacks_wal(tmp_path / "copy.db")
+    assert not lacks_wal(path)
 
 
 def test_a_ledger_at_work_is_no_copy_that_lacks_anything(tmp_path: Path) -> None:
     async def act(_: LedgerWriter) -> None:
-        assert not lacks_journal(tmp_path / "ledger.db")
+        assert not lacks_wal(tmp_path / "ledger.db")
 
     while_written(tmp_path / "ledger.db", act)
 
@@ -83,7 +83,7 @@ def test_a_writer_that_goes_on_after_another_closed_notes_that_it_works(tmp_path
 def test_a_rebuild_declares_a_file_whole(tmp_path: Path) -> None:
     copied_bare(tmp_path / "ledger.db", tmp_path / "copy.db")
     rebuild(tmp_path / "copy.db")
-    assert not lacks_journal(tmp_path / "copy.db")
+    assert not lacks_wal(tmp_path / "copy.db")
 
 
 def test_a_note_that_nobody_wrote_is_found(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_a_backup_of_a_ledger_at_work_holds_all_of_it_in_one_file(tmp_path: Path
     while_written(path, act)
     assert os.listdir(copy.parent) == ["copy.db"]
     assert read(copy) == MESSAGES
-    assert not lacks_journal(copy)
+    assert not lacks_wal(copy)
     assert verify(copy).ok
 
 

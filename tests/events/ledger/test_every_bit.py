@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from events.errors import LogError
 from events.ledger import Check, LedgerWriter, Verification, rebuild, verify
-from events.ledger.checking.wal_damage import journal_damage
+from events.ledger.checking.wal_damage import wal_damage
 from events.ledger.read_models import FOLDS
 from events.log import Stored
 from schemas.catalogue import CATALOGUE
@@ -134,7 +134,7 @@ def salts_of_the_last_frame(content: bytes) -> range:
 def test_a_last_frame_of_other_salts_is_taken_for_one_that_was_never_finished(running: Path) -> None:
     content = running.with_name(f"{running.name}-wal").read_bytes()
     for bit in salts_of_the_last_frame(content)[::9]:
-        assert journal_damage(flip(content, bit)) == ""
+        assert wal_damage(flip(content, bit)) == ""
 
 
 def commits(content: bytes) -> Iterator[int]:
@@ -147,10 +147,10 @@ def commits(content: bytes) -> Iterator[int]:
 
 def test_a_log_that_ends_within_a_transaction_is_no_damage(running: Path) -> None:
     content = running.with_name(f"{running.name}-wal").read_bytes()
-    assert journal_damage(content) == ""
+    assert wal_damage(content) == ""
     first, second, *_ = commits(content)
     for end in (first, first + 1, first + 24, (first + second) // 2, second - 1):
-        assert journal_damage(content[:end]) == ""
+        assert wal_damage(content[:end]) == ""
 
 
 def test_a_log_written_over_an_older_one_ends_where_the_older_begins(running: Path) -> None:
@@ -160,12 +160,12 @@ def test_a_log_written_over_an_older_one_ends_where_the_older_begins(running: Pa
     size = 24 + int.from_bytes(content[8:12], "big")
     for start in range(0, len(older), size):
         older[start + 8 : start + 12] = (int.from_bytes(older[start + 8 : start + 12], "big") - 1).to_bytes(4, "big")
-    assert journal_damage(content[:first] + bytes(older)) == ""
+    assert wal_damage(content[:first] + bytes(older)) == ""
 
 
 @pytest.mark.parametrize("content", [b"7", b"\0" * 32, b"\0" * 40_000], ids=["cut", "no header", "zeros"])
 def test_a_log_without_a_sound_header_is_damage(content: bytes) -> None:
-    assert "header" in journal_damage(content)
+    assert "header" in wal_damage(content)
 
 
 @pytest.mark.parametrize(

@@ -168,7 +168,7 @@ def test_a_stretch_of_a_newer_behaviour_is_taken_from_the_record_and_the_rest_is
             view.actor = newer
             cause = f"upgrade-{view.partition}"
             event = Emission(configured(newer, newer.settings_type()))
-            recording.append(view, view.system_event(own_cause(view, cause), event))
+            recording.append(view, view.spontaneous_event(own_cause(view, cause), event))
     recording.send(InputReceived(text="Thanks!"), Address("ann", "evening", "exchange-2"))
     recording.settle()
     report = whatif(recording.log)

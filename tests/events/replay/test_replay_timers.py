@@ -59,7 +59,7 @@ def test_a_deadline_that_fires_where_none_is_pending_is_a_difference() -> None:
     view = recording.leaders[CLOCK]
     forged = Emission(ClockFired(set_by="forged_id.input.received", due_ns=7), "ann", "morning", "second")
     recording.advance(20)
-    recording.append(view, view.system_event(own_cause(view, "nothing"), forged))
+    recording.append(view, view.spontaneous_event(own_cause(view, "nothing"), forged))
     report = verified(recording.actors, recording.log)
     [difference] = report.differences
     assert (difference.seq, difference.field, difference.redecided) == (3, "count", "0 events: ")

@@ -12,7 +12,7 @@ from events.errors import Misconfigured, Refused, Unavailable
 from events.jetstream import JetStreamLog
 from events.log import Append, Seal, Stored
 from events.sealing.keys import KeyEntry, Keyring, KeyStore, key_name
-from events.sealing.sealed_texts import CLOSED_TEXT, GONE, HEADER
+from events.sealing.sealed_texts import CLOSED_TEXT, KEY_DESTROYED, SEALED_HEADER
 from events.sealing.sealing import closed_sealing
 from schemas.event import encode_event
 from schemas.vocabulary.arbiter import ArbiterImmediate
@@ -101,7 +101,7 @@ def test_words_are_sent_at_once_only_where_their_key_is_at_hand_and_are_sealed_t
         assert log.append_now(plain(said(f"{WORDS} again", id="e2")), sent.set_result)
         assert await sent == 2
         assert texts(await collect(log)) == [WORDS, f"{WORDS} again"]
-        assert [HEADER in stored.headers for stored in await collect(log.as_stored())] == [True, True]
+        assert [SEALED_HEADER in stored.headers for stored in await collect(log.as_stored())] == [True, True]
         broken = msgspec.structs.replace(said(WORDS, id="e3"), data=b"no JSON")
         assert not log.append_now(plain(broken), never)
         await log.close()
@@ -118,7 +118,7 @@ def test_two_processes_that_write_at_once_make_one_key(broker: Broker) -> None:
         for log in logs:
             messages = await collect(log)
             assert texts(messages) == [WORDS] * len(logs)
-            assert len({message.headers[HEADER] for message in messages}) == 1
+            assert len({message.headers[SEALED_HEADER] for message in messages}) == 1
             await log.close()
 
     asyncio.run(body())
@@ -175,7 +175,7 @@ def test_a_forgotten_session_begins_anew_by_an_input_and_by_nothing_that_follows
         assert entry.secret == b""
         await log.append([plain(said("new", id="e4"))])
         raw = await collect(log.as_stored())
-        assert raw[1].headers[HEADER] == GONE
+        assert raw[1].headers[SEALED_HEADER] == KEY_DESTROYED
         assert b"late" not in raw[1].data
         assert texts(await collect(log)) == [CLOSED_TEXT, "new"]
         await log.close()

@@ -11,7 +11,14 @@ from events.decoding import Recorded, Unreadable, decode
 from events.errors import Refused
 from events.log import Record, Seal
 from events.sealing.cipher import SealBroken, SessionKey
-from events.sealing.sealed_texts import CLOSED_TEXT, GONE, HEADER, location_to_seal, open_texts, sealed_record
+from events.sealing.sealed_texts import (
+    CLOSED_TEXT,
+    KEY_DESTROYED,
+    SEALED_HEADER,
+    location_to_seal,
+    open_texts,
+    sealed_record,
+)
 from schemas.catalogue import CATALOGUE
 from schemas.event import Event, encode_event
 from schemas.vocabulary.gateway import InputReceived
@@ -48,7 +55,7 @@ def test_no_word_of_any_event_is_left_in_what_is_stored(event: Event) -> None:
 @given(EVERY_EVENT)
 def test_what_cannot_be_opened_still_is_the_event_with_a_mark_for_its_words(event: Event) -> None:
     record = sealed(recorded(event))
-    if HEADER not in record.headers:
+    if SEALED_HEADER not in record.headers:
         return
     message = open_texts(stored(record), None)
     assert message.seal is Seal.CLOSED
@@ -64,7 +71,7 @@ def test_texts_that_look_sealed_survive_wherever_they_are(text: str, label: str,
     record = recorded(InputReceived(text=text, label=label, situation=situation))
     once = sealed(record)
     message = stored(once)
-    assert (open_texts(message, KEY) if HEADER in once.headers else message).data == record.data
+    assert (open_texts(message, KEY) if SEALED_HEADER in once.headers else message).data == record.data
 
 
 def test_the_same_event_sealed_twice_is_the_same_bytes() -> None:
@@ -131,7 +138,7 @@ def assert_broken(record: Record) -> None:
 
 def test_without_a_key_the_words_are_left_out_for_good() -> None:
     record = sealed(said("too late"), None)
-    assert record.headers[HEADER] == GONE
+    assert record.headers[SEALED_HEADER] == KEY_DESTROYED
     assert b"late" not in record.data
     event = decode(open_texts(stored(record), None))
     assert isinstance(event, Recorded)

@@ -21,7 +21,6 @@ FOLDER = "NEURAXIS_MODELS"
 
 Weights = Model | TurnModel
 Judge = TypeVar("Judge", Model, TurnModel)
-_READABLE = "give a folder whose files can be read"
 
 _READERS: Mapping[str, Callable[[bytes], Weights]] = MappingProxyType(
     {"scorer": partial(load_model, kind="scorer"), "trust": partial(load_model, kind="trust"), "turn": load_turn_model}
@@ -160,7 +159,7 @@ def _bytes_of(kind: str, package: str) -> bytes:
     if path is None:
         return _bytes_in(kind, package)
     _replaced_packages[kind] = package
-    return _read(path, _READABLE)
+    return _read(path)
 
 
 def _configured() -> Mapping[str, Path]:
@@ -179,15 +178,17 @@ def _configured() -> Mapping[str, Path]:
 
 
 def _model(kind: str, path: Path) -> Weights:
-    data = _read(path, _READABLE)
+    data = _read(path)
     try:
         return _READERS[kind](data)
     except InvalidModel as wrong:
         raise InvalidModel(f"{path}: {wrong}") from wrong
 
 
-def _read(path: Path, remedy: str) -> bytes:
+def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as wrong:
-        raise InvalidModel(f"{path} cannot be read ({wrong.strerror}): {remedy}") from wrong
+        raise InvalidModel(
+            f"{path} cannot be read ({wrong.strerror}): give a folder whose files can be read"
+        ) from wrong

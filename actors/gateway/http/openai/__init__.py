@@ -5,7 +5,7 @@
 ``messages``                the text of messages that the guards read
 ``conversation_histories``  which part of a conversation was read before
 ``chat_inputs``             turns a request into an input
-``conversations``           sends the input and waits for its end
+``chat_service``            sends the input and waits for its end
 ``streamed_text``           the text of an answer while a model generates it
 ``answers``, ``chunks``     turn an end into a completion, or into a stream of chunks
 ``failures``                errors in OpenAI's shape

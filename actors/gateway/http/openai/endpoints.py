@@ -21,8 +21,8 @@ from actors.gateway.http.openai.answers import (
     models_in,
 )
 from actors.gateway.http.openai.chat_inputs import ANSWER, FORWARD, SESSION, ChatInput, chat_input_of, named_session
+from actors.gateway.http.openai.chat_service import AnswerEnd, AnswerText, ChatService, ExchangeFailed
 from actors.gateway.http.openai.chunks import Chunks, event_of
-from actors.gateway.http.openai.conversations import AnswerEnd, AnswerText, Conversations, ExchangeFailed
 from actors.gateway.http.openai.failures import ApiFailure, failure_of
 from actors.gateway.http.openai.forwarding import IncomingRequest, UpstreamForwarder
 from actors.gateway.http.openai.messages import read_message
@@ -76,19 +76,19 @@ async def complete_chat(
     Model `neuraxis` is Neuraxis itself: guards, memory, router and its own model. Any other is the upstream's: what the
     guards let pass is sent there unchanged.
     """
-    conversations: Conversations = request.app.state.conversations
+    chat: ChatService = request.app.state.chat
     try:
         if data.model != MODEL:
             forwarding = _forwarding(request, data.model)
             chat_input = _chat_input(request, session, user, FORWARD)
-            with _session_kept(conversations, chat_input):
+            with _session_kept(chat, chat_input):
                 return await _forwarded(request, forwarding, chat_input, data)
         check_answerable(request.state[_PARSED])
         chat_input = _chat_input(request, session, user, ANSWER)
-        with _session_kept(conversations, chat_input):
+        with _session_kept(chat, chat_input):
             if data.stream:
-                return await _streamed(request, conversations, chat_input, data)
-            return _completed(await unless_client_gone(request.receive, conversations.ask(chat_input)), data)
+                return await _streamed(request, chat, chat_input, data)
+            return _completed(await unless_client_gone(request.receive, chat.ask(chat_input)), data)
     except ClientGone:
         return Response(None, status_code=_GONE)
 
@@ -133,17 +133,17 @@ def _forwarding(request: Request[Any, Any, State], model: str) -> UpstreamForwar
 
 def _chat_input(request: Request[Any, Any, State], session: str, user: str, kind: str) -> ChatInput:
     given: ParsedRequest = request.state[_PARSED]
-    conversations: Conversations = request.app.state.conversations
+    chat: ChatService = request.app.state.chat
     caller, session = "", named_session(given, session)
     if not session:
         caller = f"{kind}\n{request.headers.get('authorization', '')}"
-        session = conversations.histories.session_of(caller, tuple(map(read_message, given.body["messages"])))
+        session = chat.histories.session_of(caller, tuple(map(read_message, given.body["messages"])))
     agent = agent_of(request, None, user, session, given.request.user or "")
-    return chat_input_of(given, conversations.histories, agent=agent, session=session, kind=kind, caller=caller)
+    return chat_input_of(given, chat.histories, agent=agent, session=session, kind=kind, caller=caller)
 
 
 @contextmanager
-def _session_kept(conversations: Conversations, chat_input: ChatInput) -> Iterator[None]:
+def _session_kept(chat: ChatService, chat_input: ChatInput) -> Iterator[None]:
     """Make a session without a name wait for the next request: after the input, or before it if it failed.
 
     If the client disconnects, the input may still have been judged. Its session then waits nowhere.
@@ -152,10 +152,10 @@ def _session_kept(conversations: Conversations, chat_input: ChatInput) -> Iterat
         yield
     except (ExchangeFailed, UpstreamFailed):
         if chat_input.caller:
-            conversations.histories.wait_before(chat_input.session, chat_input.caller, chat_input.messages)
+            chat.histories.wait_before(chat_input.session, chat_input.caller, chat_input.messages)
         raise
     if chat_input.caller:
-        conversations.histories.wait_at(chat_input.session, chat_input.caller, chat_input.messages)
+        chat.histories.wait_at(chat_input.session, chat_input.caller, chat_input.messages)
 
 
 def _completed(ended: AnswerEnd, data: ChatRequest) -> Response[Any]:
@@ -184,10 +184,10 @@ async def _whole(body: bytes) -> AsyncGenerator[bytes, None]:
 
 
 async def _streamed(
-    request: Request[Any, Any, State], conversations: Conversations, chat_input: ChatInput, data: ChatRequest
+    request: Request[Any, Any, State], chat: ChatService, chat_input: ChatInput, data: ChatRequest
 ) -> Response[Any]:
     """Start a stream once there is something to send: a failure before that has an HTTP status of its own."""
-    items = conversations.ask_streaming(chat_input)
+    items = chat.ask_streaming(chat_input)
     try:
         first = await unless_client_gone(request.receive, anext(items))
     except BaseException:

@@ -17,7 +17,7 @@ from actors.contract.privacy.settings import PrivacySettings
 from actors.gateway.forwarded_inputs import PassedInput
 from actors.gateway.http.openai.answers import REFUSALS
 from actors.gateway.http.openai.chat_inputs import ChatInput
-from actors.gateway.http.openai.conversations import AnswerEnd, Conversations, end_of
+from actors.gateway.http.openai.chat_service import AnswerEnd, ChatService, end_of
 from actors.gateway.http.openai.failures import failure_of
 from actors.gateway.http.openai.passthrough.guarding import GuardedStream, Watch, faults_in
 from actors.gateway.http.openai.passthrough.masking import MaskedRequest
@@ -72,7 +72,7 @@ class UpstreamForwarder:
 
     def __init__(
         self,
-        conversations: Conversations,
+        chat: ChatService,
         client: Client,
         upstream: Upstream,
         wait_s: float,
@@ -83,7 +83,7 @@ class UpstreamForwarder:
         self.watch = watch
         self._privacy = privacy
         self.client = client
-        self._conversations = conversations
+        self._chat = chat
         self._upstream = upstream
         self._wait_s = wait_s
         self._tasks = tasks
@@ -93,7 +93,7 @@ class UpstreamForwarder:
     @contextlib.asynccontextmanager
     async def open(
         cls,
-        conversations: Conversations,
+        chat: ChatService,
         client: Client,
         upstream: Upstream,
         *,
@@ -107,7 +107,7 @@ class UpstreamForwarder:
         is ended. ``privacy`` says which personal data is masked.
         """
         async with asyncio.TaskGroup() as tasks:
-            service = cls(conversations, client, upstream, wait_s, tasks, watch, privacy)
+            service = cls(chat, client, upstream, wait_s, tasks, watch, privacy)
             try:
                 yield service
             finally:
@@ -222,7 +222,7 @@ class UpstreamForwarder:
 
     async def _verdict(self, chat_input: ChatInput) -> PassedInput | AnswerEnd | Exception:
         try:
-            return await self._conversations.ask_guards(chat_input, self._wait_s + RECORD_S)
+            return await self._chat.ask_guards(chat_input, self._wait_s + RECORD_S)
         except Exception as wrong:
             return wrong  # raised in the task group it would end all other tasks
 
@@ -234,7 +234,7 @@ class UpstreamForwarder:
         """Record an answer; raises LogError where the log does not store it in time."""
         await self.client.settle(passed, answer.answer, RECORD_S)
         if answer.message is not None and not answer.answer.stopped_for:
-            self._conversations.histories.keep(
+            self._chat.histories.keep(
                 chat_input.conversation, (*chat_input.messages, answer.message), chat_input.definitions
             )
 

@@ -198,7 +198,7 @@ class Client:
     def _head(self) -> int:
         try:
             return self._call(head())
-        except Forbidden:
+        except Forbidden:  # a key of one agent may not read the overview
             return self._call(listed_head())
 
     def _call(self, call: Call[T]) -> T:

@@ -15,11 +15,11 @@ from actors.gateway.http.app import Services, application
 from actors.gateway.http.audit import Auditing
 from actors.gateway.http.feedback.service import FeedbackService, Lookup, RatedExchange
 from actors.gateway.http.guard.service import GuardService
-from actors.gateway.http.keys import ALL_SCOPES, Key, Keyring, Scope
+from actors.gateway.http.keys import ALL_SCOPES, ApiKeys, Key, Scope
 from actors.gateway.http.keys.key import hash_of
 from actors.gateway.http.loops.judgements import Judgements
 from actors.gateway.http.loops.service import LoopService
-from actors.gateway.http.openai.conversations import Conversations
+from actors.gateway.http.openai.chat_service import ChatService
 from actors.gateway.http.scopes import NotFound
 from actors.gateway.input_client import OpenInbox
 from actors.registry import ACTORS
@@ -58,9 +58,9 @@ SEED_OVERRIDE: dict[str, Any] = {
 """Source G's own request."""
 
 
-def ring_of(asking: Sequence[str] = (), operating: Sequence[str] = ()) -> Keyring:
+def ring_of(asking: Sequence[str] = (), operating: Sequence[str] = ()) -> ApiKeys:
     """Return keys that may ask, and others that may do all."""
-    return Keyring([*(key_of(each, "ask") for each in asking), *(key_of(each, *ALL_SCOPES) for each in operating)])
+    return ApiKeys([*(key_of(each, "ask") for each in asking), *(key_of(each, *ALL_SCOPES) for each in operating)])
 
 
 def key_of(told: str, *scopes: Scope, agent: str = "", per_minute: int = 0) -> Key:
@@ -93,7 +93,7 @@ async def gateway(
     rated: Lookup | None = None,
     metrics_source: Any = None,
     operator_keys: Sequence[str] = (),
-    ring: Keyring | None = None,
+    ring: ApiKeys | None = None,
 ) -> AsyncIterator[httpx.AsyncClient]:
     """Open a gateway on a log, and a client to it, for the length of a block; ``ring``: in the place of the keys."""
     log, membership = log_of(stream), SimulatedMembership(SimulatedConnection(stream, "g"))
@@ -116,13 +116,13 @@ async def gateway(
             unserved=partial(stages.lacking, "guardrails"),
         )
         guard = GuardService(edge, wait_s=wait_s, sentence=sentence_on)
-        conversations = Conversations(edge, wait_s=answer_s, early=open_inbox is not None)
+        chat = ChatService(edge, wait_s=answer_s, early=open_inbox is not None)
         feedback = FeedbackService(edge, rated or nothing_rated, wait_s=wait_s)
         app = application(ring or ring_of(keys, operator_keys), local=local, limits=limits, agent_per=agent_per)
         app.open(
             Services(
                 loops=loops,
-                conversations=conversations,
+                chat=chat,
                 guard=guard,
                 feedback=feedback,
                 operations=operations,

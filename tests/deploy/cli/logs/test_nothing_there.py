@@ -151,7 +151,7 @@ def test_every_command_over_a_copy_without_its_write_ahead_log_names_that(comman
 
 def lacks_its_rows(path: Path) -> bool:
     with closing(LedgerSource(path)) as ledger:
-        return ledger.lacks_journal
+        return ledger.lacks_wal
 
 
 def test_the_data_folder_of_a_stopped_set_without_its_write_ahead_log_names_that(bare: Path) -> None:

@@ -9,7 +9,7 @@ from actors.contract.answers.prompt import Prompt
 from actors.gateway.forwarded_inputs import PassedInput
 from actors.gateway.http.openai.answers import REFUSALS
 from actors.gateway.http.openai.chat_inputs import ChatInput
-from actors.gateway.http.openai.conversations import ExchangeFailed
+from actors.gateway.http.openai.chat_service import ExchangeFailed
 from actors.gateway.http.openai.passthrough.guarding import GuardedStream, faults_in
 from actors.gateway.http.openai.passthrough.masking import MaskedRequest
 from actors.gateway.http.openai.relayed_answer import read_streamed_answer, read_whole_answer
@@ -163,9 +163,9 @@ class RelayedBody:
         body = bytes(self.received)
         if not self.response.is_success:
             self.withheld_for = await self._faults_of(body)
-            if (
-                "orders" in self._service.watch.faults
-            ):  # attacks, which only reflex finds, in the answers of an exchange
+            # Only reflex finds attacks (``orders``) in a text, and it reads the answers of exchanges alone. So where
+            # answers with attacks are withheld, no body of a refusal is delivered.
+            if "orders" in self._service.watch.faults:
                 self.withheld_for = ("orders",)
             self._abandon("upstream_refused", self.response.status_code)
             return

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import structlog
 
-from actors.gateway.http.keys import ALL_SCOPES, ANYBODY, BadKeys, Keyring, keyring_for
+from actors.gateway.http.keys import ALL_SCOPES, ANYBODY, ApiKeys, BadKeys, api_keys_for
+from actors.gateway.http.keys.api_keys import CHECK_INTERVAL_S, FEWEST_CHARACTERS
 from actors.gateway.http.keys.file import BadKeyFile, read_keys
-from actors.gateway.http.keys.keyring import CHECK_INTERVAL_S, FEWEST_CHARACTERS
 from actors.gateway.http.keys.rate import Rates
 from deploy.operating.api_key_file import NoSuchKey, add_key, held_keys, revoke_key
 from tests.actors.gateway.http.rig import key_of
@@ -45,10 +45,10 @@ def file(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def look(file: Path) -> tuple[Keyring, Callable[[], None]]:
+def look(file: Path) -> tuple[ApiKeys, Callable[[], None]]:
     """The keys of a file that is not there yet, and what lets them look at it again."""
     clock = Clock()
-    ring = Keyring([], file, clock)
+    ring = ApiKeys([], file, clock)
 
     def again() -> None:
         clock.now += CHECK_INTERVAL_S
@@ -57,7 +57,7 @@ def look(file: Path) -> tuple[Keyring, Callable[[], None]]:
 
 
 def test_keys_of_the_environment_may_ask_or_do_all(tmp_path: Path) -> None:
-    keys = keyring_for(
+    keys = api_keys_for(
         "0.0.0.0",
         tmp_path / "none",
         {"NEURAXIS_API_KEYS": f"{ASKING},{'b' * FEWEST_CHARACTERS}", "NEURAXIS_OPERATOR_KEYS": OPERATING},
@@ -73,21 +73,21 @@ def test_keys_of_the_environment_may_ask_or_do_all(tmp_path: Path) -> None:
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "neuraxis.example"])
 def test_an_address_that_others_reach_takes_a_key(host: str, file: Path) -> None:
     with pytest.raises(BadKeys, match="NEURAXIS_API_KEYS"):
-        keyring_for(host, file, {})
+        api_keys_for(host, file, {})
     added(file, "ask")
-    assert keyring_for(host, file, {}).required
+    assert api_keys_for(host, file, {}).required
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost"])
 def test_an_address_of_this_machine_alone_takes_none(host: str, file: Path) -> None:
-    keys = keyring_for(host, file, {})
+    keys = api_keys_for(host, file, {})
     assert (keys.required, keys.find(b"")) == (False, ANYBODY)
 
 
 @pytest.mark.parametrize("variable", ["NEURAXIS_API_KEYS", "NEURAXIS_OPERATOR_KEYS"])
 def test_a_short_key_is_refused_without_being_shown(variable: str, file: Path) -> None:
     with pytest.raises(BadKeys, match="16 characters") as wrong:
-        keyring_for("127.0.0.1", file, {variable: "hunter2"})
+        api_keys_for("127.0.0.1", file, {variable: "hunter2"})
     assert "hunter2" not in str(wrong.value)
 
 
@@ -100,7 +100,7 @@ def test_only_hashes_are_stored_and_for_their_owner_alone(file: Path) -> None:
     assert (key.id, key.scopes, key.agent, key.per_minute) == (id, ("ask", "read"), "support", 60)
 
 
-def test_keys_are_added_and_revoked_while_a_gateway_runs(file: Path, look: tuple[Keyring, Callable[[], None]]) -> None:
+def test_keys_are_added_and_revoked_while_a_gateway_runs(file: Path, look: tuple[ApiKeys, Callable[[], None]]) -> None:
     ring, again = look
     assert not ring.required
     id, told = added(file, "ask")
@@ -115,7 +115,7 @@ def test_keys_are_added_and_revoked_while_a_gateway_runs(file: Path, look: tuple
     assert ring.find(brought(other)) is not None
 
 
-def test_a_gateway_that_had_keys_never_opens_to_everybody(file: Path, look: tuple[Keyring, Callable[[], None]]) -> None:
+def test_a_gateway_that_had_keys_never_opens_to_everybody(file: Path, look: tuple[ApiKeys, Callable[[], None]]) -> None:
     ring, again = look
     _, told = added(file, "ask")
     again()
@@ -132,12 +132,12 @@ def test_a_gateway_that_had_keys_never_opens_to_everybody(file: Path, look: tupl
     file.unlink()
     added(file, "ask")
     revoke_key(file, held_keys(file)[0].id)
-    assert keyring_for("127.0.0.1", file, {}).required
+    assert api_keys_for("127.0.0.1", file, {}).required
 
 
 @pytest.mark.parametrize("harm", ["broken", "gone"])
 def test_while_the_file_cannot_be_read_the_last_keys_are_in_force_and_that_is_told_once(
-    harm: str, file: Path, look: tuple[Keyring, Callable[[], None]]
+    harm: str, file: Path, look: tuple[ApiKeys, Callable[[], None]]
 ) -> None:
     structlog.reset_defaults()
     ring, again = look
@@ -154,7 +154,7 @@ def test_while_the_file_cannot_be_read_the_last_keys_are_in_force_and_that_is_to
 
 
 def test_a_file_that_could_not_be_opened_for_a_moment_is_read_again(
-    file: Path, look: tuple[Keyring, Callable[[], None]], monkeypatch: pytest.MonkeyPatch
+    file: Path, look: tuple[ApiKeys, Callable[[], None]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     structlog.reset_defaults()
     ring, again = look
@@ -193,7 +193,7 @@ def test_a_line_that_is_no_key_is_named_and_not_repeated(line: str, file: Path) 
         read_keys(file)
     assert "nx_a_key_itself" not in str(wrong.value)
     with pytest.raises(BadKeys, match="line 2"):
-        keyring_for("127.0.0.1", file, {})
+        api_keys_for("127.0.0.1", file, {})
 
 
 def test_a_key_that_there_is_not_cannot_be_revoked(file: Path) -> None:

@@ -12,8 +12,8 @@ from litestar import Litestar, get
 
 from actors.gateway.http.app import ENDPOINTS
 from actors.gateway.http.failures import HANDLERS
-from actors.gateway.http.keys import ALL_SCOPES, ANYBODY, Keyring
-from actors.gateway.http.keys.keyring import CHECK_INTERVAL_S
+from actors.gateway.http.keys import ALL_SCOPES, ANYBODY, ApiKeys
+from actors.gateway.http.keys.api_keys import CHECK_INTERVAL_S
 from actors.gateway.http.records.endpoints import StreamedEvent
 from actors.gateway.http.scopes import OF_AGENT, PUBLIC, SCHEME, keep_to_scope
 from deploy.operating.api_key_file import add_key, revoke_key
@@ -30,7 +30,7 @@ OF_NO_AGENT = {("GET", path) for path in ("/", "/docs", "/v1/models", "/v1/model
 OWN = {"Authorization": f"Bearer {'own-' * 8}"}
 """Brings the key of agent ``own``, which may do all."""
 
-RING = Keyring([key_of("own-" * 8, *ALL_SCOPES, agent="own")])
+RING = ApiKeys([key_of("own-" * 8, *ALL_SCOPES, agent="own")])
 ROUTES = sorted(
     ((method, path, handler) for handler in ENDPOINTS for path in handler.paths for method in handler.http_methods),
     key=lambda route: route[:2],
@@ -43,7 +43,7 @@ def concrete(path: str) -> str:
 
 
 def at_a_gateway(
-    use: Callable[[httpx.AsyncClient, SimulatedStream], Awaitable[None]], ring: Keyring, **more: Any
+    use: Callable[[httpx.AsyncClient, SimulatedStream], Awaitable[None]], ring: ApiKeys, **more: Any
 ) -> None:
     async def body(stream: SimulatedStream) -> None:
         services = {"records": Records(), "operations": Operations(), "rated": rated_by_name, **more}
@@ -81,7 +81,7 @@ def test_every_endpoint_refuses_a_key_without_its_scope_and_whoever_has_none() -
                     assert scope in refused.text
         assert stored(stream, "") == []
 
-    at_a_gateway(use, Keyring(keys))
+    at_a_gateway(use, ApiKeys(keys))
 
 
 def test_an_endpoint_that_names_no_scope_serves_nobody() -> None:
@@ -202,7 +202,7 @@ def test_a_reader_of_events_whose_key_is_revoked_reads_no_further(tmp_path: Path
         read = await client.get("/api/events", headers={"Authorization": f"Bearer {told}"})
         assert [line for line in read.text.splitlines() if line.startswith("id:")] == ["id: 1"]
 
-    at_a_gateway(use, Keyring([], file, lambda: now[0]), records=Revoking())
+    at_a_gateway(use, ApiKeys([], file, lambda: now[0]), records=Revoking())
 
 
 # --- what is put on record
@@ -233,7 +233,7 @@ def test_what_an_operator_does_is_on_record_with_the_id_of_the_key_before_it_is_
         assert topics.index("operated", topics.index("operated") + 1) < topics.index("overridden")
         assert all(told not in repr((each.headers, each.data)) for each in stored(stream, ""))
 
-    at_a_gateway(use, Keyring([key]))
+    at_a_gateway(use, ApiKeys([key]))
 
 
 def test_an_override_in_a_completion_takes_an_operators_key() -> None:
@@ -246,13 +246,13 @@ def test_an_override_in_a_completion_takes_an_operators_key() -> None:
             assert (refused.status_code, "operate" in refused.json()["message"]) == (403, True)
         assert stored(stream, "") == []
 
-    at_a_gateway(use, Keyring([key_of(told, "ask", "read")]))
+    at_a_gateway(use, ApiKeys([key_of(told, "ask", "read")]))
 
 
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/ticks"])
 def test_a_key_that_asks_too_often_is_told_when_it_may_again(path: str) -> None:
     told, other = "a-key-with-a-limit-of-two", "another-key-of-the-gateway"
-    ring = Keyring([key_of(told, "ask", per_minute=2), key_of(other, "ask")])
+    ring = ApiKeys([key_of(told, "ask", per_minute=2), key_of(other, "ask")])
 
     async def use(client: httpx.AsyncClient, stream: SimulatedStream) -> None:
         headers = {"Authorization": f"Bearer {told}"}

@@ -8,7 +8,7 @@ import pytest
 from litestar import Litestar
 from litestar.datastructures import State
 
-from actors.gateway.http.keys import ANYBODY, Keyring
+from actors.gateway.http.keys import ANYBODY, ApiKeys
 from actors.gateway.http.records.endpoints import StreamedEvent, follow_events
 from tests.actors.gateway.http.rig import gateway
 from tests.events.simulated_world import in_world
@@ -40,7 +40,7 @@ async def leave_after(count: int, records: Followed) -> list[dict[str, Any]]:
     """Follow events over ASGI, and go once ``count`` parts of the body have come; return what was sent."""
     app = Litestar(
         [follow_events],
-        state=State({"records": records, "keyring": Keyring()}),
+        state=State({"records": records, "api_keys": ApiKeys()}),
         openapi_config=None,
         logging_config=None,
     )

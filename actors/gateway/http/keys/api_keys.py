@@ -32,7 +32,7 @@ class BadKeys(ValueError):
     code = "bad_keys"
 
 
-class Keyring:
+class ApiKeys:
     """The valid keys of a gateway.
 
     Once there was a key or a file of keys, a key is required until the process ends: a file that is lost or broken does
@@ -61,7 +61,7 @@ class Keyring:
         self._load()
 
     def __repr__(self) -> str:
-        return f"Keyring({len(self._keys)})"
+        return f"ApiKeys({len(self._keys)})"
 
     @property
     def required(self) -> bool:
@@ -125,7 +125,7 @@ class Keyring:
             raise
 
 
-def keyring_for(host: str, file: Path, environment: Mapping[str, str]) -> Keyring:
+def api_keys_for(host: str, file: Path, environment: Mapping[str, str]) -> ApiKeys:
     """Return the keys from the environment and from a file.
 
     Raises:
@@ -136,7 +136,7 @@ def keyring_for(host: str, file: Path, environment: Mapping[str, str]) -> Keyrin
         *_keys_in("operator", OPERATOR_VARIABLE, ALL_SCOPES, environment),
     ]
     try:
-        keys = Keyring(fixed, file)
+        keys = ApiKeys(fixed, file)
     except BadKeyFile as wrong:
         raise BadKeys(str(wrong)) from wrong
     if not keys.required and not is_loopback(host):

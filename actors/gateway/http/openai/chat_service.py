@@ -63,7 +63,7 @@ class AnswerText(msgspec.Struct, frozen=True):
     text: str
 
 
-class Conversations:
+class ChatService:
     """Has chat inputs answered.
 
     Args:
