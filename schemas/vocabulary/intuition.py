@@ -33,7 +33,8 @@ class IntuitionRejected(Event, frozen=True, kw_only=True, tag="forged_id.intuiti
     ``detector`` says which of the two recognised it: the nearest ``motif`` (similarity strictly above ``threshold``),
     or the learned ``scorer`` (score at or above its own). ``score`` is None when the scorer is switched off. ``layer``
     is ``text``, or the role and index of a layer such as ``document[1]``; ``document[1]..user[9]`` where the scorer
-    read several layers together. ``unread`` is as in ``IntuitionPassed``.
+    read several layers together. ``unread`` and ``model`` are as in
+    ``IntuitionPassed``.
     """
 
     detector: Literal["motif", "scorer"]
@@ -51,6 +52,7 @@ class IntuitionRejected(Event, frozen=True, kw_only=True, tag="forged_id.intuiti
 
 class IntuitionPassed(Event, frozen=True, kw_only=True, tag="forged_id.intuition.passed"):
     """No learned danger was recognised. ``nearest`` is the most similar motif, empty when none shares a shingle.
+    ``model`` is the scorer's trained model; ``none`` where it is switched off.
 
     The work for one input is bounded. ``unread`` lists the passages (``comparisons``) that were not compared with all
     precedents, the ``characters`` that were not read for that, and what the scorer should have read and did not

@@ -18,7 +18,8 @@ class Signals(msgspec.Struct, frozen=True, kw_only=True):
     """What the router looked at: what is known about the exchange, and the text's own features.
 
     ``answerable`` to ``task`` are appraisal's reading of the text, all 0 where there is none. ``bearing`` is how
-    relevant the most relevant memory is to it; ``findings`` counts what an ACT loop has found for it.
+    relevant the most relevant memory is to it; ``findings`` counts what an ACT loop has found for it. The fields that
+    ``memory.Familiarity`` has, too, are defined there.
     """
 
     context_warmth: Unit
@@ -53,8 +54,9 @@ class ModeSelected(Event, frozen=True, kw_only=True, tag="forged_id.router.mode_
     first. ``rerouted``: an ACT loop has run, and ACT was not offered again. ``conversation_topic`` is what the
     conversation is about (``unclassified`` when nothing classified it). ``scores`` hold every mode that was offered;
     ``weights`` the weights they were computed with; ``router_confidence`` and ``margin`` are (top - second) /
-    max(|top|, 0.001). ``regulated`` is what the regulator has added to the weights, by name, within the bounds; None
-    where that was not recorded.
+    max(|top|, 0.001); below the ``effective_margin`` the two best modes count as tied, and the tiebreaker decides.
+    ``regulated`` is what the regulator has added to the weights, by name, within the bounds; None where that was not
+    recorded.
     """
 
     conversation_topic: str

@@ -243,6 +243,7 @@ class Verification:
 
     def _check_spontaneous(self, view: View, own: Recorded, state: Any) -> None:
         coverage = self.coverage[view.actor.name]
+        # What no decision yields: there is nothing to compare it with.
         is_fact = own.envelope.topic == topic_of(view.actor.configured) or view.actor.timer is None
         event = own.message.event
         if isinstance(event, Configured) and (hashes := _settings_hashes(own, event)).recorded != hashes.actual:
