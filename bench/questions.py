@@ -60,7 +60,7 @@ async def measure(path: Path, most: int) -> list[Row]:
         before, began = written, time.process_time()
         async with await LedgerWriter.open(path, "BENCH", replay_ledger.PARTITIONS) as writer:
             while written < size and (batch := next(batches, None)) is not None:
-                await writer.append(batch, mark_every=10_000)
+                await writer.append(batch, anchor_every=10_000)
                 written = batch[-1].seq
         spent = time.process_time() - began
         rows += _rows(written, {"decided and appended": (written - before) / spent}, "events/s")
