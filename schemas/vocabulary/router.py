@@ -19,7 +19,8 @@ class Signals(msgspec.Struct, frozen=True, kw_only=True):
 
     ``answerable`` to ``task`` are appraisal's reading of the text, all 0 where there is none. ``bearing`` is how
     relevant the most relevant memory is to it; ``findings`` counts what an ACT loop has found for it. The fields that
-    ``memory.Familiarity`` has, too, are defined there.
+    ``memory.Familiarity`` has, too, are defined there. ``information_density`` is the share of different words among
+    all, ``implicit_reference`` whether the text refers to what was said before.
     """
 
     context_warmth: Unit
