@@ -92,7 +92,7 @@ async def _append(path: Path, stored: Sequence[Stored], size: int) -> float:
     async with await LedgerWriter.open(path, "BENCH", PARTITIONS) as writer:
         start = time.perf_counter()
         for batch in _batches(stored, size):
-            await writer.append(batch, mark_every=10_000)
+            await writer.append(batch, anchor_every=10_000)
         return len(stored) / (time.perf_counter() - start)
 
 

@@ -66,7 +66,7 @@ async def client_on(log: JetStreamLog, limits: InputLimits | None = None) -> Asy
         watching_stages(log.connection, log.partitions) as stages,
         Client.open(
             log,
-            unended=stages.unended,
+            why_no_end=stages.why_no_end,
             open_inbox=partial(listening_inbox, log.connection),
             limits=limits or InputLimits(),
         ) as client,

@@ -66,14 +66,14 @@ class Exchanges:
     Args:
         log: The log.
         deadlines: The deadlines of the process.
-        unended: (agent, session) -> why no worker ends their exchanges; empty while one may.
+        why_no_end: (agent, session) -> why no worker ends their exchanges; empty while one may.
         after: The sequence after which the subscription begins.
     """
 
-    def __init__(self, log: Log, deadlines: WaitDeadlines, unended: Callable[[str, str], str], after: int) -> None:
+    def __init__(self, log: Log, deadlines: WaitDeadlines, why_no_end: Callable[[str, str], str], after: int) -> None:
         self._log = log
         self._deadlines = deadlines
-        self._unended = unended
+        self._why_no_end = why_no_end
         self._read_upto = after
         self._known: dict[str, _Exchange] = {}
 
@@ -144,7 +144,7 @@ class Exchanges:
             f"exchange {exchange}",
             self._deadlines,
             deadline_within(within),
-            lambda: self._unended(known.wrapped.agent, known.wrapped.session),
+            lambda: self._why_no_end(known.wrapped.agent, known.wrapped.session),
             hint=f", `neuraxis why {exchange}` tells then",
         )
 

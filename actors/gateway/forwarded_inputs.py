@@ -30,7 +30,7 @@ _AROUND_A_CALL = 32
 
 
 class PassedInput(msgspec.Struct, frozen=True, kw_only=True):
-    """The arbiter's event that lets an input pass all guards, with its id, its sequence and the owner of the input.
+    """The arbiter's event that lets an input pass all guards, with its id, its sequence, and whose input it is.
 
     ``masked`` lists the personal data for which the model is shown placeholders, as ``recogniser`` found it.
     """

@@ -83,7 +83,7 @@ class Client:
         cls,
         log: Log,
         *,
-        unended: Callable[[str, str], str] = lambda agent, session: "",
+        why_no_end: Callable[[str, str], str] = lambda agent, session: "",
         open_inbox: OpenInbox | None = None,
         limits: InputLimits = DEFAULT_LIMITS,
         now_ns: Callable[[], int] = time.time_ns,
@@ -92,7 +92,7 @@ class Client:
 
         Args:
             log: The log.
-            unended: (agent, session) -> why no worker ends their exchanges; empty while one may.
+            why_no_end: (agent, session) -> why no worker ends their exchanges; empty while one may.
             open_inbox: Opens inboxes for the pieces of answers that models generate; None if none are received.
             limits: How large an input may be.
             now_ns: This process's clock, Unix nanoseconds, for envelopes.
@@ -104,7 +104,7 @@ class Client:
         last = (await log.info()).last_seq
         tail = await log.tail(FILTERS, last)
         deadlines = WaitDeadlines()
-        exchanges = Exchanges(log, deadlines, unended, last)
+        exchanges = Exchanges(log, deadlines, why_no_end, last)
         failure: Exception | None = None
         try:
             async with asyncio.TaskGroup() as tasks:

@@ -30,8 +30,8 @@ class AnchorState(msgspec.Struct, frozen=True):
     due: Head | None = None
 
 
-def with_batch(state: AnchorState, batch: Sequence[Stored], marks: Sequence[Head] = ()) -> AnchorState:
-    """Fold stored messages. ``marks`` are the heads at those row counts that must be anchored."""
+def with_batch(state: AnchorState, batch: Sequence[Stored], heads_to_anchor: Sequence[Head] = ()) -> AnchorState:
+    """Fold stored messages. ``heads_to_anchor`` are the heads at those row counts that must be anchored."""
     fence, through, foreign = state.fence, state.through, state.foreign
     for stored in batch:
         if topic_of_subject(stored.subject).startswith(OWN_PREFIX):
@@ -39,7 +39,9 @@ def with_batch(state: AnchorState, batch: Sequence[Stored], marks: Sequence[Head
             through = max(through, _through(stored))
         else:
             foreign = max(foreign, stored.seq)
-    return _without_covered_due(AnchorState(fence, through, foreign, marks[-1] if marks else state.due))
+    return _without_covered_due(
+        AnchorState(fence, through, foreign, heads_to_anchor[-1] if heads_to_anchor else state.due)
+    )
 
 
 def _through(stored: Stored) -> int:

@@ -240,7 +240,7 @@ class LedgerProjector:
         self._head = written.head
         for stored in batch:
             self._losses.note(stored)
-        self._anchoring = with_batch(self._anchoring, batch, written.marks)
+        self._anchoring = with_batch(self._anchoring, batch, written.heads_to_anchor)
         self._report()
         if gaps_found and not await self._with_retries(partial(self._record_gaps, gaps_found), stop):
             return False

@@ -8,7 +8,7 @@ Seconds = Annotated[float, msgspec.Meta(gt=0.0, le=3600.0)]
 
 
 class LedgerSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How the projector writes and anchors.
+    """How the projector writes the ledger and appends anchors (the head of its hash chain) to the stream.
 
     Attributes:
         anchor_every: Rows between two anchors; all projectors of a log should agree on it.

@@ -74,6 +74,7 @@ def _shortened(content: str, most: int) -> tuple[str, list[Cut]]:
         names.append(start[2])
         spans.append((start.end(), max(start.end(), end)))
         position = end + len(end_line)
+        # Skip the empty line after the block.
         position += len(content[position : position + 2]) - len(content[position : position + 2].lstrip("\n"))
     names, spans = [*names, "text"], [*spans, (position, len(content))]
     texts = [content[first:end] for first, end in spans]

@@ -30,7 +30,7 @@ from actors.reflex.decoding.encodings import MAX_WORK, EncodedRun
 from actors.reflex.imported_patterns import Imports, whole_library, with_event
 from actors.reflex.joined_layers import TEXT, JoinedText, join_layers
 from actors.reflex.library import Library
-from actors.reflex.matcher import FREE_CANDIDATES, READINGS, Hit, Matcher, compile_library
+from actors.reflex.matcher import CANDIDATES_PER_INPUT, READINGS, Hit, Matcher, compile_library
 from actors.reflex.settings import ReflexSettings
 from actors.reflex.text_views import TextView, TextViews, text_views_of
 from schemas.actor import Message
@@ -123,7 +123,9 @@ def warm(state: State) -> None:
 def _warm(library: Library, settings: ReflexSettings) -> None:
     """Do so once for all partitions with the same library and settings."""
     matcher = compile_library(library)
-    assert matcher.longest_only is not None, "made here, for the first flood"
+    assert matcher.longest_only is not None, (
+        "built now, so that the first text that uses up its candidates need not wait for it"
+    )
     judge(matcher, settings, InputReceived(text=_WARM_UP_TEXT))
 
 
@@ -169,7 +171,7 @@ def judge(matcher: Matcher, settings: ReflexSettings, received: InputReceived) -
     occurrences: list[_Occurrence] = []
     unread: list[Unread] = list(layers_left_out(received.left_out))
     joined_texts = _joined_texts(settings, received)
-    candidates_left = FREE_CANDIDATES
+    candidates_left = CANDIDATES_PER_INPUT
     for joined, budget in zip(
         joined_texts, _DecodingBudgets(settings, [joined.text for joined in joined_texts]), strict=True
     ):

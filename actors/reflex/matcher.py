@@ -17,12 +17,12 @@ together or separated by symbols (``split``); also in rot13 and reversed.
 
 The search reports overlapping hits: if the longest is no match, a shorter one within it may be.
 
-The cost is counted in candidates, and bounded. A text earns a candidate for every ``BYTES_A_CANDIDATE`` of its letters,
-and an input ``FREE_CANDIDATES`` in addition; a signature that was found often enough uses no more of them. When they
-are used up, the search continues, but takes only the longest signature at each position, without overlaps. So every
-letter is searched, whatever precedes it, and a flood of hits hides at most what overlaps with it. The number of letters
-searched in that way is counted (``unread``). A library with more than ``MAX_TOGETHER`` signatures that end in one
-another, which no import may have, is searched in that way from the start.
+The cost is counted in candidates, the hits that are checked, and bounded. A text earns a candidate for every
+``BYTES_A_CANDIDATE`` of its letters, and an input ``CANDIDATES_PER_INPUT`` in addition; a signature that was found
+often enough uses no more of them. When they are used up, the search continues, but takes only the longest signature at
+each position, without overlaps. So every letter is searched, whatever precedes it, and a flood of hits hides at most
+what overlaps with it. The number of letters searched in that way is counted (``unread``). A library with more than
+``MAX_TOGETHER`` signatures that end in one another, which no import may have, is searched in that way from the start.
 """
 
 from collections.abc import Collection, Iterator
@@ -61,7 +61,7 @@ _PLAIN, _SPACED, _LEETSPEAK, _ROT13, _REVERSED, _SPLIT = map(
     READINGS.index, ("plain", "spaced", "leetspeak", "rot13", "reversed", "split")
 )
 
-FREE_CANDIDATES = 32_768
+CANDIDATES_PER_INPUT = 32_768
 """Candidates of an input in addition to those that its letters earn: about 20 ms."""
 
 BYTES_A_CANDIDATE = 64
@@ -131,7 +131,7 @@ class Matcher:
         )
 
     def find(
-        self, text: str, limit: int, readings: Collection[str] = READINGS, candidates_left: int = FREE_CANDIDATES
+        self, text: str, limit: int, readings: Collection[str] = READINGS, candidates_left: int = CANDIDATES_PER_INPUT
     ) -> SearchResult:
         """Return where the signatures occur, sorted, each in the first of the wanted readings in which it is found.
 

@@ -25,8 +25,8 @@ class ReflexSettings(msgspec.Struct, frozen=True, kw_only=True):
         decoded_views: The readings, besides the plain one, in which signatures are searched for. ``split``: words split
             by symbols or run together. ``disguised``: what ``actors.contract.text.decoding`` undoes, in the forms that
             the others miss.
-        max_decoded: Most characters decoded over all views of an input, 0 to 1,000,000, in equal shares for its parts
-            and the runs in them. They are searched like the text, so this limits the time: about 10 ms.
+        max_decoded: Most characters decoded over all views of an input, 0 to 1,000,000, in equal shares for its texts
+            and the encoded runs in them. They are searched like the text, so this limits the time: about 10 ms.
         max_matches: Most matches that an event lists, 1 to 1,000: this limits it when a long text repeats them.
         withheld_for: The findings for which a model's answer is withheld; other findings are only recorded. Without
             ``orders``: an answer that explains an attack quotes it.

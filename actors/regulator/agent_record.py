@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from actors.regulator.decision_window import Slices
-from actors.regulator.pressures import Correction, Opinion
+from actors.regulator.pressures import Opinion, Remedy
 from actors.regulator.settings import RegulatorSettings
 from actors.regulator.trial_outcome import Trial
 from schemas.persistent import Map
@@ -35,11 +35,11 @@ class AgentRecord(msgspec.Struct, frozen=True, kw_only=True):
         changed_ns: By weight, when it was last changed.
         moves: The changes of the last day.
         factors: By weight, the factor of its next change, if that is not 1.
-        causes: By weight, the pressure that its offset answers.
+        causes: By weight, the pressure that its offset corrects.
         pressed_ns: By weight and direction, when a pressure last asked for such a change.
         led_ns: By weight, when it was last changed for a pressure, or that change was undone.
         returned: By weight, how often fading it brought the pressure back.
-        resting_ns: By weight and pressure, when a whole series of its changes for that pressure was undone.
+        resting_ns: By weight and pressure, when a whole series was undone.
         consulted_ns: When a weight was last changed because of reflection.
         seen_ns: When the agent's last message was stored.
     """
@@ -105,12 +105,12 @@ def trial_of(record: AgentRecord, parameter: str) -> Trial | None:
     return next((trial for trial in record.trials if trial.parameter == parameter), None)
 
 
-def direction(correction: Correction) -> str:
+def direction(remedy: Remedy) -> str:
     """Return the key of ``AgentRecord.pressed_ns``: a weight with a direction."""
-    parameter, sign = correction
+    parameter, sign = remedy
     return f"{'+' if sign > 0 else '-'}{parameter}"
 
 
 def rest_key(pressure: PressureName, parameter: str) -> str:
-    """Return the key of ``AgentRecord.resting_ns``: a weight that corrects a pressure."""
+    """Return the key of ``AgentRecord.resting_ns``: a weight, and the pressure that it was to correct."""
     return f"{pressure} {parameter}"

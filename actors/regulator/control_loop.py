@@ -11,10 +11,10 @@ import msgspec
 
 from actors.regulator.agent_record import AgentRecord, Move, direction, is_within_limits, rest_key, trial_of
 from actors.regulator.decision_window import Counts, total, within
-from actors.regulator.pressures import Opinion, corrections_of, opinion_since, pressures_of
+from actors.regulator.pressures import Opinion, opinion_since, pressures_of, remedies_for
 from actors.regulator.settings import RegulatorSettings
 from actors.regulator.trial_outcome import Judged, Trial, judge
-from actors.regulator.weight_changes import answer_pressure, fade_correction, is_blocked, next_step, revert_failed
+from actors.regulator.weight_changes import correct_pressure, fade_correction, is_blocked, next_step, revert_failed
 from schemas.event import Event
 from schemas.vocabulary.regulator import Adjusted, Confirmed, CycleCompleted, Held, Outcome, Pressure, Reverted
 
@@ -25,7 +25,7 @@ _NS_PER_MS = 1_000_000
 
 
 class _Change(msgspec.Struct, frozen=True):
-    """The change of a cycle, if any, and the pressures, each with the reason why it was not answered."""
+    """The change of a cycle, if any, and the pressures, each with the reason why it was not corrected."""
 
     event: Adjusted | Reverted | None
     pressures: tuple[Pressure, ...]
@@ -133,9 +133,11 @@ def with_cycle(record: AgentRecord, event: CycleCompleted, now_ns: int) -> Agent
     for pressure in event.pressures:
         if pressure.held in NO_CHANGE_NEEDED:
             continue
-        named = [(pressure.parameter, pressure.sign)] if pressure.parameter else []
-        for correction in {*corrections_of(pressure), *named}:
-            pressed = pressed.set(direction(correction), now_ns)
+        for remedy in {
+            *remedies_for(pressure),
+            *([(pressure.parameter, pressure.sign)] if pressure.parameter else []),
+        }:
+            pressed = pressed.set(direction(remedy), now_ns)
     return msgspec.structs.replace(record, pressed_ns=pressed, scheduled=event.wake_after_ms > 0)
 
 
@@ -168,17 +170,17 @@ def _change(
     if event is not None:
         return _Change(event, _all_held(pressures, "behind_a_worse_one", event))
     freed = [each.trial.parameter for each in judged if each.outcome == "helped"]
-    answered: list[Pressure] = []
+    handled: list[Pressure] = []
     for pressure in pressures:
-        found = answer_pressure(record, pressure, freed, now_ns, settings) if event is None else "behind_a_worse_one"
+        found = correct_pressure(record, pressure, freed, now_ns, settings) if event is None else "behind_a_worse_one"
         if isinstance(found, Adjusted):
             event = found
-            answered.append(_answered(pressure, found))
+            handled.append(_with_weight_moved(pressure, found))
         else:
-            answered.append(msgspec.structs.replace(pressure, held=pressure.held or found))
+            handled.append(msgspec.structs.replace(pressure, held=pressure.held or found))
     if event is None and enough:
         event = fade_correction(record, counts, now_ns, settings)
-    return _Change(event, tuple(answered))
+    return _Change(event, tuple(handled))
 
 
 def _confirmation(record: AgentRecord, judged: Judged) -> Confirmed:
@@ -199,14 +201,14 @@ def _all_held(
     pressures: tuple[Pressure, ...], held: Held, event: Adjusted | Reverted | None = None
 ) -> tuple[Pressure, ...]:
     return tuple(
-        _answered(each, event)
+        _with_weight_moved(each, event)
         if isinstance(event, Adjusted) and event.pressure == each.name
         else msgspec.structs.replace(each, held=each.held or held)
         for each in pressures
     )
 
 
-def _answered(pressure: Pressure, event: Adjusted) -> Pressure:
+def _with_weight_moved(pressure: Pressure, event: Adjusted) -> Pressure:
     return msgspec.structs.replace(pressure, parameter=event.parameter, sign=1 if event.delta > 0 else -1, held="")
 
 

@@ -1,4 +1,4 @@
-"""The pressures: what is wrong with an agent's routing, how badly, and which weights may answer it. Pure.
+"""The pressures: what is wrong with an agent's routing, how badly, and which weights may correct it. Pure.
 
 =====================  ==================================================  ============================================
 pressure               condition                                           metric
@@ -13,7 +13,7 @@ pressure               condition                                           metri
                        question back was missed
 ``acknowledge_...``    share of ACKNOWLEDGE > .20; or < .01, or < half     the excess, or the shortfall
                        of the gestures (greetings, thanks)
-``ignore_over_use``    share of IGNORE > .05                               (no weight answers it)
+``ignore_over_use``    share of IGNORE > .05                               (no weight corrects it)
 ``missed_clarify``     misroutes > .10, most of this kind                  its share
 ``missed_act``         the same; or this kind alone > .05, by more than    its share
                        chance
@@ -23,10 +23,10 @@ pressure               condition                                           metri
 ``mode_entropy``       normalised entropy of the modes < .35               the shortfall
 =====================  ==================================================  ============================================
 
-The monitor raises its alarms on the same shares and rates. A table lists the weights that answer each pressure
-(``CORRECTIONS``, ``DIMENSIONS``). Of these, the first one is moved that the router's profile has and that may be moved
+The monitor raises its alarms on the same shares and rates. A table lists the weights that correct each pressure
+(``REMEDIES``, ``DIMENSIONS``). Of these, the first one is moved that the router's profile has and that may be moved
 now. So under a profile that does not use appraisal's reading of a turn, ``clarify.cold_boost``,
-``act.question_moderate_context`` and ``acknowledge.question_penalty`` (all raised) answer the misroutes.
+``act.question_moderate_context`` and ``acknowledge.question_penalty`` (all raised) correct the misroutes.
 
 Severity is the distance beyond the threshold, as a share of the greatest possible distance. So pressures of different
 kinds can be compared.
@@ -53,10 +53,10 @@ _SURE_DEVIATIONS = 1.5
 """Standard deviations by which a small rate must exceed its threshold, so that chance alone does not explain it."""
 
 Sign = Literal[-1, 1]
-Correction = tuple[str, Sign]
+Remedy = tuple[str, Sign]
 """A weight, and the direction in which it is moved."""
 
-CORRECTIONS: Mapping[PressureName, tuple[Correction, ...]] = MappingProxyType(
+REMEDIES: Mapping[PressureName, tuple[Remedy, ...]] = MappingProxyType(
     {
         "tie_breaker": (("tiebreaker_base_margin", -1),),
         "act_under_use": (("ACT.base", 1),),
@@ -73,14 +73,14 @@ CORRECTIONS: Mapping[PressureName, tuple[Correction, ...]] = MappingProxyType(
         "under_engagement": (("acknowledge.social", -1), ("acknowledge.question_penalty", 1)),
     }
 )
-"""Pressure -> the weights that answer it, each with its direction, the first choice first.
+"""Pressure -> the weights that correct it, each with its direction, the first choice first.
 
-A weight that the router's profile does not have, or that has no bounds, is skipped. IGNORE has none, since blank
-inputs are ignored before anything is scored. ``reflection`` is answered by the weights of its dimension,
+A weight that the router's profile does not have, or that has no bounds, is skipped. IGNORE has no remedy, since
+blank inputs are ignored before anything is scored. ``reflection`` is corrected by the weights of its dimension,
 ``mode_entropy`` by those of the most frequent mode.
 """
 
-DIMENSIONS: Mapping[Dimension, tuple[Correction, ...]] = MappingProxyType(
+DIMENSIONS: Mapping[Dimension, tuple[Remedy, ...]] = MappingProxyType(
     {
         "memory_availability": (("act.recall", 1), ("act.question_moderate_context", 1)),
         "intent_clarity": (("clarify.underspecified", 1), ("clarify.cold_boost", 1)),
@@ -90,10 +90,10 @@ DIMENSIONS: Mapping[Dimension, tuple[Correction, ...]] = MappingProxyType(
         "reference_ambiguity": (("act.implicit_reference", 1),),
     }
 )
-"""The dimension that most disagreeing opinions name -> the weights that answer it, as in ``CORRECTIONS``.
+"""The dimension that most disagreeing opinions name -> the weights that correct it, as in ``REMEDIES``.
 
-No weight occurs with the same direction in two dimensions. So a correction identifies its dimension
-(``corrections_of``).
+No weight occurs with the same direction in two dimensions. So a remedy identifies its dimension: see
+``remedies_for``.
 """
 
 
@@ -168,20 +168,20 @@ def pressures_of(
     ``opinion`` must still be fresh. ``weights`` are those of the router's profile that the decisions were made with.
     """
     found = [*_count_pressures(counts, settings), *_opinion_pressures(opinion, settings)]
-    answerable = [_with_available_correction(pressure, weights) for pressure in found]
-    return tuple(sorted(answerable, key=lambda pressure: -pressure.severity))
+    remediable = [_with_available_remedy(pressure, weights) for pressure in found]
+    return tuple(sorted(remediable, key=lambda pressure: -pressure.severity))
 
 
-def corrections_of(pressure: Pressure) -> tuple[Correction, ...]:
-    """Return the weights with bounds that may answer a pressure, the first choice first."""
-    if pressure.name in CORRECTIONS:
-        return _bounded(CORRECTIONS[pressure.name])
+def remedies_for(pressure: Pressure) -> tuple[Remedy, ...]:
+    """Return the weights with bounds that may correct a pressure, the first choice first."""
+    if pressure.name in REMEDIES:
+        return _bounded(REMEDIES[pressure.name])
     if not pressure.parameter:
         return ()
-    own: Correction = (pressure.parameter, pressure.sign)
+    own: Remedy = (pressure.parameter, pressure.sign)
     if pressure.name != "reflection":
         return _bounded((own,))
-    return _bounded(next((found for found in DIMENSIONS.values() if own in found), (own,)))
+    return _bounded(next((remedies for remedies in DIMENSIONS.values() if own in remedies), (own,)))
 
 
 def metric_of(name: PressureName, counts: Counts, settings: RegulatorSettings) -> float | None:
@@ -227,7 +227,7 @@ def _count_pressures(counts: Counts, settings: RegulatorSettings) -> Iterator[Pr
     yield from _misroute_pressures(counts, settings)
     entropy = counts.entropy()
     if entropy < settings.entropy_below:
-        base: tuple[Correction, ...] = ((f"{counts.dominant()}.base", -1),)
+        base: tuple[Remedy, ...] = ((f"{counts.dominant()}.base", -1),)
         severity = _shortfall_share(entropy, settings.entropy_below)
         yield _pressure("mode_entropy", entropy, settings.entropy_below, severity, severity, base)
 
@@ -285,11 +285,11 @@ def _why_not_needed(name: PressureName, counts: Counts, settings: RegulatorSetti
 def _opinion_pressures(opinion: Opinion | None, settings: RegulatorSettings) -> Iterator[Pressure]:
     if opinion is None or not opinion.pressure or opinion.disagreement <= settings.disagreement_above:
         return
-    corrections: tuple[Correction, ...] = ()
+    remedies: tuple[Remedy, ...] = ()
     if opinion.dominant is not None and opinion.dominant_share > settings.dominance_above:
-        corrections = DIMENSIONS[opinion.dominant]
+        remedies = DIMENSIONS[opinion.dominant]
     value, severity = opinion.disagreement, _excess_share(opinion.disagreement, settings.disagreement_above)
-    yield _pressure("reflection", value, settings.disagreement_above, severity, value, corrections)
+    yield _pressure("reflection", value, settings.disagreement_above, severity, value, remedies)
 
 
 def _pressure(
@@ -298,11 +298,11 @@ def _pressure(
     threshold: float,
     severity: float,
     metric: float,
-    corrections: tuple[Correction, ...] | None = None,
+    remedies: tuple[Remedy, ...] | None = None,
     *,
     held: Held = "",
 ) -> Pressure:
-    found = _bounded(CORRECTIONS[name] if corrections is None else corrections)
+    found = _bounded(REMEDIES[name] if remedies is None else remedies)
     parameter, sign = found[0] if found else ("", 1)
     return Pressure(
         name=name,
@@ -316,17 +316,17 @@ def _pressure(
     )
 
 
-def _with_available_correction(pressure: Pressure, weights: Container[str]) -> Pressure:
-    """Return a pressure with its first correction that the router's profile has."""
-    available = [each for each in corrections_of(pressure) if each[0] in weights]
+def _with_available_remedy(pressure: Pressure, weights: Container[str]) -> Pressure:
+    """Return a pressure with its first remedy that the router's profile has."""
+    available = [each for each in remedies_for(pressure) if each[0] in weights]
     if not available:
         return msgspec.structs.replace(pressure, parameter="", sign=1, held=pressure.held or "no_weight")
     parameter, sign = available[0]
     return msgspec.structs.replace(pressure, parameter=parameter, sign=sign)
 
 
-def _bounded(corrections: tuple[Correction, ...]) -> tuple[Correction, ...]:
-    return tuple(each for each in corrections if each[0] in BOUNDS)
+def _bounded(remedies: tuple[Remedy, ...]) -> tuple[Remedy, ...]:
+    return tuple(each for each in remedies if each[0] in BOUNDS)
 
 
 def _excess_share(value: float, threshold: float) -> float:

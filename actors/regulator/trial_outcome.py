@@ -25,7 +25,7 @@ Outcome = Literal["helped", "onward", "no_improvement", "worse", "unmeasured"]
 
 
 class Trial(msgspec.Struct, frozen=True):
-    """An adjustment, or a series of them, that is not judged yet; and the pressure that it answers.
+    """An adjustment, or a series of them, that is not judged yet; and the pressure that it corrects.
 
     ``deltas`` are its steps that are in force, ``at_ns`` the time when the latest was made or undone. ``fading``: it
     takes back part of an earlier correction. ``verdict``: why it is being undone, step by step.

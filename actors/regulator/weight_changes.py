@@ -1,7 +1,7 @@
 """Chooses the one change of a cycle, and its size. Pure.
 
-It is the first of these that is possible: undo an adjustment that did not help; continue a series; answer the worst
-pressure that can be answered; fade a correction by a step back, if its cause seems gone.
+It is the first of these that is possible: undo an adjustment that did not help; continue a series; correct the worst
+pressure that can be corrected; fade a correction by a step back, if its cause seems gone.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from actors.regulator.agent_record import (
     trial_of,
 )
 from actors.regulator.decision_window import Counts
-from actors.regulator.pressures import corrections_of, metric_of
+from actors.regulator.pressures import metric_of, remedies_for
 from actors.regulator.settings import RegulatorSettings
 from actors.regulator.trial_outcome import Judged
 from schemas.persistent import Map
@@ -68,17 +68,17 @@ def next_step(
     return msgspec.structs.replace(found, metric_before=trial.metric_before, step=len(trial.deltas) + 1)
 
 
-def answer_pressure(
+def correct_pressure(
     record: AgentRecord, pressure: Pressure, confirmed: Sequence[str], now_ns: int, settings: RegulatorSettings
 ) -> Adjusted | Held:
-    """Return the change that answers a pressure, of its first weight that may be moved; else why the first may not be.
+    """Return the change that corrects a pressure, of its first weight that may be moved; else why the first may not be.
 
     ``confirmed`` are the weights whose adjustments were just confirmed.
     """
     if pressure.held:
         return pressure.held
     first: Held = "no_weight"
-    for index, (parameter, sign) in enumerate(corrections_of(pressure)):
+    for index, (parameter, sign) in enumerate(remedies_for(pressure)):
         held = _why_held(record, pressure, parameter, confirmed, now_ns, settings)
         if not held:
             factor = 1.0 if parameter in confirmed else record.factors.get(parameter, 1.0)
@@ -171,7 +171,7 @@ def _why_held(
 def _step(
     record: AgentRecord, pressure: Pressure, factor: float, now_ns: int, settings: RegulatorSettings
 ) -> Adjusted | Held:
-    """Return a step of the weight that answers a pressure, or why none can be made."""
+    """Return a step of the weight that corrects a pressure, or why none can be made."""
     parameter = pressure.parameter
     before = record.weights.get(parameter)
     if before is None:

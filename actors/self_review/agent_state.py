@@ -3,11 +3,11 @@
 Statistics, records (the highest value of each signal), scores and the working memory are updated by every tick, whether
 the gate may fire or not.
 
-A *seat* is a review's verdict on an entity (a memory in a prompt). Every tick knows its session. When a session is
-forgotten, its ticks are removed from records and statistics, and so are the working memory and each seat whose context
-was said in that session. When a fact is forgotten, all seats with a context are removed, since it is not known here
-which of them hold the fact's words. Numbers that are sums over many ticks stay: criticality, other seats, scores since
-a review, and the decisions counted under a mode.
+A *seat* is a review's verdict on an entity (a memory in a prompt); it changes the entity's worth (``pog`` in settings).
+Every tick knows its session. When a session is forgotten, its ticks are removed from records and statistics, and so are
+the working memory and each seat whose context was said in that session. When a fact is forgotten, all seats with a
+context are removed, since it is not known here which of them hold the fact's words. Numbers that are sums over many
+ticks stay: criticality, other seats, scores since a review, and the decisions counted under a mode.
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -143,4 +143,4 @@ def write(path: Path, events: int) -> None:
 async def _write(path: Path, events: int) -> None:
     async with await LedgerWriter.open(path, "BENCH", PARTITIONS) as writer:
         for batch in recorded_batches(events):
-            await writer.append(batch, mark_every=10_000)
+            await writer.append(batch, anchor_every=10_000)

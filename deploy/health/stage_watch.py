@@ -94,7 +94,7 @@ class StageWatch:
         tolerated_s = TAKEOVER_S if self._watch.has_seen(partition) else 2 * TAKEOVER_S
         return f"{stage} ({str(lack).replace('_', ' ')})" if self._watch.away_s(partition, now) >= tolerated_s else ""
 
-    def unended(self, agent: str, session: str = "") -> str:
+    def why_no_end(self, agent: str, session: str = "") -> str:
         """Return why nobody will end an exchange soon, in words; empty if somebody will, or may.
 
         The responder ends exchanges. It also ends one that waits for a lost guard, after swarm has reported the loss.

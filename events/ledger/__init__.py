@@ -6,7 +6,6 @@ chain has no key: it finds accidents and bit rot, but no clever forger. So the l
 the stream at intervals (``ledger.anchored``); this exposes a tail that was cut off.
 """
 
-from events.ledger.archive import LedgerArchive
 from events.ledger.archiving import Archived, archive
 from events.ledger.backup import back_up
 from events.ledger.checking.chain import Head
@@ -20,6 +19,7 @@ from events.ledger.overview import Overview, Point, overview_at
 from events.ledger.reader import Extent, Folded, LedgerInfo, LedgerReader
 from events.ledger.rebuild import rebuild
 from events.ledger.rows import LedgerRow
+from events.ledger.trimmed_messages import LedgerArchive
 from events.ledger.writer import LedgerWriter, Written
 
 __all__ = [

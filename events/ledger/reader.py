@@ -51,7 +51,7 @@ _PREVIOUS = (
     f"ifnull((SELECT p.hash FROM events AS p WHERE p.seq < e.seq ORDER BY p.seq DESC LIMIT 1), x'{GENESIS.hex()}')"
 )
 
-_BETWEEN = "seq BETWEEN ? AND ? AND instr(headers, ?) > 0"
+_HEADERS_CONTAIN = "seq BETWEEN ? AND ? AND instr(headers, ?) > 0"
 _SEARCHED_AROUND = 2_000
 """How many sequences around an exchange's rows are searched for rows whose column does not name it."""
 
@@ -284,11 +284,11 @@ class LedgerReader:
         near = (by_column[0].seq - _SEARCHED_AROUND, by_column[-1].seq + _SEARCHED_AROUND) if by_column else (1, 0)
         name = headers_naming(exchange)
         by_headers = self._messages(
-            f"{_BETWEEN} AND exchange <> ?", *((0, END) if everywhere else near), name, exchange_text
+            f"{_HEADERS_CONTAIN} AND exchange <> ?", *((0, END) if everywhere else near), name, exchange_text
         )
         found = [stored for stored in (*by_column, *by_headers) if to_row(stored)[EXCHANGE] == exchange_text]
-        for stored in {*(each.seq for each in by_column)}.symmetric_difference(each.seq for each in found):
-            self._on_damage(stored)
+        for seq in {*(each.seq for each in by_column)}.symmetric_difference(each.seq for each in found):
+            self._on_damage(seq)
         return sorted(found, key=lambda each: each.seq)
 
     def exchange_ids(self, prefix: str, most: int, *, everywhere: bool = False) -> list[str]:
@@ -300,7 +300,7 @@ class LedgerReader:
             everywhere: Read the headers of every row, not the column.
         """
         if everywhere:
-            named = self._messages(f"{_BETWEEN} ORDER BY seq", 0, END, headers_naming(prefix).rstrip('"'))
+            named = self._messages(f"{_HEADERS_CONTAIN} ORDER BY seq", 0, END, headers_naming(prefix).rstrip('"'))
             ids = {from_text(to_row(stored)[EXCHANGE]) for stored in named}
             return sorted(each for each in ids if each.startswith(prefix))[:most]
         with translated_errors(self.path, "read the ledger"):

@@ -25,11 +25,11 @@ _UPDATE_META = "UPDATE meta SET value = iif(key = 'rows', ?, ?) WHERE key IN ('r
 
 
 class Written(msgspec.Struct, frozen=True):
-    """The result of an append: the chain's head after it, the number of new rows, the heads at marked row counts."""
+    """The result of an append: the chain's head after it, the number of new rows, the heads to be anchored."""
 
     head: Head
     added: int
-    marks: tuple[Head, ...] = ()
+    heads_to_anchor: tuple[Head, ...] = ()
 
 
 class LedgerWriter:
@@ -92,11 +92,11 @@ class LedgerWriter:
             row = await self._one(f"SELECT seq FROM events WHERE NOT ({ANCHOR_TOPICS}) ORDER BY seq DESC LIMIT 1")
         return 0 if row is None else int(row[0])
 
-    async def append(self, batch: Sequence[Stored], mark_every: int = 0) -> Written:
+    async def append(self, batch: Sequence[Stored], anchor_every: int = 0) -> Written:
         """Store a batch of messages, in stream order, in one transaction; those stored already are skipped.
 
-        With ``mark_every``, the heads at multiples of that many rows are returned. Which heads these are depends on the
-        stream alone, not on the size of batches.
+        With ``anchor_every``, the heads at multiples of that many rows are returned. Which heads these are depends on
+        the stream alone, not on the size of batches.
 
         Raises:
             Unavailable: nothing was stored (disk full, file locked); the same batch may be tried again.
@@ -107,7 +107,7 @@ class LedgerWriter:
                 await self._connection.execute("BEGIN IMMEDIATE")
                 before = await self._head()
                 fresh = [stored for stored in batch if stored.seq > before.seq]
-                written = await self._store(before, fresh, mark_every)
+                written = await self._store(before, fresh, anchor_every)
                 await self._connection.execute(_UPDATE_META, (written.head.rows, AT_WORK))
                 await self._connection.execute("COMMIT")
             except BaseException:
@@ -117,8 +117,8 @@ class LedgerWriter:
                 raise
         return written
 
-    async def _store(self, before: Head, batch: Sequence[Stored], mark_every: int) -> Written:
-        chain = _RowChain(before, mark_every)
+    async def _store(self, before: Head, batch: Sequence[Stored], anchor_every: int) -> Written:
+        chain = _RowChain(before, anchor_every)
         # Rows are made and chained when SQLite asks for them, in SQLite's thread. So the event loop stays free, and a
         # batch needs few switches between threads, each of which waits for a core on a busy machine.
         parts, rest = split(batch)
@@ -127,7 +127,7 @@ class LedgerWriter:
             await self._connection.execute(sql(_INSERT, len(rest)), chain.values(rest))
         for insert, values in chain.read_models.items():
             await self._insert(insert, values)
-        return Written(chain.head, chain.head.rows - before.rows, tuple(chain.marks))
+        return Written(chain.head, chain.head.rows - before.rows, tuple(chain.heads_to_anchor))
 
     async def _insert(self, insert: Insert, values: Sequence[Any]) -> None:
         width = len(insert.columns)
@@ -149,11 +149,11 @@ class LedgerWriter:
 class _RowChain:
     """Makes rows of messages and chains them to a head; collects the values that they insert into the read models."""
 
-    def __init__(self, head: Head, mark_every: int) -> None:
+    def __init__(self, head: Head, anchor_every: int) -> None:
         self.head = head
-        self.marks: list[Head] = []
+        self.heads_to_anchor: list[Head] = []
         self.read_models: dict[Insert, list[Any]] = {fold.insert: [] for fold in FOLDS.values()}
-        self._mark_every = mark_every
+        self._anchor_every = anchor_every
 
     def values(self, part: Sequence[Stored]) -> list[Any]:
         """Chain the next messages; return their rows' values, flat."""
@@ -165,8 +165,8 @@ class _RowChain:
             count += 1
             values += row
             values.append(digest)
-            if self._mark_every and count % self._mark_every == 0:
-                self.marks.append(Head(stored.seq, count, digest))
+            if self._anchor_every and count % self._anchor_every == 0:
+                self.heads_to_anchor.append(Head(stored.seq, count, digest))
             if row[TOPIC] in FOLDS:
                 add_values(self.read_models, row, stored.headers)
         self.head = Head(part[-1].seq, count, digest)

@@ -21,10 +21,10 @@ from events.decoding import Recorded, Unreadable, decode, is_spontaneous
 from events.log import Stored
 from events.losses import LOSS_FILTER, is_loss
 from events.partition_view import Checkpoint, Processed, View
-from events.replay.own_events import decided_before, without_bytes
 from events.replay.verifying.pending import Activity, Pending, first_undecided, oldest_of, overdue_timer
 from events.replay.verifying.report import Coverage, Difference, Report, in_order
 from events.replay.verifying.verification import BEYOND_BACKLOG, ActorPartition, Verification
+from events.replay.waiting_messages import decided_before, without_bytes
 from events.routes import consumed_filters, lineage, own_filters, partition_names, routes, without_overlap
 from schemas.actor import Actor, Scope
 from schemas.errors import UndecodableEvent

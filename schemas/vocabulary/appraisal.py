@@ -72,7 +72,8 @@ class AppraisalCompleted(Event, frozen=True, kw_only=True, tag="forged_id.apprai
     """An input in numbers, rounded to six decimals. All later stages use these.
 
     ``models`` names and versions what the numbers came from. ``novelty`` is one minus the highest similarity to the
-    session's last inputs. ``proposed_action`` is what would be done with the input, ``affects_swarm`` whether it asks
+    session's last inputs, ``uncertainty`` the mean of the topic's doubt (1 - ``topic_confidence``) and the text's
+    indeterminacy. ``proposed_action`` is what would be done with the input, ``affects_swarm`` whether it asks
     for configuration, broadcasts or other agents. ``embedding`` is the text's vector, whole numbers from -127 to 127 as
     base64: comparable where the embedder, first in ``models``, is the same. Of a long text ``valence`` and ``arousal``
     use 2,048 characters, the embedding and what follows from it 4,096. The rest does not count as unread, since these

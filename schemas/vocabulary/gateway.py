@@ -42,8 +42,9 @@ class Layer(msgspec.Struct, frozen=True, kw_only=True):
 class InputReceived(Event, frozen=True, kw_only=True, tag="forged_id.input.received"):
     """An input was accepted: from here on it gets exactly one ``response.emitted``.
 
-    ``text`` is what the user said; ``layers`` are the other parts of the prompt, if any. ``reply_to`` is a NATS
-    inbox for a copy of the answer (empty: none). The exchange is ended as FAILED when nothing else has ended it
+    ``text`` is what the user said; ``layers`` are the other parts of the prompt, if any. ``situation`` is its kind of
+    situation, a name that the caller chooses: precedents of the same kind are more similar to it. ``reply_to`` is a
+    NATS inbox for a copy of the answer (empty: none). The exchange is ended as FAILED when nothing else has ended it
     ``deadline_after_ms`` after the server stored it. ``label`` is the caller's own id for the input; ``stream``:
     ``reply_to`` also gets the answer's text in parts while a model speaks.
 

@@ -52,6 +52,7 @@ class IntuitionRejected(Event, frozen=True, kw_only=True, tag="forged_id.intuiti
 
 class IntuitionPassed(Event, frozen=True, kw_only=True, tag="forged_id.intuition.passed"):
     """No learned danger was recognised. ``nearest`` is the most similar motif, empty when none shares a shingle.
+    ``model`` is the scorer's trained model; ``none`` where it is switched off.
 
     The work for one input is bounded. ``unread`` lists the passages (``comparisons``) that were not compared with all
     precedents, the ``characters`` that were not read for that, and what the scorer should have read and did not

@@ -18,8 +18,9 @@ ShortText = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 class PrecedentRecorded(Event, frozen=True, kw_only=True, tag="forged_id.precedent.recorded"):
     """A situation, what was done in it, and how that turned out; ``precedent`` names it within its agent.
 
-    ``harm_level`` is 0 for a benign outcome; ``answer`` an approved answer to the same situation, empty when there is
-    none. ``by`` says who recorded it, ``why`` the reason, if one was given.
+    ``situation`` is the kind of situation, as an input names it. ``harm_level`` is 0 for a benign outcome; ``answer``
+    an approved answer to the same situation, empty when there is none. ``by`` says who recorded it, ``why`` the reason,
+    if one was given.
     """
 
     precedent: ShortText

@@ -162,7 +162,8 @@ class Reverted(Event, frozen=True, kw_only=True, tag="forged_id.regulator.revert
     """An adjustment is undone, exactly: ``delta`` is the negative of what had been applied.
 
     It is less where an operator has since set the weight so near to a bound that it would be passed. Of a series the
-    latest step still in force is undone, and ``steps_left`` are to follow, each after as long as it took to make.
+    latest step still in force is undone, and ``steps_left`` are to follow, each after as long as it took to make. The
+    other fields are as in ``regulator.adjusted``; ``verdict`` says why it is undone.
     """
 
     parameter: str

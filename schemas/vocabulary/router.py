@@ -57,9 +57,9 @@ class ModeSelected(Event, frozen=True, kw_only=True, tag="forged_id.router.mode_
     first. ``rerouted``: an ACT loop has run, and ACT was not offered again. ``conversation_topic`` is what the
     conversation is about (``unclassified`` when nothing classified it). ``scores`` hold every mode that was offered;
     ``weights`` the weights they were computed with; ``router_confidence`` and ``margin`` are (top - second) /
-    max(|top|, 0.001). Where ``margin`` is below ``effective_margin``, which is set by the weights and adjusted for the
-    input, the two best modes are ambiguous. ``regulated`` is what the regulator has added to the weights, by name,
-    within the bounds; None where that was not recorded.
+    max(|top|, 0.001); below the ``effective_margin`` the two best modes count as tied, and the tiebreaker decides.
+    ``regulated`` is what the regulator has added to the weights, by name, within the bounds; None where that was not
+    recorded.
     """
 
     conversation_topic: str

@@ -23,7 +23,13 @@ SeatType = Literal["metacog_negative", "metacog_positive", "metacog_quality"]
 
 
 class Signals(msgspec.Struct, frozen=True, kw_only=True):
-    """The six signals of a tick."""
+    """The six signals of a tick.
+
+    ``affect``: arousal times negative valence. ``mode_conflict``: how far the active modes oppose each other.
+    ``wm_churn``: the share of the working memory that changed. ``novel_uncertain``: novelty times uncertainty.
+    ``identity_drift``: how far the agent is from its identity. ``regret``: how much better the best swap of one entity
+    would have made the score.
+    """
 
     affect: Unit
     mode_conflict: float
@@ -34,7 +40,12 @@ class Signals(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Dimensions(msgspec.Struct, frozen=True, kw_only=True):
-    """The five parts of a score; a low ``redundancy`` is good, and high values of the others."""
+    """The five parts of a score; a low ``redundancy`` is good, and high values of the others.
+
+    ``relevance``: how similar the entities are to the stimulus. ``energy_consistency``: how far their shares of the
+    energy and of the tokens agree. ``redundancy``: the copied share of the identity. ``diversity``: how little they
+    resemble each other. ``outcome_prior``: the mean worth that earlier reviews gave them.
+    """
 
     relevance: Unit
     energy_consistency: Unit
@@ -96,7 +107,8 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
 class SignalReading(msgspec.Struct, frozen=True, kw_only=True):
     """A signal against its ``record``, its highest earlier value: it fires above ``record`` + ``guard``.
 
-    ``weight`` is how much the modes count it.
+    ``median`` and ``mad`` (the median absolute deviation) are those of the window; ``normalised`` is how many
+    deviations the value lies above the median. ``weight`` is how much the modes count it.
     """
 
     value: float

@@ -24,6 +24,12 @@ class SwarmMeasured(Event, frozen=True, kw_only=True, tag="forged_id.swarm.measu
     ``sci`` = 0.30 precedent agreement + 0.25 health alignment + 0.25 delivered share + 0.20 decision consistency;
     healthy from 0.70 on, and never while a stage is ``lost``: then health alignment is 0, and the delivered share is
     that of the partitions which are served.
+
+    Each part is in [0, 1]. ``precedent_agreement``: how far the precedents found for the same input agree on whether to
+    let it through. ``health_alignment``: 1 - the variance of the actors' health, which is the share of their decisions
+    that did not fail. ``delivered_share``: of the exchanges that ended or are overdue, those that did not
+    fail. ``decision_consistency``: how many decisions on inputs similar to the same precedent agree with their
+    majority.
     """
 
     sci: Unit

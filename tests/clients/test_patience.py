@@ -3,7 +3,7 @@
 import pytest
 
 import neuraxis
-from neuraxis.following import BROKEN, Following
+from neuraxis.following import STREAM_ENDED, Following
 
 
 class Clock:
@@ -21,22 +21,22 @@ def reading(clock: Clock, patience_s: float = 30.0) -> Following:
 def test_pauses_grow_up_to_a_limit_and_begin_anew_once_something_came() -> None:
     clock = Clock()
     following = reading(clock)
-    pauses = [following.pause_after(BROKEN) for _ in range(8)]
+    pauses = [following.pause_after(STREAM_ENDED) for _ in range(8)]
     assert pauses == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0]
     list(following.take(b": nothing new\n\n"))
-    assert following.pause_after(BROKEN) == 0.1
+    assert following.pause_after(STREAM_ENDED) == 0.1
 
 
 def test_who_is_away_for_too_long_is_given_up() -> None:
     clock = Clock()
     following = reading(clock)
     clock.now = 100.0  # so long an event was being dealt with
-    following.pause_after(BROKEN)
+    following.pause_after(STREAM_ENDED)
     clock.now = 129.0
-    following.pause_after(BROKEN)
+    following.pause_after(STREAM_ENDED)
     clock.now = 130.0
     with pytest.raises(neuraxis.NotReachable):
-        following.pause_after(BROKEN)
+        following.pause_after(STREAM_ENDED)
 
 
 def test_the_server_may_ask_for_a_longer_pause() -> None:

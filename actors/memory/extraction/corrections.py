@@ -154,7 +154,7 @@ _IT_IS_ONLY = re.compile(r"(?:that|it)(?:'s| is)\s*", re.I)
 _SPELLED_OUT = re.compile(r"\b(?:\w-){2,}\w\b")
 """Such as "S-A-R-A"."""
 
-CUE = re.compile(
+CORRECTION_OPENING = re.compile(
     r"\W*(?:(?:oh|ah|hm+|well|ok|okay|um+|uh|but|and)\W+)*"
     r"(?:no|nope|nah|wait|sorry|actually|oops|wrong|correction|not quite|incorrect|i meant|i mean|"
     r"that's (?:wrong|not right|incorrect|not it|not correct|a mistake)|that is (?:wrong|not right|incorrect))\b",

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from actors.contract.text.terms import terms_of
 from actors.memory.extraction.belongings import lasting_fact
 from actors.memory.extraction.corrections import (
-    CUE,
+    CORRECTION_OPENING,
     EndedValue,
     KnownValues,
     asked_for,
@@ -130,7 +130,7 @@ class _Reader:
 
     def read(self, sentence: Sentence) -> None:
         """Read a sentence."""
-        opens = CUE.match(sentence.text) is not None
+        opens = CORRECTION_OPENING.match(sentence.text) is not None
         is_correcting = opens or (self.before != "" and _only_opens(self.before))
         before, stated = "", list[Fact]()
         for clause in sentence.clauses:
@@ -173,7 +173,7 @@ class _Reader:
 
 def _only_opens(before: str) -> bool:
     """Whether the text before a clause is empty, or only opens a correction ("No, wait")."""
-    return not before or CUE.fullmatch(before.strip(" .,!-")) is not None
+    return not before or CORRECTION_OPENING.fullmatch(before.strip(" .,!-")) is not None
 
 
 def _recent_keys(known: KnownValues) -> tuple[str, ...]:

@@ -155,7 +155,7 @@ async def _serve(
         return f"not served: {lacking}" if lacking else ""
 
     opening = Client.open(
-        log, unended=stages.unended, open_inbox=partial(listening_inbox, connection), limits=settings.limits
+        log, why_no_end=stages.why_no_end, open_inbox=partial(listening_inbox, connection), limits=settings.limits
     )
     async with (
         serving_reads(log, GATEWAY),

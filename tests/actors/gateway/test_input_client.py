@@ -51,7 +51,7 @@ def test_many_exchanges_at_once_each_get_their_own_end() -> None:
 def test_a_caller_is_told_at_once_when_nobody_runs_who_ends_exchanges() -> None:
     async def body(stream: SimulatedStream) -> None:
         lacking = ""
-        async with Client.open(log_of(stream), unended=lambda agent, session: lacking) as edge:
+        async with Client.open(log_of(stream), why_no_end=lambda agent, session: lacking) as edge:
             await edge.submit(asking(exchange="first"))
             waiting = asyncio.create_task(edge.await_end("first", 60))
             await asyncio.sleep(2)

@@ -113,9 +113,9 @@ def test_everything_in_the_log_is_written_and_anchored(tmp_path: Path) -> None:
 def test_rows_that_come_while_it_rests_share_one_transaction(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     batches, plain = list[int](), LedgerWriter.append
 
-    async def counted(self: LedgerWriter, batch: Sequence[Stored], mark_every: int = 0) -> Any:
+    async def counted(self: LedgerWriter, batch: Sequence[Stored], anchor_every: int = 0) -> Any:
         batches.append(len(batch))
-        return await plain(self, batch, mark_every)
+        return await plain(self, batch, anchor_every)
 
     monkeypatch.setattr(LedgerWriter, "append", counted)
 

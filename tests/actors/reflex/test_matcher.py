@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 from actors.reflex import matcher as module
 from actors.reflex.decider import judge
 from actors.reflex.library import make_library
-from actors.reflex.matcher import BYTES_A_CANDIDATE, FREE_CANDIDATES, MAX_TOGETHER, READINGS, WINDOW, compile_library
+from actors.reflex.matcher import (
+    BYTES_A_CANDIDATE,
+    CANDIDATES_PER_INPUT,
+    MAX_TOGETHER,
+    READINGS,
+    WINDOW,
+    compile_library,
+)
 from actors.reflex.settings import ReflexSettings
 from schemas.vocabulary.gateway import InputReceived, Layer
 from schemas.vocabulary.reflex import ReflexBlocked
@@ -118,7 +125,7 @@ def test_candidates_are_bounded_by_the_text_whatever_ends_in_one_another(text: s
     found = matcher(threat("own", *chain(32))).find(text, 10)
     assert found.unread or found.candidates_left > 0
     earned = 2 * len(text) // BYTES_A_CANDIDATE + 2  # in both passes, one of them in rot13
-    assert FREE_CANDIDATES + earned - found.candidates_left <= FREE_CANDIDATES + earned + 32 * WINDOW
+    assert CANDIDATES_PER_INPUT + earned - found.candidates_left <= CANDIDATES_PER_INPUT + earned + 32 * WINDOW
 
 
 @pytest.mark.parametrize("length", [32, MAX_TOGETHER + 1])

@@ -9,7 +9,7 @@ import pytest
 from actors.monitor.settings import HEALTHY as RANGES
 from actors.monitor.settings import MonitorSettings
 from actors.regulator.decision_window import MODES, Counts
-from actors.regulator.pressures import CORRECTIONS, pressures_of
+from actors.regulator.pressures import REMEDIES, pressures_of
 from actors.regulator.settings import RegulatorSettings
 from schemas.vocabulary.monitor import Rate
 from schemas.vocabulary.regulator import BOUNDS, Adjusted, CycleCompleted, PressureName
@@ -63,7 +63,7 @@ def test_every_rate_of_the_monitor_has_a_pressure(rate: Rate):
         "missed_act": ("missed_act",),
         "mode_entropy": ("mode_entropy",),
     }
-    assert set(answers[rate]) <= {*CORRECTIONS, "mode_entropy"}
+    assert set(answers[rate]) <= {*REMEDIES, "mode_entropy"}
     assert RegulatorSettings().missed_act_above == MonitorSettings().missed_act_above
 
 

@@ -120,18 +120,18 @@ def test_an_exchange_has_nobody_to_end_it_where_a_guard_and_who_would_tell_of_it
             rest = {*REQUIRED, "swarm"} - {"arbiter", "swarm"}
             await membership.beat("w", serving(*rest, "arbiter", "swarm"))
             await seen.look()
-            assert seen.unended("a", "s") == ""
+            assert seen.why_no_end("a", "s") == ""
 
             async def named() -> bool:
                 await membership.beat("w", serving(*rest))
                 await seen.look()
-                return seen.unended("a", "s") == "arbiter (no owner), swarm (no owner)"
+                return seen.why_no_end("a", "s") == "arbiter (no owner), swarm (no owner)"
 
             await until(named, "both to be away for long enough")
             await membership.beat("w", serving(*rest, "swarm"))
             await seen.look()
             assert seen.lacking("arbiter", "a", "s") == "arbiter (no owner)"
-            assert seen.unended("a", "s") == "", "swarm tells, and the responder ends it"
+            assert seen.why_no_end("a", "s") == "", "swarm tells, and the responder ends it"
         finally:
             await connection.close()
 

@@ -72,7 +72,7 @@ def write(
     messages: Sequence[Stored],
     *,
     size: int = 100,
-    mark_every: int = 0,
+    anchor_every: int = 0,
     partitions: Partitions = PARTITIONS,
 ) -> list[Written]:
     """Append messages to a ledger file in batches of ``size``."""
@@ -80,7 +80,7 @@ def write(
     async def main() -> list[Written]:
         async with await LedgerWriter.open(path, STREAM, partitions) as writer:
             batches = [messages[start : start + size] for start in range(0, len(messages), size)]
-            return [await writer.append(batch, mark_every) for batch in batches]
+            return [await writer.append(batch, anchor_every) for batch in batches]
 
     return asyncio.run(main())
 

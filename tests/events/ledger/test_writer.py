@@ -23,27 +23,27 @@ from tests.full_disk import small_disk
 ROOT = Path(__file__).parents[3]
 
 
-@given(sizes=st.lists(st.integers(1, 400), max_size=8), mark_every=st.integers(1, 300))
+@given(sizes=st.lists(st.integers(1, 400), max_size=8), anchor_every=st.integers(1, 300))
 @settings(max_examples=25, deadline=None)
 def test_batches_of_any_size_make_the_same_file(
-    sizes: list[int], mark_every: int, tmp_path_factory: pytest.TempPathFactory
+    sizes: list[int], anchor_every: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     folder = tmp_path_factory.mktemp("sizes")
     messages = exchanges(100)
 
     async def append(path: Path, cuts: list[int]) -> list[Head]:
-        marks: list[Head] = []
+        heads: list[Head] = []
         rest = messages
         async with await LedgerWriter.open(path, STREAM, PARTITIONS) as target:
             for size in [*cuts, len(messages)]:
                 batch, rest = rest[:size], rest[size:]
-                marks += (await target.append(batch, mark_every)).marks
-        return marks
+                heads += (await target.append(batch, anchor_every)).heads_to_anchor
+        return heads
 
     one, many = folder / "one.db", folder / "many.db"
-    marks = asyncio.run(append(one, []))
-    assert asyncio.run(append(many, sizes)) == marks
-    assert [mark.rows for mark in marks] == list(range(mark_every, 401, mark_every))
+    heads = asyncio.run(append(one, []))
+    assert asyncio.run(append(many, sizes)) == heads
+    assert [head.rows for head in heads] == list(range(anchor_every, 401, anchor_every))
     assert query(many, "SELECT * FROM events") == query(one, "SELECT * FROM events")
     assert tables(many) == tables(one)
     assert verify(many).ok

@@ -13,7 +13,7 @@ from neuraxis import calls
 from neuraxis.calls import Call
 from neuraxis.errors import Forbidden, NeuraxisError
 from neuraxis.events import ALERTS, Event, topic_of
-from neuraxis.following import BROKEN, PATH, SILENCE_S, Following, head, listed_head
+from neuraxis.following import PATH, SILENCE_S, STREAM_ENDED, Following, end_of_ledger, end_of_log
 from neuraxis.models import Answer, Explanation, Feedback, Input, Layer, Page, Verdict
 from neuraxis.server import FOLDER, find_server
 
@@ -164,14 +164,14 @@ class AsyncClient:
             words: Include people's words, which are hidden otherwise.
             patience: Seconds without a connection after which the failure is raised.
         """
-        begin = await self._head() if after is None else after
+        begin = await self._end_of_log() if after is None else after
         following = Following(topic_of(topic), begin, words=words, patience_s=patience)
         while True:
             try:
                 async with aclosing(self._follow(following)) as connection:
                     async for event in connection:
                         yield event
-                failed: NeuraxisError = BROKEN
+                failed: NeuraxisError = STREAM_ENDED
             except NeuraxisError as wrong:
                 failed = wrong
             await asyncio.sleep(following.pause_after(failed))
@@ -196,11 +196,11 @@ class AsyncClient:
         except httpx.HTTPError as wrong:
             raise calls.unreached(self._server.url, wrong, self._timeout) from wrong
 
-    async def _head(self) -> int:
+    async def _end_of_log(self) -> int:
         try:
-            return await self._call(head())
+            return await self._call(end_of_log())
         except Forbidden:  # a key of one agent may not read the overview
-            return await self._call(listed_head())
+            return await self._call(end_of_ledger())
 
     async def _call(self, call: Call[T]) -> T:
         loop = asyncio.get_running_loop()

@@ -13,7 +13,7 @@ from neuraxis.calls import Call
 from neuraxis.deadline import Deadline
 from neuraxis.errors import Forbidden, NeuraxisError
 from neuraxis.events import ALERTS, Event, topic_of
-from neuraxis.following import BROKEN, PATH, SILENCE_S, Following, head, listed_head
+from neuraxis.following import PATH, SILENCE_S, STREAM_ENDED, Following, end_of_ledger, end_of_log
 from neuraxis.models import Answer, Explanation, Feedback, Input, Layer, Page, Verdict
 from neuraxis.server import FOLDER, find_server
 
@@ -165,12 +165,12 @@ class Client:
             words: Include people's words, which are hidden otherwise.
             patience: Seconds without a connection after which the failure is raised.
         """
-        begin = self._head() if after is None else after
+        begin = self._end_of_log() if after is None else after
         following = Following(topic_of(topic), begin, words=words, patience_s=patience)
         while True:
             try:
                 yield from self._follow(following)
-                failed: NeuraxisError = BROKEN
+                failed: NeuraxisError = STREAM_ENDED
             except NeuraxisError as wrong:
                 failed = wrong
             time.sleep(following.pause_after(failed))
@@ -195,11 +195,11 @@ class Client:
         except httpx.HTTPError as wrong:
             raise calls.unreached(self._server.url, wrong, self._timeout) from wrong
 
-    def _head(self) -> int:
+    def _end_of_log(self) -> int:
         try:
-            return self._call(head())
+            return self._call(end_of_log())
         except Forbidden:  # a key of one agent may not read the overview
-            return self._call(listed_head())
+            return self._call(end_of_ledger())
 
     def _call(self, call: Call[T]) -> T:
         end, attempt = time.monotonic() + self._timeout, 0

@@ -16,21 +16,24 @@ SILENCE_S = 45.0
 _LONGEST_PAUSE_S = 5.0
 
 
-def head() -> Call[int]:
-    """The sequence at which the log ends now. A reader that starts there misses nothing, even if connections break."""
-    return Call(method="GET", path="/api/overview", read=_read_head, repeatable=True)
+def end_of_log() -> Call[int]:
+    """Ask for the sequence at which the log ends now.
+
+    A reader that starts there misses nothing, even if connections break.
+    """
+    return Call(method="GET", path="/api/overview", read=_read_end_of_log, repeatable=True)
 
 
-def listed_head() -> Call[int]:
-    """The same for a key of one agent, which may not read the overview: the end of the ledger, just behind the log."""
-    return Call(method="GET", path="/api/exchanges", query={"limit": "1"}, read=_read_listed_head, repeatable=True)
+def end_of_ledger() -> Call[int]:
+    """Ask for the end of the ledger, just behind the log: a key of one agent may not ask for the end of the log."""
+    return Call(method="GET", path="/api/exchanges", query={"limit": "1"}, read=_read_end_of_ledger, repeatable=True)
 
 
-def _read_listed_head(body: Any) -> int:
-    return _read_head({"now": body})
+def _read_end_of_ledger(body: Any) -> int:
+    return _read_end_of_log({"now": body})
 
 
-def _read_head(body: Any) -> int:
+def _read_end_of_log(body: Any) -> int:
     now = body.get("now") if isinstance(body, dict) else None
     found = now.get("head") if isinstance(now, dict) else None
     if not isinstance(found, int):
@@ -94,5 +97,5 @@ class Following:
         return pause
 
 
-BROKEN = NotReachable("the event stream has ended", code="broken")
+STREAM_ENDED = NotReachable("the event stream has ended", code="broken")
 """The error for a stream that ended: a running server never ends one."""

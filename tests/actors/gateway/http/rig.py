@@ -102,7 +102,7 @@ async def gateway(
         return hosted_actors(tuple((await membership.members()).values()))
 
     stages = StageWatch(membership, log.partitions)
-    opening = Client.open(log, unended=stages.unended, open_inbox=open_inbox, now_ns=VirtualClock().now_ns)
+    opening = Client.open(log, why_no_end=stages.why_no_end, open_inbox=open_inbox, now_ns=VirtualClock().now_ns)
     async with opening as edge, asyncio.TaskGroup() as tasks:
         judgements = Judgements(most)
         following = tasks.create_task(judgements.follow(log))
