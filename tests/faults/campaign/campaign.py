@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from tests.faults.campaign.load import MixedLoad, greatest_rate, one_more
+from tests.faults.campaign.load import MixedLoad, greatest_rate, until_one_succeeds
 from tests.faults.campaign.places import Place
 from tests.faults.campaign.schedule import GAP_S, Fault, Gap, schedule
 from tests.faults.campaign.takeovers import Takeovers, quantiles
@@ -91,7 +91,7 @@ async def campaign(
         say(f"left in peace: {len(load.accepted)} accepted, {load.refused} refused, {load.in_doubt} in doubt")
         accepted += load.accepted
         await asyncio.to_thread(waited, place.running.ready, "the set to be whole again", REST_S)
-        accepted.append(await one_more(log))
+        accepted += await until_one_succeeds(log, REST_S)
         _, verdict = await judged(log, place.running.data.ledger, accepted, REST_S)
         watching.cancel()
         if verdict.broken:

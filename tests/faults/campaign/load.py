@@ -98,13 +98,20 @@ async def greatest_rate(log: JetStreamLog, seconds: float, accepted: list[str]) 
     return ended / seconds
 
 
-async def one_more(log: JetStreamLog) -> str:
-    """Have one more exchange, which must end otherwise than by a failure; return its id."""
-    addressed = new_input(
-        TEXTS[0], agent="agent-0", session="the-last", partitions=log.partitions, now_ns=time.time_ns()
-    )
+async def until_one_succeeds(log: JetStreamLog, within_s: float) -> list[str]:
+    """Have exchanges, one after another, until one ends otherwise than by a failure; return their ids.
+
+    A set says that it is ready while workers of other machines are still recovering.
+    """
+    begun, had = time.monotonic(), []
     async with Client.open(log) as edge:
-        await edge.submit(addressed)
-        end = await edge.await_end(addressed.exchange, HTTP_S)
-    assert end.event.action != "FAILED", end
-    return addressed.exchange
+        while True:
+            addressed = new_input(
+                TEXTS[0], agent="agent-0", session="the-last", partitions=log.partitions, now_ns=time.time_ns()
+            )
+            await edge.submit(addressed)
+            had.append(addressed.exchange)
+            end = await edge.await_end(addressed.exchange, HTTP_S)
+            if end.event.action != "FAILED":
+                return had
+            assert time.monotonic() - begun < within_s, end
