@@ -1,7 +1,8 @@
 """Judging a finished run from its log alone: the promises that hold whatever was killed on the way."""
 
+import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -11,6 +12,7 @@ from events.log import Stored
 from events.replay.replay import Replay, Report
 from schemas.actor import Actor
 from schemas.event import topic_of
+from schemas.persistent import ExpiringMap
 from schemas.subjects import Partitions, split_stored
 from schemas.vocabulary.clock import ClockFired
 from schemas.vocabulary.gateway import InputReceived
@@ -31,7 +33,8 @@ def unfinished(messages: Sequence[Stored]) -> list[str]:
 
 def replayed(actors: Sequence[Actor[Any]], messages: Iterable[Stored], partitions: Partitions) -> tuple[Replay, Report]:
     """Replay a log, making every decision again."""
-    replay = Replay(actors, partitions, verify=True)
+    # All messages are in memory already: any may wait for as long as its leader took.
+    replay = Replay(actors, partitions, verify=True, backlog=sys.maxsize)
     for stored in messages:
         replay.feed(stored)
     return replay, replay.finish()
@@ -95,7 +98,7 @@ def verdict_on(
         ends=ends.total(),
         losses=tuple(lost),
         duplicates=(*twice, *_repeats(messages), *repeated),
-        unclean=(*uncaused, *causeless, *_replay(*(replay or replayed(actors, messages, partitions))), *chain),
+        unclean=(*uncaused, *causeless, *_replay(*(replay or replayed(actors, messages, partitions)), ends), *chain),
     )
 
 
@@ -139,21 +142,25 @@ def _is_fact(topic: str) -> bool:
     return is_spontaneous(topic) and topic != topic_of(ClockFired)
 
 
-def _replay(replay: Replay, report: Report) -> Iterable[str]:
+def _replay(replay: Replay, report: Report, ended: Container[str]) -> Iterable[str]:
     if not report.clean:
         yield f"replay differs: {list(report.differences)}, fold errors {report.fold_errors}"
-    yield from owed(replay, report)
+    yield from owed(replay, report, ended)
 
 
-def owed(replay: Replay, report: Report) -> list[str]:
+def owed(replay: Replay, report: Report, ended: Container[str]) -> list[str]:
     """Return what is still to come of a log: decisions that are not made, and states that wait for something.
 
-    A deadline that was set while its exchange ended is such a state: it lasts until it is over.
+    A deadline that was set while its exchange ended is such a state: it lasts until it is over. What an actor gathers of
+    an exchange that had ended before, from stages that came too late, is none: it forgets that with time.
     """
     found = []
     if undecided := {name: coverage.pending for name, coverage in report.coverage.items() if coverage.pending}:
         found.append(f"undecided at rest: {undecided}")
     for (name, partition), view in replay.views.items():
-        if pending := getattr(getattr(view.state, "exchanges", view.state), "pending", None):
+        pending = getattr(getattr(view.state, "exchanges", view.state), "pending", None)
+        if isinstance(pending, ExpiringMap):
+            pending = [exchange for exchange in (*pending.young, *pending.old) if exchange not in ended]
+        if pending:
             found.append(f"{name}/{partition} leaks pending state: {pending}")
     return found

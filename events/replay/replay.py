@@ -7,7 +7,9 @@ event is looked up further on in the log (:attr:`Replay.waiting_for_next_event`,
 a partition's last recorded event nothing tells what it decided; messages consumed there are folded as if they had led
 to no event.
 
-With ``verify`` every decision is made again from the state before it, and compared with the recorded events.
+With ``verify`` every decision is made again from the state before it, and compared with the recorded events. If nobody
+looks events up for it (:attr:`Replay.looks_ahead`), it takes a message that has waited for long, and leads to nothing,
+to be decided.
 """
 
 from collections import Counter
@@ -35,7 +37,8 @@ BACKLOG = 50_000
 """How many messages of the log a consumed message waits at most, until it is known whether it led to events.
 
 It bounds the memory for waiting messages. Settings and timers that a leader recorded while it was further behind than
-this are folded at the replay's position instead of the leader's, and counted as unverified.
+this are folded at the replay's position instead of the leader's, and counted as unverified, by a verification that
+looks up no event.
 """
 
 __all__ = ["BACKLOG", "BEYOND_BACKLOG", "ActorPartition", "Coverage", "Difference", "Replay", "Report"]
@@ -61,6 +64,7 @@ class Replay:
             log was repartitioned: those in force at the position of the replay.
         verification: What is compared, and how it came out.
         on_view: Called with each view that is made, before anything is folded into it.
+        looks_ahead: Whether who feeds it looks up the events that it waits for, also for a verification.
         decides_tail: Whether messages after a partition's last recorded event are decided, to see which of them wait
             for a decision, instead of being folded as if they had led to nothing.
     """
@@ -107,6 +111,7 @@ class Replay:
         self._activity = Activity()
         self.on_view: Callable[[View], None] | None = None
         self.decides_tail = False
+        self.looks_ahead = False
         self._last_own_ns: dict[ActorPartition, int] = {}
         self._next_cause_seqs: dict[ActorPartition, int | None] = {}
         self._unsettled: set[ActorPartition] = set()
@@ -236,10 +241,15 @@ class Replay:
             next_cause_seq = self._next_cause_seqs.setdefault(partition, None)
             if next_cause_seq is None:
                 self._unsettled.add(partition)
-            if not self._verify:
-                self._fold_before(self.views[partition], next_cause_seq)
+            self._fold_before(self.views[partition], next_cause_seq)
 
     def _fold_before(self, view: View, next_cause_seq: int | None) -> None:
+        if self._verify:
+            if not (view.open_decision or view.undecidable):
+                while view.waiting and (next_cause_seq is None or view.waiting[0].stored.seq < next_cause_seq):
+                    if not self._decide_silent(view):
+                        break
+            return
         if next_cause_seq is not None or not self.decides_tail:
             view.fold_before(next_cause_seq)
             return
@@ -341,12 +351,12 @@ class Replay:
         """Fold messages that have waited for ``_settle_every`` sequences or more, as long as they lead to no event.
 
         Messages wait until an own event shows what they led to. An actor that rarely emits events would otherwise keep
-        the whole log in memory. A message that leads to an event waits for it: a verification decides whether it does;
-        without verification, the events that were looked up show it. This runs at the same sequences whichever
-        partitions are folded here. So each share of a log is folded exactly as in a replay of the whole.
+        the whole log in memory. A message that leads to an event waits for it: the events that were looked up show
+        whether it does, or a verification decides it. This runs at the same sequences whichever partitions are folded
+        here. So each share of a log is folded exactly as in a replay of the whole.
         """
         self._next_settle = reached + self._settle_every
-        if not self._verify:
+        if self.looks_ahead or not self._verify:
             self._settled_upto = reached - self._settle_every
             for partition, next_cause_seq in self._next_cause_seqs.items():
                 self._fold_before(self.views[partition], next_cause_seq)

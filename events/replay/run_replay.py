@@ -124,13 +124,14 @@ async def read_into(
     Messages that wait for a decision then are still waiting.
     """
     last = await last_seq_of_complete_log(source)
+    replay.looks_ahead = True
     async for batch in source.history(filters or replay.filters, after, min(upto.seq, last)):
         for stored in batch:
             if stored.time_ns > upto.time_ns:
                 replay.reach(stored.seq - 1)
                 return stored.seq - 1
             replay.feed(stored)
-        if not replay.verifies and (partitions := replay.waiting_for_next_event):
+        if partitions := replay.waiting_for_next_event:
             await _look_ahead(source, replay, partitions, batch[-1].seq, last)
         progress(batch[-1].seq)
     replay.reach(reached := min(upto.seq, last))

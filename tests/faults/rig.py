@@ -22,7 +22,8 @@ from events.jetstream import JetStreamLog
 from events.ledger import LedgerReader, compare, verify
 from events.log import Stored
 from events.replay.replay import Replay, Report
-from tests.judging import Verdict, owed, replayed, unfinished, verdict_on
+from schemas.vocabulary.responder import ResponseEmitted
+from tests.judging import Verdict, exchanges, owed, replayed, unfinished, verdict_on
 
 TEXTS = (
     "Hello there",
@@ -177,7 +178,7 @@ async def replayed_at_rest(log: JetStreamLog, deadline: float) -> tuple[list[Sto
         messages = await _settled(log, end)
         # In a thread: who listens to the broker meanwhile must not lose it.
         replay = await asyncio.to_thread(replayed, tuple(ACTORS.values()), messages, log.partitions)
-        if not owed(*replay) or time.monotonic() > end:
+        if not owed(*replay, exchanges(messages, ResponseEmitted)) or time.monotonic() > end:
             return messages, replay
         await asyncio.sleep(0.5)
 

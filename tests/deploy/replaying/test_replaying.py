@@ -134,6 +134,27 @@ def test_what_an_actor_decided_long_after_is_folded_at_its_place_at_any_backlog(
     assert hashes == {unit: living[unit] for unit in hashes}
 
 
+@pytest.mark.parametrize("backlog", [20, 1_000_000])
+def test_settings_of_a_leader_that_was_far_behind_are_verified_at_its_place(tmp_path: Path, backlog: int) -> None:
+    recording = Recording([ACTORS[name] for name in ("swarm", "clock")])
+    recording.configure()
+    swarm = next(key for key in recording.leaders if key[0] == "swarm")
+    for number in range(60):
+        recording.send(InputReceived(text="Hello!"), Address("ann", f"s{number % 5}", f"exchange-{number}"))
+        if number == 30:
+            recording.work(swarm)  # it has read half of what it will have to decide
+    recording.configure()
+    recording.settle()
+    write(tmp_path / "log.db", recording.log, partitions=PARTITIONS)
+    with opened(tmp_path / "log.db") as source:
+        report = folded(source, END, recording.actors, verify=True, backlog=backlog)
+    assert report.clean
+    assert report.coverage["swarm"].unverified == {}
+    assert report.coverage["swarm"].facts == 2
+    living = {f"{name}/{part}": state_hash(view.state) for (name, part), view in recording.leaders.items()}
+    assert report.state_hashes == {unit: living[unit] for unit in report.state_hashes}
+
+
 def test_what_leads_to_nothing_does_not_keep_a_replay_s_memory(tmp_path: Path) -> None:
     recording = late(200)
     write(tmp_path / "log.db", recording.log, partitions=PARTITIONS)
