@@ -151,8 +151,8 @@ def _replay(replay: Replay, report: Report, ended: Container[str]) -> Iterable[s
 def owed(replay: Replay, report: Report, ended: Container[str]) -> list[str]:
     """Return what is still to come of a log: decisions that are not made, and states that wait for something.
 
-    A deadline that was set while its exchange ended is such a state: it lasts until it is over. What an actor gathers of
-    an exchange that had ended before, from stages that came too late, is none: it forgets that with time.
+    A deadline that was set while its exchange ended is such a state: it lasts until it is over. What an actor gathers
+    of an exchange that had ended before, from stages that came too late, is none: it forgets that with time.
     """
     found = []
     if undecided := {name: coverage.pending for name, coverage in report.coverage.items() if coverage.pending}:
