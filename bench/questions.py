@@ -35,7 +35,7 @@ from events.replay.sources import LedgerSource
 from events.replay.states.bisecting import first_holding
 from events.replay.states.conditions import condition_of
 from events.replay.states.diffing import changed_between
-from events.replay.states.from_snapshots import both, snapshot_keeper
+from events.replay.states.from_snapshots import calling_both, snapshot_keeper
 from events.replay.states.partition_state import state_at
 from schemas.persistent import encode_state
 
@@ -84,7 +84,7 @@ async def _questions(path: Path, size: int) -> list[Row]:
     with _opened(path) as source:
         replay = Replay(tuple(ACTORS.values()), source.partitions)
         keep = await snapshot_keeper(source, replay)
-        report = await run_replay(source, replay, progress=both(lambda _: None, keep))
+        report = await run_replay(source, replay, progress=calling_both(lambda _: None, keep))
     folded = report.events / (time.process_time() - began)
     sessions = min(size // 13, 499) or 1
     states = sum(len(encode_state(view.state)) for view in replay.views.values())

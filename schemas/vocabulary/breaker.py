@@ -20,7 +20,12 @@ Stance = Literal["normal", "cautious", "guarded", "terminated"]
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a session stands after an event: state and trust before and after, the counts, and the derived stance."""
+    """Where a session stands after an event: state and trust before and after, the counts, and the derived stance.
+
+    ``falsehood`` is that of the input that led to the event, else of the latest. ``violations`` counts those of the
+    session, ``attempts`` the attempts to recover since the last success, ``attempt_turns`` the inputs of the running
+    one.
+    """
 
     state_before: BreakerState
     state: BreakerState

@@ -23,7 +23,13 @@ SeatType = Literal["metacog_negative", "metacog_positive", "metacog_quality"]
 
 
 class Signals(msgspec.Struct, frozen=True, kw_only=True):
-    """The six signals of a tick."""
+    """The six signals of a tick.
+
+    ``affect`` is arousal times how negative the valence is. ``mode_conflict`` is how opposed the agent's active modes
+    are to each other. ``wm_churn`` is the part of working memory that changed. ``novel_uncertain`` is novelty times
+    uncertainty. ``identity_drift`` is how far the agent is from who it says it is. ``regret`` is how much the best swap
+    of one entity would have raised the score.
+    """
 
     affect: Unit
     mode_conflict: float

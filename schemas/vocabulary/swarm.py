@@ -24,6 +24,13 @@ class SwarmMeasured(Event, frozen=True, kw_only=True, tag="forged_id.swarm.measu
     ``sci`` = 0.30 precedent agreement + 0.25 health alignment + 0.25 delivered share + 0.20 decision consistency;
     healthy from 0.70 on, and never while a stage is ``lost``: then health alignment is 0, and the delivered share is
     that of the partitions which are served.
+
+    Attributes:
+        precedent_agreement: Share of the similar precedents which argue for what the majority of them argues for.
+        health_alignment: 1 - the variance of the actors' health; an actor's health is the share of its decisions that
+            did not fail.
+        delivered_share: Share of the inputs whose exchange came to an end other than FAILED.
+        decision_consistency: Share of the decisions on inputs similar to the same precedent that agree with most.
     """
 
     sci: Unit

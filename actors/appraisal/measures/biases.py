@@ -14,6 +14,7 @@ from actors.contract.text.folding import fold
 from actors.contract.text.tokens import split_tokens
 
 VERSION = "bias-1"
+"""Recorded in the ``models`` of events; a change of phrases that changes any tag needs another."""
 
 READ = 8_000
 """Characters of an answer that are read."""

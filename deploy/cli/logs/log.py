@@ -23,7 +23,7 @@ from deploy.cli.replaying.open_source import (
     log_option,
     stream_or_ledger,
     stream_source,
-    warn_of_shortfall,
+    warn_of_missing_rows,
 )
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def verify(target: Target, log_file: Path | None, as_json: bool) -> None:
         chain = verify_ledger(readable)
         with closing(LedgerSource(readable)) as ledger:
             lacks_journal = ledger.lacks_journal
-            warn_of_shortfall(ledger)
+            warn_of_missing_rows(ledger)
         compared, unreachable = asyncio.run(_compare(target, readable))
     findings = [*chain.findings, *(compared.findings if compared is not None else ())]
     count = chain.finding_count + (compared.finding_count if compared is not None else 0)

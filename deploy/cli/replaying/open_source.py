@@ -208,10 +208,10 @@ async def check_shortfall(ledger: "LedgerSource") -> None:
 
     if ledger.lacks_journal:
         await span_of(ledger)
-    warn_of_shortfall(ledger)
+    warn_of_missing_rows(ledger)
 
 
-def warn_of_shortfall(ledger: "LedgerSource") -> None:
+def warn_of_missing_rows(ledger: "LedgerSource") -> None:
     """Say on stderr that a file may lack its last rows, if so."""
     if ledger.lacks_journal:
         say_note(

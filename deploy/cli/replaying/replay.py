@@ -140,7 +140,7 @@ async def _replay(
     from events.replay.replay import Replay
     from events.replay.run_replay import run_replay
     from events.replay.sources import LedgerSource, time_of_end
-    from events.replay.states.from_snapshots import both, snapshot_keeper
+    from events.replay.states.from_snapshots import calling_both, snapshot_keeper
     from events.replay.states.partition_state import partition_named
     from events.replay.verifying.effect_check import EffectReport
     from events.replay.verifying.without_actor import events_without_actor
@@ -167,7 +167,7 @@ async def _replay(
             else:
                 replaying = Replay(actors, source.partitions, verify=verify, only=only)
                 keep = await snapshot_keeper(source, replaying)
-                report = await run_replay(source, replaying, upto, progress=both(advance, keep))
+                report = await run_replay(source, replaying, upto, progress=calling_both(advance, keep))
         return source.name, report, effects, end_ns, source.damage.warning_text(source.name), lacking
 
 

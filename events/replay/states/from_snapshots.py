@@ -58,7 +58,7 @@ async def fold_from_nearest(
     after = min((start.after for start in starts.values()), default=0) if len(starts) == len(partitions) else 0
     spacing = SPACING_OF_ONE if len(partitions) == 1 else SPACING_OF_MANY
     keep = _SnapshotSaver(source, folder, replay, spacing, after).on_batch
-    await fold_upto(source, replay, upto, after=after, filters=filters, progress=both(progress, keep))
+    await fold_upto(source, replay, upto, after=after, filters=filters, progress=calling_both(progress, keep))
 
 
 async def snapshot_keeper(source: Source, replay: Replay) -> Callable[[int], None]:
@@ -71,7 +71,7 @@ async def snapshot_keeper(source: Source, replay: Replay) -> Callable[[int], Non
     return _SnapshotSaver(source, folder, replay, SPACING_OF_MANY, 0).on_batch
 
 
-def both(progress: Callable[[int], None], keep: Callable[[int], None]) -> Callable[[int], None]:
+def calling_both(progress: Callable[[int], None], keep: Callable[[int], None]) -> Callable[[int], None]:
     """Return a function that calls two functions with each sequence."""
 
     def call(reached: int) -> None:
