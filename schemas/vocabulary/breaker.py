@@ -45,7 +45,7 @@ class BreakerCleared(Event, frozen=True, kw_only=True, tag="forged_id.breaker.cl
 
 
 class BreakerTripped(Event, frozen=True, kw_only=True, tag="forged_id.breaker.tripped"):
-    """A violation that nothing compensates: processing is off. ``layer`` is the layer of the prompt it was found in.
+    """A violation, which no earlier trust makes up for: processing is off. ``layer`` is the layer it was found in.
 
     Recovery starts by itself ``wake_after_ms`` later, unless an input or an operator starts it before.
     """

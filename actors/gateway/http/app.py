@@ -27,11 +27,11 @@ from actors.gateway.http.guard import endpoints as guard_endpoints
 from actors.gateway.http.guard.service import GuardService
 from actors.gateway.http.keys import Keyring
 from actors.gateway.http.keys.rate import Rates
-from actors.gateway.http.loops import endpoints as loops
+from actors.gateway.http.loops import endpoints as loop_endpoints
 from actors.gateway.http.loops import ticks
 from actors.gateway.http.loops.service import LoopService, NotReady
 from actors.gateway.http.metrics import REQUESTS, MetricsSource
-from actors.gateway.http.openai import endpoints
+from actors.gateway.http.openai import endpoints as openai_endpoints
 from actors.gateway.http.openai.conversations import Conversations
 from actors.gateway.http.openai.forwarding import UpstreamForwarder
 from actors.gateway.http.operator_endpoints import Operations
@@ -53,16 +53,16 @@ BROKER_WAIT_S = 2.0
 _NOT_YET = "this gateway has not reached its broker yet: try again, /readyz tells"
 
 ENDPOINTS = (
-    loops.complete_loop,
-    loops.show_guardrails,
-    loops.override_guardrails,
+    loop_endpoints.complete_loop,
+    loop_endpoints.show_guardrails,
+    loop_endpoints.override_guardrails,
     ticks.observe_tick,
     *feedback_endpoints.ENDPOINTS,
     *guard_endpoints.ENDPOINTS,
     *operator_endpoints.ENDPOINTS,
     *records_endpoints.ENDPOINTS,
     *examinations.ENDPOINTS,
-    *endpoints.ENDPOINTS,
+    *openai_endpoints.ENDPOINTS,
     health.healthz,
     health.readyz,
     metrics.show_metrics,

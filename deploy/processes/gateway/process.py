@@ -29,7 +29,7 @@ from actors.reflex.settings import ReflexSettings
 from actors.responder.settings import ResponderSettings
 from actors.runtime.membership.heartbeat import MetricsAddress, heartbeat_of
 from deploy.cli.rendering.sentences import sentence_on
-from deploy.config.configured_log import configured_log, read_removed_if_there
+from deploy.config.configured_log import attach_ledger_or_warn, configured_log
 from deploy.config.loading import Config
 from deploy.health.readiness import LedgerProbe, ok_if_empty
 from deploy.health.resources import used_up
@@ -193,7 +193,7 @@ async def _serve(
         )
         operations = BrokerOperations(job.operating, log.stream, wait_s=settings.wait_s, ledger=job.ledger)
         whole = log.with_archive(None)  # what is followed needs no events of long ago
-        await read_removed_if_there(whole, job.ledger)
+        await attach_ledger_or_warn(whole, job.ledger)
         records, metrics = BrokerRecords(connection, log, stop, membership, needed, whole=whole), Metrics()
         find = records.find_exchange
         examinations = BrokerExaminations(job.access, job.config.log, find, within_s=settings.examine_s)

@@ -46,7 +46,7 @@ class Partition:
         self.may_differ = False
         self.behaviour = actor.behaviour
         self.agents: set[str] = set()
-        self._latest = changes.latest
+        self._latest = changes.latest  # whether the newest behaviour decides everything
         self._sealed_words = SealedWordsTracker(actor)
         self._undecidable = tuple(
             (recorded.envelope.cause_seq, changes.undecidable(actor, recorded.message.event))
