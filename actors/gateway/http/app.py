@@ -35,6 +35,7 @@ from actors.gateway.http.openai import endpoints as openai_endpoints
 from actors.gateway.http.openai.conversations import Conversations
 from actors.gateway.http.openai.forwarding import UpstreamForwarder
 from actors.gateway.http.operator_endpoints import Operations
+from actors.gateway.http.readiness_checks import ReadinessChecks
 from actors.gateway.http.records import endpoints as records_endpoints
 from actors.gateway.http.records import examinations
 from actors.gateway.http.records.endpoints import Records
@@ -80,6 +81,7 @@ class Services(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """
 
     loops: LoopService
+    readiness: ReadinessChecks
     conversations: Conversations
     guard: GuardService
     feedback: FeedbackService

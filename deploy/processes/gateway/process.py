@@ -22,6 +22,7 @@ from actors.gateway.http.loops.judgements import Judgements
 from actors.gateway.http.loops.service import LoopService
 from actors.gateway.http.metrics import MetricsSource
 from actors.gateway.http.openai.conversations import Conversations
+from actors.gateway.http.readiness_checks import ReadinessChecks
 from actors.gateway.http.server import serve
 from actors.gateway.metrics import Metrics
 from actors.llm.endpoint import Endpoint
@@ -171,14 +172,8 @@ async def _serve(
             "resources": ok_if_empty(used_up),
             "stages": ok_if_empty(unserved),
         }
-        loops = LoopService(
-            client,
-            judgements,
-            wait_s=settings.wait_s,
-            hosted=hosted,
-            unserved=partial(stages.lacking, "guardrails"),
-            further_checks=checks,
-        )
+        loops = LoopService(client, judgements, wait_s=settings.wait_s, unserved=partial(stages.lacking, "guardrails"))
+        readiness = ReadinessChecks(client, judgements, hosted=hosted, further_checks=checks)
         guard = GuardService(client, wait_s=settings.wait_s, sentence=sentence_on)
         conversations = Conversations(client, wait_s=settings.answer_s, early=not _may_reject_answers(job.config))
         forwarding = await stack.enter_async_context(
@@ -202,6 +197,7 @@ async def _serve(
         gateway.open(
             Services(
                 loops=loops,
+                readiness=readiness,
                 conversations=conversations,
                 guard=guard,
                 feedback=feedback,
