@@ -42,10 +42,11 @@ class Layer(msgspec.Struct, frozen=True, kw_only=True):
 class InputReceived(Event, frozen=True, kw_only=True, tag="forged_id.input.received"):
     """An input was accepted: from here on it gets exactly one ``response.emitted``.
 
-    ``text`` is what the user said; ``layers`` are the other parts of the prompt, if any. ``reply_to`` is a NATS
-    inbox for a copy of the answer (empty: none). The exchange is ended as FAILED when nothing else has ended it
-    ``deadline_after_ms`` after the server stored it. ``label`` is the caller's own id for the input; ``stream``:
-    ``reply_to`` also gets the answer's text in parts while a model speaks.
+    ``text`` is what the user said; ``layers`` are the other parts of the prompt, if any. ``reply_to`` is a NATS inbox
+    for a copy of the answer (empty: none). ``situation`` names the kind of situation, which is compared with that of
+    precedents. The exchange is ended as FAILED when nothing else has ended it ``deadline_after_ms`` after the server
+    stored it. ``label`` is the caller's own id for the input; ``stream``: ``reply_to`` also gets the answer's text in
+    parts while a model speaks.
 
     ``documents`` and ``tool_results`` are a short form for those who publish this event themselves. When the event is
     read, both are moved to the end of ``layers``, so that no guard can leave them out.

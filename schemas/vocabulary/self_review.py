@@ -40,7 +40,13 @@ class Signals(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Dimensions(msgspec.Struct, frozen=True, kw_only=True):
-    """The five parts of a score; a low ``redundancy`` is good, and high values of the others."""
+    """The five parts of a score; a low ``redundancy`` is good, and high values of the others.
+
+    ``relevance`` is how close the prompt's context is to the stimulus (the text that it answers).
+    ``energy_consistency`` is how far the entities' shares of the energy match their shares of the tokens.
+    ``redundancy`` is the share of the identity's lines that the thought copied. ``diversity`` is how different the
+    entities are from each other. ``outcome_prior`` is the mean worth that earlier reviews gave them.
+    """
 
     relevance: Unit
     energy_consistency: Unit
@@ -91,7 +97,11 @@ class SelfReviewResult(Event, frozen=True, kw_only=True, tag="forged_id.self_rev
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
-    """A signal or a part of the score against its own past: ``normalised`` = (value - median) / (mad + guard floor)."""
+    """A signal or a part of the score against its own past.
+
+    ``mad`` is the median absolute deviation of its past values; ``normalised`` is (value - median) / (``mad`` +
+    0.000001).
+    """
 
     value: float
     median: float
@@ -102,7 +112,7 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
 class SignalReading(msgspec.Struct, frozen=True, kw_only=True):
     """A signal against its ``record``, its highest earlier value: it fires above ``record`` + ``guard``.
 
-    ``weight`` is how much the modes count it.
+    ``weight`` is how much the modes count it; ``mad`` and ``normalised`` are as in ``Reading``.
     """
 
     value: float

@@ -93,7 +93,7 @@ def _called(clause: str) -> list[Fact]:
     further = _HAS_TOO.search(found["value"]) if found["had"] else None
     pairs = [(found["own"] or found["had"], found["value"][: further.start()] if further else found["value"])]
     pairs += [(further["had"], further["value"])] if further else []
-    named = [(key_of(whose), name_in(value, small=True)) for whose, value in pairs]
+    named = [(key_of(whose), name_in(value, lower_case=True)) for whose, value in pairs]
     known = _LISTS.kin | _LISTS.thing
     one = [Fact(key=f"{whose}'s {NAME}", value=name) for whose, name in named if name and head_of(whose) in known]
     several = [
@@ -107,7 +107,7 @@ def _own(clause: str) -> list[Fact]:
     if found is None:
         return []
     key = key_of(found["key"])
-    name = name_in(found["value"], small=False) if head_of(key) in _LISTS.kin else ""
+    name = name_in(found["value"], lower_case=False) if head_of(key) in _LISTS.kin else ""
     if name and name.casefold() not in _LISTS.no_person:
         return [Fact(key=key, value=name)]
     if len(key.split()) > 1 and key.split()[0] in _LISTS.kin and _KIN_NAMED.match(clause):
@@ -129,7 +129,7 @@ def _form_answers(clause: str) -> list[Fact]:
     studies, drives = _STUDIES.match(clause), _DRIVES.match(clause)
     if born is not None and _DATE.fullmatch(value_of(born["value"])):
         return [Fact(key=BIRTHDAY, value=value_of(born["value"]))]
-    if married is not None and (name := name_in(married["value"], small=False)):
+    if married is not None and (name := name_in(married["value"], lower_case=False)):
         return [Fact(key=SPOUSE, value=name)]
     if speaks is not None and (spoken := capitals_in(speaks["value"])):
         return [Fact(key=LANGUAGES, value=spoken)]
@@ -160,7 +160,7 @@ def _lasts(fact: Fact) -> bool:
         return True
     if is_a:
         return len(words) > 1 and (head in _LISTS.kin or head in _LISTS.thing)
-    return name_in(fact.value, small=False) == fact.value and fact.value.casefold() not in _LISTS.no_person
+    return name_in(fact.value, lower_case=False) == fact.value and fact.value.casefold() not in _LISTS.no_person
 
 
 def _begins_with(value: str, words: frozenset[str]) -> bool:

@@ -78,13 +78,13 @@ def value_of(text: str) -> str:
     return "" if _PLACEHOLDER.fullmatch(value) is not None else value
 
 
-def is_typed_small(clause: str) -> bool:
+def is_typed_in_lower_case(clause: str) -> bool:
     """Whether the person types without capitals."""
     return clause == clause.lower()
 
 
-def name_in(text: str, *, small: bool, after: re.Pattern[str] = _AFTER_NAME) -> str:
-    """Return the name that a text begins with; ``small``: one or two words without capitals may be a whole name."""
+def name_in(text: str, *, lower_case: bool, after: re.Pattern[str] = _AFTER_NAME) -> str:
+    """Return the name that a text begins with; ``lower_case``: a word or two without capitals may be a whole name."""
     text = value_of(text)
     words = text.split()
     found = _capitals(words, _LISTS.particle, _MOST_NAMES)
@@ -97,7 +97,9 @@ def name_in(text: str, *, small: bool, after: re.Pattern[str] = _AFTER_NAME) -> 
     alone = re.split(r"\s*,|\s+(?:and|but|by the way|from|not)\b", text)[0]
     words = fold(alone).split()
     is_one = (
-        small and 1 <= len(words) <= 2 and all(re.fullmatch(r"[^\W\d_]+(?:['-][^\W\d_]+)*", word) for word in words)
+        lower_case
+        and 1 <= len(words) <= 2
+        and all(re.fullmatch(r"[^\W\d_]+(?:['-][^\W\d_]+)*", word) for word in words)
     )
     return alone if is_one and not any(_is_no_name(word) for word in words) else ""
 
@@ -142,9 +144,9 @@ def place_in(text: str, clause: str, *, generic: bool = True) -> str:
     if words[0][0].isdigit() and len(words) > 1 and words[1][0].isupper():
         return text if len(words) <= 6 else ""
     alone = re.split(r"\s+(?:with|since|for|now|and|but|at the moment)\b|,", text)[0]
-    small = fold(alone).split()
-    is_one = is_typed_small(clause) and 1 <= len(small) <= 2 and all(word.isalpha() for word in small)
-    return alone if is_one and _LISTS.no_place.isdisjoint(small) else ""
+    folded = fold(alone).split()
+    is_one = is_typed_in_lower_case(clause) and 1 <= len(folded) <= 2 and all(word.isalpha() for word in folded)
+    return alone if is_one and _LISTS.no_place.isdisjoint(folded) else ""
 
 
 def organisation_in(text: str, clause: str) -> str:
@@ -167,9 +169,9 @@ def organisation_in(text: str, clause: str) -> str:
     if found:
         return found.rstrip(",") if fold(words[0]).strip(",") not in _LISTS.no_employer else ""
     alone = re.split(r"\s+(?:as|since|for|now|and|but|in)\b|,", text)[0]
-    small = fold(alone).split()
-    is_one = is_typed_small(clause) and 1 <= len(small) <= 2 and small[-1].isalpha()
-    return alone if is_one and _LISTS.no_employer.isdisjoint(small) else ""
+    folded = fold(alone).split()
+    is_one = is_typed_in_lower_case(clause) and 1 <= len(folded) <= 2 and folded[-1].isalpha()
+    return alone if is_one and _LISTS.no_employer.isdisjoint(folded) else ""
 
 
 def job_in(text: str, *, known: bool) -> tuple[str, str]:

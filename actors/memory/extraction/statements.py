@@ -10,7 +10,7 @@ from collections.abc import Callable
 from actors.contract.text.folding import fold
 from actors.memory.extraction.belongings import belongings_of
 from actors.memory.extraction.keys import AGE, EMPLOYER, HOME, JOB, NAME, ORIGIN, key_of
-from actors.memory.extraction.phrases import is_typed_small, job_in, name_in, organisation_in, place_in
+from actors.memory.extraction.phrases import is_typed_in_lower_case, job_in, name_in, organisation_in, place_in
 from actors.memory.extraction.tastes import taste_of
 from actors.memory.extraction.word_lists import word_lists
 from schemas.vocabulary.memory import Fact
@@ -110,7 +110,7 @@ def facts_of(clause: str, *, introduces: bool = True) -> tuple[Fact, ...]:
     """
     changed = _CHANGED.fullmatch(clause)
     if changed is not None:
-        return _changed(changed, is_typed_small(clause))
+        return _changed(changed, is_typed_in_lower_case(clause))
     # Adverbs of time or certainty are not part of the fact: "my dog is now called Max".
     for form in dict.fromkeys((clause, _ADVERBS.sub(r"\1 ", clause))):
         for read in _READERS if introduces else _READERS[1:]:
@@ -120,11 +120,11 @@ def facts_of(clause: str, *, introduces: bool = True) -> tuple[Fact, ...]:
     return ()
 
 
-def _changed(found: re.Match[str], is_small: bool) -> tuple[Fact, ...]:
+def _changed(found: re.Match[str], is_lower_case: bool) -> tuple[Fact, ...]:
     key, value = found["key"] or found["its"], found["value"]
     if not _FORMS_OF_BE.isdisjoint(key.lower().split()):
         return ()
-    if key_of(key) == NAME and not (value[:1].isupper() or (is_small and len(value.split()) <= _MOST_NAMES)):
+    if key_of(key) == NAME and not (value[:1].isupper() or (is_lower_case and len(value.split()) <= _MOST_NAMES)):
         return ()
     return facts_of(f"my {key} is {value}", introduces=False)
 
@@ -133,8 +133,8 @@ def _named(clause: str) -> list[Fact]:
     found = _NAME.match(clause)
     if found is not None:
         value = found["value"] or found["called"] or found["capital"]
-        small = found["sure"] is not None or (found["called"] is not None and is_typed_small(clause))
-        name = name_in(value, small=small)
+        lower_case = found["sure"] is not None or (found["called"] is not None and is_typed_in_lower_case(clause))
+        name = name_in(value, lower_case=lower_case)
         return [Fact(key=NAME, value=name)] if name else []
     return []
 
@@ -145,7 +145,7 @@ def _introduced(clause: str) -> list[Fact]:
     bare = _BARE_NAME.match(clause)
     if bare is None:
         return []
-    name = name_in(bare["value"], small=False, after=_AFTER_NAME)
+    name = name_in(bare["value"], lower_case=False, after=_AFTER_NAME)
     if not name or not _LISTS.no_person.isdisjoint(fold(name).split()) or (name.isupper() and len(name) > 1):
         return []
     _, is_from, place = bare["value"].partition(" from ")
