@@ -29,7 +29,7 @@ from actors.gateway.http.keys import Keyring
 from actors.gateway.http.keys.rate import Rates
 from actors.gateway.http.loops import endpoints as loop_endpoints
 from actors.gateway.http.loops import ticks
-from actors.gateway.http.loops.service import LoopService, NotReady
+from actors.gateway.http.loops.service import LoopService
 from actors.gateway.http.metrics import REQUESTS, MetricsSource
 from actors.gateway.http.openai import endpoints as openai_endpoints
 from actors.gateway.http.openai.conversations import Conversations
@@ -40,6 +40,7 @@ from actors.gateway.http.records import endpoints as records_endpoints
 from actors.gateway.http.records import examinations
 from actors.gateway.http.records.endpoints import Records
 from actors.gateway.http.records.examinations import Examinations
+from actors.gateway.http.request_errors import NotReady
 from actors.gateway.http.scopes import PUBLIC, SCHEMES, Audit, keep_to_scope
 from actors.gateway.http.strict_requests import check_query_and_headers
 from actors.gateway.http.telemetry import scrape_targets

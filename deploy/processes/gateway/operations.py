@@ -11,7 +11,6 @@ from pathlib import Path
 
 from actors.gateway.external_events import InvalidField, InvalidInput
 from actors.gateway.http.check_results import without_locations
-from actors.gateway.http.loops.service import NotAccepted, Undecided
 from actors.gateway.http.operator_endpoints import (
     HARM_LEVEL,
     AllowanceShown,
@@ -19,6 +18,7 @@ from actors.gateway.http.operator_endpoints import (
     Verdict,
     VerdictRecorded,
 )
+from actors.gateway.http.request_errors import NotAccepted, Undecided
 from actors.gateway.http.scopes import NotFound, check_exchange
 from actors.gateway.operator_orders import Order
 from deploy.config.configured_log import attach_ledger_or_warn

@@ -7,6 +7,7 @@ from actors.gateway.answer_wait import NoEnd
 from actors.gateway.external_events import WrappedEvent, agent_event
 from actors.gateway.http.loops.bodies import Accepted
 from actors.gateway.http.loops.judgements import Answer, FamilyStanding, Judged, Judgement, Judgements
+from actors.gateway.http.request_errors import NotAccepted, NotReady, NoWorker, Unanswered, Undecided
 from actors.gateway.input_client import Client
 from actors.gateway.wait_deadlines import WaitDeadline
 from events.decoding import Recorded, decode
@@ -26,26 +27,6 @@ from schemas.vocabulary.loops import LoopCompleted, LoopOverridden, TickObserved
 
 class UnknownLoop(LookupError):
     """No loop of this name is known for this agent."""
-
-
-class NotAccepted(Exception):
-    """An event was not stored in time, but may still be stored later. The message says what to do."""
-
-
-class NotReady(Exception):
-    """This gateway has started but has not yet read the earlier judgements; the message says what to do."""
-
-
-class Unanswered(Exception):
-    """An event is stored but was not answered in time; the message says where it is and what to do."""
-
-
-class NoJudge(Exception):
-    """An event is stored but no worker runs that would answer it; the message says where it is and what to do."""
-
-
-class Undecided(Exception):
-    """Guardrails raised an exception on an event; the message says where to look."""
 
 
 class LoopService:
@@ -76,7 +57,7 @@ class LoopService:
         """Have a loop judged; a loop that was judged keeps its judgement. Repeats with the same ``key`` are one event.
 
         Raises:
-            NotReady, NotAccepted, Unanswered, NoJudge, Undecided: see these classes.
+            NotReady, NotAccepted, Unanswered, NoWorker, Undecided: see these classes.
             InvalidInput: it cannot be recorded.
             LogError: the broker refuses it permanently.
         """
@@ -101,7 +82,7 @@ class LoopService:
 
         Raises:
             UnknownLoop: guardrails do not know this loop.
-            NotReady, NotAccepted, Unanswered, NoJudge, Undecided, InvalidInput, LogError: as :meth:`complete` does.
+            NotReady, NotAccepted, Unanswered, NoWorker, Undecided, InvalidInput, LogError: as :meth:`complete` does.
         """
         answer = await self._ask(
             agent, self._new_event(agent, ordered, key and f"{ordered.loop_id}\n{key}"), self._begin()
@@ -177,7 +158,7 @@ class LoopService:
                 )
             except NoEnd as late:
                 if late.unserved_stage:
-                    raise NoJudge(
+                    raise NoWorker(
                         f"{where}, and nobody serves {late.unserved_stage}: it is judged when a worker does, ask for "
                         "the loop's status then"
                     ) from None
