@@ -1,7 +1,7 @@
 """Decodes runs of base64, base32, base85 and hex that the plain search for such runs (``decoded_views``) does not find.
 
 That search needs a run in one piece, or separated by white space. This module finds runs that are quoted, hyphenated or
-dotted, encoded word by word, in small letters, or transformed (rot13, reversed), and the rarer encodings. A run counts
+dotted, encoded word by word, in lower case, or transformed (rot13, reversed), and the rarer encodings. A run counts
 only if it decodes to text.
 
 A text is split once into words (``encoded_words``). Long words, words with capitals in unusual places, and tokens with
