@@ -94,7 +94,7 @@ class Replay:
         self._share = share and {
             (name, part) for name, last in share for part in lineage(named[name], last, partitions)
         }
-        self.views: dict[tuple[str, str], View] = {}
+        self.views: dict[ActorPartition, View] = {}
         self._generations = iter(partitions.generations)
         self._log_partitions = partitions
         # The partition counts in force here, and the sequence through which they are; see ``reach``.
