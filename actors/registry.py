@@ -33,7 +33,7 @@ class UnknownActor(LookupError):
     code = "unknown_actor"
 
 
-def check(package: str, actor: Actor[Any]) -> Actor[Any]:
+def check_actor(package: str, actor: Actor[Any]) -> Actor[Any]:
     """Return the actor of a package if it agrees with the catalogue; raises InvalidActor, saying where it does not."""
     if actor.name != package:
         raise InvalidActor(f"actors/{package} calls its actor {actor.name!r}: name it {package!r}")
@@ -48,17 +48,17 @@ def check(package: str, actor: Actor[Any]) -> Actor[Any]:
     return actor
 
 
-def load(package: ModuleType = actors) -> dict[str, Actor[Any]]:
+def load_actors(package: ModuleType = actors) -> dict[str, Actor[Any]]:
     """Import the packages with a decider below ``package`` and return their actors, by name, sorted.
 
     Raises:
-        InvalidActor: see ``check``.
+        InvalidActor: see ``check_actor``.
     """
     found: dict[str, Actor[Any]] = {}
     for module in _packages(package):
         actor = getattr(import_module(f"{package.__name__}.{module}"), "ACTOR", None)
         if actor is not None:
-            found[module] = check(module, actor)
+            found[module] = check_actor(module, actor)
     return found
 
 
@@ -73,7 +73,7 @@ def _listed(event: type[Event]) -> bool:
     return entry is not None and entry.event is event
 
 
-ACTORS: dict[str, Actor[Any]] = load()
+ACTORS: dict[str, Actor[Any]] = load_actors()
 """Name -> actor, sorted by name."""
 
 

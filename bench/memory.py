@@ -31,7 +31,7 @@ SIZES = (10_000, 100_000)
 WIDTHS = (128, 256)
 """Numbers of an embedding."""
 
-MOST = 8
+MOST_RETURNED = 8
 """Episodes that a search returns at most."""
 
 SECONDS_PER_CASE = 2.0
@@ -131,7 +131,8 @@ def _facts(number: int) -> tuple[Fact, ...]:
 def _search(world: _World) -> Search:
     def search(question: Vectors) -> list[int]:
         return [
-            each.number - 1 for each in world.memory.episodes.nearest(_MODEL, question.tobytes(), MOST, frozenset())
+            each.number - 1
+            for each in world.memory.episodes.nearest(_MODEL, question.tobytes(), MOST_RETURNED, frozenset())
         ]
 
     return search
@@ -169,7 +170,7 @@ def _peers(world: _World) -> dict[str, Search]:
     def nearest(dots: npt.NDArray[Any], question: Vectors) -> list[int]:
         own = int((question.astype(np.int64) ** 2).sum())
         energies = np.round(np.maximum(dots / np.sqrt((squares * own).astype(np.float64)), 0.0) * world.weights, 6)
-        return np.lexsort((-np.arange(len(energies)), -energies))[:MOST].tolist()  # type: ignore[no-any-return]
+        return np.lexsort((-np.arange(len(energies)), -energies))[:MOST_RETURNED].tolist()  # type: ignore[no-any-return]
 
     wide = world.vectors.astype(np.int32)
     lengths = np.sqrt(squares.astype(np.float32))
@@ -177,7 +178,7 @@ def _peers(world: _World) -> dict[str, Search]:
 
     def inexact(question: Vectors) -> list[int]:
         energies = normal @ (question.astype(np.float32) / np.float32(np.linalg.norm(question.astype(np.float32))))
-        best = np.argpartition(-energies, MOST)[:MOST]
+        best = np.argpartition(-energies, MOST_RETURNED)[:MOST_RETURNED]
         return best[np.argsort(-energies[best])].tolist()  # type: ignore[no-any-return]
 
     return {
@@ -194,7 +195,7 @@ def _after_snapshot(world: _World) -> tuple[float, float]:
     restored = iter([decode_state(data, Episodes) for _ in range(4)])
 
     def first() -> None:
-        next(restored).nearest(_MODEL, world.questions[0].tobytes(), MOST, frozenset())
+        next(restored).nearest(_MODEL, world.questions[0].tobytes(), MOST_RETURNED, frozenset())
 
     return percentiles(first, 0.0)
 

@@ -18,7 +18,7 @@ from actors.self_review.gate import events_of
 from actors.self_review.tick import tick_of
 from bench.harness.table import percentiles, record
 from schemas.actor import Message
-from schemas.vocabulary.loops import Part, TickObserved
+from schemas.vocabulary.loops import ObservedEntity, TickObserved
 
 SECONDS_PER_CASE = 1.0
 SIZES = {"nothing chosen": (0, 0), "6 chosen": (6, 0), "6 chosen, 6 more": (6, 6), "64 chosen, 256 more": (64, 256)}
@@ -36,9 +36,9 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     tick_p99_us: float
 
 
-def _part(name: str, rng: random.Random) -> Part:
+def _part(name: str, rng: random.Random) -> ObservedEntity:
     terms = tuple(rng.sample(_WORDS, 4))
-    return Part(id=name, energy=round(rng.random(), 6), tokens=rng.randint(5, 60), terms=terms)
+    return ObservedEntity(id=name, energy=round(rng.random(), 6), tokens=rng.randint(5, 60), terms=terms)
 
 
 def _tick(rng: random.Random, chosen: int, candidates: int) -> TickObserved:

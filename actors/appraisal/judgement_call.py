@@ -121,8 +121,8 @@ def with_judgement(layer: LayerTrust, judged: PartJudged) -> LayerTrust:
 def _judged(layer: LayerTrust, judged_part: _Part) -> PartJudged:
     # A part that is no kind of attack has no falsehood, however confident the model is.
     falsehood = 0.0 if judged_part.kind == "none" else round(judged_part.falsehood / SCALE, DECIMALS)
-    share = round(max(0.0, falsehood - layer.falsehood), DECIMALS)
-    return PartJudged(layer=layer.layer, local=layer.falsehood, falsehood=falsehood, kind=judged_part.kind, share=share)
+    added = round(max(0.0, falsehood - layer.falsehood), DECIMALS)
+    return PartJudged(layer=layer.layer, local=layer.falsehood, falsehood=falsehood, kind=judged_part.kind, share=added)
 
 
 def _schema(parts: int) -> dict[str, Any]:

@@ -44,6 +44,21 @@ def swarm_of(sci: float, affects_swarm: bool, settings: CoherenceSettings) -> fl
     return round(min(1.0, 1.0 - sci + (settings.swarm_disturbance if affects_swarm else 0.0)), 6)
 
 
+def counted_share(unread_share: float, settings: CoherenceSettings) -> float:
+    """Return the share for which the unread part of an input counts: from the limit on, all of it."""
+    return 1.0 if unread_share and unread_share >= settings.unread_limit else unread_share
+
+
+def entropy_of(knowledge: float, swarm: float, share: float, settings: CoherenceSettings) -> float:
+    """Return the entropy of a thought that violates nothing, in [0, 1], given the share that counts as unread.
+
+    The part that was not looked at may hold anything. So it counts with the highest entropy, for its share.
+    """
+    weights = settings.knowledge_weight + settings.swarm_weight
+    mean = (settings.knowledge_weight * knowledge + settings.swarm_weight * swarm) / weights
+    return round(mean + (1.0 - mean) * share, 6)
+
+
 def judge(
     thought: Thought,
     precedents: Sequence[KnownPrecedent],
@@ -60,14 +75,12 @@ def judge(
     swarm = swarm_of(sci, thought.affects_swarm, settings)
     unread_share = unread.share if unread is not None else 0.0
     violations = (*thought.violations, *(f"flag:{pattern}" for pattern in dict.fromkeys(flags)))
-    weights = settings.knowledge_weight + settings.swarm_weight
-    mean = (settings.knowledge_weight * knowledge + settings.swarm_weight * swarm) / weights
-    # The part that was not looked at may hold anything. So it counts with the highest entropy, for its share.
-    share = 1.0 if unread_share and unread_share >= settings.unread_limit else unread_share
-    raised = round(mean + (1.0 - mean) * share, 6)
+    mean = entropy_of(knowledge, swarm, 0.0, settings)
+    share = counted_share(unread_share, settings)
+    raised = entropy_of(knowledge, swarm, share, settings)
     entropy = 1.0 if violations else raised
     constitutional: Literal[0, 1] = 1 if violations else 0
-    if share == 1.0 or (raised > settings.entropy_threshold >= round(mean, 6)):
+    if share == 1.0 or (raised > settings.entropy_threshold >= mean):
         violations = (*violations, UNREAD)
     verdict = CoherenceRejected if entropy > settings.entropy_threshold else CoherencePassed
     return verdict(

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from actors.contract.text.terms import READ
+from actors.contract.text.terms import MOST_READ
 from actors.memory.extraction.corrections import EndedValue
 from actors.memory.extraction.fact_extraction import ExtractedFacts
 from actors.memory.layers.vectors import from_text
@@ -51,7 +51,7 @@ def pending_of(message: Message, received: InputReceived, exchanges_before: int)
     return Pending(
         agent=message.agent,
         session=message.session,
-        text=received.text[:READ],
+        text=received.text[:MOST_READ],
         exchanges_before=exchanges_before,
         is_new_topic=exchanges_before == 0,
     )

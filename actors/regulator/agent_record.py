@@ -1,4 +1,7 @@
-"""The record that the regulator keeps of one agent, and queries on it. Pure."""
+"""The record that the regulator keeps of one agent, and queries on it. Pure.
+
+``actors.regulator.settings`` defines the words: cycle, adjustment, series, fading.
+"""
 
 from collections.abc import Mapping
 

@@ -26,7 +26,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from actors.contract.text.judge.features import stem
-from actors.contract.text.terms import READ, terms_of
+from actors.contract.text.terms import MOST_READ, terms_of
 from actors.self_review.modes import ARCHITECT, EXPLORER, GUARDIAN, TRANSLATOR, VALIDATOR, active_modes
 from actors.self_review.settings import SelfReviewSettings
 from actors.self_review.tick import MOST_TOKENS, Entity, Tick
@@ -71,7 +71,7 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
 
 def pending_of(agent: str, session: str, text: str) -> Pending:
     """Return what is kept of an input."""
-    return Pending(agent=agent, session=session, text=text[:READ])
+    return Pending(agent=agent, session=session, text=text[:MOST_READ])
 
 
 def with_appraisal(pending: Pending, event: AppraisalCompleted) -> Pending:

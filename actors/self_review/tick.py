@@ -7,7 +7,7 @@ from hashlib import blake2b
 import msgspec
 
 from actors.self_review.modes import active_modes
-from schemas.vocabulary.loops import Part, TickObserved
+from schemas.vocabulary.loops import ObservedEntity, TickObserved
 from schemas.vocabulary.responder import IdentityUse
 
 MOST_TOKENS = 1_000_000
@@ -127,16 +127,16 @@ def copied_share(identity: Iterable[str], thought: Iterable[str]) -> float:
     return jaccard(one, other) if one or other else 0.0
 
 
-def _entities(parts: Iterable[Part], others: Iterable[Entity]) -> tuple[Entity, ...]:
-    """Return the parts as entities, without duplicates and without those of ``others``."""
-    seen = {each.id for each in others}
+def _entities(observed: Iterable[ObservedEntity], others: Iterable[Entity]) -> tuple[Entity, ...]:
+    """Return what was observed as entities, without duplicates and without those of ``others``."""
+    seen = {other.id for other in others}
     found = []
-    for part in parts:
-        if part.id not in seen:
-            seen.add(part.id)
-            terms = _folded(part.terms)
-            tokens = min(part.tokens, MOST_TOKENS)
-            found.append(Entity(part.id, part.energy, tokens, terms, frozenset(terms), part.centroid))
+    for each in observed:
+        if each.id not in seen:
+            seen.add(each.id)
+            terms = _folded(each.terms)
+            tokens = min(each.tokens, MOST_TOKENS)
+            found.append(Entity(each.id, each.energy, tokens, terms, frozenset(terms), each.centroid))
     return tuple(found)
 
 

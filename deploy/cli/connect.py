@@ -150,9 +150,9 @@ async def open_log(
 def _note_removed(log: JetStreamLog, file: Path) -> None:
     """Let a log read from the ledger what was removed from its stream; if the ledger is not here, print a note."""
     from deploy.cli.wrapped_lines import say
-    from deploy.config.configured_log import attach_archive
+    from deploy.config.configured_log import attach_ledger
 
-    if not attach_archive(log, file):
+    if not attach_ledger(log, file):
         say(
             f"neuraxis: events up to sequence {log.trimmed_through:,} were removed from stream {log.stream}, and are "
             "in its ledger alone: what they hold is not seen here",

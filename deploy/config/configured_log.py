@@ -1,4 +1,4 @@
-"""Opening the log that a configuration names."""
+"""Opening the log that a configuration names, and the ledger beside it that holds what was trimmed from the stream."""
 
 import asyncio
 from pathlib import Path
@@ -24,10 +24,10 @@ async def configured_log(connection: Connection, settings: LogSettings, *, creat
     )
 
 
-def attach_archive(log: JetStreamLog, ledger: Path) -> bool:
-    """Let a log read from its ledger what was trimmed from its stream's beginning; False if the ledger is not there.
+def attach_ledger(log: JetStreamLog, ledger: Path) -> bool:
+    """Let a log read from its ledger what was removed from its stream's beginning; False if the ledger is not there.
 
-    True also if nothing was trimmed. Raises as ``LedgerReader`` does.
+    True also if nothing was removed, so that no ledger is needed. Raises as ``LedgerReader`` does.
     """
     if not log.trimmed_through:
         return True
@@ -43,10 +43,10 @@ def attach_archive(log: JetStreamLog, ledger: Path) -> bool:
     return True
 
 
-async def attach_archive_if_there(log: JetStreamLog, ledger: Path | None) -> None:
-    """Let a log of a process read what was trimmed, if the ledger is on this machine; else write a warning."""
+async def attach_ledger_or_warn(log: JetStreamLog, ledger: Path | None) -> None:
+    """Let a log of a process read what was removed, if the ledger is on this machine; else say so in the log."""
     try:
-        if ledger is not None and await asyncio.to_thread(attach_archive, log, ledger):
+        if ledger is not None and await asyncio.to_thread(attach_ledger, log, ledger):
             return
         why = "" if ledger is None else f"{ledger} is not there, or does not hold it"
     except LogError as error:

@@ -13,7 +13,7 @@ import msgspec
 from deploy.config.loading import Config
 from deploy.operating.session_keys import NO_KEYS, SessionKeys, restore_keys
 from deploy.processes.broker import ADMIN, EmbeddedBroker
-from deploy.processes.broker.storing import room_on_disk
+from deploy.processes.broker.storage_watch import room_on_disk
 from deploy.processes.broker.users import context_file
 from deploy.processes.broker_access import BrokerChoice, access_of
 from deploy.processes.running_set import DataFolder

@@ -34,7 +34,7 @@ from deploy.health.servers_check import (
 from deploy.health.session_keys_check import examine_keys
 from deploy.health.stage_check import judge_budgets, judge_snapshots, judge_stages
 from deploy.health.webhook_check import examine_receivers
-from deploy.processes.broker.storing import ROOM_BYTES, storing_failure
+from deploy.processes.broker.storage_watch import ROOM_BYTES, storing_failure
 from deploy.processes.running_set import ModelInUse, RunFile
 from deploy.processes.up import durability_promise
 from events.errors import LogError

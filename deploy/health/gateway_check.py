@@ -1,6 +1,6 @@
 """The doctor's check of the gateway: it asks ``/readyz`` over HTTP, as an orchestrator's probe does."""
 
-from actors.gateway.http.readiness_checks import passes
+from actors.gateway.http.check_results import passes
 from deploy.health.findings import Finding, Verdict
 from deploy.processes.running_set import RunFile
 from events.http_client import httpx

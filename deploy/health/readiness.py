@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from actors.gateway.http.readiness_checks import NOT_NEEDED, OK
+from actors.gateway.http.check_results import NOT_NEEDED, OK
 from deploy.health.resources import REMEDIES, inodes_left
 from events.errors import LogError, Unavailable
 from events.jetstream import Connection

@@ -17,7 +17,7 @@ class InvalidEffector(ValueError):
     code = "invalid_effector"
 
 
-def load(package: ModuleType = actors) -> dict[str, EffectorSpec]:
+def load_effectors(package: ModuleType = actors) -> dict[str, EffectorSpec]:
     """Import the packages below ``package`` and return the effectors they export, by name, sorted.
 
     Raises:
@@ -36,7 +36,7 @@ def load(package: ModuleType = actors) -> dict[str, EffectorSpec]:
     return found
 
 
-EFFECTORS: dict[str, EffectorSpec] = load()
+EFFECTORS: dict[str, EffectorSpec] = load_effectors()
 """Name -> how to host it, sorted by name."""
 
 

@@ -11,7 +11,7 @@ import sys
 import msgspec
 
 from actors.gateway.external_events import InvalidField
-from actors.gateway.http.readiness_checks import without_locations
+from actors.gateway.http.check_results import without_locations
 from actors.gateway.http.scopes import NotFound
 from actors.gateway.wait_deadlines import WaitDeadlines, deadline_within
 from deploy.processes.supervising.child import end, spawn

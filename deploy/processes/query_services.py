@@ -30,7 +30,7 @@ from deploy.health.readiness import LEDGER_QUERY, LedgerHealth, ledger_write_fau
 from deploy.processes.inbox import is_inbox
 from events.errors import LogError
 from events.jetstream import Connection
-from events.ledger import ExchangeFilter, Point, exchange_result, list_exchanges, overview_at
+from events.ledger import ExchangeFilter, PointRequest, exchange_result, list_exchanges, overview_at
 from events.loggers import get_logger
 from events.sealing.sealing import Sealing
 from schemas.event import ROOT, topic_of
@@ -120,7 +120,7 @@ async def serving_queries(
             await service.add_endpoint(name="exchanges", subject=EXCHANGES_QUERY, handler=listing)
             ranges: Mapping[str, tuple[float, float]] = {mode: (each.low, each.high) for mode, each in healthy.items()}
             overview = _LedgerQuery(
-                Point, '{"at": <sequence>}, 0 for now', lambda point: overview_at(ledger, point.at, ranges)
+                PointRequest, '{"at": <sequence>}, 0 for now', lambda point: overview_at(ledger, point.at, ranges)
             )
             await service.add_endpoint(name="overview", subject=OVERVIEW_QUERY, handler=overview)
             if projector is not None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from actors.contract.text.dialogue_act.model import KIND, dump_turn_model
+from actors.contract.text.dialogue_act.model import MODEL_KIND, dump_turn_model
 from deploy.training.turn_fitting import calibrated_sharpness, fit_turns, folds_of, prepare
 from deploy.training.turn_rows import WRITTEN, load_turns, thin_out, written_turns
 from events.whole_files import replace_file
@@ -38,6 +38,6 @@ def train_turns(paths: Iterable[Path], folder: Path) -> Iterator[str]:
     model = msgspec.structs.replace(fit_turns(prepared, indices), sharpness=sharpness)
     data = dump_turn_model(model)
     folder.mkdir(parents=True, exist_ok=True)
-    replace_file(folder / f"{KIND}.npz", data)
-    name = f"{KIND}-{hashlib.sha256(data).hexdigest()[:8]}"
+    replace_file(folder / f"{MODEL_KIND}.npz", data)
+    name = f"{MODEL_KIND}-{hashlib.sha256(data).hexdigest()[:8]}"
     yield f"{name}: {len(model.keys)} features, {len(data)} bytes, sharpness {sharpness:g} by sources left out"

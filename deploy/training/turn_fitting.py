@@ -15,7 +15,7 @@ from scipy import sparse
 from scipy.optimize import minimize, minimize_scalar
 
 from actors.contract.text.dialogue_act.features import TurnFeatures, features_of, turn_of, word_keys
-from actors.contract.text.dialogue_act.model import KIND, KINDS, WEIGHT_UNIT, TurnKind, TurnModel, evidence_of
+from actors.contract.text.dialogue_act.model import KINDS, MODEL_KIND, WEIGHT_UNIT, TurnKind, TurnModel, evidence_of
 from actors.contract.text.hashing import Keys
 from deploy.training.turn_rows import WRITTEN, TurnRow
 
@@ -115,7 +115,7 @@ def fit_turns(prepared: Prepared, indices: Indices, sharpness: float = 1.0) -> T
         theta = _fit(_matrix(features, keys), allowed, weights, _LAST_STEPS, theta)
     rounded = np.clip(np.rint(theta * WEIGHT_UNIT), -_LARGEST_WEIGHT, _LARGEST_WEIGHT).astype(np.int16)
     priors = tuple(float(each) for each in np.log([PRIORS[kind] for kind in KINDS]).round(6))
-    name = f"{KIND}-unsaved"  # a model is named by the hash of its file, see ``load_turn_model``
+    name = f"{MODEL_KIND}-unsaved"  # a model is named by the hash of its file, see ``load_turn_model``
     return TurnModel(name, keys, rounded, priors, common, _known_words(prepared, indices), sharpness)
 
 

@@ -15,7 +15,7 @@ from events.ledger.checking.setting_aside import belongs_to_other_program, path_
 from events.ledger.checking.verify import verify
 from events.ledger.exchange_list import ExchangeFilter, ExchangeRow, Page, list_exchanges
 from events.ledger.exchange_result import ExchangeResult, exchange_result
-from events.ledger.overview import Overview, Point, overview_at
+from events.ledger.overview import Overview, PointRequest, overview_at
 from events.ledger.reader import Extent, Folded, LedgerInfo, LedgerReader
 from events.ledger.rebuild import rebuild
 from events.ledger.rows import LedgerRow
@@ -40,7 +40,7 @@ __all__ = [
     "LedgerWriter",
     "Overview",
     "Page",
-    "Point",
+    "PointRequest",
     "Verification",
     "Written",
     "archive",

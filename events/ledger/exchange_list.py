@@ -17,7 +17,7 @@ from schemas.intake.timestamps import to_milliseconds
 from schemas.vocabulary.responder import Action, Stage
 from schemas.vocabulary.router import Mode
 
-MOST = 500
+MOST_LISTED = 500
 """Exchanges on a page, at most."""
 
 LONGEST_WORDS = 200
@@ -57,7 +57,7 @@ class ExchangeFilter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     words: Annotated[str, msgspec.Meta(max_length=LONGEST_WORDS)] = ""
     before: LogPosition = 0
     at: LogPosition = 0
-    limit: Annotated[int, msgspec.Meta(ge=1, le=MOST)] = 50
+    limit: Annotated[int, msgspec.Meta(ge=1, le=MOST_LISTED)] = 50
 
 
 class ExchangeRow(msgspec.Struct, frozen=True, kw_only=True):

@@ -36,7 +36,7 @@ CHANGES = 10
 """How many changes of each kind are shown, the latest first."""
 
 
-class Point(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PointRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A request for a point of the log: ``at`` is a sequence, 0 the end."""
 
     at: LogPosition = 0

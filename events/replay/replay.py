@@ -98,9 +98,11 @@ class Replay:
         self._share = share and {
             (name, part) for name, last in share for part in lineage(named[name], last, partitions)
         }
-        self.views: dict[tuple[str, str], View] = {}
+        self.views: dict[ActorPartition, View] = {}
         self._generations = iter(partitions.generations)
-        self._whole_log, (self._through, self._partitions) = partitions, next(self._generations)
+        self._log_partitions = partitions
+        # The partition counts in force here, and the sequence through which they are; see ``reach``.
+        self._through, self._partitions = next(self._generations)
         self.verification = Verification(actors, self._partitions, keep=keep, chosen=chosen, reached=lambda: self._last)
         self._actors = tuple(actors)
         self._verify = verify
@@ -127,7 +129,7 @@ class Replay:
     @property
     def partitions(self) -> Partitions:
         """The partition counts of the whole log."""
-        return self._whole_log
+        return self._log_partitions
 
     @property
     def reached(self) -> int:
@@ -427,5 +429,5 @@ class Replay:
 
     def view_of(self, actor: Actor[Any], partition: str) -> View | None:
         """Return a partition's view, or that of the one it will be divided from; None if neither had a message."""
-        names = reversed(lineage(actor, partition, self._whole_log))
+        names = reversed(lineage(actor, partition, self._log_partitions))
         return next((found for name in names if (found := self.views.get((actor.name, name)))), None)

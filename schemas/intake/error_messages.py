@@ -29,8 +29,8 @@ def explain_error(kind: Any, message: str) -> tuple[str, str]:
     found = _MESSAGE.fullmatch(message)
     assert found is not None  # the expression takes any text
     text, inside, path = found[1], found[2], found[3] or ""
-    section = kind if isinstance(kind, inspect.Type) else inspected_type(kind)
-    return _with_choices(text, types_at(section, path, inside)), path.lstrip(".")
+    inspected = kind if isinstance(kind, inspect.Type) else inspected_type(kind)
+    return _with_choices(text, types_at(inspected, path, inside)), path.lstrip(".")
 
 
 def error_line(kind: Any, message: str) -> str:
@@ -62,9 +62,9 @@ def union_members(kind: inspect.Type) -> tuple[inspect.Type, ...]:
     return kind.types if isinstance(kind, inspect.UnionType) else (kind,)
 
 
-def types_at(section: inspect.Type, path: str, inside: str | None) -> list[inspect.Type]:
+def types_at(inspected: inspect.Type, path: str, inside: str | None) -> list[inspect.Type]:
     """Return the types of the value at ``path``; with ``inside`` set to ``key``, the types of its entries' names."""
-    kinds = [section]
+    kinds = [inspected]
     for step in [*re.findall(r"\w+|\.{3}", path), *([inside] if inside else [])]:
         kinds = [inner for one in kinds for member in union_members(one) for inner in _below(member, step)]
     return kinds

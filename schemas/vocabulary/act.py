@@ -76,8 +76,8 @@ class Performed(msgspec.Struct, frozen=True, kw_only=True):
 class ActIterated(Event, frozen=True, kw_only=True, tag="forged_id.act.iterated"):
     """One iteration is over. ``elapsed_ms`` is the loop's time so far, by the log's timestamps.
 
-    ``reason`` is empty for a plan that ran, else why the iteration was unproductive (``malformed_plan``,
-    ``plan_failed``, ``nothing_found``).
+    ``productive``: one of its actions recalled a memory or added one. ``reason`` is empty then, else why the iteration
+    was unproductive (``malformed_plan``, ``plan_failed``, ``nothing_found``).
     """
 
     iteration: Count
@@ -89,7 +89,10 @@ class ActIterated(Event, frozen=True, kw_only=True, tag="forged_id.act.iterated"
 
 
 class ActFinished(Event, frozen=True, kw_only=True, tag="forged_id.act.finished"):
-    """The loop is over, and the router chooses again without ACT; ``findings`` are sorted, the strongest first."""
+    """The loop is over, and the router chooses again without ACT; ``findings`` are sorted, the strongest first.
+
+    ``iterations`` counts them; ``productive``: one of them was.
+    """
 
     termination: Termination
     iterations: Count

@@ -71,18 +71,20 @@ class TurnReading(msgspec.Struct, frozen=True, kw_only=True):
 class AppraisalCompleted(Event, frozen=True, kw_only=True, tag="forged_id.appraisal.completed"):
     """An input in numbers, rounded to six decimals. All later stages use these.
 
-    ``models`` names and versions what the numbers came from. ``novelty`` is one minus the highest similarity to the
-    session's last inputs, ``uncertainty`` the mean of the topic's doubt (1 - ``topic_confidence``) and the text's
-    indeterminacy. ``proposed_action`` is what would be done with the input, ``affects_swarm`` whether it asks
-    for configuration, broadcasts or other agents. ``embedding`` is the text's vector, whole numbers from -127 to 127 as
-    base64: comparable where the embedder, first in ``models``, is the same. Of a long text ``valence`` and ``arousal``
-    use 2,048 characters, the embedding and what follows from it 4,096. The rest does not count as unread, since these
-    numbers neither pass nor refuse an input. ``turn`` is what the text is as a turn of a conversation; None in events
-    that are older than this field. ``allowed`` names the operators' allowances that took something of the input out
-    before trust and risks were judged. ``judgement`` is what a language model contributed to ``layers``. ``none``: it
-    was not asked. ``over_budget``: the session had used up its calls. ``awaited``: it was asked, and its judgement will
-    count when it comes. ``heard``: it was waited for, and is in the numbers. ``missing``: it was waited for and did not
-    come; the local numbers stand.
+    ``models`` names and versions what the numbers came from. ``conversation_topic`` is the session's topic that the
+    input belongs to, ``similar_topic`` the nearest earlier one (empty: there is none). They are the same unless the
+    topic is new. ``topic_confidence`` is the similarity to the topic, for a new one 1 minus that to ``similar_topic``.
+    ``uncertainty`` is the mean of 1 minus that confidence and the text's indeterminacy. ``novelty`` is one minus the
+    highest similarity to the session's last inputs. ``proposed_action`` is what would be done with the input,
+    ``affects_swarm`` whether it asks for configuration, broadcasts or other agents. ``embedding`` is the text's vector,
+    whole numbers from -127 to 127 as base64: comparable where the embedder, first in ``models``, is the same. Of a long
+    text ``valence`` and ``arousal`` use 2,048 characters, the embedding and what follows from it 4,096. The rest does
+    not count as unread, since these numbers neither pass nor refuse an input. ``turn`` is what the text is as a turn of
+    a conversation; None in events that are older than this field. ``allowed`` names the operators' allowances that took
+    something of the input out before trust and risks were judged. ``judgement`` is what a language model contributed to
+    ``layers``. ``none``: it was not asked. ``over_budget``: the session had used up its calls. ``awaited``: it was
+    asked, and its judgement will count when it comes. ``heard``: it was waited for, and is in the numbers. ``missing``:
+    it was waited for and did not come; the local numbers stand.
     """
 
     models: str

@@ -22,8 +22,9 @@ Stance = Literal["normal", "cautious", "guarded", "terminated"]
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """Where a session stands after an event: state and trust before and after, the counts, and the derived stance.
 
-    ``falsehood`` is that of the input that the event is about, or of the latest one. ``violations`` counts all of the
-    session, ``attempts`` its recovery attempts since the last success, ``attempt_turns`` the inputs of the running one.
+    ``falsehood`` is that of the input that led to the event, else of the latest. ``violations`` counts those of the
+    session, ``attempts`` the attempts to recover since the last success, ``attempt_turns`` the inputs of the running
+    one.
     """
 
     state_before: BreakerState
@@ -44,7 +45,7 @@ class BreakerCleared(Event, frozen=True, kw_only=True, tag="forged_id.breaker.cl
 
 
 class BreakerTripped(Event, frozen=True, kw_only=True, tag="forged_id.breaker.tripped"):
-    """A violation that nothing compensates: processing is off. ``layer`` is the layer of the prompt it was found in.
+    """A violation, which no earlier trust makes up for: processing is off. ``layer`` is the layer it was found in.
 
     Recovery starts by itself ``wake_after_ms`` later, unless an input or an operator starts it before.
     """

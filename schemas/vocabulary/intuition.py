@@ -31,10 +31,10 @@ class IntuitionRejected(Event, frozen=True, kw_only=True, tag="forged_id.intuiti
     """A learned danger was recognised; the exchange ends here.
 
     ``detector`` says which of the two recognised it: the nearest ``motif`` (similarity strictly above ``threshold``),
-    or the learned ``scorer`` (score at or above its own). ``score`` is None when the scorer is switched off. ``layer``
-    is ``text``, or the role and index of a layer such as ``document[1]``; ``document[1]..user[9]`` where the scorer
-    read several layers together. ``model`` names the scorer's weights; ``none`` where it is switched off. ``unread`` is
-    as in ``IntuitionPassed``.
+    or the learned ``scorer``, of weights ``model`` (``score`` at or above ``score_threshold``). ``score`` is None when
+    the scorer is switched off. ``severity`` is the harm level of the motif's precedent, or the score. ``layer`` is
+    ``text``, or the role and index of a layer such as ``document[1]``; ``document[1]..user[9]`` where the scorer read
+    several layers together. ``unread`` is as in ``IntuitionPassed``.
     """
 
     detector: Literal["motif", "scorer"]

@@ -64,7 +64,7 @@ class LoopOverridden(Event, frozen=True, kw_only=True, tag="forged_id.loop.overr
     override_reason: Personal
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True):
+class ObservedEntity(msgspec.Struct, frozen=True, kw_only=True):
     """An entity: a piece of context that was, or could have been, put into a prompt.
 
     ``energy`` is how active it was, ``tokens`` its length in the prompt, ``centroid`` its vector in the embedding space
@@ -100,7 +100,8 @@ class TickObserved(Event, frozen=True, kw_only=True, tag="forged_id.tick.observe
     ``modes`` are the activations of its modes, ``working_memory`` the ids in it (the tick before is remembered),
     ``identity_stable`` the parts of its identity as written and ``identity_current`` those it used,
     ``identity_lines`` and ``thought_lines`` the main lines of both. ``chosen`` went into its prompt of at most
-    ``token_budget`` tokens (0: no budget), ``candidates`` could have.
+    ``token_budget`` tokens (0: no budget), ``candidates`` could have. The stimulus is the text that the prompt answers,
+    the context what the prompt holds besides. ``fatigue`` is how tired the agent is of deliberating.
     """
 
     arousal: Unit = 0.0
@@ -117,8 +118,8 @@ class TickObserved(Event, frozen=True, kw_only=True, tag="forged_id.tick.observe
     context_embedding: Vector = ()
     stimulus_terms: Lines = ()
     context_terms: Lines = ()
-    chosen: Annotated[tuple[Part, ...], msgspec.Meta(max_length=64)] = ()
-    candidates: Annotated[tuple[Part, ...], msgspec.Meta(max_length=256)] = ()
+    chosen: Annotated[tuple[ObservedEntity, ...], msgspec.Meta(max_length=64)] = ()
+    candidates: Annotated[tuple[ObservedEntity, ...], msgspec.Meta(max_length=256)] = ()
     token_budget: Annotated[int, msgspec.Meta(ge=0)] = 0
     fatigue: Unit = 0.0
 
@@ -166,8 +167,8 @@ ENTRIES = (
             valence=-0.8,
             modes={"guardian": 0.9, "explorer": 0.8},
             working_memory=("tests", "docs"),
-            chosen=(Part(id="architect", energy=0.7, tokens=120, terms=("layers",)),),
-            candidates=(Part(id="validator", energy=0.6, tokens=100, terms=("tests",)),),
+            chosen=(ObservedEntity(id="architect", energy=0.7, tokens=120, terms=("layers",)),),
+            candidates=(ObservedEntity(id="validator", energy=0.6, tokens=100, terms=("tests",)),),
             token_budget=800,
         ),
     ),

@@ -13,7 +13,7 @@ from schemas.wording.personal import Echo
 
 
 class Match(msgspec.Struct, frozen=True, kw_only=True):
-    """A signature found in a text.
+    """A signature of the pattern set ``pattern`` found in a text; ``action`` and ``confidence`` are the set's.
 
     ``view`` names the reading of the text it was found in: ``plain`` is the input's text, ``document[1]:plain`` the
     layer at index 1, whose role is document. ``spaced``, ``leetspeak``, ``rot13``, ``reversed`` and ``split`` read the

@@ -137,13 +137,13 @@ class CycleCompleted(Event, frozen=True, kw_only=True, tag="forged_id.regulator.
 
 
 class Adjusted(Event, frozen=True, kw_only=True, tag="forged_id.regulator.adjusted"):
-    """A weight of the agent's router moves, on trial.
+    """A weight of the agent's router, ``parameter``, moves, on trial, because of ``pressure``.
 
-    ``delta`` = ``after`` - ``before`` is what was applied of the ``requested`` change. ``offset`` is the sum of all
-    that was applied; routers add less of it where an operator has since changed the setting so that a bound would be
-    passed. ``step`` is its number in a series of adjustments, which is judged as one, by the metric before its first
-    step. ``fading``: it takes back a part of an earlier correction whose cause seems gone; it is undone if the pressure
-    returns.
+    ``metric_before`` is that pressure's metric before the adjustment. ``delta`` = ``after`` - ``before`` is what was
+    applied of the ``requested`` change. ``offset`` is the sum of all that was applied; routers add less of it where an
+    operator has since changed the setting so that a bound would be passed. ``step`` is its number in a series of
+    adjustments, which is judged as one, by the metric before its first step. ``fading``: it takes back a part of an
+    earlier correction whose cause seems gone; it is undone if the pressure returns.
     """
 
     parameter: str
@@ -162,8 +162,9 @@ class Reverted(Event, frozen=True, kw_only=True, tag="forged_id.regulator.revert
     """An adjustment is undone, exactly: ``delta`` is the negative of what had been applied.
 
     It is less where an operator has since set the weight so near to a bound that it would be passed. Of a series the
-    latest step still in force is undone, and ``steps_left`` are to follow, each after as long as it took to make. The
-    other fields are as in ``regulator.adjusted``; ``verdict`` says why it is undone.
+    latest step still in force is undone, and ``steps_left`` are to follow, each after as long as it took to make.
+    ``metric_after`` is the metric of ``pressure`` now, None where it could not be measured; the other fields are as in
+    ``regulator.adjusted``.
     """
 
     parameter: str
@@ -179,7 +180,10 @@ class Reverted(Event, frozen=True, kw_only=True, tag="forged_id.regulator.revert
 
 
 class Confirmed(Event, frozen=True, kw_only=True, tag="forged_id.regulator.confirmed"):
-    """An adjustment, or a series of them, has helped and stays; one that was ``fading`` has done no harm."""
+    """An adjustment, or a series of them, has helped and stays; one that was ``fading`` has done no harm.
+
+    Its fields are as in ``regulator.adjusted`` and ``regulator.reverted``.
+    """
 
     parameter: str
     delta: float

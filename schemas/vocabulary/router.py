@@ -57,9 +57,12 @@ class ModeSelected(Event, frozen=True, kw_only=True, tag="forged_id.router.mode_
     first. ``rerouted``: an ACT loop has run, and ACT was not offered again. ``conversation_topic`` is what the
     conversation is about (``unclassified`` when nothing classified it). ``scores`` hold every mode that was offered;
     ``weights`` the weights they were computed with; ``router_confidence`` and ``margin`` are (top - second) /
-    max(|top|, 0.001); below the ``effective_margin`` the two best modes count as tied, and the tiebreaker decides.
-    ``regulated`` is what the regulator has added to the weights, by name, within the bounds; None where that was not
-    recorded.
+    max(|top|, 0.001). Below ``effective_margin`` the two are too close to tell apart. They are then the
+    ``tiebreaker_candidates``, and ``tiebreaker_outcome`` is how it was settled: ``higher_score``, or where a model was
+    asked (``tiebreaker_used``) the mode that it named, else why it named none. ``reason``: ``highest_score``,
+    ``tiebreak`` (the model named it), ``act_unavailable`` (ACT scored highest, but no ACT loop may run) or
+    ``blank_input``. ``regulated`` is what the regulator has added to the weights, by name, within the bounds; None
+    where that was not recorded.
     """
 
     conversation_topic: str
@@ -83,7 +86,7 @@ class ModeSelected(Event, frozen=True, kw_only=True, tag="forged_id.router.mode_
 class TiebreakRequested(Event, frozen=True, kw_only=True, tag="forged_id.router.tiebreak_requested"):
     """Two modes are too close to tell apart: a model is asked, and may name one of ``candidates`` only.
 
-    ``scores`` are those of the two, ``margin`` and ``effective_margin`` why they are too close.
+    ``scores`` are those of the two, ``margin`` and ``effective_margin`` as in ``router.mode_selected``.
     """
 
     candidates: tuple[Mode, Mode]

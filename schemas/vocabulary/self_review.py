@@ -25,10 +25,10 @@ SeatType = Literal["metacog_negative", "metacog_positive", "metacog_quality"]
 class Signals(msgspec.Struct, frozen=True, kw_only=True):
     """The six signals of a tick.
 
-    ``affect``: arousal times negative valence. ``mode_conflict``: how far the active modes oppose each other.
-    ``wm_churn``: the share of the working memory that changed. ``novel_uncertain``: novelty times uncertainty.
-    ``identity_drift``: how far the agent is from its identity. ``regret``: how much better the best swap of one entity
-    would have made the score.
+    ``affect`` is arousal times how negative the valence is. ``mode_conflict`` is how opposed the agent's active modes
+    are to each other. ``wm_churn`` is the part of working memory that changed. ``novel_uncertain`` is novelty times
+    uncertainty. ``identity_drift`` is how far the agent is from who it says it is. ``regret`` is how much the best swap
+    of one entity would have raised the score.
     """
 
     affect: Unit
@@ -42,9 +42,10 @@ class Signals(msgspec.Struct, frozen=True, kw_only=True):
 class Dimensions(msgspec.Struct, frozen=True, kw_only=True):
     """The five parts of a score; a low ``redundancy`` is good, and high values of the others.
 
-    ``relevance``: how similar the entities are to the stimulus. ``energy_consistency``: how far their shares of the
-    energy and of the tokens agree. ``redundancy``: the copied share of the identity. ``diversity``: how little they
-    resemble each other. ``outcome_prior``: the mean worth that earlier reviews gave them.
+    ``relevance`` is how close the prompt's context is to the stimulus (the text that it answers).
+    ``energy_consistency`` is how far the entities' shares of the energy match their shares of the tokens.
+    ``redundancy`` is the share of the identity's lines that the thought copied. ``diversity`` is how different the
+    entities are from each other. ``outcome_prior`` is the mean worth that earlier reviews gave them.
     """
 
     relevance: Unit
@@ -96,7 +97,11 @@ class SelfReviewResult(Event, frozen=True, kw_only=True, tag="forged_id.self_rev
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
-    """A signal or a part of the score against its own past: ``normalised`` = (value - median) / (mad + guard floor)."""
+    """A signal or a part of the score against its own past.
+
+    ``mad`` is the median absolute deviation of its past values; ``normalised`` is (value - median) / (``mad`` +
+    0.000001).
+    """
 
     value: float
     median: float
@@ -107,8 +112,7 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
 class SignalReading(msgspec.Struct, frozen=True, kw_only=True):
     """A signal against its ``record``, its highest earlier value: it fires above ``record`` + ``guard``.
 
-    ``median`` and ``mad`` (the median absolute deviation) are those of the window; ``normalised`` is how many
-    deviations the value lies above the median. ``weight`` is how much the modes count it.
+    ``weight`` is how much the modes count it; ``mad`` and ``normalised`` are as in ``Reading``.
     """
 
     value: float

@@ -25,11 +25,12 @@ class SwarmMeasured(Event, frozen=True, kw_only=True, tag="forged_id.swarm.measu
     healthy from 0.70 on, and never while a stage is ``lost``: then health alignment is 0, and the delivered share is
     that of the partitions which are served.
 
-    Each part is in [0, 1]. ``precedent_agreement``: how far the precedents found for the same input agree on whether to
-    let it through. ``health_alignment``: 1 - the variance of the actors' health, which is the share of their decisions
-    that did not fail. ``delivered_share``: of the exchanges that ended or are overdue, those that did not
-    fail. ``decision_consistency``: how many decisions on inputs similar to the same precedent agree with their
-    majority.
+    Attributes:
+        precedent_agreement: Share of the similar precedents which argue for what the majority of them argues for.
+        health_alignment: 1 - the variance of the actors' health; an actor's health is the share of its decisions that
+            did not fail.
+        delivered_share: Share of the inputs whose exchange came to an end other than FAILED.
+        decision_consistency: Share of the decisions on inputs similar to the same precedent that agree with most.
     """
 
     sci: Unit

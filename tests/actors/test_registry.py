@@ -13,7 +13,7 @@ import pytest
 
 import actors
 from actors import clock, responder
-from actors.registry import ACTORS, InvalidActor, UnknownActor, actor_named, check, load
+from actors.registry import ACTORS, InvalidActor, UnknownActor, actor_named, check_actor, load_actors
 from schemas.event import Event
 from schemas.vocabulary.clock import ClockConfigured, ClockFailed, ClockFired
 from tests.each import each
@@ -63,7 +63,7 @@ class Impostor(ClockFired, frozen=True, kw_only=True, tag="forged_id.clock.fired
 )
 def test_an_actor_that_contradicts_the_catalogue_is_refused(change: dict[str, Any], complaint: str):
     with pytest.raises(InvalidActor, match=complaint):
-        check("clock", replace(clock.ACTOR, **change))
+        check_actor("clock", replace(clock.ACTOR, **change))
 
 
 def test_an_actor_whose_own_events_the_catalogue_lacks_is_refused():
@@ -72,7 +72,7 @@ def test_an_actor_whose_own_events_the_catalogue_lacks_is_refused():
 
 
 def test_an_actor_that_agrees_with_the_catalogue_is_returned_and_has_its_own_events_from_there():
-    assert check("clock", clock.ACTOR) is clock.ACTOR
+    assert check_actor("clock", clock.ACTOR) is clock.ACTOR
     assert (clock.ACTOR.configured, clock.ACTOR.failed) == (ClockConfigured, ClockFailed)
 
 
@@ -100,13 +100,13 @@ def test_packages_with_a_decider_are_loaded_and_others_passed_over(bench_of_pack
     write_package(bench_of_packages, "guards", "")
     write_package(bench_of_packages, "gateway", "raise AssertionError('an entry point is no actor')\n", decides=False)
     (bench_of_packages / "module.py").write_text("raise AssertionError('a module is no actor package')\n")
-    assert load(import_module("some_actors")) == {"clock": clock.ACTOR}
+    assert load_actors(import_module("some_actors")) == {"clock": clock.ACTOR}
 
 
 def test_an_actor_in_a_package_of_another_name_is_refused_at_load(bench_of_packages: Path):
     write_package(bench_of_packages, "metronome", "from actors.clock import ACTOR\n")
     with pytest.raises(InvalidActor, match="actors/metronome calls its actor 'clock'"):
-        load(import_module("some_actors"))
+        load_actors(import_module("some_actors"))
 
 
 def test_every_package_that_exports_an_actor_is_found():

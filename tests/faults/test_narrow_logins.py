@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from actors.registry import ACTORS
-from deploy.config.configured_log import attach_archive_if_there
+from deploy.config.configured_log import attach_ledger_or_warn
 from deploy.copying import trimming
 from deploy.copying.repartitioning import repartition
 from deploy.copying.trimming import trim
@@ -105,7 +105,7 @@ class NarrowSet(RunningSet):
         """Connect to the set's log as an operator."""
         log = await JetStreamLog.connect(self._broker.access(OPERATOR), create=False)
         try:
-            await attach_archive_if_there(log, self.ledger)
+            await attach_ledger_or_warn(log, self.ledger)
             yield log
         finally:
             await log.close()

@@ -24,8 +24,9 @@ from vaderSentiment.vaderSentiment import (
 from actors.contract.text.folding import fold
 
 VERSION = "affect-1"
+"""Recorded in the ``models`` of events; a change of words that changes any number needs another."""
 
-READ = 2_048
+MOST_READ = 2_048
 """Characters of a text that are read; of a longer text, half of them at each end."""
 
 _DECIMALS = 6
@@ -166,7 +167,7 @@ def _analyzer() -> _Analyzer:
 
 def affect_of(text: str) -> Affect:
     """Return the affect of a text; a blank one is neutral and calm."""
-    read = text if len(text) <= READ else f"{text[: READ // 2]} {text[-READ // 2 :]}"
+    read = text if len(text) <= MOST_READ else f"{text[: MOST_READ // 2]} {text[-MOST_READ // 2 :]}"
     if not read.strip():
         return Affect(0.0, 0.0)
     valence = _analyzer().compound(read)

@@ -14,8 +14,9 @@ from actors.contract.text.folding import fold
 from actors.contract.text.tokens import split_tokens
 
 VERSION = "bias-1"
+"""Recorded in the ``models`` of events; a change of phrases that changes any tag needs another."""
 
-READ = 8_000
+MOST_READ = 8_000
 """Characters of an answer that are read."""
 
 
@@ -39,7 +40,7 @@ class _Lexicon(msgspec.Struct, frozen=True):
 def bias_tags_of(text: str) -> tuple[str, ...]:
     """Return the biases that a text shows, sorted."""
     lexicon = _lexicon()
-    tokens = [token for token in split_tokens(fold(text[:READ])) if not token.isspace()]
+    tokens = [token for token in split_tokens(fold(text[:MOST_READ])) if not token.isspace()]
     found = dict.fromkeys(lexicon.least, 0)
     for index, token in enumerate(tokens):
         tags = {

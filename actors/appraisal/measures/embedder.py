@@ -23,7 +23,7 @@ from actors.appraisal.measures.vectors import DIMENSIONS, Sums, quantised_embedd
 from actors.appraisal.settings import Embedder
 from actors.contract.text.folding import fold
 
-READ = 4_096
+MOST_READ = 4_096
 """Characters of a text that are embedded; of a longer text, three quarters from its beginning and one from its end."""
 
 _WEIGHT_UNIT = 1024  # vectors are kept as integers, in units of 1 / 1024
@@ -60,10 +60,10 @@ def model_of(embedder: Embedder) -> Model:
 
 def embedded_part(text: str) -> str:
     """Return the part of a text that is embedded."""
-    if len(text) <= READ:
+    if len(text) <= MOST_READ:
         return text
-    head = READ * 3 // 4
-    return text[:head] + "\n" + text[head - READ :]
+    head = MOST_READ * 3 // 4
+    return text[:head] + "\n" + text[head - MOST_READ :]
 
 
 def hashed_embedding(text: str) -> bytes:

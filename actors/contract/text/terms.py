@@ -12,7 +12,7 @@ import msgspec
 from actors.contract.text.folding import fold
 from actors.contract.text.tokens import split_tokens
 
-READ = 4_000
+MOST_READ = 4_000
 """Most characters of a text that are read."""
 
 _SHORTEST, _LONGEST = 3, 40
@@ -35,7 +35,7 @@ def terms_of(text: str) -> tuple[str, ...]:
 
 def _terms(text: str) -> tuple[str, ...]:
     # A text repeats many of its words: each different one is looked up once.
-    found = dict.fromkeys(map(_term, dict.fromkeys(split_tokens(fold(text[:READ])))))
+    found = dict.fromkeys(map(_term, dict.fromkeys(split_tokens(fold(text[:MOST_READ])))))
     found.pop("", None)
     return tuple(found)
 

@@ -27,18 +27,20 @@ from actors.gateway.http.guard import endpoints as guard_endpoints
 from actors.gateway.http.guard.service import GuardService
 from actors.gateway.http.keys import ApiKeys
 from actors.gateway.http.keys.rate import Rates
-from actors.gateway.http.loops import endpoints as loops
+from actors.gateway.http.loops import endpoints as loop_endpoints
 from actors.gateway.http.loops import ticks
-from actors.gateway.http.loops.service import LoopService, NotReady
+from actors.gateway.http.loops.service import LoopService
 from actors.gateway.http.metrics import REQUESTS, MetricsSource
 from actors.gateway.http.openai import endpoints as openai_endpoints
 from actors.gateway.http.openai.chat_service import ChatService
 from actors.gateway.http.openai.forwarding import UpstreamForwarder
 from actors.gateway.http.operator_endpoints import Operations
+from actors.gateway.http.readiness_checks import ReadinessChecks
 from actors.gateway.http.records import endpoints as records_endpoints
 from actors.gateway.http.records import examinations
 from actors.gateway.http.records.endpoints import Records
 from actors.gateway.http.records.examinations import Examinations
+from actors.gateway.http.request_errors import NotReady
 from actors.gateway.http.scopes import PUBLIC, SCHEMES, Audit, keep_to_scope
 from actors.gateway.http.strict_requests import check_query_and_headers
 from actors.gateway.http.telemetry import scrape_targets
@@ -53,9 +55,9 @@ BROKER_WAIT_S = 2.0
 _NOT_YET = "this gateway has not reached its broker yet: try again, /readyz tells"
 
 ENDPOINTS = (
-    loops.complete_loop,
-    loops.show_guardrails,
-    loops.override_guardrails,
+    loop_endpoints.complete_loop,
+    loop_endpoints.show_guardrails,
+    loop_endpoints.override_guardrails,
     ticks.observe_tick,
     *feedback_endpoints.ENDPOINTS,
     *guard_endpoints.ENDPOINTS,
@@ -81,6 +83,7 @@ class Services(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     loops: LoopService
     chat: ChatService
+    readiness: ReadinessChecks
     guard: GuardService
     feedback: FeedbackService
     operations: Operations

@@ -3,8 +3,8 @@
 import msgspec
 
 from actors.gateway.http.bodies import Failure
+from actors.gateway.http.check_results import without_locations
 from actors.gateway.http.openai.failures import ApiFailure, failure_of, is_openai
-from actors.gateway.http.readiness_checks import without_locations
 
 
 def error_body(

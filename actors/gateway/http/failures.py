@@ -10,12 +10,13 @@ from actors.gateway.external_events import InvalidField, InvalidInput
 from actors.gateway.http.bodies import Failure
 from actors.gateway.http.error_body import error_body
 from actors.gateway.http.guard.service import NoVerdict
-from actors.gateway.http.loops.service import NoJudge, NotAccepted, NotReady, Unanswered, Undecided, UnknownLoop
+from actors.gateway.http.loops.service import UnknownLoop
 from actors.gateway.http.openai.answers import headers_of
 from actors.gateway.http.openai.chat_service import ExchangeFailed
 from actors.gateway.http.openai.endpoints import UnknownModel
 from actors.gateway.http.openai.failures import ApiFailure
 from actors.gateway.http.openai.upstream import UpstreamFailed
+from actors.gateway.http.request_errors import NotAccepted, NotReady, NoWorker, Unanswered, Undecided
 from actors.gateway.http.scopes import Forbidden, NotFound
 from actors.gateway.http.strict_requests import LOOP
 from events.errors import LogError, Refused
@@ -38,7 +39,7 @@ _STATUS: dict[type[Exception], int] = {
     NotReady: 503,
     ExchangeFailed: 503,
     UpstreamFailed: 503,
-    NoJudge: 503,
+    NoWorker: 503,
     NoVerdict: 503,
     Unanswered: 504,
 }
@@ -57,7 +58,7 @@ _CODES: dict[type[Exception], str] = {
     NotAccepted: "not_accepted",
     NotReady: "not_ready",
     ExchangeFailed: "exchange_failed",
-    NoJudge: "no_owner",
+    NoWorker: "no_owner",
     NoVerdict: "unchecked",
     Unanswered: "unanswered",
 }

@@ -6,8 +6,8 @@ from litestar import Request, Response, get
 from litestar.datastructures import State
 from litestar.openapi import ResponseSpec
 
-from actors.gateway.http.loops.service import LoopService, Readiness
-from actors.gateway.http.readiness_checks import passes
+from actors.gateway.http.check_results import passes
+from actors.gateway.http.readiness_checks import Readiness, ReadinessChecks
 from actors.gateway.http.scopes import PUBLIC
 
 
@@ -25,8 +25,8 @@ async def healthz() -> dict[str, str]:
 async def readyz(request: Request[Any, Any, State]) -> Response[Readiness]:
     """Say whether requests are served: the log works, the judgements of loops are read, all stages are served."""
     if request.app.state.opened.is_set():
-        loops: LoopService = request.app.state.loops
-        checks = await loops.checks()
+        readiness: ReadinessChecks = request.app.state.readiness
+        checks = await readiness.checks()
     else:
         checks = {"log": "the broker has not been reached yet"}
     ready = all(map(passes, checks.values()))

@@ -1,37 +1,117 @@
-"""The results of readiness checks: which of them leave a gateway ready, and which parts are not shown. Pure."""
+"""The readiness checks of what a gateway depends on: its log, earlier judgements, guardrails, and further ones."""
 
-import re
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
 
-OK = "ok"
-NOT_NEEDED = "n/a"
-"""The result of a check for something that this deployment does not use."""
+import msgspec
+
+from actors.gateway.http.check_results import OK, passes, without_locations
+from actors.gateway.http.loops.judgements import Judgements
+from actors.gateway.input_client import Client
+from events.errors import LogError, Unavailable
+from events.loggers import get_logger
+
+_logger = get_logger("neuraxis.gateway")
+
+LOG_WAIT_S = 2.0
+"""Seconds within which the log must respond to a readiness check."""
 
 
-def passes(result: str) -> bool:
-    """Return whether the result of a check leaves a gateway ready."""
-    return result in (OK, NOT_NEEDED)
+class Readiness(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether requests are served in full, and the result of each check."""
+
+    status: str
+    checks: dict[str, str]
 
 
-def without_locations(result: str) -> str:
-    """Return the result of a check without addresses and folders, which callers of a gateway need not know.
+class ReadinessChecks:
+    """Checks what the gateway depends on.
 
-    The name of a file stays, so that an operator knows which one is meant. Text in quotes was given by the caller, and
-    stays.
+    Args:
+        client: Its log is checked, and whether appends are confirmed.
+        judgements: The projection of guardrails' events; the gateway is ready once they were read.
+        hosted: Returns the names of the actors that living workers run.
+        further_checks: Further checks by name; each returns ``ok``, ``n/a``, or what is wrong.
     """
-    return _FILE.sub(r"\1", _HOST.sub("", _ADDRESS.sub("", result)))
+
+    def __init__(
+        self,
+        client: Client,
+        judgements: Judgements,
+        *,
+        hosted: Callable[[], Awaitable[frozenset[str]]],
+        further_checks: Mapping[str, Callable[[], Awaitable[str]]] | None = None,
+    ) -> None:
+        self._client = client
+        self._judgements = judgements
+        self._hosted = hosted
+        self._further_checks = dict(further_checks or {})
+        self._checking: asyncio.Task[dict[str, str]] | None = None
+        self._failing: Mapping[str, str] = {}
+
+    async def checks(self) -> dict[str, str]:
+        """Return what this gateway depends on, each with ``ok`` or what is wrong with it; checked now.
+
+        Callers that arrive during a check share its result: many probes must not put load on the broker.
+        """
+        if self._checking is None or self._checking.done():
+            self._checking = asyncio.create_task(self._check(), name="checks")
+        return await asyncio.shield(self._checking)
+
+    async def _check(self) -> dict[str, str]:
+        log, guardrails, *further = await asyncio.gather(
+            _check_text(self._client.log.info()),
+            self._guardrails(),
+            *(_result_of(check) for check in self._further_checks.values()),
+        )
+        caught_up = self._judgements.caught_up.is_set()
+        checks = {
+            "log": log,
+            "judgements": OK if caught_up else "still being read from the log",
+            "guardrails": guardrails,
+            **dict(zip(self._further_checks, further, strict=True)),
+        }
+        if (trouble := self._client.append_trouble) and all(map(passes, checks.values())):
+            checks["log"] = f"an append of late was not confirmed: {trouble}"
+        self._log_changes(checks)
+        return {name: without_locations(result) for name, result in checks.items()}
+
+    def _log_changes(self, checks: Mapping[str, str]) -> None:
+        """Log each check that has started to fail or to pass since the last time, with its full message."""
+        failing = {name: result for name, result in checks.items() if not passes(result)}
+        for name, result in failing.items():
+            if result != self._failing.get(name):
+                _logger.warning("not_ready", check=name, detail=result)
+        for name in self._failing.keys() - failing:
+            _logger.info("ready_again", check=name)
+        self._failing = failing
+
+    async def _guardrails(self) -> str:
+        try:
+            async with asyncio.timeout(LOG_WAIT_S):
+                return OK if "guardrails" in await self._hosted() else "no living worker is ready to run them"
+        except (LogError, TimeoutError) as wrong:
+            return _why(wrong)
 
 
-# An address ends before white space, perhaps with punctuation before that. A host is an IP address, other than that of
-# this machine, or a name with a port. A folder is what stands before the name of a file in an absolute path, in one of
-# the home folder, or in a relative one; paths of this gateway's own endpoints stay.
-_END = r"(?=[;:,.)]*(?:\s|$))"
-_ADDRESS = re.compile(rf"(?:(?: at)? |^)[a-z][a-z0-9+.-]*://\S+?{_END}")
-_HOST = re.compile(
-    rf"(?:(?: at)? |^)(?!127\.0\.0\.1(?![:\d]))"
-    rf"(?:(?:\d+\.){{3}}\d+(?::\d+)?|\[[0-9a-f:]+\](?::\d+)?|[A-Za-z][\w.-]*:\d{{2,5}}){_END}"
-)
-_SERVED = "v1|api|orchestrator|schema|dashboard|docs|readyz|healthz|metrics"
-_FILE = re.compile(
-    rf"(?<![\w'\"./~])(?:/(?!(?:{_SERVED})\b)(?:[\w.+@~-]+/)*|(?:~|\.{{1,2}}|\.\w[\w.-]*)/(?:[\w.+@~-]+/)*)"
-    r"([\w.+@~-]*[\w~-])"
-)
+async def _check_text(reading: Awaitable[object]) -> str:
+    try:
+        async with asyncio.timeout(LOG_WAIT_S):
+            await reading
+    except (LogError, TimeoutError) as wrong:
+        return _why(wrong)
+    return OK
+
+
+async def _result_of(check: Callable[[], Awaitable[str]]) -> str:
+    try:
+        async with asyncio.timeout(LOG_WAIT_S):
+            return await check()
+    except (LogError, TimeoutError) as wrong:
+        return _why(wrong)
+
+
+def _why(wrong: Exception) -> str:
+    if isinstance(wrong, Unavailable):
+        return "the broker is away"
+    return wrong.code if isinstance(wrong, LogError) else f"no answer within {LOG_WAIT_S:g} s"

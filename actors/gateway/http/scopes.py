@@ -85,7 +85,7 @@ def scopes_of(handler: BaseRouteHandler) -> tuple[str, ...] | None:
     return tuple(scope for each in named for scope in each) if named else None
 
 
-async def operate(connection: ASGIConnection[Any, Any, Any, Any]) -> None:
+async def require_operator(connection: ASGIConnection[Any, Any, Any, Any]) -> None:
     """Check and record a request whose body asks for what only an operator may do. Raises Forbidden."""
     key: Key = connection.auth
     _check_scope(key, "operate")

@@ -223,7 +223,7 @@ def _search(
 
     most = len(similar) - 1
     found = 0
-    cut = least
+    least_listed = least  # least score of an entry that is put into ``similar``
     motif = -1
     motif_overlap = 0
     motif_score = motif_least
@@ -234,7 +234,7 @@ def _search(
         packed_counts[entry] = packed - overlap
         size = (packed >> SIZE_SHIFT) + 1
         reachable = _score(min(overlap + unread + 1, size), size)
-        if reachable < min(cut, motif_score):
+        if reachable < min(least_listed, motif_score):
             continue
         if unread:
             overlap = _shared(hashes, shingles, starts[entry], size - 1)
@@ -243,7 +243,7 @@ def _search(
         score = _score(overlap, size)
         if harmful[entry] and (score > motif_score or (score == motif_score and (motif < 0 or entry < motif))):
             motif, motif_overlap, motif_score = entry, overlap, score
-        if most and score >= cut:
+        if most and score >= least_listed:
             # Insertion sort: similar holds only a few.
             slot = found
             while slot > 0:
@@ -259,5 +259,5 @@ def _search(
             found = min(found + 1, most)
             if found == most:
                 last = similar[most - 1, 0]
-                cut = _score(similar[most - 1, 1], (int(packed_counts[last]) >> SIZE_SHIFT) + 1)
+                least_listed = _score(similar[most - 1, 1], (int(packed_counts[last]) >> SIZE_SHIFT) + 1)
     return found, motif, motif_overlap, work, cut_off

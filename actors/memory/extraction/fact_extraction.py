@@ -30,7 +30,7 @@ from actors.memory.extraction.phrases import value_of
 from actors.memory.extraction.statements import facts_of
 from schemas.vocabulary.memory import Fact
 
-MOST = 8
+MOST_FACTS = 8
 """Most facts extracted from one text."""
 
 # Each expression below is followed by what it matches, or by an example.
@@ -83,7 +83,7 @@ def extract_facts(text: str, known: KnownValues) -> ExtractedFacts:
     reader = _Reader(known, len(text) <= _INTRODUCTION_CHARACTERS)
     for sentence in own_sentences(text):
         reader.read(sentence)
-    return ExtractedFacts(tuple(reader.facts.values())[:MOST], tuple(reader.ended.values()))
+    return ExtractedFacts(tuple(reader.facts.values())[:MOST_FACTS], tuple(reader.ended.values()))
 
 
 def note_of(text: str) -> Fact | None:

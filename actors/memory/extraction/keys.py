@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 
 from actors.contract.text.folding import fold
-from actors.contract.text.terms import READ
+from actors.contract.text.terms import MOST_READ
 from actors.memory.extraction.word_lists import word_lists
 
 KEY_CHARACTERS = 60
@@ -29,7 +29,7 @@ ASKED_AS: Mapping[str, tuple[str, ...]] = {
 
 def key_of(text: str) -> str:
     """Return a fact's key in normal form: lower case, single spaces, no leading articles; "" for none."""
-    words = re.findall(r"[\w'-]+", fold(text[:READ]))
+    words = re.findall(r"[\w'-]+", fold(text[:MOST_READ]))
     while words and words[0] in word_lists().article:
         words = words[1:]
     return " ".join(words)[:KEY_CHARACTERS].strip()

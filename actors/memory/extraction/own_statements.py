@@ -9,7 +9,7 @@ verb; quotes and brackets; questions and suppositions. In doubt a part is left o
 import re
 from typing import NamedTuple
 
-from actors.contract.text.terms import READ
+from actors.contract.text.terms import MOST_READ
 from actors.memory.extraction.borrowed_text import is_borrowed
 
 MOST_CHARACTERS = 800
@@ -258,7 +258,7 @@ def _paragraph_sentences(paragraph: str) -> tuple[list[Sentence] | None, bool]:
 
 def plain_marks(text: str) -> str:
     """Return a text's beginning with plain punctuation, and single spaces on each line."""
-    return "\n".join(" ".join(line.split()) for line in text[:READ].translate(_PLAIN_QUOTES).splitlines())
+    return "\n".join(" ".join(line.split()) for line in text[:MOST_READ].translate(_PLAIN_QUOTES).splitlines())
 
 
 def without_opening(clause: str) -> str:

@@ -23,6 +23,8 @@ from schemas.persistent import Map
 
 _NS_PER_MS = 1_000_000
 _MICRO = 1_000_000
+"""Millionths in one."""
+
 _LATEST = 0.6
 """Share of the latest episode in the links of ``recent_links``."""
 

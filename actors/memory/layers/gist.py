@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from actors.contract.text.folding import fold
-from actors.contract.text.terms import READ, terms_of
+from actors.contract.text.terms import MOST_READ, terms_of
 
 SENTENCE_CHARACTERS = 160
 """Most characters of the main sentence, and of the facts noted, in a gist."""
@@ -39,7 +39,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?\u2026])\s+|\n+")
 
 def shorten(text: str, most: int) -> str:
     """Return a text on one line of at most ``most`` characters; a longer one is cut between words."""
-    line = " ".join(text[: 2 * READ].split())
+    line = " ".join(text[: 2 * MOST_READ].split())
     if len(line) <= most:
         return line
     kept = line[: most - 1]
@@ -89,4 +89,4 @@ def _main_sentence(text: str) -> str:
 
 
 def _sentences(text: str) -> list[str]:
-    return [sentence for part in _SENTENCE_END.split(text[:READ]) if (sentence := part.strip())]
+    return [sentence for part in _SENTENCE_END.split(text[:MOST_READ]) if (sentence := part.strip())]

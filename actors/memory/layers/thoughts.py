@@ -19,6 +19,7 @@ DRIFT = "drift"
 
 _NS_PER_MS = 1_000_000
 _MICRO = 1_000_000
+"""Millionths in one."""
 
 
 class Thought(msgspec.Struct, frozen=True, kw_only=True):

@@ -25,7 +25,7 @@ from actors.runtime.effectors.requests import (
     EffectorCounters,
     InFlight,
     Request,
-    check,
+    check_effector,
     failure_of,
     may_answer,
 )
@@ -96,7 +96,7 @@ class EffectorWorker:
         stop_deadline: float = STOP_DEADLINE,
         newer_s: float = NEWER_S,
     ) -> None:
-        check(effector)
+        check_effector(effector)
         self.effector = effector
         self.ready = asyncio.Event()
         self.counters = EffectorCounters()

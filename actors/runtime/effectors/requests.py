@@ -86,7 +86,7 @@ def failure_of(
     return address_events(effector.name, request.cause, (failed,), partitions)
 
 
-def check(effector: Effector) -> None:
+def check_effector(effector: Effector) -> None:
     """Raise ValueError, with the reason, if the effector contradicts the catalogue."""
     consumed = effector.consumes, *(queue.consumes for queue in effector.ordered_queues)
     if not all(consumed):

@@ -80,7 +80,7 @@ class DecisionLoop(ABC):
 
     @abstractmethod
     def reset(self, reason: str, last: int | None = None) -> None:
-        """Discard the state and recover; see ``Writer``."""
+        """Discard the state and recover; see ``actors.runtime.committer.Writer``."""
 
     @property
     def unsaved(self) -> bool:

@@ -32,7 +32,7 @@ _READ_WITHIN_S = 10.0
 _POLL_INTERVAL_S = 0.1
 """Seconds between two checks whether a record has arrived."""
 
-_logger = get_logger("neuraxis.wholeness")
+_logger = get_logger("neuraxis.gaps")
 
 
 class GapCheck:

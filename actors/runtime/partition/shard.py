@@ -44,7 +44,7 @@ _logger = get_logger("neuraxis.shard")
 
 
 class Shard(DecisionLoop):
-    """One partition of an actor in this process; the committer sees it as a ``Writer``.
+    """One partition of an actor in this process; it is a ``Writer`` of ``actors.runtime.committer``.
 
     Attributes:
         leads: Whether it is to lead once recovered, or to stand by.

@@ -12,7 +12,7 @@ import click
 
 from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, json_option, target_options, whole_number
-from deploy.cli.replaying.open_source import log_option, open_source, say_note, stream_or_ledger, stream_source
+from deploy.cli.replaying.source_opening import log_option, open_source, say_note, stream_or_ledger, stream_source
 
 if TYPE_CHECKING:
     from deploy.cli.rendering.alerts import AlertShown

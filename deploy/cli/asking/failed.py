@@ -13,7 +13,7 @@ from deploy.cli.asking.ask import ANSWER_S
 from deploy.cli.command_types import Commands
 from deploy.cli.options import Target, examples, json_option, target_options, timeout_option, whole_number
 from deploy.cli.rendering.layout.counted_nouns import counted
-from deploy.cli.replaying.open_source import log_option, open_indexed_source
+from deploy.cli.replaying.source_opening import log_option, open_indexed_source
 
 if TYPE_CHECKING:
     from deploy.cli.rendering.decision import Exchange

@@ -22,7 +22,7 @@ from deploy.cli.options import (
     why_option,
 )
 from deploy.cli.rendering.layout.counted_nouns import number_list
-from deploy.cli.replaying.open_source import log_option, open_source
+from deploy.cli.replaying.source_opening import log_option, open_source
 
 if TYPE_CHECKING:
     from deploy.operating.deadline import Deadline

@@ -19,7 +19,7 @@ from deploy.cli.options import (
     timeout_option,
     why_option,
 )
-from deploy.cli.replaying.open_source import log_option, open_source
+from deploy.cli.replaying.source_opening import log_option, open_source
 from schemas.vocabulary.guardrails import LoopTrace
 
 if TYPE_CHECKING:

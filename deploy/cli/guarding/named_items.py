@@ -9,7 +9,7 @@ from click.core import ParameterSource
 from deploy.cli import wrapped_lines
 from deploy.cli.options import Target
 from deploy.cli.rendering.layout.counted_nouns import counted
-from deploy.cli.replaying.open_source import open_source, say_note
+from deploy.cli.replaying.source_opening import open_source, say_note
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -23,7 +23,7 @@ from deploy.cli.options import (
     why_option,
 )
 from deploy.cli.rendering.layout.counted_nouns import counted
-from deploy.cli.replaying.open_source import log_option
+from deploy.cli.replaying.source_opening import log_option
 
 if TYPE_CHECKING:
     from deploy.operating.deadline import Deadline

@@ -10,7 +10,7 @@ from deploy.cli import wrapped_lines
 from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.rendering.layout.counted_nouns import counted
-from deploy.cli.replaying.open_source import say_note
+from deploy.cli.replaying.source_opening import say_note
 
 _CATCH_UP_S = 2.0
 """Seconds to wait until the ledger of a running set has reached the stream's end; it is usually milliseconds behind."""

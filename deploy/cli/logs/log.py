@@ -18,7 +18,7 @@ from deploy.cli.logs.log_test import test
 from deploy.cli.logs.log_trim import trim
 from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.rendering.layout.counted_nouns import counted
-from deploy.cli.replaying.open_source import (
+from deploy.cli.replaying.source_opening import (
     close_at_exit,
     log_option,
     stream_or_ledger,

@@ -12,7 +12,7 @@ from deploy.cli.command_types import command
 from deploy.cli.file_output import writing_file
 from deploy.cli.options import Target, examples, target_options, whole_number
 from deploy.cli.rendering.layout.counted_nouns import counted
-from deploy.cli.replaying.open_source import filter_of, log_option, open_indexed_source, open_source, say_note
+from deploy.cli.replaying.source_opening import filter_of, log_option, open_indexed_source, open_source, say_note
 
 if TYPE_CHECKING:
     from deploy.copying.export import Selection

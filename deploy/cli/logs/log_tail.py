@@ -11,7 +11,7 @@ import click
 
 from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, json_option, target_options, whole_number
-from deploy.cli.replaying.open_source import filter_of, log_option, open_source, stream_or_ledger, stream_source
+from deploy.cli.replaying.source_opening import filter_of, log_option, open_source, stream_or_ledger, stream_source
 
 if TYPE_CHECKING:
     from events.jetstream import JetStreamLog

@@ -18,6 +18,7 @@ from schemas.vocabulary.responder import ResponseEmitted
 from schemas.vocabulary.router import Mode, ModeSelected
 
 LONGEST_QUERY = 80
+"""Most characters shown of what an action searched for."""
 
 
 class Tiebreak(msgspec.Struct, frozen=True, kw_only=True):

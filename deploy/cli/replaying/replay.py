@@ -12,7 +12,7 @@ from deploy.cli import wrapped_lines
 from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, json_option, models_option, target_options
 from deploy.cli.rendering.layout.counted_nouns import counted
-from deploy.cli.replaying.open_source import log_option, open_source, say_note
+from deploy.cli.replaying.source_opening import log_option, open_source, say_note
 
 if TYPE_CHECKING:
     from events.replay.replay import Report

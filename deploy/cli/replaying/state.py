@@ -9,7 +9,7 @@ import click
 from deploy.cli import wrapped_lines
 from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, json_option, target_options
-from deploy.cli.replaying.open_source import log_option, open_source, say_note
+from deploy.cli.replaying.source_opening import log_option, open_source, say_note
 
 if TYPE_CHECKING:
     from events.replay.states.partition_state import PartitionState

@@ -20,7 +20,7 @@ from deploy.cli.options import (
     target_options,
     weights_option,
 )
-from deploy.cli.replaying.open_source import log_option, open_source, say_note
+from deploy.cli.replaying.source_opening import log_option, open_source, say_note
 
 _DEFAULT_AGENT = "default"
 

@@ -9,7 +9,7 @@ import click
 
 from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, json_option, target_options
-from deploy.cli.replaying.open_source import log_option, open_indexed_source
+from deploy.cli.replaying.source_opening import log_option, open_indexed_source
 
 if TYPE_CHECKING:
     from actors.coherence.settings import CoherenceSettings

@@ -46,7 +46,7 @@ def gateway(
     from deploy.operating.api_key_file import keys_file
     from deploy.processes.broker import GATEWAY, OPERATOR
     from deploy.processes.broker_access import BrokerChoice, access_of, effective_choice
-    from deploy.processes.gateway import process as gateway
+    from deploy.processes.gateway import process
     from deploy.processes.listen_address import address_of, listen
     from deploy.processes.supervising.lifeline import Lifeline
 
@@ -60,8 +60,8 @@ def gateway(
         raise WrongUse("gateway.http is off: say where to listen with --http HOST:PORT")
     reach = effective_choice(target.flags, config.broker, os.environ)
     operating = BrokerChoice(context=operator_context) if operator_context else reach
-    gateway.run(
-        gateway.Job(
+    process.run(
+        process.Job(
             access=access_of(reach, target.data, user=GATEWAY, name="gateway"),
             operating=access_of(operating, target.data, user=OPERATOR, name="gateway for an operator"),
             config=config,

@@ -54,7 +54,7 @@ def worker(
     from deploy.processes import worker
     from deploy.processes.broker import DECIDERS, EFFECTORS, LEDGER
     from deploy.processes.broker_access import access_of, effective_choice
-    from deploy.processes.effector_registry import EFFECTORS as HOSTED
+    from deploy.processes.effector_registry import EFFECTORS as ALL_EFFECTORS
     from deploy.processes.supervising.lifeline import Lifeline
     from deploy.telemetry.telemetry_settings import check_telemetry
 
@@ -65,7 +65,7 @@ def worker(
     hosts = worker.work_with_settings(actors, config)
     logging_setup.set_up(config.runtime.log_level, config.runtime.log_format, process=name)
     reach = effective_choice(target.flags, config.broker, os.environ)
-    own_login = {worker.LEDGER: LEDGER, **dict.fromkeys(HOSTED, EFFECTORS)}
+    own_login = {worker.LEDGER: LEDGER, **dict.fromkeys(ALL_EFFECTORS, EFFECTORS)}
     user, *others = dict.fromkeys(own_login.get(host, DECIDERS) for host in hosts)
     if reach.logins and len(hosts) == 1 and reach.as_user(hosts[0]).exists():
         user, others = hosts[0], []  # each actor has a login of its own

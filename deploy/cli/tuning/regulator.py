@@ -12,7 +12,7 @@ from deploy.cli import state_output
 from deploy.cli.command_types import Commands
 from deploy.cli.options import Target, examples, json_option, target_options, whole_number
 from deploy.cli.rendering.layout.counted_nouns import counted
-from deploy.cli.replaying.open_source import log_option, open_source
+from deploy.cli.replaying.source_opening import log_option, open_source
 
 if TYPE_CHECKING:
     from actors.regulator.decider import State

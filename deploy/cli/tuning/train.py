@@ -66,7 +66,7 @@ def detection(target: Target, files: tuple[Path, ...], into: Path, report: Path 
 
 async def _judged(target: Target, log: Path) -> "list[Row]":
     from deploy.cli.failures import WrongUse
-    from deploy.cli.replaying.open_source import open_source
+    from deploy.cli.replaying.source_opening import open_source
     from deploy.training.verdict_rows import rows_of_verdicts
 
     async with open_source(target, log) as source:

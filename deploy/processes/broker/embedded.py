@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from deploy.config.settings import BrokerSettings
 from deploy.processes.broker.binary import BinaryMissing, find_nats_server
 from deploy.processes.broker.configuration import Layout, render, server_configuration
-from deploy.processes.broker.storing import restart_when_disk_has_space
+from deploy.processes.broker.storage_watch import restart_when_disk_has_space
 from deploy.processes.broker.users import (
     SYSTEM,
     Logins,

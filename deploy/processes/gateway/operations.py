@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from actors.gateway.external_events import InvalidField, InvalidInput
-from actors.gateway.http.loops.service import NotAccepted, Undecided
+from actors.gateway.http.check_results import without_locations
 from actors.gateway.http.operator_endpoints import (
     HARM_LEVEL,
     AllowanceShown,
@@ -18,10 +18,10 @@ from actors.gateway.http.operator_endpoints import (
     Verdict,
     VerdictRecorded,
 )
-from actors.gateway.http.readiness_checks import without_locations
+from actors.gateway.http.request_errors import NotAccepted, Undecided
 from actors.gateway.http.scopes import NotFound, check_exchange
 from actors.gateway.operator_orders import Order
-from deploy.config.configured_log import attach_archive_if_there
+from deploy.config.configured_log import attach_ledger_or_warn
 from deploy.operating.deadline import Deadline
 from deploy.operating.guarding import breaker_orders
 from deploy.operating.guarding.allowances import (
@@ -142,7 +142,7 @@ class BrokerOperations:
             async with asyncio.timeout(self._wait_s):
                 log = await JetStreamLog.connect(self._access, stream=self._stream, create=False)
                 try:
-                    await attach_archive_if_there(log, self._ledger)
+                    await attach_ledger_or_warn(log, self._ledger)
                     yield log
                 finally:
                     await log.close()

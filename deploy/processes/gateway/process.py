@@ -22,6 +22,7 @@ from actors.gateway.http.loops.judgements import Judgements
 from actors.gateway.http.loops.service import LoopService
 from actors.gateway.http.metrics import MetricsSource
 from actors.gateway.http.openai.chat_service import ChatService
+from actors.gateway.http.readiness_checks import ReadinessChecks
 from actors.gateway.http.server import serve
 from actors.gateway.metrics import Metrics
 from actors.llm.endpoint import Endpoint
@@ -29,7 +30,7 @@ from actors.reflex.settings import ReflexSettings
 from actors.responder.settings import ResponderSettings
 from actors.runtime.membership.heartbeat import MetricsAddress, heartbeat_of
 from deploy.cli.rendering.sentences import sentence_on
-from deploy.config.configured_log import attach_archive_if_there, configured_log
+from deploy.config.configured_log import attach_ledger_or_warn, configured_log
 from deploy.config.loading import Config
 from deploy.health.readiness import LedgerProbe, ok_if_empty
 from deploy.health.resources import used_up
@@ -171,14 +172,8 @@ async def _serve(
             "resources": ok_if_empty(used_up),
             "stages": ok_if_empty(unserved),
         }
-        loops = LoopService(
-            client,
-            judgements,
-            wait_s=settings.wait_s,
-            hosted=hosted,
-            unserved=partial(stages.lacking, "guardrails"),
-            further_checks=checks,
-        )
+        loops = LoopService(client, judgements, wait_s=settings.wait_s, unserved=partial(stages.lacking, "guardrails"))
+        readiness = ReadinessChecks(client, judgements, hosted=hosted, further_checks=checks)
         guard = GuardService(client, wait_s=settings.wait_s, sentence=sentence_on)
         chat = ChatService(client, wait_s=settings.answer_s, early=not _may_reject_answers(job.config))
         forwarding = await stack.enter_async_context(
@@ -192,8 +187,8 @@ async def _serve(
             )
         )
         operations = BrokerOperations(job.operating, log.stream, wait_s=settings.wait_s, ledger=job.ledger)
-        whole = log.with_archive(None)  # a copy for lookups of single exchanges; only these need the trimmed events
-        await attach_archive_if_there(whole, job.ledger)
+        whole = log.with_archive(None)  # what is followed needs no events of long ago
+        await attach_ledger_or_warn(whole, job.ledger)
         records, metrics = BrokerRecords(connection, log, stop, membership, needed, whole=whole), Metrics()
         find = records.find_exchange
         examinations = BrokerExaminations(job.access, job.config.log, find, within_s=settings.examine_s)
@@ -203,6 +198,7 @@ async def _serve(
             Services(
                 loops=loops,
                 chat=chat,
+                readiness=readiness,
                 guard=guard,
                 feedback=feedback,
                 operations=operations,

@@ -24,7 +24,7 @@ from events.decoding import Recorded, decode
 from events.errors import LogError, Unavailable
 from events.jetstream import Connection, JetStreamLog
 from events.jetstream.connection import Reply
-from events.ledger import ExchangeFilter, ExchangeResult, Overview, Page, Point
+from events.ledger import ExchangeFilter, ExchangeResult, Overview, Page, PointRequest
 from events.log import Membership, Stored, Tail
 from events.replay.explain import explain
 from events.replay.sources import StreamSource, exchange_of
@@ -146,7 +146,7 @@ class BrokerRecords:
 
     async def overview(self, at: int) -> SetOverview:
         """Return how the set was at the sequence ``at`` of the log; 0: how it is now."""
-        recorded = await self._query(OVERVIEW_QUERY, msgspec.json.encode(Point(at=at)), Overview, {"at": at})
+        recorded = await self._query(OVERVIEW_QUERY, msgspec.json.encode(PointRequest(at=at)), Overview, {"at": at})
         if at:
             return SetOverview(recorded=recorded, now=None)
         head = (await self._log.info()).last_seq

@@ -78,8 +78,8 @@ def _same(left: Any, right: Any) -> bool:
 
 
 def _ordered(left: Any, right: Any, operator: str) -> bool:
-    both = (isinstance(left, str) and isinstance(right, str)) or (_is_number(left) and _is_number(right))
-    if not both:
+    have_an_order = (isinstance(left, str) and isinstance(right, str)) or (_is_number(left) and _is_number(right))
+    if not have_an_order:
         return False
     match operator:
         case "<":

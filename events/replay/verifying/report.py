@@ -42,10 +42,9 @@ class Coverage(msgspec.Struct):
     not decided yet when the log ended. ``unverified`` counts, by reason, those that could not be re-decided; ``sealed``
     is the reason where words are needed that were forgotten, or whose keys are out of reach. These add up to the
     messages consumed. Events that no consumed message can have led to are counted as ``different``, too. ``facts`` are
-    own events that no decision yields (settings); ``timers`` are events of timers, checked against the pending
-    deadlines.
-    ``new_fields`` counts, by subject and path, bodies recorded without a field that today's bodies have: there is no
-    recorded value to compare it with.
+    own events that no decision yields (settings, and what a shell measured); ``timers`` are events of timers, checked
+    against the pending deadlines. ``new_fields`` counts, by subject and path, bodies recorded without a field that
+    today's bodies have: there is no recorded value to compare it with.
     """
 
     identical: int = 0

@@ -12,8 +12,9 @@ from events.log import Stored
 from events.make_decision import NewEvent, at_behaviour, fold
 from events.partition_view import Delivery, Processed
 from events.replay.verifying.sealed_words import SealedWordsTracker
+from events.replay.verifying.verification import ActorPartition
 from events.replay.whatif.changes import Changes
-from events.replay.whatif.record_index import Key, RecordIndex
+from events.replay.whatif.record_index import RecordIndex
 from events.routes import lineage, routes
 from schemas.actor import Actor, Scope, Timer
 from schemas.envelope import Envelope
@@ -46,7 +47,7 @@ class Partition:
         self.may_differ = False
         self.behaviour = actor.behaviour
         self.agents: set[str] = set()
-        self._latest = changes.latest
+        self._latest = changes.latest  # whether the newest behaviour decides everything
         self._sealed_words = SealedWordsTracker(actor)
         self._undecidable = tuple(
             (recorded.envelope.cause_seq, changes.undecidable(actor, recorded.message.event))
@@ -138,8 +139,8 @@ class TimelinePartitions:
         self._through, self.partitions = next(self._generations)
         self._past = past
         self._changes = changes
-        self._by_key: dict[Key, Partition] = {}
-        self._divided: dict[Key, Partition] = {}
+        self._by_key: dict[ActorPartition, Partition] = {}
+        self._divided: dict[ActorPartition, Partition] = {}
         self._consuming: dict[str, tuple[Partition, ...]] = {}
         self.timed: list[Partition] = []
 

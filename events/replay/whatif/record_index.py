@@ -14,14 +14,12 @@ from events.decoding import Recorded, decode, is_spontaneous
 from events.log import Seal, Stored
 from events.make_decision import APPEND_REFUSED
 from events.replay.verifying.sealed_words import SEALED
+from events.replay.verifying.verification import ActorPartition
 from events.routes import routes
 from schemas.actor import Actor
 from schemas.catalogue import CATALOGUE
 from schemas.event import Failed
 from schemas.subjects import Partitions, split_stored
-
-Key = tuple[str, str]
-"""Actor and partition."""
 
 
 class RecordIndex(msgspec.Struct, frozen=True, eq=False):
@@ -44,10 +42,10 @@ class RecordIndex(msgspec.Struct, frozen=True, eq=False):
     sequences: npt.NDArray[np.int64]
     topics: npt.NDArray[np.uint16]
     names: tuple[str, ...]
-    spontaneous: Mapping[Key, tuple[Recorded, ...]]
+    spontaneous: Mapping[ActorPartition, tuple[Recorded, ...]]
     held: Mapping[tuple[str, str], str]
     models: Mapping[tuple[str, str], tuple[str, ...]]
-    decided_upto: Mapping[Key, int]
+    decided_upto: Mapping[ActorPartition, int]
     actors: frozenset[str]
     effectors: frozenset[str]
     last_seq: int
@@ -82,11 +80,11 @@ class RecordIndexer:
         self._sequences: list[int] = []
         self._topics: list[int] = []
         self._names: dict[str, int] = {}
-        self._spontaneous: dict[Key, list[Recorded]] = {}
+        self._spontaneous: dict[ActorPartition, list[Recorded]] = {}
         self._held: dict[tuple[str, str], str] = {}
         self._models: dict[tuple[str, str], tuple[str, ...]] = {}
-        self._decided_upto: dict[Key, int] = {}
-        self._writers_of: dict[str, tuple[Key, ...]] = {}
+        self._decided_upto: dict[ActorPartition, int] = {}
+        self._writers_of: dict[str, tuple[ActorPartition, ...]] = {}
         self._effectors: set[str] = set()
         self._last = 0
 
@@ -153,7 +151,7 @@ class RecordIndexer:
         for key in self._writers(actor, stored.subject):
             self._decided_upto[key] = max(self._decided_upto.get(key, 0), decided_upto)
 
-    def _writers(self, actor: Actor[Any], subject: str) -> tuple[Key, ...]:
+    def _writers(self, actor: Actor[Any], subject: str) -> tuple[ActorPartition, ...]:
         found = self._writers_of.get(subject)
         if found is None:
             owning = routes([actor], subject, self._partitions.generation_of(subject))

@@ -235,8 +235,8 @@ class Timeline:
         self._changed_ids.add(decided.message.id)
         owner = CATALOGUE[decided.topic].owner
         change = Change(recorded.stored.seq, owner, recorded.envelope.topic, comparison.recorded, comparison.redecided)
-        both = ((recorded.message.event, recorded.stored.subject), (decided.message.event, decided.subject))
-        if any(self._makes_diverge(event, subject) for event, subject in both):
+        before_and_now = ((recorded.message.event, recorded.stored.subject), (decided.message.event, decided.subject))
+        if any(self._makes_diverge(event, subject) for event, subject in before_and_now):
             self._comparison.differs(decided.message.exchange, change)
 
     def _makes_diverge(self, event: Event, subject: str) -> bool:

@@ -10,21 +10,21 @@ from actors.self_review.agent_state import AgentState
 from actors.self_review.decider import agent_state_of
 from actors.self_review.settings import SelfReviewSettings
 from schemas.event import Event
-from schemas.vocabulary.loops import Part, TickObserved
+from schemas.vocabulary.loops import ObservedEntity, TickObserved
 from schemas.vocabulary.self_review import SelfReviewResult, SelfReviewTriggered
 from tests.actors.scenario import Address, Partition
 
 FELIX = Address(agent="felix", session="", exchange="")
 WARM_UP = SelfReviewSettings().warm_up
 
-TESTS = Part(id="validator", energy=0.5, tokens=100, terms=("tests",))
-DOCS = Part(id="docs_sync", energy=0.5, tokens=100, terms=("docs",))
+TESTS = ObservedEntity(id="validator", energy=0.5, tokens=100, terms=("tests",))
+DOCS = ObservedEntity(id="docs_sync", energy=0.5, tokens=100, terms=("docs",))
 GOOD = TickObserved(stimulus_terms=("tests", "docs"), chosen=(TESTS, DOCS))
 """A calm tick with a prompt to the point."""
 
 SHOCK: dict[str, Any] = {"arousal": 0.9, "valence": -0.8}
 BETTER: dict[str, Any] = {
-    "chosen": (Part(id="worse", energy=0.5, tokens=100, terms=("canoe",)), DOCS),
+    "chosen": (ObservedEntity(id="worse", energy=0.5, tokens=100, terms=("canoe",)), DOCS),
     "candidates": (TESTS,),
 }
 """Fields of a tick in distress, and of one whose prompt left out the better entity."""

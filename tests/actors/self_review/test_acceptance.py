@@ -13,7 +13,7 @@ from actors.self_review.gate import events_of
 from actors.self_review.settings import SelfReviewSettings
 from actors.self_review.tick import tick_of
 from actors.self_review.working_memory import Identity
-from schemas.vocabulary.loops import Part, TickObserved
+from schemas.vocabulary.loops import ObservedEntity, TickObserved
 from schemas.vocabulary.self_review import Resolved, SeatAdded, SelfReviewTriggered
 from tests.actors.self_review.builders import FELIX, citizen, mind, reasons, result, see
 from tests.each import each
@@ -70,9 +70,9 @@ def test_3_mode_conflict_triggers_review():
 
 
 def test_4_counterfactual_regret_applies_seats():
-    architect = Part(id="architect", energy=0.5, tokens=100, terms=("layers",))
-    docs = Part(id="docs", energy=0.5, tokens=100, terms=("docs",))
-    validator = Part(id="validator", energy=0.5, tokens=100, terms=("tests",))
+    architect = ObservedEntity(id="architect", energy=0.5, tokens=100, terms=("layers",))
+    docs = ObservedEntity(id="docs", energy=0.5, tokens=100, terms=("docs",))
+    validator = ObservedEntity(id="validator", energy=0.5, tokens=100, terms=("tests",))
     led_to = see(citizen(), chosen=(architect, docs), candidates=(validator,))
     found = result(led_to)
     assert (found.counterfactual.swapped_out, found.counterfactual.swapped_in) == ("architect", "validator")

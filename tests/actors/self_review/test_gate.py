@@ -13,7 +13,7 @@ from actors.self_review import ACTOR
 from actors.self_review.agent_state import SIGNALS
 from actors.self_review.settings import SelfReviewSettings
 from schemas.event import Event, encode_event, topic_of
-from schemas.vocabulary.loops import Part, TickObserved
+from schemas.vocabulary.loops import ObservedEntity, TickObserved
 from schemas.vocabulary.self_review import (
     SeatAdded,
     SelfReviewDisarmed,
@@ -27,7 +27,7 @@ from tests.actors.self_review.builders import BETTER, FELIX, GOOD, SHOCK, WARM_U
 from tests.actors.self_review.test_score import ticks
 from tests.each import each
 
-BAD: dict[str, Any] = {"chosen": (Part(id="canoe", energy=0.5, tokens=10, terms=("canoe",)),)}
+BAD: dict[str, Any] = {"chosen": (ObservedEntity(id="canoe", energy=0.5, tokens=10, terms=("canoe",)),)}
 
 
 # --- the six triggers
@@ -283,7 +283,7 @@ def test_no_gate_stays_shut_for_ever_calm_and_good_ticks_open_it(before: list[Ti
     for event in (*before, *[GOOD] * WARM_UP, tick(**SHOCK), *after):
         felix.when(event, FELIX)
     worth = mind(felix).seats
-    fresh = Part(id="fresh", energy=0.5, tokens=100, terms=("tests",))
+    fresh = ObservedEntity(id="fresh", energy=0.5, tokens=100, terms=("tests",))
     assert "fresh" not in worth
     calm = tick(stimulus_terms=("tests",), chosen=(fresh,))
     for _ in range(12):
@@ -295,7 +295,7 @@ KINDS = (
     tick(**SHOCK),
     tick(arousal=0.4, valence=-0.5),
     GOOD,
-    tick(chosen=(Part(id="beside", energy=0.5, tokens=100, terms=("canoe",)),)),
+    tick(chosen=(ObservedEntity(id="beside", energy=0.5, tokens=100, terms=("canoe",)),)),
     TickObserved(arousal=0.1, valence=0.1),
     TickObserved(arousal=0.9, valence=-0.9, novelty=0.9, uncertainty=0.9),
     tick(modes={"guardian": 1.0, "explorer": 1.0}),

@@ -13,7 +13,7 @@ from actors.self_review.counterfactual import Swap, best_swap
 from actors.self_review.score import Grade, geometric_mean, grade_of, tick_numbers_of
 from actors.self_review.similarity import MICRO, cosines, embedding_vectors, term_vectors
 from actors.self_review.tick import Tick, tick_of
-from schemas.vocabulary.loops import Part, TickObserved
+from schemas.vocabulary.loops import ObservedEntity, TickObserved
 from tests.actors.self_review.builders import GOOD, tick
 
 START = 0.7
@@ -29,8 +29,10 @@ def swapped(event: TickObserved, **priors: float) -> Swap | None:
     return best_swap(numbers, grade_of(numbers), seen.budget)
 
 
-def part(name: str, *terms: str, energy: float = 0.5, tokens: int = 100, centroid: tuple[float, ...] = ()) -> Part:
-    return Part(id=name, energy=energy, tokens=tokens, terms=terms, centroid=centroid)
+def part(
+    name: str, *terms: str, energy: float = 0.5, tokens: int = 100, centroid: tuple[float, ...] = ()
+) -> ObservedEntity:
+    return ObservedEntity(id=name, energy=energy, tokens=tokens, terms=terms, centroid=centroid)
 
 
 # --- the five components (S, "Self-Review Score")
@@ -123,7 +125,7 @@ words = st.lists(st.sampled_from(["tests", "docs", "layers", "tasks", "roof", "c
 floats = st.floats(-2, 2, allow_nan=False, width=32)
 embeddings = st.just(()) | st.tuples(floats, floats, floats)
 parts = st.builds(
-    Part,
+    ObservedEntity,
     id=st.sampled_from("abcdefghij"),
     energy=st.floats(0, 1, allow_nan=False),
     tokens=st.integers(0, 300) | st.just(2**62),

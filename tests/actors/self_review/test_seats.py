@@ -9,7 +9,7 @@ from actors.self_review.agent_state import AgentState, Seat, with_seat, worth_of
 from actors.self_review.settings import SelfReviewSettings
 from actors.self_review.tick import hash_names
 from schemas.actor import Emission
-from schemas.vocabulary.loops import Part, TickObserved
+from schemas.vocabulary.loops import ObservedEntity, TickObserved
 from schemas.vocabulary.operator import ForgetOrdered
 from schemas.vocabulary.self_review import SeatAdded, SelfReviewTriggered
 from tests.actors.scenario import Address, Partition
@@ -61,7 +61,7 @@ def test_worth_is_part_of_later_scores():
 def test_the_entities_without_a_seat_for_longest_go_first():
     felix = citizen(SelfReviewSettings(seats=2))
     for number, name in enumerate(("old", "middle", "new")):
-        chosen = (Part(id=name, energy=1.0, terms=("tests",)),)
+        chosen = (ObservedEntity(id=name, energy=1.0, terms=("tests",)),)
         assert see(felix, arousal=0.3 * (number + 1), valence=-1.0, chosen=chosen)
         while mind(felix).armed:
             see(felix)

@@ -12,7 +12,7 @@ from deploy.config.loading import all_sections, assignment_layer, resolve
 from deploy.processes.broker import DECIDERS
 from deploy.processes.broker import EFFECTORS as USER
 from deploy.processes.broker.users import broker_users
-from deploy.processes.effector_registry import EFFECTORS, InvalidEffector, load, needed_effectors
+from deploy.processes.effector_registry import EFFECTORS, InvalidEffector, load_effectors, needed_effectors
 
 
 def test_the_effectors_are_found_by_name() -> None:
@@ -62,11 +62,11 @@ def write_package(root: Path, name: str, source: str) -> None:
 def test_packages_without_an_effector_are_passed_over(some_actors: Path) -> None:
     write_package(some_actors, "decider", "ACTOR = None\n")
     write_package(some_actors, "delegate", "from actors.delegate import EFFECTOR\n")
-    assert load(import_module("some_effectors")) == {"delegate": DELEGATE}
+    assert load_effectors(import_module("some_effectors")) == {"delegate": DELEGATE}
 
 
 @pytest.mark.parametrize("source", ["from actors.delegate import EFFECTOR\n", "EFFECTOR = 'webhook'\n"])
 def test_an_export_that_is_no_effector_of_its_package_is_refused(some_actors: Path, source: str) -> None:
     write_package(some_actors, "webhook", source)
     with pytest.raises(InvalidEffector, match="make it an EffectorSpec named 'webhook'"):
-        load(import_module("some_effectors"))
+        load_effectors(import_module("some_effectors"))

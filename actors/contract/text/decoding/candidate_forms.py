@@ -50,14 +50,14 @@ _INVISIBLE_BYTES = (
 _ALPHANUMERIC = bytes(ord("x") if code < 128 and chr(code).isalnum() else ord(".") for code in range(256))
 _RUN = re.compile(r"[A-Za-z0-9]{16,}")
 _CAPITALS = re.compile(r"[A-Z]{2}[a-z]")
-_ALL_SMALL = bytes.maketrans(b"A", b"a")
+_TO_LOWER_CASE = bytes.maketrans(b"A", b"a")
 _DIGITS = bytes(ord("d") if chr(code) in string.digits else ord(".") for code in range(256))
 _SEPARATORS = bytes(code for code in range(128) if chr(code).isspace() or chr(code) in ",;|/.+-_")
 
 
 def has_letters_apart(text: str) -> bool:
     """Return whether a text may contain single letters with separators between them."""
-    lowered = text.encode("ascii", "replace").translate(_KINDS).translate(_ALL_SMALL)
+    lowered = text.encode("ascii", "replace").translate(_KINDS).translate(_TO_LOWER_CASE)
     return any(map(lowered.__contains__, _SPLIT))
 
 
@@ -75,7 +75,7 @@ def forms_in(text: str) -> frozenset[str]:
     """
     data = text.encode("ascii", "replace")
     kinds = data.translate(_KINDS)
-    lowered = kinds.translate(_ALL_SMALL)
+    lowered = kinds.translate(_TO_LOWER_CASE)
     found = {"escapes", "carrier", "cipher"}
     encodings = kinds_in(text)
     has_encoded_run = (b"x" * _LONG) in data.translate(_ALPHANUMERIC) and any(map(_is_encoded, _RUN.findall(text)))

@@ -3,7 +3,7 @@
 The kind of a turn (a request that can be answered, one that lacks something, a courtesy) shows at its beginning and end
 and in its style. So only the beginning and end of a long text are read, and the cost does not grow with its length. In
 one family of n-grams a rare word is replaced by its shape: "a table at <Name>" says that something was named, whatever
-its name. Further features are of the whole text, such as its length in steps or that it has a question mark.
+its name. A *text feature* is one of the whole text, such as its length in steps or that it has a question mark.
 
 The hashes are integers computed here: the same in every process and on every machine.
 """

@@ -27,7 +27,7 @@ before; it asks for something to be done.
 
 KINDS: tuple[TurnKind, ...] = get_args(TurnKind)
 
-KIND = "turn"
+MODEL_KIND = "turn"
 """The name of these weights: the first part of the model's name and of its file's name."""
 
 DECIMALS = 6
@@ -97,14 +97,14 @@ def load_turn_model(data: bytes) -> TurnModel:
     Raises:
         InvalidModel: it is not a weights file, or does not fit this release.
     """
-    found = arrays_in(data, KIND, ("keys", "weights", "common", "words"), "head")
+    found = arrays_in(data, MODEL_KIND, ("keys", "weights", "common", "words"), "head")
     keys, common, words = found["keys"], found["common"], found["words"]
     head = found["head"].tolist()
     fits = all(map(are_sorted_keys, (keys, common, words))) and len(head) == len(KINDS) + 1
     if not fits or not len(keys) or found["weights"].shape != (len(keys), len(KINDS)):
-        raise unfit_model(KIND)
+        raise unfit_model(MODEL_KIND)
     weights = found["weights"].astype(np.int16)
-    name = f"{KIND}-{hashlib.sha256(data).hexdigest()[:8]}"
+    name = f"{MODEL_KIND}-{hashlib.sha256(data).hexdigest()[:8]}"
     return TurnModel(name, keys, weights, tuple(head[:-1]), common, words, head[-1])
 
 

@@ -13,7 +13,7 @@ from actors.gateway.http.bodies import Failure, Name
 from actors.gateway.http.feedback.service import FeedbackService
 from actors.gateway.http.loops.endpoints import IdempotencyKey
 from actors.gateway.http.operator_endpoints import Operations
-from actors.gateway.http.scopes import ASK, OF_AGENT, agent_of_key, check_exchange, may_operate, operate
+from actors.gateway.http.scopes import ASK, OF_AGENT, agent_of_key, check_exchange, may_operate, require_operator
 from actors.gateway.http.strict_requests import User, agent_of, key_of, refuse_unless
 from schemas.intake.blank import is_blank
 from schemas.vocabulary.feedback import FeedbackGiven, HarmReported, Reward
@@ -83,7 +83,7 @@ async def give_feedback(
     event = await service.give(rated, given, key)
     precedent = None
     if isinstance(given, HarmReported) and may_operate(request):
-        await operate(request)
+        await require_operator(request)
         operations: Operations = request.app.state.operations
         precedent = await operations.learn_harm(data.exchange, _BY, _WHY)
     return FeedbackTaken(exchange=data.exchange, event=event, precedent=precedent)

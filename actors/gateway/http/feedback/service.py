@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 import msgspec
 
 from actors.gateway.external_events import WrappedEvent, build_event
-from actors.gateway.http.loops.service import NotAccepted
+from actors.gateway.http.request_errors import NotAccepted
 from actors.gateway.input_client import Client
 from events.errors import Unavailable, UnknownOutcome
 from schemas.event import encode_event

@@ -112,9 +112,9 @@ def inputs_of(body: GuardRequest) -> tuple[tuple[str, GuardInput], ...]:
     if body.inputs is None:
         found: tuple[tuple[str, GuardInput], ...] = (("", body),)
     else:
-        both = next((name for name in ("text", *InputParts.__struct_fields__) if getattr(body, name)), "")
-        if both:
-            raise InvalidField(both, f"{both} stands beside inputs: put it into one of them")
+        beside = next((name for name in ("text", *InputParts.__struct_fields__) if getattr(body, name)), "")
+        if beside:
+            raise InvalidField(beside, f"{beside} stands beside inputs: put it into one of them")
         found = tuple((f"inputs[{index}]", _with_defaults(each, body)) for index, each in enumerate(body.inputs))
     return found
 

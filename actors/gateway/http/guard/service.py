@@ -9,7 +9,7 @@ import msgspec
 from actors.gateway.answer_wait import NoEnd
 from actors.gateway.exchanges import ExchangeEnd
 from actors.gateway.external_events import WrappedEvent
-from actors.gateway.http.loops.service import NoJudge, NotAccepted, Unanswered
+from actors.gateway.http.request_errors import NotAccepted, NoWorker, Unanswered
 from actors.gateway.input_client import Client
 from actors.gateway.wait_deadlines import WaitDeadline
 from events.decoding import Recorded, decode
@@ -126,7 +126,7 @@ class GuardService:
         """Have inputs checked; return the results in their order.
 
         Raises:
-            NotAccepted, Unanswered, NoJudge: see these classes; some of several inputs may be in the log.
+            NotAccepted, Unanswered, NoWorker: see these classes; some of several inputs may be in the log.
             LogError: the broker refuses one permanently, or cannot be read.
         """
         places = asyncio.Semaphore(AT_ONCE)
@@ -147,7 +147,7 @@ class GuardService:
         except NoEnd as late:
             where = f"exchange {wrapped.exchange} is in the log, and"
             if late.unserved_stage:
-                raise NoJudge(f"{where} nobody serves {late.unserved_stage}: it ends when a worker does") from None
+                raise NoWorker(f"{where} nobody serves {late.unserved_stage}: it ends when a worker does") from None
             raise Unanswered(
                 f"{where} has no end after {deadline.waited:.1f} s: are the workers running? /readyz tells"
             ) from None

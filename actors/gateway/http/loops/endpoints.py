@@ -22,7 +22,7 @@ from actors.gateway.http.loops.bodies import (
 )
 from actors.gateway.http.loops.responses import decision_of, status_of
 from actors.gateway.http.loops.service import LoopService
-from actors.gateway.http.scopes import ASK, OF_AGENT, OPERATE, operate
+from actors.gateway.http.scopes import ASK, OF_AGENT, OPERATE, require_operator
 from actors.gateway.http.strict_requests import QUERY, User, agent_of, key_of, refuse_unless
 
 IdempotencyKey = Annotated[str, HeaderParameter(name="Idempotency-Key", description="Makes repeats one event.")]
@@ -53,7 +53,7 @@ async def complete_loop(
     loops: LoopService = request.app.state.loops
     agent, event, key = agent_of(request, data.agent, user), completion_event(data), key_of(idempotency_key)
     if event.override_fatigue or event.override_max_reruns:
-        await operate(request)
+        await require_operator(request)
     return decision_of(await loops.complete(agent, event, key))
 
 

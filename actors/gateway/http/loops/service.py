@@ -1,21 +1,17 @@
 """Turns a request about a loop into an event in the log, and waits for the answer of the actor guardrails."""
 
-import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable
 from functools import partial
-
-import msgspec
 
 from actors.gateway.answer_wait import NoEnd
 from actors.gateway.external_events import WrappedEvent, agent_event
 from actors.gateway.http.loops.bodies import Accepted
 from actors.gateway.http.loops.judgements import Answer, FamilyStanding, Judged, Judgement, Judgements
-from actors.gateway.http.readiness_checks import OK, passes, without_locations
+from actors.gateway.http.request_errors import NotAccepted, NotReady, NoWorker, Unanswered, Undecided
 from actors.gateway.input_client import Client
 from actors.gateway.wait_deadlines import WaitDeadline
 from events.decoding import Recorded, decode
-from events.errors import LogError, Unavailable, UnknownOutcome
-from events.loggers import get_logger
+from events.errors import Unavailable, UnknownOutcome
 from schemas.event import Event, topic_of
 from schemas.vocabulary.guardrails import (
     GuardrailsFailed,
@@ -28,34 +24,9 @@ from schemas.vocabulary.guardrails import (
 )
 from schemas.vocabulary.loops import LoopCompleted, LoopOverridden, TickObserved
 
-_logger = get_logger("neuraxis.gateway")
-
-LOG_WAIT_S = 2.0
-"""Seconds within which the log must respond to a readiness check."""
-
 
 class UnknownLoop(LookupError):
     """No loop of this name is known for this agent."""
-
-
-class NotAccepted(Exception):
-    """An event was not stored in time, but may still be stored later. The message says what to do."""
-
-
-class NotReady(Exception):
-    """This gateway has started but has not yet read the earlier judgements; the message says what to do."""
-
-
-class Unanswered(Exception):
-    """An event is stored but was not answered in time; the message says where it is and what to do."""
-
-
-class NoJudge(Exception):
-    """An event is stored but no worker runs that would answer it; the message says where it is and what to do."""
-
-
-class Undecided(Exception):
-    """Guardrails raised an exception on an event; the message says where to look."""
 
 
 class LoopService:
@@ -65,9 +36,7 @@ class LoopService:
         client: Sends events and waits.
         judgements: The projection of guardrails' events; a task must follow the log with it.
         wait_s: Seconds that a request waits for its answer.
-        hosted: Returns the names of the actors that living workers run.
         unserved: (agent) -> why no worker judges its loops; empty while one may: see ``Client.wait``.
-        further_checks: Further readiness checks by name; each returns ``ok``, ``n/a``, or what is wrong.
     """
 
     def __init__(
@@ -76,25 +45,19 @@ class LoopService:
         judgements: Judgements,
         *,
         wait_s: float,
-        hosted: Callable[[], Awaitable[frozenset[str]]],
         unserved: Callable[[str], str] = lambda agent: "",
-        further_checks: Mapping[str, Callable[[], Awaitable[str]]] | None = None,
     ) -> None:
         self.judgements = judgements
         self._client = client
         self._log = client.log
         self._wait_s = wait_s
-        self._hosted = hosted
         self._unserved = unserved
-        self._further_checks = dict(further_checks or {})
-        self._checking: asyncio.Task[dict[str, str]] | None = None
-        self._failing: Mapping[str, str] = {}
 
     async def complete(self, agent: str, completed: LoopCompleted, key: str) -> Judged:
         """Have a loop judged; a loop that was judged keeps its judgement. Repeats with the same ``key`` are one event.
 
         Raises:
-            NotReady, NotAccepted, Unanswered, NoJudge, Undecided: see these classes.
+            NotReady, NotAccepted, Unanswered, NoWorker, Undecided: see these classes.
             InvalidInput: it cannot be recorded.
             LogError: the broker refuses it permanently.
         """
@@ -119,7 +82,7 @@ class LoopService:
 
         Raises:
             UnknownLoop: guardrails do not know this loop.
-            NotReady, NotAccepted, Unanswered, NoJudge, Undecided, InvalidInput, LogError: as :meth:`complete` does.
+            NotReady, NotAccepted, Unanswered, NoWorker, Undecided, InvalidInput, LogError: as :meth:`complete` does.
         """
         answer = await self._ask(
             agent, self._new_event(agent, ordered, key and f"{ordered.loop_id}\n{key}"), self._begin()
@@ -156,50 +119,6 @@ class LoopService:
         """
         wrapped, deadline = self._new_event(agent, tick, key), self._begin()
         return Accepted(id=wrapped.id, seq=await self._stored(wrapped, deadline))
-
-    async def checks(self) -> dict[str, str]:
-        """Return what this gateway depends on, each with ``ok`` or what is wrong with it; checked now.
-
-        Callers that arrive during a check share its result: many probes must not put load on the broker.
-        """
-        if self._checking is None or self._checking.done():
-            self._checking = asyncio.create_task(self._check(), name="checks")
-        return await asyncio.shield(self._checking)
-
-    async def _check(self) -> dict[str, str]:
-        log, guardrails, *further = await asyncio.gather(
-            _check_text(self._log.info()),
-            self._guardrails(),
-            *(_result_of(check) for check in self._further_checks.values()),
-        )
-        caught_up = self.judgements.caught_up.is_set()
-        checks = {
-            "log": log,
-            "judgements": OK if caught_up else "still being read from the log",
-            "guardrails": guardrails,
-            **dict(zip(self._further_checks, further, strict=True)),
-        }
-        if (trouble := self._client.append_trouble) and all(map(passes, checks.values())):
-            checks["log"] = f"an append of late was not confirmed: {trouble}"
-        self._log_changes(checks)
-        return {name: without_locations(result) for name, result in checks.items()}
-
-    def _log_changes(self, checks: Mapping[str, str]) -> None:
-        """Log each check that has started to fail or to pass since the last time, with its full message."""
-        failing = {name: result for name, result in checks.items() if not passes(result)}
-        for name, result in failing.items():
-            if result != self._failing.get(name):
-                _logger.warning("not_ready", check=name, detail=result)
-        for name in self._failing.keys() - failing:
-            _logger.info("ready_again", check=name)
-        self._failing = failing
-
-    async def _guardrails(self) -> str:
-        try:
-            async with asyncio.timeout(LOG_WAIT_S):
-                return OK if "guardrails" in await self._hosted() else "no living worker is ready to run them"
-        except (LogError, TimeoutError) as wrong:
-            return _why(wrong)
 
     def _new_event(self, agent: str, event: Event, key: str) -> WrappedEvent:
         return agent_event(event, agent, key=key, partitions=self._log.partitions, now_ns=self._client.now_ns())
@@ -239,7 +158,7 @@ class LoopService:
                 )
             except NoEnd as late:
                 if late.unserved_stage:
-                    raise NoJudge(
+                    raise NoWorker(
                         f"{where}, and nobody serves {late.unserved_stage}: it is judged when a worker does, ask for "
                         "the loop's status then"
                     ) from None
@@ -263,36 +182,6 @@ class LoopService:
         except TimeoutError:
             raise Unanswered(f"the judgement that stands (event {decided}) is far back in the log: ask again") from None
         raise Undecided(f"the judgement that stands (event {decided}) cannot be found in the log")
-
-
-class Readiness(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether requests are served in full, and the result of each check."""
-
-    status: str
-    checks: dict[str, str]
-
-
-async def _check_text(reading: Awaitable[object]) -> str:
-    try:
-        async with asyncio.timeout(LOG_WAIT_S):
-            await reading
-    except (LogError, TimeoutError) as wrong:
-        return _why(wrong)
-    return OK
-
-
-async def _result_of(check: Callable[[], Awaitable[str]]) -> str:
-    try:
-        async with asyncio.timeout(LOG_WAIT_S):
-            return await check()
-    except (LogError, TimeoutError) as wrong:
-        return _why(wrong)
-
-
-def _why(wrong: Exception) -> str:
-    if isinstance(wrong, Unavailable):
-        return "the broker is away"
-    return wrong.code if isinstance(wrong, LogError) else f"no answer within {LOG_WAIT_S:g} s"
 
 
 def _unknown(agent: str, loop_id: str) -> str:

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from actors.gateway.http.readiness_checks import without_locations
+from actors.gateway.http.check_results import without_locations
 
 PATHS = ("/v1/chat/", "/v1/models", "/v1/moderations")
 """The prefixes of the paths that clients of OpenAI's call."""

@@ -23,7 +23,7 @@ from actors.gateway.http.records.set_overview import SetOverview
 from actors.gateway.http.scopes import OF_AGENT, READ, agent_of_key, check_agent, check_exchange, key_check
 from actors.gateway.http.strict_requests import QUERY
 from events.ledger import ExchangeFilter, ExchangeResult, Page
-from events.ledger.exchange_list import LONGEST_WORDS, MOST, check_spelling
+from events.ledger.exchange_list import LONGEST_WORDS, MOST_LISTED, check_spelling
 from events.ledger.reader import END
 from schemas.event import ROOT
 from schemas.intake import strict
@@ -90,7 +90,7 @@ Searched = Annotated[
         description="Only those whose end is described with all of these words, as `neuraxis why` describes ends.",
     ),
 ]
-Count = Annotated[int, QueryParameter(ge=1, le=MOST, description="How many, at most.")]
+Count = Annotated[int, QueryParameter(ge=1, le=MOST_LISTED, description="How many, at most.")]
 Before = Annotated[int, QueryParameter(ge=0, le=END, description="Only those whose input is before this sequence.")]
 At = Annotated[
     int,

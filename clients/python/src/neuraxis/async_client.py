@@ -13,7 +13,7 @@ from neuraxis import calls
 from neuraxis.calls import Call
 from neuraxis.errors import Forbidden, NeuraxisError
 from neuraxis.events import ALERTS, Event, topic_of
-from neuraxis.following import PATH, SILENCE_S, STREAM_ENDED, Following, end_of_ledger, end_of_log
+from neuraxis.following import EVENTS_PATH, SILENCE_S, STREAM_ENDED, Following, end_of_ledger, end_of_log
 from neuraxis.models import Answer, Explanation, Feedback, Input, Layer, Page, Verdict
 from neuraxis.server import FOLDER, find_server
 
@@ -184,7 +184,7 @@ class AsyncClient:
         waits = httpx.Timeout(self._timeout, read=SILENCE_S)
         try:
             async with self._http.stream(
-                "GET", PATH, params=following.query, headers=following.headers(), timeout=waits
+                "GET", EVENTS_PATH, params=following.query, headers=following.headers(), timeout=waits
             ) as answer:
                 if not answer.is_success:
                     await answer.aread()

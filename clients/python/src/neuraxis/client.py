@@ -13,7 +13,7 @@ from neuraxis.calls import Call
 from neuraxis.deadline import Deadline
 from neuraxis.errors import Forbidden, NeuraxisError
 from neuraxis.events import ALERTS, Event, topic_of
-from neuraxis.following import PATH, SILENCE_S, STREAM_ENDED, Following, end_of_ledger, end_of_log
+from neuraxis.following import EVENTS_PATH, SILENCE_S, STREAM_ENDED, Following, end_of_ledger, end_of_log
 from neuraxis.models import Answer, Explanation, Feedback, Input, Layer, Page, Verdict
 from neuraxis.server import FOLDER, find_server
 
@@ -183,7 +183,7 @@ class Client:
         waits = httpx.Timeout(self._timeout, read=SILENCE_S)
         try:
             with self._http.stream(
-                "GET", PATH, params=following.query, headers=following.headers(), timeout=waits,
+                "GET", EVENTS_PATH, params=following.query, headers=following.headers(), timeout=waits,
                 extensions={"trace": self._deadline.watch},
             ) as answer:  # fmt: skip
                 if not answer.is_success:

@@ -9,7 +9,7 @@ from neuraxis.errors import BadAnswer, NeuraxisError, NotReachable, RateLimited,
 from neuraxis.events import Event, event_of_row
 from neuraxis.sse import Decoder
 
-PATH = "/api/events"
+EVENTS_PATH = "/api/events"
 SILENCE_S = 45.0
 """Seconds without a byte after which a connection counts as lost: the server sends a comment every 15 seconds."""
 

@@ -1,5 +1,6 @@
 """Coherence's entropy of an input, calculated again from its recorded parts. Pure."""
 
+from actors.coherence.entropy import counted_share, entropy_of
 from actors.coherence.settings import CoherenceSettings
 from schemas.vocabulary.coherence import CoherencePassed, CoherenceRejected
 
@@ -8,16 +9,16 @@ Verdict = CoherencePassed | CoherenceRejected
 
 def weights_of(settings: CoherenceSettings) -> tuple[float, float]:
     """Return the weights of knowledge and of the swarm, scaled to a sum of one."""
-    both = settings.knowledge_weight + settings.swarm_weight
-    return settings.knowledge_weight / both, settings.swarm_weight / both
+    total = settings.knowledge_weight + settings.swarm_weight
+    return settings.knowledge_weight / total, settings.swarm_weight / total
 
 
 def explains(verdict: Verdict, settings: CoherenceSettings) -> bool:
     """Whether these settings lead from the recorded parts to the recorded entropy."""
     if verdict.constitutional:
         return verdict.entropy == 1.0
-    weighed = settings.knowledge_weight * verdict.knowledge + settings.swarm_weight * verdict.swarm
-    return round(weighed / (settings.knowledge_weight + settings.swarm_weight), 6) == verdict.entropy
+    share = counted_share(verdict.unread, settings)
+    return entropy_of(verdict.knowledge, verdict.swarm, share, settings) == verdict.entropy
 
 
 def sum_of(verdict: Verdict, settings: CoherenceSettings | None = None) -> str:
@@ -33,4 +34,6 @@ def sum_of(verdict: Verdict, settings: CoherenceSettings | None = None) -> str:
     if verdict.constitutional:
         return "1 whatever the other parts, for what it would violate"
     knowledge, swarm = weights_of(chosen)
-    return f"= {knowledge:.3f} × {verdict.knowledge:g} (knowledge) + {swarm:.3f} × {verdict.swarm:g} (swarm)"
+    mean = f"{knowledge:.3f} × {verdict.knowledge:g} (knowledge) + {swarm:.3f} × {verdict.swarm:g} (swarm)"
+    share = counted_share(verdict.unread, chosen)
+    return f"= {mean}{f', moved {share:.1%} of the way to 1 (unread)' if share else ''}"

@@ -8,7 +8,7 @@ from rich.text import Text
 from deploy.cli.rendering.layout.printable import printable
 from deploy.cli.rendering.layout.quoting import quoted_line
 from deploy.cli.rendering.why.lines import Lines, lines_on, numbers_in
-from schemas.vocabulary.loops import Part, TickObserved
+from schemas.vocabulary.loops import ObservedEntity, TickObserved
 from schemas.vocabulary.self_review import (
     Resolved,
     SeatAdded,
@@ -86,5 +86,5 @@ def _ticked(event: TickObserved) -> Lines:
     ]
 
 
-def _names(parts: Iterable[Part]) -> str:
+def _names(parts: Iterable[ObservedEntity]) -> str:
     return ", ".join(f"{printable(part.id)} ({part.energy:g}, {part.tokens} tokens)" for part in parts) or "none"

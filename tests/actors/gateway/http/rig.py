@@ -20,6 +20,7 @@ from actors.gateway.http.keys.key import hash_of
 from actors.gateway.http.loops.judgements import Judgements
 from actors.gateway.http.loops.service import LoopService
 from actors.gateway.http.openai.chat_service import ChatService
+from actors.gateway.http.readiness_checks import ReadinessChecks
 from actors.gateway.http.scopes import NotFound
 from actors.gateway.input_client import OpenInbox
 from actors.registry import ACTORS
@@ -107,14 +108,8 @@ async def gateway(
         judgements = Judgements(most)
         following = tasks.create_task(judgements.follow(log))
         looking = tasks.create_task(stages.follow())
-        loops = LoopService(
-            edge,
-            judgements,
-            wait_s=wait_s,
-            hosted=hosted,
-            further_checks=further_checks,
-            unserved=partial(stages.lacking, "guardrails"),
-        )
+        loops = LoopService(edge, judgements, wait_s=wait_s, unserved=partial(stages.lacking, "guardrails"))
+        readiness = ReadinessChecks(edge, judgements, hosted=hosted, further_checks=further_checks)
         guard = GuardService(edge, wait_s=wait_s, sentence=sentence_on)
         chat = ChatService(edge, wait_s=answer_s, early=open_inbox is not None)
         feedback = FeedbackService(edge, rated or nothing_rated, wait_s=wait_s)
@@ -123,6 +118,7 @@ async def gateway(
             Services(
                 loops=loops,
                 chat=chat,
+                readiness=readiness,
                 guard=guard,
                 feedback=feedback,
                 operations=operations,

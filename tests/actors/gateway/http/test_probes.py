@@ -9,9 +9,9 @@ import structlog
 from structlog.testing import capture_logs
 
 from actors.gateway.external_events import InvalidField
-from actors.gateway.http.loops.service import NotAccepted
+from actors.gateway.http.check_results import without_locations
 from actors.gateway.http.openai.failures import failure_of
-from actors.gateway.http.readiness_checks import without_locations
+from actors.gateway.http.request_errors import NotAccepted
 from actors.gateway.http.scopes import NotFound
 from events.errors import LedgerDamaged, Misconfigured, Unavailable, UnknownOutcome
 from tests.actors.gateway.http.rig import gateway, guarding

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.contract.text.terms import READ
-from actors.memory.extraction.fact_extraction import MOST, fact_of, facts_in
+from actors.contract.text.terms import MOST_READ
+from actors.memory.extraction.fact_extraction import MOST_FACTS, fact_of, facts_in
 from actors.memory.extraction.keys import KEY_CHARACTERS, key_of
 from actors.memory.extraction.phrases import VALUE_CHARACTERS
 from tests.actors.strategies import texts
@@ -98,7 +98,7 @@ def test_nothing_is_memorized_of_a_blank_value():
 @given(st.lists(texts, max_size=4).map(". ".join))
 def test_facts_of_any_text_stay_within_their_bounds(text: str):
     facts = facts_in(text)
-    assert len(facts) <= MOST
+    assert len(facts) <= MOST_FACTS
     assert len({fact.key for fact in facts}) == len(facts)
     for fact in facts:
         assert 0 < len(fact.key) <= KEY_CHARACTERS
@@ -106,4 +106,4 @@ def test_facts_of_any_text_stay_within_their_bounds(text: str):
 
 
 def test_no_more_than_the_beginning_of_a_long_text_is_read():
-    assert facts_in("x " * READ + ". My name is Ada.") == ()
+    assert facts_in("x " * MOST_READ + ". My name is Ada.") == ()

@@ -645,11 +645,11 @@ def test_what_a_stopping_worker_cannot_finish_goes_to_another_at_once(broker: Br
 )
 def test_an_effector_that_contradicts_the_catalogue_is_refused(change: dict[str, object], complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
-        effector_worker.check(replace(effector(), **change))  # type: ignore[arg-type]  # one field at a time
+        effector_worker.check_effector(replace(effector(), **change))  # type: ignore[arg-type]  # one field at a time
 
 
 def test_a_failure_without_an_agent_cannot_answer_a_session(monkeypatch: pytest.MonkeyPatch) -> None:
     entry = CATALOGUE["forged_id.echo.failed"]
     monkeypatch.setitem(CATALOGUE, entry.topic, msgspec.structs.replace(entry, scope=Scope.GLOBAL))
     with pytest.raises(ValueError, match="must carry its request's agent"):
-        effector_worker.check(effector())
+        effector_worker.check_effector(effector())

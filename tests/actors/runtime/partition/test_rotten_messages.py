@@ -7,7 +7,7 @@ import pytest
 
 from actors.gateway import new_input
 from actors.registry import ACTORS
-from actors.runtime.partition import gap_check as wholeness
+from actors.runtime.partition import gap_check
 from deploy.processes.reading import serving_reads
 from events.jetstream import JetStreamLog
 from events.log import Append, Stored
@@ -29,7 +29,7 @@ SESSIONS = 3
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wholeness, "RECORDED_WITHIN_S", 0.5)
+    monkeypatch.setattr(gap_check, "RECORDED_WITHIN_S", 0.5)
 
 
 def _last(messages: list[Stored], kind: type) -> Stored:

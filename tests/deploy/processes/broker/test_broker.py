@@ -28,7 +28,7 @@ from deploy.processes.broker import (
     find_nats_server,
 )
 from deploy.processes.broker.embedded import jetstream_serves
-from deploy.processes.broker.storing import room_on_disk, storing_failure
+from deploy.processes.broker.storage_watch import room_on_disk, storing_failure
 from deploy.processes.broker.users import context_file, load_logins
 from deploy.processes.broker_access import BrokerChoice, access_of
 from deploy.processes.running_set import DataFolder
@@ -157,7 +157,7 @@ def test_a_broker_that_could_not_write_stores_again_once_it_can(tmp_path: Path) 
 def test_without_room_a_broker_that_cannot_write_is_left_alone_and_the_disk_is_blamed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("deploy.processes.broker.storing.ROOM_BYTES", 1 << 62)
+    monkeypatch.setattr("deploy.processes.broker.storage_watch.ROOM_BYTES", 1 << 62)
     broker = embedded(tmp_path)
 
     async def write_in_vain(supervisor: Supervisor) -> None:

@@ -6,6 +6,7 @@ import msgspec
 from hypothesis import given
 from rich.console import Console
 
+from actors.coherence.entropy import Thought, judge
 from actors.coherence.settings import CoherenceSettings
 from deploy.cli.rendering.why.entropy import explains, sum_of
 from deploy.cli.rendering.why.timings import timing_table
@@ -14,6 +15,7 @@ from deploy.cli.rendering.why.tree_layout import nodes_below, trunk_to_end
 from events.replay.explain import Explanation
 from schemas.catalogue import entry_of
 from schemas.envelope import LATENCY, decode_headers
+from schemas.unread import Unread
 from schemas.vocabulary.coherence import CoherencePassed, CoherenceRejected
 from tests.actors.scenario import MS
 from tests.events.plans import conversations, few
@@ -118,6 +120,14 @@ def test_other_weights_are_noticed_and_explain_when_they_are_known() -> None:
     )
     assert "decided with other weights" in sum_of(passed)
     assert sum_of(passed, settings).startswith("= 0.900 × 0.5 (knowledge)")
+
+
+def test_what_was_not_read_is_a_part_of_the_entropy() -> None:
+    for share, moved in ((0.25, "25.0%"), (0.95, "100.0%")):
+        missed = Unread(layer="text", what="characters", amount=1_000, why="most_read", share=share)
+        verdict = judge(Thought("answer", False, ()), (), (), 0.8, CoherenceSettings(), missed)
+        assert explains(verdict, CoherenceSettings())
+        assert sum_of(verdict).endswith(f", moved {moved} of the way to 1 (unread)")
 
 
 def test_a_violation_outweighs_the_parts() -> None:
