@@ -52,6 +52,7 @@ from events.replay.sources import StreamSource
 from events.routes import lineage, partition_names
 from events.snapshot import partition_key
 from schemas.actor import Scope
+from schemas.envelope import exchange_in
 from schemas.event import Configured, topic_of
 from schemas.identity import content_hash
 from schemas.permissions import IMPORT_ROOT
@@ -258,7 +259,7 @@ async def _open_exchanges(log: JetStreamLog) -> int:
     inputs, ends = topic_of(InputReceived), topic_of(ResponseEmitted)
     async for batch in log.history([topic_filter(inputs), topic_filter(ends)], 0, last):
         for stored in batch:
-            exchange = stored.headers.get("ce-exchange", "")
+            exchange = exchange_in(stored.headers)
             if stored.headers.get("ce-type") == inputs:
                 open_exchanges.add(exchange)
             else:
