@@ -10,6 +10,7 @@ import msgspec
 
 from schemas.catalogue import CATALOGUE
 from schemas.intake.nearest_name import nearest_name
+from schemas.intake.strict import quoted_name
 from schemas.subjects import NO_PARTITION, Partitions, split_stored
 
 MOST_LISTED = 20
@@ -34,11 +35,12 @@ def why_unroutable(subject: str, partitions: Partitions) -> str:
         return "it is no subject of stored events"
     if topic not in CATALOGUE:
         near = nearest_name(topic, CATALOGUE, cutoff=0.8)
-        return f"this release has no event {topic}" + (f": did you mean {near}?" if near else "")
+        return f"this release has no event {quoted_name(topic)}" + (f": did you mean {near}?" if near else "")
     for token, of_sessions in ((agent, False), (session, True)):
         if token != NO_PARTITION and token not in _tokens(partitions, of_sessions):
             count = partitions.sessions if of_sessions else partitions.agents
-            return f"there is no partition {token!r} of {'sessions' if of_sessions else 'agents'}: there are {count}"
+            whose = "sessions" if of_sessions else "agents"
+            return f"there is no partition {quoted_name(token)} of {whose}: there are {count}"
     return ""
 
 
