@@ -5,7 +5,7 @@ import msgspec
 from events.log import Seal, Stored
 from schemas.actor import Message
 from schemas.catalogue import CATALOGUE, decode_event
-from schemas.envelope import Envelope, decode_headers
+from schemas.envelope import Envelope, decode_headers, exchange_in
 from schemas.errors import UndecodableEvent, VocabularyError
 from schemas.subjects import split_stored
 
@@ -27,6 +27,11 @@ class Recorded(msgspec.Struct, frozen=True, gc=False):
     stored: Stored
     envelope: Envelope
     message: Message
+
+
+def exchange_of(delivery: Recorded | Unreadable) -> str:
+    """Return the exchange that a message belongs to, empty for none; of an unreadable one, what its headers say."""
+    return delivery.message.exchange if isinstance(delivery, Recorded) else exchange_in(delivery.stored.headers)
 
 
 def decode(stored: Stored) -> Recorded | Unreadable:

@@ -8,7 +8,7 @@ import msgspec
 from events.log import Log
 from events.partition_view import Checkpoint
 from schemas.actor import Actor
-from schemas.catalogue import decode_event
+from schemas.catalogue import decode_event, entry_of, owned_by
 from schemas.event import Configured, encode_event, topic_of
 from schemas.persistent import decode_state, encode_state, state_hash
 
@@ -29,6 +29,7 @@ class _Snapshot(msgspec.Struct, frozen=True):
     own_id: str = ""
     losses: int = 0
     lost_causes: tuple[str, ...] = msgspec.field(name="answered", default=())  # as stored since 0.1.0
+    versions: dict[str, int] = {}
 
 
 def snapshot_key(actor: Actor[Any], partition: str) -> str:
@@ -61,15 +62,17 @@ def pack(actor: Actor[Any], partition: str, checkpoint: Checkpoint, losses: int 
             checkpoint.own_id,
             losses,
             checkpoint.lost_causes,
+            _versions(actor),
         )
     )
     return sha256(body).digest() + body
 
 
 def unpack(actor: Actor[Any], partition: str, data: bytes) -> Checkpoint | None:
-    """Decode a snapshot; None when it is of another partition, behaviour or state schema, or damaged.
+    """Decode a snapshot; None when it is of another partition, behaviour, event version or state schema, or damaged.
 
-    The state's hash is computed again: a field that was renamed, dropped or added since changes it.
+    The state's hash is computed again: a field that was renamed, dropped or added since changes it. A changed meaning
+    of an event, which is a new version of it, does not: the state would hold what the event said in its old meaning.
     """
     checksum, body = data[:_CHECKSUM_BYTES], data[_CHECKSUM_BYTES:]
     if sha256(body).digest() != checksum:
@@ -78,16 +81,25 @@ def unpack(actor: Actor[Any], partition: str, data: bytes) -> Checkpoint | None:
         found = msgspec.msgpack.decode(body, type=_Snapshot)
         if (found.actor, found.partition, found.behaviour) != (actor.name, partition, actor.behaviour):
             return None
+        if found.versions != _versions(actor):
+            return None
         state = decode_state(found.state, actor.state_type)
         if state_hash(state) != found.state_hash:
             return None
-        configured = decode_event(topic_of(actor.configured), found.configured) if found.configured else None
+        version = entry_of(actor.configured).version
+        configured = decode_event(topic_of(actor.configured), found.configured, version) if found.configured else None
     except ValueError:  # msgspec's decoding errors and the vocabulary's are ValueErrors
         return None
     if configured is not None and not isinstance(configured, Configured):
         return None
     where = found.position, found.own_last, found.time_ns, configured, found.fenced, found.own_id
     return Checkpoint(state, *where, found.lost_causes)
+
+
+def _versions(actor: Actor[Any]) -> dict[str, int]:
+    """Return the versions of the events in an actor's view, by subject, without those that are still at 1."""
+    entries = map(entry_of, (*actor.consumes, *(entry.event for entry in owned_by(actor.name))))
+    return {entry.topic: entry.version for entry in entries if entry.version != 1}
 
 
 def last_known_loss(data: bytes) -> int:

@@ -12,6 +12,7 @@ from urllib.parse import quote, unquote
 import msgspec
 
 from schemas.errors import UndecodableEvent
+from schemas.event import ROOT
 
 SPEC_VERSION = "1.0"
 CONTENT_TYPE = "application/json"
@@ -28,6 +29,8 @@ CAUSE_SEQ = "ce-causeseq"
 
 VERSION = "ce-dataversion"
 """Header of the version of the body's meaning; absent for version 1."""
+
+_INPUT = f"{ROOT}.input.received"
 
 # The binding asks for percent-encoding of space, double quote, percent sign and everything outside
 # printable ASCII; quote() encodes all but its safe set, so the safe set is the rest of printable ASCII.
@@ -105,6 +108,14 @@ def _decode(headers: Mapping[str, str], name: str) -> str:
     return unquote(value) if "%" in value else value
 
 
+def exchange_in(headers: Mapping[str, str]) -> str:
+    """Return the exchange that message headers name, empty for none. An input that names none is its own: its id is it.
+
+    Every input has an exchange, then, and so an end, even one that a publisher without an entry point wrote carelessly.
+    """
+    return _decode(headers, "ce-exchange") or (_decode(headers, "ce-id") if headers.get("ce-type") == _INPUT else "")
+
+
 def decode_headers(headers: Mapping[str, str]) -> Envelope:
     """Return the envelope that message headers hold.
 
@@ -119,7 +130,7 @@ def decode_headers(headers: Mapping[str, str]) -> Envelope:
             time=headers.get("ce-time", ""),
             agent=_decode(headers, "ce-agent"),
             session=_decode(headers, "ce-session"),
-            exchange=_decode(headers, "ce-exchange"),
+            exchange=exchange_in(headers),
             cause=_decode(headers, "ce-cause"),
             cause_seq=int(headers.get(CAUSE_SEQ, 0)),
             index=int(headers.get("ce-index", 0)),

@@ -99,9 +99,12 @@ class Partitions(msgspec.Struct, frozen=True):
 
     def lineage(self, token: str, of_sessions: bool) -> tuple[str, ...]:
         """Return the tokens of the partitions that a partition was divided from, the oldest first, and its own."""
-        generation, number = split_token(token)
-        counts = self.counts(of_sessions)
-        return (*(token_name(earlier, number % counts[earlier]) for earlier in range(generation)), token)
+        try:
+            generation, number = split_token(token)
+        except ValueError:  # a stranger may publish under any token
+            return (token,)
+        counts = self.counts(of_sessions)[:generation]
+        return (*(token_name(earlier, number % count) for earlier, count in enumerate(counts)), token)
 
     def in_force(self, token: str, of_sessions: bool) -> tuple[str, ...]:
         """Return the partitions in force that hold what a partition of these or other counts held.

@@ -7,7 +7,6 @@ ended before anybody here waited for it. Then the log is searched from the input
 import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
-from urllib.parse import unquote
 
 import msgspec
 
@@ -17,6 +16,7 @@ from actors.gateway.forwarded_inputs import PassedInput
 from actors.gateway.wait_deadlines import WaitDeadlines, Within, deadline_within
 from events.decoding import Recorded, decode
 from events.log import Log, Tail
+from schemas.envelope import exchange_in
 from schemas.event import topic_of
 from schemas.subjects import stored_subject, topic_filter
 from schemas.vocabulary.arbiter import ArbiterPassed
@@ -126,7 +126,7 @@ class Exchanges:
         while True:
             for stored in await tail.next():
                 self._read_upto = stored.seq
-                if unquote(stored.headers.get("ce-exchange", "")) in self._known:
+                if exchange_in(stored.headers) in self._known:
                     self._note(decode(stored))
 
     async def _await(self, exchange: str, answer: Callable[[_Exchange], Awaitable[T]], within: Within) -> T:

@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from actors.gateway.answer_wait import retry_until_reachable
 from events.decoding import Recorded, decode
 from events.log import Log, Stored, Tail
-from schemas.envelope import LATENCY
+from schemas.envelope import LATENCY, exchange_in
 from schemas.event import ROOT, topic_of
 from schemas.subjects import split_stored, topic_filter
 from schemas.vocabulary.alerts import Alert
@@ -124,9 +124,9 @@ class Metrics:
         for stored in batch:
             if split_stored(stored.subject)[0] == _INPUT:
                 self._inputs.inc()
-                self._begin(stored.headers.get("ce-exchange", ""), stored.time_ns)
+                self._begin(exchange_in(stored.headers), stored.time_ns)
             elif isinstance(recorded := decode(stored), Recorded):
-                self._count(recorded, stored.headers.get("ce-exchange", ""))
+                self._count(recorded, exchange_in(stored.headers))
 
     def render(self, *, log_seq: int, ledger_seq: int, served: Mapping[str, bool]) -> bytes:
         """Return the metrics in the format of Prometheus, including the values just measured that are given here."""

@@ -18,6 +18,7 @@ from events.log import Log, Stored, Tail
 from events.loggers import get_logger
 from events.loss_recording import log_loss, loss_of_gap, record_losses
 from events.losses import Losses, gaps
+from events.unroutable import MOST_LISTED, why_unroutable
 from schemas.intake.timestamps import rfc3339
 from schemas.subjects import EVERYTHING
 from schemas.vocabulary.ledger import LossRecorded
@@ -83,6 +84,7 @@ class LedgerProjector:
         self._losses = Losses()
         self._gap_losses: list[LossRecorded] = []
         self._damaged_files = 0
+        self._unroutable: set[str] = set()
 
     async def run(self, stop: asyncio.Event) -> None:
         """Write until ``stop`` is set; then anchor the head, if there are rows after the last anchor, and close.
@@ -240,12 +242,20 @@ class LedgerProjector:
         self._head = written.head
         for stored in batch:
             self._losses.note(stored)
+            self._warn_of_unroutable(stored)
         self._anchoring = with_batch(self._anchoring, batch, written.heads_to_anchor)
         self._report()
         if gaps_found and not await self._with_retries(partial(self._record_gaps, gaps_found), stop):
             return False
         await self._anchor()
         return True
+
+    def _warn_of_unroutable(self, stored: Stored) -> None:
+        """Say that an event came which nobody reads, once for each of the first such subjects."""
+        why = why_unroutable(stored.subject, self._log.partitions)
+        if why and stored.subject not in self._unroutable and len(self._unroutable) < MOST_LISTED:
+            self._unroutable.add(stored.subject)
+            _logger.warning("event_unroutable", subject=stored.subject, seq=stored.seq, reason=why)
 
     async def _record_gaps(self, gaps_found: Sequence[tuple[int, int]]) -> bool:
         """Record gaps in the log's sequences that are not recorded yet: no message is ever deleted on purpose."""

@@ -25,9 +25,10 @@ from actors.registry import ACTORS
 from actors.runtime.envelopes import to_record
 from deploy.config.loading import Config
 from deploy.copying.import_bundle import admin_in_folder
-from deploy.copying.stopped_log import has_bucket, has_pending, refuse_members, stream_info
+from deploy.copying.stopped_log import has_bucket, has_pending, led_views, refuse_members, stream_info
 from deploy.copying.written_snapshots import check_archive, close_bucket, open_bucket, write_snapshots
 from deploy.processes.running_set import DataFolder
+from events.decoding import Recorded, decode
 from events.division import owned_entries
 from events.errors import LogError, Misconfigured
 from events.jetstream import Access, Connection, JetStreamLog
@@ -51,7 +52,9 @@ from events.replay.run_replay import Point, read_into
 from events.replay.sources import StreamSource
 from events.routes import lineage, partition_names
 from events.snapshot import partition_key
+from events.unroutable import why_unroutable
 from schemas.actor import Scope
+from schemas.envelope import exchange_in
 from schemas.event import Configured, topic_of
 from schemas.identity import content_hash
 from schemas.permissions import IMPORT_ROOT
@@ -244,7 +247,7 @@ def _refuse_open(folding: Replay, open_exchanges: int) -> None:
             f"{some} no end yet: start the workers as they were, stop what sends inputs, wait until all have ended, "
             "and run this again"
         )
-    pending = sorted({view.actor.name for view in folding.views.values() if has_pending(view)})
+    pending = sorted({view.actor.name for view in led_views(folding) if has_pending(view)})
     if pending:
         raise Misconfigured(
             f"{', '.join(pending)} have yet to decide what came last: start the workers as they were, stop what sends "
@@ -253,14 +256,16 @@ def _refuse_open(folding: Replay, open_exchanges: int) -> None:
 
 
 async def _open_exchanges(log: JetStreamLog) -> int:
+    """Return how many exchanges wait for their end. Inputs that nobody can read get none, and wait for nothing."""
     open_exchanges: set[str] = set()
     last = (await log.info()).last_seq
     inputs, ends = topic_of(InputReceived), topic_of(ResponseEmitted)
     async for batch in log.history([topic_filter(inputs), topic_filter(ends)], 0, last):
         for stored in batch:
-            exchange = stored.headers.get("ce-exchange", "")
-            if stored.headers.get("ce-type") == inputs:
-                open_exchanges.add(exchange)
+            exchange = exchange_in(stored.headers)
+            if stored.subject.endswith(f".{inputs.partition('.')[2]}"):
+                if isinstance(decode(stored), Recorded) and not why_unroutable(stored.subject, log.partitions):
+                    open_exchanges.add(exchange)
             else:
                 open_exchanges.discard(exchange)
     return len(open_exchanges)
@@ -288,9 +293,9 @@ def _check_states(before: Replay, dividing: Replay, after: Partitions) -> int:
         StatesDiffer: a state is not a part of its origin's, or an entry of a session or an agent is in none, or in two.
     """
     checked = 0
-    for (name, partition), origin in sorted(before.views.items()):
+    for origin in led_views(before):
         has_pending(origin)  # folds the rest, which leads to no event
-        actor = ACTORS[name]
+        actor, name, partition = origin.actor, origin.actor.name, origin.partition
         children = [
             part
             for part in partition_names(actor, after)

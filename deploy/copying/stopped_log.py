@@ -1,5 +1,6 @@
 """A log on which no worker runs, for commands that change it: how it is found, and what has to hold before."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from events.errors import Misconfigured
@@ -8,6 +9,8 @@ from events.jetstream.connection import ApiError
 from events.jetstream.key_value import MEMBERS_BUCKET, KeyValueMembership
 from events.jetstream.stream import IMPORTING, NOT_FOUND
 from events.partition_view import View
+from events.replay.replay import Replay
+from events.routes import partition_names
 
 
 async def stream_info(connection: Connection, stream: str) -> dict[str, Any]:
@@ -52,6 +55,16 @@ async def has_bucket(connection: Connection, bucket: str) -> bool:
             raise
         return False
     return True
+
+
+def led_views(replay: Replay) -> Iterator[View]:
+    """Yield the views of partitions that the log has, by actor and partition.
+
+    A publisher may have stored an event in another one. Nobody leads that, so what waits there waits for ever.
+    """
+    for _, view in sorted(replay.views.items()):
+        if view.partition in partition_names(view.actor, replay.partitions):
+            yield view
 
 
 def has_pending(view: View) -> bool:

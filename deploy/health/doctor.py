@@ -33,6 +33,7 @@ from deploy.health.servers_check import (
 )
 from deploy.health.session_keys_check import examine_keys
 from deploy.health.stage_check import judge_budgets, judge_snapshots, judge_stages
+from deploy.health.subjects_check import examine_subjects
 from deploy.health.webhook_check import examine_receivers
 from deploy.processes.broker.storage_watch import ROOM_BYTES, storing_failure
 from deploy.processes.running_set import ModelInUse, RunFile
@@ -174,6 +175,7 @@ async def _log(connection: Connection, to_check: SetToExamine) -> list[Finding]:
         _servers(servers, members, to_check),
         await examine_rights(to_check.logins, to_check.users),
         judge_partitions(partitions, to_check.expected),
+        await examine_subjects(connection, to_check.stream, partitions, our_time),
         await examine_keys(connection, to_check.stream),
         judge_sync(worst_storage(servers), replicas),
         judge_clock(_seconds(info.get("ts", "")), our_time),
@@ -268,9 +270,9 @@ def judge_stream(name: str, state: Mapping[str, Any], replicas: int) -> Finding:
 
 
 def judge_partitions(found: Partitions, expected: Partitions) -> Finding:
-    """Judge whether the stream's partition counts are those configured."""
+    """Judge whether the stream's partition counts are those configured; no configuration has the former ones."""
     seen = f"{found.agents} for agents, {found.sessions} for sessions"
-    if found == expected:
+    if (found.agents, found.sessions) == (expected.agents, expected.sessions):
         return Finding("partitions", Verdict.OK, seen)
     remedy = f"set log.agents = {found.agents} and log.sessions = {found.sessions}, or start a new stream"
     configured = f"{expected.agents} and {expected.sessions}"

@@ -25,7 +25,7 @@ from events.sealing.sealing import Sealing
 from events.snapshot import snapshot_key
 from schemas.actor import Message
 from schemas.catalogue import decode_event, upcast_body
-from schemas.envelope import decode_headers
+from schemas.envelope import decode_headers, exchange_in
 from schemas.event import topic_of
 from schemas.subjects import EVERYTHING, topic_filter
 from schemas.vocabulary.gateway import InputReceived
@@ -114,7 +114,7 @@ async def survey(log: JetStreamLog, agent: str, session: str) -> Survey:
             counts[kind] += 1
         if kind == "sealed":
             sample = sample or stored.seq
-        topic, exchange = stored.headers.get("ce-type"), stored.headers.get("ce-exchange", "")
+        topic, exchange = stored.headers.get("ce-type"), exchange_in(stored.headers)
         if topic == topic_of(InputReceived):
             inputs.add(exchange)
         elif topic == topic_of(ResponseEmitted):

@@ -76,7 +76,9 @@ def read_keys(file: Path) -> SessionKeys:
     except OSError as wrong:
         raise Misconfigured(f"{file} cannot be read: {wrong.strerror or wrong}") from wrong
     except msgspec.DecodeError as wrong:  # whose message may hold a part of a key, so it is not shown
-        raise LedgerDamaged(f"{file} does not hold session keys as `neuraxis backup --keys` writes them") from wrong
+        raise LedgerDamaged(
+            f"{file} does not hold session keys as `neuraxis backup --keys` of this release writes them"
+        ) from wrong
 
 
 async def restore_keys(connection: Connection, stream: str, keys: SessionKeys, replicas: int) -> int:

@@ -9,7 +9,7 @@ import msgspec
 
 from deploy.config.settings import BrokerSettings
 from deploy.processes.broker.users import OPERATOR, Context, context_file
-from deploy.processes.running_set import DataFolder, NotRunning
+from deploy.processes.running_set import DataFolder, NotReachableYet
 from events.jetstream.connection import Access
 
 _UNSUPPORTED_FIELDS = ("nsc", "cert", "key", "token", "socks_proxy", "user_jwt", "jetstream_domain")
@@ -83,14 +83,14 @@ def access_of(choice: BrokerChoice, data: DataFolder, *, user: str = OPERATOR, n
 
     Raises:
         BadContext: the named context, URL or credentials cannot be used.
-        NotRunning: no broker was named and no set runs in the folder.
+        NotRunning: no broker was named and no set runs in the folder, or none whose broker is known.
     """
     if choice.url and choice.context:
         raise BadContext("a broker was named twice: use --nats or --context, not both")
     if not choice.named:
         run = data.read()
         if not run.nats_url:
-            raise NotRunning(f"the set in {data.path} is still starting: try again, or wait for its --ready-file")
+            raise NotReachableYet(f"the set in {data.path} is still starting: try again, or wait for its --ready-file")
         context = str(context_file(Path(run.contexts), user)) if run.contexts else run.context
         choice = msgspec.structs.replace(choice, context=context)
     if choice.logins and not choice.as_user(user).exists():

@@ -43,6 +43,10 @@ class NotRunning(Exception):
     code = "not_running"
 
 
+class NotReachableYet(NotRunning):
+    """A set runs in the data folder, but how to reach it is not known: it starts, or another release started it."""
+
+
 class ModelInUse(msgspec.Struct, frozen=True, kw_only=True):
     """The language model of a set: kind of endpoint (``openai``, ``local``; ``composer`` for none), URL and models."""
 
@@ -196,6 +200,7 @@ class DataFolder(msgspec.Struct, frozen=True):
         """Return the description of the running set.
 
         Raises:
+            NotReachableYet: a set runs, and this release cannot read what it says of itself.
             NotRunning: no set runs, or it was killed.
         """
         try:
@@ -206,6 +211,11 @@ class DataFolder(msgspec.Struct, frozen=True):
                 "or name a broker with --nats"
             ) from None
         except (OSError, msgspec.DecodeError) as wrong:
+            if self._is_held():
+                raise NotReachableYet(
+                    f"a set runs in {self.path}, and {self.run_file} cannot be read ({wrong}): use the commands of the "
+                    "release that started it"
+                ) from wrong
             raise NotRunning(f"{self.run_file} cannot be read ({wrong}): start the set again") from wrong
         if not self._is_held():
             raise NotRunning(

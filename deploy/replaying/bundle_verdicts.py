@@ -20,7 +20,7 @@ from deploy.replaying.what_if import changes_of, settings_of
 from deploy.replaying.what_if import run as run_what_if
 from deploy.replaying.what_if_verdicts import complaint, why_nothing_compared
 from events.bundles import read_manifest
-from events.decoding import Recorded
+from events.decoding import exchange_of
 from events.partition_view import Delivery
 from events.replay.replay import Difference, Replay
 from events.replay.replay import Report as ReplayReport
@@ -90,7 +90,7 @@ class _Tally:
 
     def count(self, delivery: Delivery, is_same: bool, decisions: int) -> None:
         counts = self.identical if is_same else self.different
-        counts[delivery.message.exchange if isinstance(delivery, Recorded) else ""] += decisions
+        counts[exchange_of(delivery)] += decisions
 
 
 async def _replayed(
@@ -151,11 +151,7 @@ def _ends_complaint(report: ReplayReport, without_end: Sequence[str]) -> str:
 def _delays_chosen(replay: Replay, pending: Pending, chosen: frozenset[str]) -> bool:
     """Whether a message of a chosen exchange waits behind a missing decision, and so was not decided again either."""
     waiting = replay.views[pending.actor, pending.partition].waiting
-    return (
-        not chosen
-        or pending.exchange in chosen
-        or any(isinstance(each, Recorded) and each.message.exchange in chosen for each in waiting)
-    )
+    return not chosen or pending.exchange in chosen or any(exchange_of(each) in chosen for each in waiting)
 
 
 def _effects_complaint(effects: EffectReport) -> str:

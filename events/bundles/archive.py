@@ -7,7 +7,7 @@ machines. A reader trusts nothing that it has not checked against a limit or a h
 import struct
 import zipfile
 import zlib
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
@@ -21,7 +21,7 @@ from events.ledger.checking.chain import GENESIS
 from events.ledger.rows import link_row, to_row
 from events.log import MAX_RECORD_BYTES, Stored
 from events.private_files import open_private
-from schemas.intake.strict import read
+from schemas.intake.strict import BadInput, quoted_name, read
 from schemas.subjects import FormerCounts, Partitions
 
 FORMAT = 1
@@ -155,7 +155,7 @@ def read_events(path: Path) -> Iterator[Sequence[Stored]]:
     claims, are checked at its end: only a bundle that was read to its end is proved complete.
 
     Raises:
-        Misconfigured: there is no such file, or it has a format that this release does not know.
+        Misconfigured: there is no such file, or it has a format or a manifest that this release does not know.
         LedgerDamaged: it is no bundle, cut, altered, or beyond a limit; the message says where.
     """
     with _opened(path) as archive:
@@ -224,14 +224,31 @@ def _manifest(archive: zipfile.ZipFile, path: Path) -> Manifest:
         format = msgspec.json.decode(found.get("format", b"0"), type=int)
         if format != FORMAT:
             raise Misconfigured(
-                f"{path} has bundle format {format}, this release reads {FORMAT}: use the one that wrote it"
+                f"{path} has bundle format {format}, this release reads {FORMAT}: {_writer(found)}; use that one"
             )
-        manifest = read(raw, Manifest, "the manifest")
+        try:
+            manifest = read(raw, Manifest, "the manifest")
+        except BadInput as wrong:
+            if wrong.code != "unknown_field":
+                raise
+            # A field that this release does not know may say how to read the events.
+            raise Misconfigured(
+                f"{path}: its manifest has a field {quoted_name(wrong.field)}, which this release does not know: "
+                f"{_writer(found)}; use that one or a later one"
+            ) from wrong
         if fault := manifest.partitions.fault:
             raise ValueError(fault)
         return manifest
     except (*_UNREADABLE, msgspec.MsgspecError) as wrong:
         raise LedgerDamaged(f"{path}: its manifest cannot be read: {wrong}") from wrong
+
+
+def _writer(manifest: Mapping[str, msgspec.Raw]) -> str:
+    """Return who wrote a manifest, as a part of a message; it may claim anything."""
+    try:
+        return f"neuraxis {quoted_name(msgspec.json.decode(manifest['project'], type=str))} wrote it"
+    except (KeyError, msgspec.MsgspecError):
+        return "it does not say which release wrote it"
 
 
 def _member(name: str) -> zipfile.ZipInfo:

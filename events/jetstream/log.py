@@ -15,7 +15,7 @@ from events.jetstream.imported import as_recorded
 from events.jetstream.reading.get_message import NO_MESSAGE, get_message
 from events.jetstream.reading.stream_reader import HISTORY_PULL, PULL, StreamReader
 from events.jetstream.session_keys import KeyValueKeys, watch
-from events.jetstream.stream import DEFAULT_STREAM, REPARTITIONING, counts_of, ensure_stream
+from events.jetstream.stream import DEFAULT_STREAM, REPARTITIONING, counts_of, ensure_stream, subject_counts
 from events.log import MAX_BATCH, MAX_RECORD_BYTES, Append, Fence, LogInfo, Record, Stored, Tail
 from events.losses import LOSS_FILTER, Losses
 from events.sealing.keys import Keyring
@@ -250,6 +250,10 @@ class JetStreamLog:
         if found is None:
             return None
         return as_recorded(seq, found.time_ns, found.subject, found.headers, found.data, self.imported_through)
+
+    async def subject_counts(self) -> dict[str, int]:
+        """Return how many events each stored subject has; unreadable ones count, too. Raises LogError."""
+        return await subject_counts(self.connection, self.stream)
 
     async def info(self) -> LogInfo:
         """Return the log's extent."""

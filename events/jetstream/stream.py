@@ -208,6 +208,18 @@ def _check_seal(name: str, config: dict[str, Any], wanted: bool | None) -> bool:
     return there
 
 
+async def subject_counts(connection: Connection, stream: str) -> dict[str, int]:
+    """Return how many messages of a stream each subject has; raises LogError."""
+    by_subject: dict[str, int] = {}
+    while True:
+        # The broker answers in pages; a page of none is the end.
+        page = await connection.api(f"STREAM.INFO.{stream}", {"subjects_filter": ">", "offset": len(by_subject)})
+        found = page["state"].get("subjects") or {}
+        by_subject |= found
+        if not found or len(by_subject) >= int(page.get("total", 0)):
+            return by_subject
+
+
 def counts_of(name: str, config: dict[str, Any]) -> Partitions:
     """Return the partition counts in a stream's metadata; raises Misconfigured if there are none."""
     metadata = config.get("metadata", {})

@@ -143,7 +143,9 @@ def read_meta(connection: sqlite3.Connection, path: Path) -> Meta:
             f"{path} is an archive of {pairs[ARCHIVE_OF]}: name that ledger, which reads the archives beside it"
         )
     if pairs.get("format") != FORMAT:
-        raise Misconfigured(f"{path}: has ledger format {pairs.get('format')!r}; this release knows {FORMAT}")
+        raise Misconfigured(
+            f"{path}: has ledger format {pairs.get('format')!r}; this release knows {FORMAT}: use the one that wrote it"
+        )
     try:
         meta = msgspec.convert(pairs, Meta)
         if fault := meta.partitions.fault:

@@ -113,7 +113,7 @@ def explain(messages: Iterable[Stored], path: Sequence[str] | None = None) -> Ex
         critical_path=tuple(each.stored.seq for each in chain),
         total_ms=_milliseconds(first, latest),
         unreached=unreached,
-        absent=dict.fromkeys(unreached, _why_stopped(chain, latest)) | not_called_on,
+        absent=dict.fromkeys(unreached, _why_stopped(chain, latest, unreadable)) | not_called_on,
         unreadable=tuple(unreadable),
     )
 
@@ -184,8 +184,10 @@ def _event_before(recorded: Sequence[Recorded], end: Recorded) -> Recorded | Non
     return next((each for each in reversed(recorded) if each.stored.seq < end.stored.seq), None)
 
 
-def _why_stopped(chain: Sequence[Recorded], last: Recorded) -> str:
+def _why_stopped(chain: Sequence[Recorded], last: Recorded, unreadable: Sequence[int]) -> str:
     """Return why an exchange went no further: the event that ended it, or that it has no end yet."""
+    if not chain and unreadable:
+        return f"it is not known how far the exchange came: {_named(last)} is the last event that can be read"
     if not chain:
         return f"the exchange has no end yet: {_named(last)} is its last event"
     if stage := _unserved(chain[-1]):

@@ -17,6 +17,7 @@ from events.replay.gaps import Gaps
 from events.replay.merged_readings import merged_by_seq
 from events.replay.readable_file import ledger_file
 from events.sealing.sealing import Sealing, closed_sealing
+from schemas.envelope import exchange_in
 from schemas.event import topic_of
 from schemas.subjects import EVERYTHING, NO_PARTITION, Partitions, split_stored, topic_filter
 from schemas.vocabulary.gateway import InputReceived
@@ -285,17 +286,7 @@ class StreamSource:
     async def counts(self) -> dict[str, int]:
         """Ask the broker for its counts by subject; see ``Source``. It also counts unreadable messages."""
         self.gaps.note_read(0, (await self.info()).last_seq)
-        by_subject: dict[str, int] = {}
-        while True:
-            # The broker answers in pages; a page of none is the end.
-            page = await self._log.connection.api(
-                f"STREAM.INFO.{self._log.stream}", {"subjects_filter": ">", "offset": len(by_subject)}
-            )
-            found = page["state"].get("subjects") or {}
-            by_subject |= found
-            if not found or len(by_subject) >= int(page.get("total", 0)):
-                break
-        return _by_topic(by_subject)
+        return _by_topic(await self._log.subject_counts())
 
     async def exchange_ids(self, prefix: str, most: int) -> list[str]:
         """Look up ids; see ``Source``."""
@@ -399,4 +390,4 @@ async def time_of_end(source: Source, upto: int) -> int:
 
 def exchange_of(stored: Stored) -> str:
     """Return the exchange that a message's headers name, or nothing."""
-    return unquote(stored.headers.get("ce-exchange", ""))
+    return exchange_in(stored.headers)

@@ -78,5 +78,12 @@ def test_every_event_of_the_catalogue_is_read_as_the_broker_delivers_it() -> Non
             assert dataclasses.asdict(event.alert) == event.data
 
 
+@pytest.mark.parametrize("body", [b"", b"{", b"[1]", b"\xff", b"null"])
+def test_an_event_without_a_readable_body_is_told_as_that_and_those_behind_it_are_read(body: bytes) -> None:
+    event = events.event_of_message("log.02.00.input.received", {"ce-id": "one"}, body, 7)
+    assert (event.seq, event.id, event.data) == (7, "one", {})
+    assert event.unreadable
+
+
 def _is_required(each: "dataclasses.Field[object]") -> bool:
     return each.default is dataclasses.MISSING and each.default_factory is dataclasses.MISSING

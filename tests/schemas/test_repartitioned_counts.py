@@ -40,6 +40,9 @@ def test_a_message_that_lies_elsewhere_than_its_key_says_has_one_place_too() -> 
     assert ONCE.resolve("_", "ada", of_sessions=True) == "_"
     for strange in ("weird", "1-", "-1", "99", "7-01"):
         assert ONCE.resolve(strange, "ada", of_sessions=True)
+        for counts in (Partitions(), ONCE, TWICE):
+            assert counts.lineage(strange, of_sessions=True)[-1] == strange
+            assert counts.lineage(strange, of_sessions=False)[-1] == strange
 
 
 def test_counts_from_a_file_that_are_none_are_told() -> None:

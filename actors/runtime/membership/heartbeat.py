@@ -1,6 +1,8 @@
 """What a process reports in its heartbeat: what it serves, what it cannot serve, and which decisions are slow."""
 
 from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
 
 import msgspec
 
@@ -52,12 +54,28 @@ class Heartbeat(msgspec.Struct, frozen=True):
     declines: tuple[str, ...] = ()
 
 
+_FIELD_TYPES = {field.name: field.type for field in msgspec.structs.fields(Heartbeat)}
+
+
 def heartbeat_of(value: bytes) -> Heartbeat | None:
-    """Read a heartbeat; None for one that this release cannot read."""
+    """Read a heartbeat; None for one that this release cannot read.
+
+    Another release may say something in another form. Only that is left out then: a worker that counted as none would
+    have inputs fail for want of an owner while both releases run.
+    """
     try:
         return msgspec.json.decode(value, type=Heartbeat)
     except (msgspec.DecodeError, UnicodeDecodeError):
+        pass
+    known: dict[str, Any] = {}
+    try:
+        said = msgspec.json.decode(value, type=dict[str, msgspec.Raw])
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return None
+    for name in said.keys() & _FIELD_TYPES.keys():
+        with suppress(msgspec.DecodeError, UnicodeDecodeError):
+            known[name] = msgspec.json.decode(said[name], type=_FIELD_TYPES[name])
+    return Heartbeat(**known) if "actors" in known else None
 
 
 async def beat(membership: Membership, member: str, heartbeat: Heartbeat) -> None:

@@ -20,7 +20,7 @@ from actors.runtime.partition.completeness_proof import CompletenessProof
 from actors.runtime.partition.event_author import EventAuthor
 from actors.runtime.partition.snapshot_saver import SnapshotSaver
 from actors.runtime.partition.timer_loop import TimerLoop
-from events.decoding import Unreadable
+from events.decoding import Unreadable, exchange_of
 from events.errors import LogError
 from events.log import Fence
 from events.loggers import get_logger
@@ -126,8 +126,7 @@ class DecisionLoop(ABC):
             now = clock.elapsed_ns()
             counters.decided += 1
             measurements.decisions.observe(now - started)
-            exchange = "" if isinstance(message, Unreadable) else message.envelope.exchange
-            exceeded = self.budget.observe(now - started, now, sequence, exchange)
+            exceeded = self.budget.observe(now - started, now, sequence, exchange_of(message))
             counters.over_budget += exceeded
             self._snapshots.count()
             if decided:

@@ -1,6 +1,7 @@
 """``neuraxis log``."""
 
 import asyncio
+from collections.abc import Iterator
 from contextlib import AsyncExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +28,7 @@ from deploy.cli.replaying.source_opening import (
 )
 
 if TYPE_CHECKING:
-    from events.ledger import Comparison
+    from events.ledger import Comparison, Verification
     from events.losses import Loss
 
 PROOF_TEXT = (
@@ -107,6 +108,8 @@ def verify(target: Target, log_file: Path | None, as_json: bool) -> None:
             say(_MODELS_NOT_COMPARED["damaged" if chain.finding_count else "of_other_release"])
         for loss in chain.losses:
             say(_loss_text(loss))
+        for line in _unroutable_lines(chain):
+            say(line)
         emit(findings, as_json=False)
         say(_proof(compared) if chain.rows else "This proves nothing: no row was looked at.", indent=0)
     if count:
@@ -219,6 +222,17 @@ def _loss_text(loss: "Loss") -> str:
         f"lost: {counted(event.through_seq - event.first_seq + 1, 'message')}, sequence {event.first_seq:,} to "
         f"{event.through_seq:,}{again}; recorded at {loss.seq:,}{kept}"
     )
+
+
+def _unroutable_lines(chain: "Verification") -> Iterator[str]:
+    """Yield a line for each subject whose events nobody reads: they are sound, and nothing ever comes of them."""
+    for found in chain.unroutable:
+        yield (
+            f"read by nobody: {counted(found.events, 'event')} on {ascii(found.subject)[1:-1]}, the first at sequence "
+            f"{found.first_seq:,}: {found.why}"
+        )
+    if more := chain.unroutable_count - sum(found.events for found in chain.unroutable):
+        yield f"read by nobody: {counted(more, 'event')} more, on other subjects"
 
 
 def _comparison_text(comparison: "Comparison | None", unreachable: str) -> str:

@@ -116,13 +116,15 @@ async def stream_or_ledger(
 
 
 async def _ledger_instead(open_things: AsyncExitStack, target: Target, why: Exception) -> "LedgerSource":
-    from deploy.processes.running_set import NotRunning
+    from deploy.processes.running_set import NotReachableYet, NotRunning
     from events.errors import NotPermitted
     from events.replay.sources import LedgerSource
 
     ledger = LedgerSource(target.data.ledger)
     await close_at_exit(open_things, ledger)
     reason = "the set is stopped" if isinstance(why, NotRunning) else "no broker answers"
+    if isinstance(why, NotReachableYet):
+        reason = str(why)
     if isinstance(why, NotPermitted):
         reason = "the login lacks rights at the broker"
     last = (await ledger.info()).last_seq

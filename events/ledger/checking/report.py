@@ -5,6 +5,7 @@ from enum import StrEnum
 import msgspec
 
 from events.losses import Loss
+from events.unroutable import Unroutable
 
 MOST_FINDINGS = 20
 """Findings that a report lists; the rest are counted."""
@@ -70,7 +71,8 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
     ``anchors`` counts the recorded heads in the file that were checked. ``findings`` lists the first ``MOST_FINDINGS``
     of ``finding_count``, in row order. ``losses`` are the recorded losses of the log: they are facts, not findings.
     ``models_compared``: whether the read models were folded anew and compared. They are not where another release
-    folded them, or where the events are damaged.
+    folded them, or where the events are damaged. ``unroutable`` lists the first subjects of ``unroutable_count`` events
+    that no actor of this release reads: the ledger is as sound with them, so they are no findings.
     """
 
     path: str
@@ -83,6 +85,8 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
     finding_count: int
     losses: tuple[Loss, ...] = ()
     models_compared: bool = True
+    unroutable: tuple[Unroutable, ...] = ()
+    unroutable_count: int = 0
 
     @property
     def ok(self) -> bool:

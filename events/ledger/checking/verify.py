@@ -33,6 +33,7 @@ from events.ledger.rows import (
 from events.ledger.schema import Meta, connect_read_only, read_meta, seal_of, statements
 from events.ledger.sqlite_errors import DamagedRow, translated_errors
 from events.ledger.tables import make
+from events.unroutable import UnroutableEvents
 from schemas.event import topic_of
 from schemas.vocabulary.ledger import LedgerAnchored
 
@@ -102,7 +103,7 @@ def _check_metadata(
         findings.add(0, Check.SCHEMA, "the file's user version is not 0, as it was made")
     noted = {key for (key,) in connection.execute("SELECT key FROM meta")}
     if unknown := sorted(noted.difference(Meta.__struct_fields__), key=str):
-        findings.add(0, Check.META, f"the file notes {unknown[0]!r} of itself, which nobody wrote")
+        findings.add(0, Check.META, f"the file notes {unknown[0]!r} of itself, as no release up to this one does")
     if meta.seal and meta.seal != seal_of(meta):
         findings.add(
             0, Check.META, f"stream {meta.stream}, {meta.agents} and {meta.sessions} partitions: one is changed"
@@ -133,6 +134,7 @@ def _check_rows(
     digest = GENESIS
     # A gap that the log has recorded as a loss is no finding.
     losses = losses_in(connection)
+    unroutable = UnroutableEvents(meta.partitions)
     for row in connection.execute(f"SELECT {', '.join(COLUMNS)} FROM events ORDER BY seq"):
         seq = row[SEQ]
         rows += 1
@@ -142,6 +144,8 @@ def _check_rows(
             gaps = True
             if not losses.has_gap(last + 1, seq - 1):
                 findings.add(seq, Check.GAP, f"rows {last + 1} to {seq - 1} are missing")
+        if isinstance(row[SUBJECT], str):
+            unroutable.take(row[SUBJECT], seq=seq)
         anchor = _check_row(row, digest, read_models, findings)
         if anchor is not None and not losses.invalidates(anchor.through_seq, seq):
             anchors += 1
@@ -159,6 +163,8 @@ def _check_rows(
         findings=(),
         finding_count=0,
         losses=tuple(losses.found),
+        unroutable=unroutable.listed,
+        unroutable_count=unroutable.count,
     )
 
 

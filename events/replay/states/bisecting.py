@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from events.decoding import Recorded, Unreadable
+from events.decoding import Recorded, Unreadable, exchange_of
 from events.partition_view import Processed, View
 from events.replay.replay import Replay
 from events.replay.run_replay import Point, run_replay
@@ -117,7 +117,7 @@ class _Search:
             seq=latest.stored.seq,
             time_ns=latest.stored.time_ns,
             topic=split_stored(latest.stored.subject)[0],
-            exchange=latest.message.exchange if isinstance(latest, Recorded) else "",
+            exchange=exchange_of(latest),
             before=_plain(before),
         )
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from events.decoding import Recorded
+from events.decoding import Recorded, exchange_of
 from events.partition_view import View
 from events.routes import WHOLE
 from schemas.event import topic_of
@@ -109,10 +109,10 @@ def first_undecided(view: View, last_own_ns: int) -> Pending:
     """
     delivery = view.waiting[0]
     stored, topic = delivery.stored, split_stored(delivery.stored.subject)[0]
-    id, exchange = (delivery.message.id, delivery.message.exchange) if isinstance(delivery, Recorded) else ("", "")
+    id = delivery.message.id if isinstance(delivery, Recorded) else ""
     where = view.actor.name, view.partition, stored.seq
     since_ns = max(stored.time_ns, last_own_ns)
-    return Pending(*where, id, topic, exchange, stored.time_ns, since_ns, has_recorded=view.own_last > 0)
+    return Pending(*where, id, topic, exchange_of(delivery), stored.time_ns, since_ns, has_recorded=view.own_last > 0)
 
 
 def overdue_timer(view: View, last_own_ns: int) -> Pending | None:

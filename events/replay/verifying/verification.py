@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from events.decoding import Recorded, Unreadable
+from events.decoding import Recorded, Unreadable, exchange_of
 from events.log import Seal
 from events.losses import Losses
 from events.make_decision import (
@@ -282,7 +282,7 @@ class Verification:
     def _differ(self, view: View, delivery: Recorded | Unreadable, found: tuple[str, str, str]) -> None:
         self.coverage[view.actor.name].different += 1
         self._differing_messages.append((view.actor.name, delivery.stored.seq, self._reached()))
-        exchange = delivery.message.exchange if isinstance(delivery, Recorded) else ""
+        exchange = exchange_of(delivery)
         topic = split_stored(delivery.stored.subject)[0]
         where = view.actor.name, view.partition, delivery.stored.seq, topic, exchange
         if not self._chosen or exchange in self._chosen:

@@ -33,7 +33,7 @@ class _Track(msgspec.Struct):
     ``seq`` and ``text`` are its input's, ``recorded`` and ``whatif`` its ends in both timelines. ``first`` is the first
     changed event, ``changes`` all of a traced exchange. ``decided``: some decision was made again. ``held``: some
     decision was taken from the record, and might have changed. ``unknown``: actors whose decisions on a changed event
-    cannot be made.
+    cannot be made. ``unreadable``: the record has an event of it that this release cannot read.
     """
 
     seq: int
@@ -44,6 +44,7 @@ class _Track(msgspec.Struct):
     decided: bool = False
     held: bool = False
     unknown: set[str] = set()
+    unreadable: bool = False
     changes: list[Change] = []
 
 
@@ -89,6 +90,12 @@ class Comparison:
         track = self._tracks.get(exchange)
         if track is not None:
             track.unknown.add(actor)
+
+    def unreadable(self, exchange: str) -> None:
+        """Note that an event of an exchange cannot be read: what then differs may differ for its lack alone."""
+        track = self._tracks.get(exchange)
+        if track is not None:
+            track.unreadable = True
 
     def from_record(self, exchange: str, actor: str) -> None:
         """Note that an actor's recorded event is used although its decision on a changed event is unknown."""
@@ -147,6 +154,8 @@ class Comparison:
         if exchange in self._chosen:
             self._fates[exchange] = fate
             self._traced[exchange] = Traced(outcome, tuple(track.changes))
+        if track.unreadable:
+            return
         if outcome.whatif.how and outcome.changed:
             self._without_end[outcome.whatif.how] += 1
         self._ends.setdefault(outcome.recorded.label, Counter())[outcome.whatif.label] += 1
@@ -190,6 +199,8 @@ class Comparison:
 
 
 def _fate(track: _Track, outcome: Outcome) -> Fate:
+    if track.unreadable:
+        return Fate.HELD
     if outcome.changed:
         return Fate.CHANGED
     if track.recorded is None:

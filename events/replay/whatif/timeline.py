@@ -26,6 +26,7 @@ from events.replay.whatif.record_index import RecordIndex
 from events.replay.whatif.report import LATEST, MOST_EXAMPLES, RECORDED, Change, Report, Tally, undecided_actors
 from schemas.actor import Actor, Timer
 from schemas.catalogue import CATALOGUE
+from schemas.envelope import exchange_in
 from schemas.event import Configured, Event, topic_of
 from schemas.identity import event_id
 from schemas.subjects import NO_PARTITION, Partitions, split_stored
@@ -112,6 +113,7 @@ class Timeline:
         delivery = decode(stored)
         if isinstance(delivery, Unreadable):
             self._unreadable[delivery.code] += 1
+            self._comparison.unreadable(exchange_in(stored.headers))
         entry = CATALOGUE.get(topic)
         if topic in self._changes.dropped:
             self._note_missing(stored.subject)

@@ -5,7 +5,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+import structlog
 
 from actors.ledger import PROJECTOR, LedgerProjector, LedgerSettings, Progress
 from events.errors import Conflict, LogError, Misconfigured, Unavailable
@@ -108,6 +110,22 @@ def test_everything_in_the_log_is_written_and_anchored(tmp_path: Path) -> None:
     assert report.ok
     assert report.anchors == 3
     assert query(path, "SELECT count(*) FROM exchanges WHERE ended_seq IS NOT NULL") == [(9,)]
+
+
+def test_an_event_that_nobody_reads_is_told_once_for_its_subject(tmp_path: Path) -> None:
+    async def body(stream: SimulatedStream) -> None:
+        log = log_of(stream)
+        strays = [msgspec.structs.replace(each, subject="log.77.88.input.received") for each in exchanges(2)[4:6]]
+        await log.append(records([*exchanges(1), *strays]))
+        run = Run(log, tmp_path / "ledger.db")
+        await run.reaches(6)
+        await run.stop()
+
+    with structlog.testing.capture_logs() as lines:
+        in_world(body)
+    [told] = [line for line in lines if line["event"] == "event_unroutable"]
+    assert (told["seq"], told["subject"]) == (5, "log.77.88.input.received")
+    assert "there is no partition" in told["reason"]
 
 
 def test_rows_that_come_while_it_rests_share_one_transaction(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from deploy.health.stage_watch import needed_by
 from deploy.processes.running_set import DataFolder, ModelInUse, RunFile, RunSettings
 from deploy.processes.supervising.supervisor import Status
 from deploy.processes.up import run_settings
-from schemas.subjects import Partitions
+from schemas.subjects import FormerCounts, Partitions
 from tests.each import each
 
 OK, WARN, FAIL, SKIP = Verdict.OK, Verdict.WARN, Verdict.FAIL, Verdict.SKIP
@@ -56,6 +56,9 @@ def test_one_copy_is_never_called_highly_available() -> None:
 
 def test_other_partition_counts_than_configured_fail_with_those_to_configure() -> None:
     assert doctor.judge_partitions(Partitions(4, 16), Partitions(4, 16)).verdict is OK
+    divided = Partitions(8, 32, (FormerCounts(100, 4, 16),))
+    assert doctor.judge_partitions(divided, Partitions(8, 32)).verdict is OK
+    assert doctor.judge_partitions(divided, Partitions(4, 16)).verdict is FAIL
     found = doctor.judge_partitions(Partitions(2, 8), Partitions(4, 16))
     assert found.verdict is FAIL
     assert "log.agents = 2" in found.remedy

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.processes.running_set import DataFolder, FolderTaken, FolderUnusable, NotRunning, RunFile
+from deploy.processes.running_set import DataFolder, FolderTaken, FolderUnusable, NotReachableYet, NotRunning, RunFile
 from tests.deploy.waiting import until
 from tests.full_disk import small_disk
 
@@ -99,6 +99,14 @@ def test_a_run_file_that_a_killed_set_left_is_not_believed(tmp_path: Path) -> No
         data.write(RUN)
     with pytest.raises(NotRunning, match=f"was killed: start it again with `neuraxis up --data {tmp_path}`"):
         data.read()
+
+
+def test_a_running_set_that_another_release_started_is_not_called_stopped(tmp_path: Path) -> None:
+    data = DataFolder(tmp_path)
+    with data.locked():
+        data.run_file.write_text('{"pid": "node-7/12"}')
+        with pytest.raises(NotReachableYet, match=r"a set runs in .*: use the commands of the release that started it"):
+            data.read()
 
 
 @pytest.mark.parametrize("content", ["", "{", '{"pid": "x"}'])

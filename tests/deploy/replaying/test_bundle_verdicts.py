@@ -14,6 +14,7 @@ from events.log import Stored
 from events.replay.verifying.pending import LIVELY_S, OVERDUE_S
 from schemas.vocabulary.gateway import InputReceived
 from tests.actors.scenario import Address
+from tests.each import each
 from tests.events.recording import PARTITIONS, Recording
 from tests.events.replaying import renumbered
 from tests.events.whatif.asking import live
@@ -99,6 +100,20 @@ def test_one_exchange_that_is_decided_anew_does_not_vouch_for_the_others_of_a_bu
 def test_settings_that_concern_no_actor_are_passed_by(tmp_path: Path, settings: Path):
     settings.write_text('[llm]\nbackend = "local"\n[router.base_scores]\nRESPOND = 0.4\n')
     assert decide_under_settings(bundle(tmp_path / "case.nxb", live(TALK).log), settings).complaint == ""
+
+
+@each("topic", ["router.mode_selected", "memory.recalled", "response.emitted"])
+def test_a_chosen_exchange_with_an_event_that_cannot_be_read_fails(topic: str, tmp_path: Path):
+    log = live(TALK).log
+    cut = [
+        msgspec.structs.replace(each, data=b"{")
+        if each.subject.endswith(topic) and each.headers.get("ce-exchange") == "exchange-2"
+        else each
+        for each in log
+    ]
+    assert verify_bundle(bundle(tmp_path / f"{topic}-other.nxb", cut, "exchange-1")).complaint == ""
+    complaint = verify_bundle(bundle(tmp_path / f"{topic}.nxb", cut, "exchange-2")).complaint
+    assert "it cannot be read" in complaint
 
 
 def test_a_chosen_exchange_without_an_end_fails_both_tests(tmp_path: Path, settings: Path):

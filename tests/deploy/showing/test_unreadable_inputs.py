@@ -78,3 +78,22 @@ def test_an_exchange_that_is_under_way_is_still_open() -> None:
     found = explain([each for each in recording.log if decode_headers(each.headers).exchange == "exchange-0"])
     assert found is not None
     assert plain_sentence(found) == "Open: it has no end yet."
+
+
+def test_why_does_not_call_an_exchange_open_whose_end_a_later_release_wrote() -> None:
+    recording = Recording(ACTORS.values())
+    recording.configure()
+    recording.send(InputReceived(text=""), Address("ann", "noon", "exchange"))
+    recording.settle()
+    own = [each for each in recording.log if decode_headers(each.headers).exchange == "exchange"]
+    [end] = [each for each in own if each.subject.endswith("response.emitted")]
+    later = msgspec.structs.replace(end, headers=end.headers | {"ce-dataversion": "2"})
+    found = explain([later if each is end else each for each in own])
+    assert found is not None
+    console = Console(file=io.StringIO(), width=200)
+    console.print(render(found))
+    assert isinstance(console.file, io.StringIO)
+    told = console.file.getvalue()
+    assert plain_sentence(found).startswith(f"Not known: this release cannot read sequence {end.seq} of it")
+    assert "no end yet" not in told
+    assert "open" not in told.splitlines()[0]

@@ -1,6 +1,7 @@
 """Bundles: sound ones come back whole, others are refused."""
 
 import asyncio
+import json
 import zipfile
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -152,6 +153,18 @@ def claiming(path: Path, messages: Sequence[Stored], **claims: object) -> Path:
 def test_a_manifest_beyond_all_bounds_is_refused(tmp_path: Path, claims: dict[str, object]):
     with pytest.raises(LedgerDamaged, match="its manifest cannot be read"):
         content(claiming(tmp_path / "a.nxb", MESSAGES, **claims))
+
+
+@pytest.mark.parametrize("more", [{"format": FORMAT + 1}, {"sealed_by": "x"}], ids=["format", "field"])
+def test_a_bundle_of_a_later_release_is_told_as_that_and_not_as_damaged(tmp_path: Path, more: dict[str, object]):
+    bundle(tmp_path / "a.nxb")
+    with zipfile.ZipFile(tmp_path / "a.nxb") as archive:
+        lines, manifest = archive.read("events.jsonl"), json.loads(archive.read("manifest.json"))
+    with zipfile.ZipFile(tmp_path / "later.nxb", "w") as archive:
+        archive.writestr("events.jsonl", lines)
+        archive.writestr("manifest.json", json.dumps(manifest | {"project": "7.0.0"} | more))
+    with pytest.raises(Misconfigured, match=r"neuraxis '7\.0\.0' wrote it; use that one"):
+        content(tmp_path / "later.nxb")
 
 
 @pytest.mark.parametrize(

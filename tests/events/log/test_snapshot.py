@@ -12,8 +12,10 @@ from actors.registry import ACTORS
 from events.partition_view import Checkpoint
 from events.snapshot import pack, snapshot_key, unpack
 from schemas.actor import Actor
-from schemas.event import encode_event
+from schemas.catalogue import CATALOGUE, entry_of
+from schemas.event import Event, encode_event, topic_of
 from schemas.persistent import Map, state_hash
+from schemas.versions import UPCASTERS
 from schemas.vocabulary.gateway import InputReceived
 from tests.actors.scenario import configured
 from tests.each import each
@@ -96,6 +98,31 @@ def test_a_snapshot_of_another_actor_or_release_is_passed_over(other: Actor[Any]
 def test_a_snapshot_of_another_partition_is_passed_over() -> None:
     assert_same(unpack(DIARIST, "01", PACKED), STANDING)
     assert unpack(DIARIST, "00", PACKED) is None
+
+
+@each("event", [*DIARIST.consumes, DIARIST.configured])
+def test_a_snapshot_from_before_an_event_got_another_meaning_is_passed_over(
+    event: type[Event], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A state keeps what an event said, in the meaning it then had; its fields, and so its hash, are the same."""
+    older = pack(DIARIST, "01", STANDING)
+    monkeypatch.setitem(CATALOGUE, topic_of(event), msgspec.structs.replace(entry_of(event), version=2))
+    assert unpack(DIARIST, "01", older) is None
+    newer = pack(DIARIST, "01", STANDING)
+    assert_same(unpack(DIARIST, "01", newer), STANDING)
+    monkeypatch.undo()
+    assert unpack(DIARIST, "01", newer) is None
+
+
+def test_settings_in_a_later_version_of_their_event_come_back_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
+    topic = topic_of(DIARIST.configured)
+
+    def step(body: dict[str, Any]) -> dict[str, Any]:
+        return body | {"behaviour": body["behaviour"] + 1}
+
+    monkeypatch.setitem(CATALOGUE, topic, msgspec.structs.replace(CATALOGUE[topic], version=2))
+    monkeypatch.setitem(UPCASTERS, (topic, 1), step)  # type: ignore[arg-type]
+    assert_same(unpack(DIARIST, "01", pack(DIARIST, "01", STANDING)), STANDING)
 
 
 def test_settings_that_this_release_cannot_read_make_a_snapshot_unusable() -> None:

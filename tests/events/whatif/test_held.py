@@ -1,9 +1,11 @@
 """Where decisions in question cannot be made anew: an exchange is told only as the whole log would tell it."""
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
 from events.replay.whatif import Fate
+from schemas.envelope import decode_headers
 from tests.each import each
 from tests.events.plans import few
 from tests.events.whatif.asking import ends, live, whatif, without_words
@@ -42,6 +44,19 @@ def test_an_answer_from_the_record_to_what_was_decided_otherwise_tells_nothing()
 @each("settings", CHANGES, named=lambda settings: next(iter(settings)))
 def test_what_a_redacted_log_tells_as_unchanged_is_unchanged_in_the_whole_one(settings: dict):
     agree([*ASKED, NOTHING, *ON_HOLD], settings)
+
+
+@each("topic", ["router.mode_selected", "response.emitted", "memory.recalled"])
+def test_an_exchange_with_an_event_of_a_later_release_is_not_told_as_one_that_changes(topic: str):
+    log = live([*ASKED, NOTHING]).log
+    late = next(stored for stored in log if stored.subject.endswith(topic))
+    exchange = decode_headers(late.headers).exchange
+    later = msgspec.structs.replace(late, headers=late.headers | {"ce-dataversion": "2"})
+    report = whatif([later if stored is late else stored for stored in log], of=frozenset((exchange,)))
+    assert (report.changed, report.held, report.open) == (0, 1, 0)
+    assert report.fates == {exchange: Fate.HELD}
+    assert report.unreadable == {"unknown_version": 1}
+    assert report.max_share == 1 / (len(ASKED) + 1)
 
 
 @given(

@@ -4,13 +4,29 @@ from pathlib import Path
 
 import msgspec
 
-from actors.gateway.http.keys.key import Key
+from actors.gateway.http.keys.key import Hash, Id, Key
 
 
 class BadKeyFile(ValueError):
     """The file of keys cannot be used; the message names the line and says what to do."""
 
     code = "bad_keys"
+
+
+class _AnyKey(msgspec.Struct, frozen=True):
+    """What a key of every release has."""
+
+    id: Id
+    hash: Hash
+    scopes: tuple[str, ...]
+
+
+def _has_key(line: str) -> bool:
+    try:
+        msgspec.json.decode(line, type=_AnyKey)
+    except msgspec.DecodeError:
+        return False
+    return True
 
 
 def read_keys(file: Path) -> tuple[Key, ...]:
@@ -34,7 +50,12 @@ def read_keys(file: Path) -> tuple[Key, ...]:
             key = msgspec.json.decode(line, type=Key)
         except msgspec.DecodeError as wrong:
             # Without the decoder's message, which may repeat the line: somebody may have pasted a key itself there.
-            what = "this is no key as `neuraxis keys add` stores it: remove the line"
+            what = (
+                "a later release made this key, with rights or limits that this one does not know: run that release, "
+                "or remove the line if it was changed by hand"
+                if _has_key(line)
+                else "this is no key as `neuraxis keys add` stores it: remove the line"
+            )
             raise BadKeyFile(f"{file}, line {number}: {what}") from wrong
         if key.id in keys:
             raise BadKeyFile(f"{file}, line {number}: there is another key of id {key.id}: remove one of the lines")

@@ -15,6 +15,8 @@ the set does.
 
 ALL_SCOPES: tuple[Scope, ...] = get_args(Scope)
 
+Id = Annotated[str, msgspec.Meta(pattern="^[A-Za-z0-9_-]{1,64}$")]
+Hash = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 Note = Annotated[str, msgspec.Meta(max_length=256)]
 
 
@@ -35,8 +37,8 @@ class Key(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
             it can still be understood.
     """
 
-    id: Annotated[str, msgspec.Meta(pattern="^[A-Za-z0-9_-]{1,64}$")]
-    hash: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
+    id: Id
+    hash: Hash
     scopes: tuple[Scope, ...]
     agent: str = ""
     per_minute: Annotated[int, msgspec.Meta(ge=0, le=10**9)] = 0

@@ -33,7 +33,7 @@ class Event:
         by: The actor and process that decided it.
         build: The release and settings of that process.
         data: Its body, by the schema of its topic (``neuraxis schema jsonschema``).
-        unreadable: Why the server cannot read its body; ``data`` is empty then.
+        unreadable: Why its body cannot be read, by the server or, over NATS, here; ``data`` is empty then.
     """
 
     seq: int
@@ -109,15 +109,21 @@ def event_of_row(data: str) -> Event:
 
 
 def event_of_message(subject: str, headers: Mapping[str, str] | None, data: bytes, seq: int = 0) -> Event:
-    """Return the event that the broker delivered: CloudEvents attributes in headers, the body as JSON."""
+    """Return the event that the broker delivered: CloudEvents attributes in headers, the body as JSON.
+
+    A body that is no JSON object makes it ``unreadable``: a reader has to get past it.
+    """
     given = {name.lower(): value for name, value in (headers or {}).items()}
 
     def attribute(name: str) -> str:
         return unquote(given.get(f"ce-{name}", ""))
 
-    body = _decoded(data)
+    try:
+        body, unreadable = _decoded(data), ""
+    except BadAnswer as wrong:
+        body, unreadable = {}, str(wrong)
     if not isinstance(body, dict):
-        raise BadAnswer(f"a message on {subject} is no event: its body is no JSON object")
+        body, unreadable = {}, f"a message on {subject} is no event: its body is no JSON object"
     return Event(
         seq=seq or _number(given.get("nats-sequence", "")),
         topic=attribute("type") or subject,
@@ -131,6 +137,7 @@ def event_of_message(subject: str, headers: Mapping[str, str] | None, data: byte
         by=attribute("source"),
         build=attribute("build"),
         data=_without_topic(body),
+        unreadable=unreadable,
     )
 
 

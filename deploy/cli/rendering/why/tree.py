@@ -84,9 +84,19 @@ def _sentence(explanation: Explanation, events: list[Event]) -> Text:
     end = next((event for event in events if isinstance(event, ResponseEmitted)), None)
     if end is None and (sentence := _unreadable_input(explanation, events)):
         return Text(printable(sentence), "bold red")
+    if end is None and explanation.unreadable:
+        return Text(
+            f"Not known: this release cannot read {_unreadable_places(explanation)} of it, which may be its end. A "
+            "later release wrote that, or it is damaged. Look with the release that wrote it.",
+            "bold yellow",
+        )
     if end is None:
         return Text("Open: it has no end yet.", "bold yellow")
     return Text(printable(sentence_on(end, events)), "bold green" if end.action in LET_PASS else "bold red")
+
+
+def _unreadable_places(explanation: Explanation) -> str:
+    return f"sequence {', '.join(map(str, explanation.unreadable))}"
 
 
 def _unreadable_input(explanation: Explanation, events: list[Event]) -> str:
@@ -120,7 +130,7 @@ def _add_trunk(tree: Tree, root: Node, critical_path: frozenset[int], context: L
 def _lines_below(explanation: Explanation, events: Iterable[Event]) -> Iterator[RenderableType]:
     events = list(events)
     ended = any(isinstance(event, ResponseEmitted) for event in events)
-    if not ended and not _unreadable_input(explanation, events):
+    if not ended and not explanation.unreadable and not _unreadable_input(explanation, events):
         yield Text("the exchange is open: it has no end yet", "yellow")
     yield from timing_table(explanation)
     if explanation.unreached:
@@ -130,8 +140,7 @@ def _lines_below(explanation: Explanation, events: Iterable[Event]) -> Iterator[
         if owner not in explanation.unreached:
             yield Text(f"not called on: {owner}: {why}", "dim")
     if explanation.unreadable:
-        places = ", ".join(map(str, explanation.unreadable))
-        yield Text(f"cannot be read by this release: sequence {places}", "red")
+        yield Text(f"cannot be read by this release: {_unreadable_places(explanation)}", "red")
     for node in nodes_of(explanation):
         if any(other.seq < node.seq for other in node.led_to):
             again = f"stored again at sequence {node.seq}, behind what had followed from it: the log had lost it"

@@ -87,6 +87,19 @@ def test_a_heartbeat_of_another_release_counts_for_nothing_and_breaks_nothing() 
     assert absent(watch, 1.0) == {}
 
 
+@pytest.mark.parametrize(
+    "other", [{"overruns": [7]}, {"metrics": "host:1"}, {"waiting": {"reflex": "many"}, "pace": 3}]
+)
+def test_what_another_release_says_in_another_form_is_left_out_and_the_rest_counts(other: dict[str, object]) -> None:
+    ours = msgspec.json.decode(serving())
+    found = heartbeat_of(msgspec.json.encode(ours | other))
+    assert found == msgspec.json.decode(serving(), type=Heartbeat)
+    watch = AvailabilityWatch(PARTITIONS)
+    watch.check({"v": msgspec.json.encode(ours | other)}, 1.0)
+    watch.check({"v": msgspec.json.encode(ours | other)}, 2.0)
+    assert absent(watch, 2.0) == {}
+
+
 def overran(count: int, worst_ms: float = 12.0) -> dict[str, object]:
     return {"overruns": {"reflex": Overrun(budget_ms=10.0, count=count, worst_ms=worst_ms)}}
 

@@ -113,6 +113,23 @@ def test_a_set_whose_broker_does_not_answer_is_read_from_its_ledger(stopped: int
     )
 
 
+def test_a_set_that_starts_or_is_of_another_release_is_read_from_its_ledger_and_not_called_stopped(
+    stopped: int, tmp_path: Path
+) -> None:
+    folder = DataFolder(tmp_path / ".neuraxis")
+    with folder.locked():
+        folder.write(RunFile(pid=1, started="now", version="0", nats_url=""))
+        starting = neuraxis("state", "router", "morning")
+        folder.run_file.write_text('{"pid": "node-7/12"}')
+        foreign = neuraxis("state", "router", "morning")
+    assert "still starting" in starting.stderr
+    assert "use the commands of the release that started it" in foreign.stderr
+    for result in (starting, foreign):
+        assert result.exit_code == 0, result.output
+        assert f"read from its ledger .neuraxis/ledger.db, up to sequence {stopped}" in result.stderr
+        assert "is stopped" not in result.stderr
+
+
 def test_where_nothing_comes_any_more_a_count_is_of_the_latest(stopped: int) -> None:
     (row,) = map(json.loads, neuraxis("log", "tail", "--count", "1", "--json").stdout.splitlines())
     assert row["seq"] == stopped

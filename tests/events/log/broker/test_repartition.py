@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
+import msgspec
 import pytest
 
 from actors.gateway import Client, ExchangeEnd, new_input
@@ -11,7 +12,7 @@ from deploy.config.loading import RUNNING_SECTIONS, load
 from deploy.copying.repartitioning import Repartitioned, _close, _move_fences, cancel, repartition
 from events.errors import Misconfigured
 from events.jetstream import Access, JetStreamLog
-from events.log import Stored
+from events.log import Append, Stored
 from events.replay.replay import Replay
 from events.replay.run_replay import Point, run_replay
 from events.replay.sources import StreamSource
@@ -22,6 +23,7 @@ from schemas.vocabulary.responder import ResponseEmitted
 from tests.actors.runtime.living import PARTITIONS, OnlyMe, at_rest, converse, living
 from tests.actors.runtime.waiting import DEADLINE_S
 from tests.broker import Broker
+from tests.events.sealing.records import said
 from tests.events.setting import collect
 from tests.judging import broken_promises, exchanges, replayed
 
@@ -145,6 +147,35 @@ def test_a_log_in_which_something_is_under_way_is_refused_until_it_has_ended(bro
             await at_rest(log)
             await worker.stopped()
         await divided(broker)
+
+    on_log(broker, body)
+
+
+def unread(subject: str, id: str, data: bytes | None = None) -> Append:
+    """An input as a careless publisher stores it."""
+    record = said("Hello there", id=id, session="session-1")
+    return Append([msgspec.structs.replace(record, subject=subject, data=record.data if data is None else data)])
+
+
+async def store_what_nobody_reads(log: JetStreamLog) -> None:
+    """Store inputs in partitions that the log does not have, and one on a misspelt subject."""
+    for number, where in enumerate(("77.88.input.received", "xx.yy.input.received", "00.01.input.recieved")):
+        await log.append([unread(f"log.{where}", f"stray-{number}")])
+
+
+def test_inputs_that_nobody_can_read_keep_no_log_from_being_divided(broker: Broker) -> None:
+    """They never end, however long one waits."""
+
+    async def body(log: JetStreamLog) -> None:
+        async with living(broker, "before") as worker:
+            await converse(log, 1, 1)
+            own = log.partitions
+            subject = f"log.{own.agent_token('agent-1')}.{own.session_token('session-1')}.input.received"
+            await log.append([unread(subject, "unreadable", b"{")])
+            await at_rest(log)
+            await worker.stopped()
+        await store_what_nobody_reads(log)
+        assert (await divided(broker)).after.sessions == AFTER[1]
 
     on_log(broker, body)
 

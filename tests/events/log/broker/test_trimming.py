@@ -28,6 +28,7 @@ from schemas.vocabulary.operator import ForgetOrdered
 from tests.actors.runtime.living import PARTITIONS, Living, at_rest, converse, living
 from tests.actors.runtime.waiting import DEADLINE_S, until
 from tests.broker import Broker
+from tests.events.log.broker.test_repartition import store_what_nobody_reads
 from tests.events.setting import collect
 from tests.judging import exchanges, replayed
 
@@ -166,6 +167,21 @@ def test_what_was_removed_is_in_the_ledger_and_every_partition_goes_on_from_its_
             await asked(after, "Hello there")
             await worker.stopped()
         await after.close()
+
+    on_log(broker, body)
+
+
+def test_inputs_in_partitions_that_the_log_does_not_have_keep_no_snapshots_from_being_written(
+    broker: Broker, tmp_path: Path
+) -> None:
+    async def body(log: JetStreamLog) -> None:
+        async with living(broker, "before") as worker:
+            await converse(log, 1, 1)
+            await at_rest(log)
+            await worker.stopped()
+        await store_what_nobody_reads(log)
+        await projected(broker, tmp_path / "ledger.db")
+        assert (await trimmed(broker, tmp_path / "ledger.db", None)).snapshots > 0
 
     on_log(broker, body)
 

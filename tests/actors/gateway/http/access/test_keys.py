@@ -196,6 +196,15 @@ def test_a_line_that_is_no_key_is_named_and_not_repeated(line: str, file: Path) 
         api_keys_for("127.0.0.1", file, {})
 
 
+@pytest.mark.parametrize("later", [{"expires": "2031-01-01"}, {"scopes": ["ask", "audit"]}], ids=["limit", "right"])
+def test_a_key_that_a_later_release_made_is_told_as_that(later: dict[str, Any], file: Path) -> None:
+    """Its rights cannot be known here, so it is refused; but it is a key, and not to be removed."""
+    added(file, "ask")
+    file.write_text(json.dumps(json.loads(file.read_text()) | later) + "\n")
+    with pytest.raises(BadKeyFile, match=r"line 1: a later release made this key.*run that release"):
+        read_keys(file)
+
+
 def test_a_key_that_there_is_not_cannot_be_revoked(file: Path) -> None:
     added(file, "ask")
     with pytest.raises(NoSuchKey, match="nobody"):

@@ -1,0 +1,59 @@
+"""Checks that whatever is stored has a reader: a misspelt subject is stored like any other, and nobody reads it."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import msgspec
+
+from deploy.cli.rendering.layout.counted_nouns import counted
+from deploy.health.findings import Finding, Verdict
+from events.errors import LogError
+from events.jetstream import Connection
+from events.jetstream.stream import subject_counts
+from events.unroutable import Unroutable, UnroutableEvents
+from schemas.subjects import Partitions
+
+RECENT_S = 24 * 3600.0
+"""How many seconds such an event is warned of. It stays in the log, and what was seen to needs no warning for ever."""
+
+_REMEDY = (
+    "have its publisher write it again, on the subject and in the partitions that docs/inputs.md describes; `neuraxis "
+    "log verify` lists all, and an event of another release is read by that release"
+)
+
+
+class UnroutableSubjects(msgspec.Struct, frozen=True):
+    """What nobody reads: the first subjects, all events on such subjects, and the latest one's time."""
+
+    listed: Sequence[Unroutable]
+    count: int
+    latest_s: float
+
+
+async def examine_subjects(connection: Connection, stream: str, partitions: Partitions, now_s: float) -> Finding:
+    """Check the subjects of all stored events; ``now_s`` is the time (Unix seconds)."""
+    try:
+        return judge_subjects(await _unroutable(connection, stream, partitions), now_s)
+    except LogError as wrong:
+        return Finding("subjects", Verdict.WARN, f"this user may not look at the stored subjects: {wrong}", "")
+
+
+async def _unroutable(connection: Connection, stream: str, partitions: Partitions) -> UnroutableSubjects:
+    found, latest_s = UnroutableEvents(partitions), 0.0
+    for subject, count in sorted((await subject_counts(connection, stream)).items()):
+        found.take(subject, count)
+    for each in found.listed:
+        answer = await connection.api(f"STREAM.MSG.GET.{stream}", {"last_by_subj": each.subject})
+        latest_s = max(latest_s, datetime.fromisoformat(answer["message"]["time"]).timestamp())
+    return UnroutableSubjects(found.listed, found.count, latest_s)
+
+
+def judge_subjects(found: UnroutableSubjects, now_s: float) -> Finding:
+    """Judge whether events came lately that nobody reads."""
+    if not found.count:
+        return Finding("subjects", Verdict.OK, "every stored event is one that some actor may read")
+    first = found.listed[0]
+    seen = f"{counted(found.count, 'event')} that nobody reads, such as {ascii(first.subject)[1:-1]}: {first.why}"
+    if now_s - found.latest_s > RECENT_S:
+        return Finding("subjects", Verdict.OK, f"{seen}; none came in the last 24 hours")
+    return Finding("subjects", Verdict.WARN, seen, _REMEDY)
