@@ -8,6 +8,7 @@ from events.log import Append, Record, Seal, Stored, Tail
 from events.loggers import get_logger
 from events.sealing.keys import Keyring, NoKeys, key_name_in_headers
 from events.sealing.sealed_texts import GONE, HEADER, holds_words, location_to_seal, open_texts, sealed_record
+from events.warning_backoff import WarningBackoff
 from schemas.event import topic_of
 from schemas.vocabulary.gateway import InputReceived
 from schemas.wording.personal import Location
@@ -28,6 +29,7 @@ class Sealing:
 
     def __init__(self, keyring: Keyring) -> None:
         self.keyring = keyring
+        self.waits = WarningBackoff()
 
     async def seal(self, appends: Sequence[Append]) -> Sequence[Append]:
         """Return appends with the texts of their records sealed.
@@ -105,10 +107,14 @@ class OpenedTail:
             try:
                 batch = await self._sealing.open(self._waiting)
             except LogError as error:
-                _logger.warning("keys_wait", error=error.code, detail=str(error), seconds=wait)
+                waits = self._sealing.waits
+                if waits.is_due():  # other readers wait for the same
+                    for_s = round(waits.lasted_s, 1)
+                    _logger.warning("keys_wait", error=error.code, detail=str(error), for_s=for_s)
                 await asyncio.sleep(wait)
                 wait = min(2 * wait, _RETRY_MOST)
             else:
+                self._sealing.waits.ended()
                 self._waiting = ()
                 return batch
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from actors.ledger import PROJECTOR, LedgerProjector, LedgerSettings, Progress
 from events.errors import Conflict, LogError, Misconfigured, Unavailable
@@ -221,7 +222,9 @@ def test_a_full_disk_is_waited_out_and_nothing_is_skipped(tmp_path: Path, monkey
         log = log_of(stream)
         await log.append(records(exchanges(100)))
         run = Run(log, path)
-        await run.until(lambda: len(run.reports) > 3 and bool(run.reports[-1].trouble))
+        with capture_logs() as lines:
+            await run.until(lambda: sum(bool(each.trouble) for each in run.reports) > 4)
+        assert [line["event"] for line in lines].count("ledger_waits") == 1, "there is a line for each attempt"
         assert "is full" in run.reports[-1].trouble
         stuck = run.projector.progress.position
         assert 0 < stuck < 400
