@@ -34,6 +34,8 @@ def error_of_sqlite(path: Path, doing: str, error: sqlite3.Error) -> LogError:
     primary = code & 0xFF if code is not None else None
     if primary in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY) and _is_read_only(path):
         return Unavailable(f"{path}: cannot {doing} now: {_READ_ONLY} ({error})")
+    if primary == sqlite3.SQLITE_IOERR and path.is_file() and not os.access(path, os.W_OK):
+        primary = sqlite3.SQLITE_READONLY  # what cannot be opened for writing is opened for reading, and fails later
     if primary == sqlite3.SQLITE_IOERR and _is_full(path):
         primary = sqlite3.SQLITE_FULL
     if primary in _WAIT:

@@ -1,5 +1,7 @@
 """The oldest rows move into archive files, and everything reads them and the ledger as one."""
 
+import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -228,6 +230,29 @@ def test_a_disk_that_is_read_only_is_named(tmp_path: Path) -> None:
             rebuild(path)
         disk.protect(False)
         assert archive(path, at(150)).rows
+
+
+BARE = ("setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-dac_override,-dac_read_search")
+"""Runs a program as root without root's right to write what the owner may not."""
+
+
+def test_a_ledger_that_may_not_be_written_is_a_matter_of_rights(tmp_path: Path) -> None:
+    path = tmp_path / "set" / "ledger.db"
+    path.parent.mkdir()
+    write(path, MESSAGES)
+    path.chmod(0o400)
+    path.parent.chmod(0o500)
+    command = [sys.executable, "-m", "deploy.cli", "log", "archive", "--older-than", "0", "--ledger", str(path)]
+    if os.geteuid() == 0:
+        if shutil.which(BARE[0]) is None:
+            pytest.skip("root may write everything, and setpriv is not there to take that away")
+        command = [*BARE, *command]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    finally:
+        path.parent.chmod(0o700)
+    assert done.returncode == 2, done.stderr
+    assert "give this user the right to write the file" in " ".join(done.stderr.split())
 
 
 def test_looking_up_uses_the_indexes_of_every_file(tmp_path: Path) -> None:
