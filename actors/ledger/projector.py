@@ -19,6 +19,7 @@ from events.loggers import get_logger
 from events.loss_recording import log_loss, loss_of_gap, record_losses
 from events.losses import Losses, gaps
 from events.unroutable import MOST_LISTED, why_unroutable
+from events.warning_backoff import WarningBackoff
 from schemas.intake.timestamps import rfc3339
 from schemas.subjects import EVERYTHING
 from schemas.vocabulary.ledger import LossRecorded
@@ -282,7 +283,7 @@ class LedgerProjector:
 
     async def _with_retries(self, attempt: Callable[[], Awaitable[T]], stop: asyncio.Event) -> T | None:
         """Try until it succeeds, waiting after temporary failures; return None once ``stop`` is set."""
-        wait_s = self._settings.retry_first_s
+        wait_s, waits = self._settings.retry_first_s, WarningBackoff()
         while True:
             try:
                 done = await attempt()
@@ -290,7 +291,10 @@ class LedgerProjector:
                     self._report()
                 return done
             except Unavailable as error:
-                _logger.warning("ledger_waits", path=str(self._path), error=str(error), retry_in_s=wait_s)
+                if waits.is_due():
+                    _logger.warning(
+                        "ledger_waits", path=str(self._path), error=str(error), for_s=round(waits.lasted_s, 1)
+                    )
                 self._report(str(error))
             if await _set_within(stop, wait_s):
                 return None

@@ -23,6 +23,7 @@ from events.errors import Conflict, LogError, Misconfigured, Refused, Unavailabl
 from events.log import MAX_BATCH, Append, Fence, Log, Record
 from events.loggers import get_logger
 from events.make_decision import NewEvent
+from events.warning_backoff import WarningBackoff
 from schemas.event import Configured, Failed
 
 BATCH_FROM = 48
@@ -106,6 +107,7 @@ class Committer:
         self._batch_in_flight = False
         self._work_waits = asyncio.Event()
         self._progress = asyncio.Event()
+        self._waits = WarningBackoff()
         self.appended = 0
         self.batches = 0
         self.singles, self.batched = Histogram(), Histogram()
@@ -319,10 +321,13 @@ class Committer:
             try:
                 last = await self._log.append(appends)
             except Unavailable as error:
-                _logger.warning("append_waits", error=error.code, detail=str(error), seconds=wait)
+                if self._waits.is_due():  # other appends wait for the same
+                    for_s = round(self._waits.lasted_s, 1)
+                    _logger.warning("append_waits", error=error.code, detail=str(error), for_s=for_s)
                 await asyncio.sleep(wait)
                 wait = min(2 * wait, _RETRY_MOST)
             else:
+                self._waits.ended()
                 stored = sum(len(append.records) for append in appends)
                 self.appended += stored
                 (self.singles if stored == 1 else self.batched).observe(time.perf_counter_ns() - begun)

@@ -120,6 +120,7 @@ class Worker:
         self._start_seq = 0  # the log's last sequence when the worker started
         self._watchers = frozenset(name for name, actor in self._actors.items() if actor.on_availability is not None)
         self._declined: set[str] = set()
+        self._beat_misses, self._members_unknown = WarningBackoff(), WarningBackoff()
         self._watch = AvailabilityWatch(log.partitions) if self._watchers else None
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -193,7 +194,7 @@ class Worker:
             await asyncio.sleep(BEAT)
 
     async def _send_heartbeat(self) -> None:
-        await beat(self._membership, self.name, self.heartbeat())
+        await beat(self._membership, self.name, self.heartbeat(), self._beat_misses)
 
     def heartbeat(self) -> Heartbeat:
         """Return this worker's present heartbeat."""
@@ -231,6 +232,7 @@ class Worker:
         while not stop.is_set():
             try:
                 members = await self._membership.members()
+                self._members_unknown.ended()
                 if self.name in members:
                     self._apply_assignments(members, tasks, context)
                 self._watch_stages(members)
@@ -238,7 +240,8 @@ class Worker:
                 self._watch_stages({})
                 # Without the list the present roles stay. If two workers lead, the fence lets only one append: the list
                 # is not needed for safety.
-                _logger.info("members_unknown", error=error.code)
+                if self._members_unknown.is_due():
+                    _logger.info("members_unknown", error=error.code)
             caught_up = self.shards and all(
                 shard.role is shard.wanted and not shard.is_behind(self._start_seq) for shard in self.shards.values()
             )

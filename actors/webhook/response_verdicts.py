@@ -46,11 +46,12 @@ _TEMPORARY = re.compile(
     re.IGNORECASE,
 )
 _FLAG_FIELDS = (
-    *("ok", "isok", "success", "issuccess", "succeeded", "successful", "accepted", "ack", "acknowledged", "valid"),
+    *("ok", "isok", "success", "issuccess", "succeeded", "successful", "issuccessful", "requestsuccess"),
+    *("accepted", "ack", "acknowledged", "valid"),
 )
 _STATUS_FIELDS = (
     *("status", "result", "outcome", "stat", "state", "type", "code", "response"),
-    *("messagestatus", "returncode", "resultcode", "responsecode"),
+    *("messagestatus", "deliverystatus", "delivery", "statustext", "returncode", "resultcode", "responsecode"),
 )
 _NEGATIVE_FLAGS = frozenset({"false", "no", "n", "0"})
 _FAILED_STATUSES = frozenset(
@@ -71,7 +72,7 @@ _SUCCESS_CODES = frozenset({0, 200, 201, 202, 204})
 _ERROR_CODE_FIELDS = ("errcode", "errorcode", "errno", "errorno", "retcode")
 _ERROR_FIELDS = (
     *("error", "errors", "err", "iserror", "haserror", "haserrors", "usererrors", "errormessage", "exception"),
-    *("fault", "faults", "errortext", "exc", "errorresponse"),
+    *("fault", "faults", "errortext", "errordescription", "exc", "errorresponse"),
 )
 _MESSAGE_FIELDS = ("message", "msg")
 _FAILURE_FIELDS = (
@@ -80,10 +81,11 @@ _FAILURE_FIELDS = (
 )
 """Fields with the number or names of failed items; the reason is in other fields."""
 
+_WELL = frozenset({"ok", "success", "succeeded", "successful"})
 _NO_ERROR_VALUES = frozenset(
     {
         *("", "0", "no", "none", "null", "nil", "false", "n/a", "no error", "no errors"),
-        *("ok", "success", "succeeded", "successful"),
+        *_WELL,
     }
 )
 """What an error's field may say where there is none: ServerChan writes ``"error": "SUCCESS"``."""
@@ -92,7 +94,7 @@ _WRAPPER_FIELDS = frozenset(
     {
         *("result", "results", "response", "responses", "reply", "output", "outcome", "return", "returnvalue"),
         *("data", "body", "items", "entries", "meta", "status", "details"),
-        *("messages", "offsets", "records", "requestresponses", "shards", "ocs"),
+        *("messages", "offsets", "records", "requestresponses", "responsestatus", "shards", "ocs", "header", "d"),
     }
 )
 """Names of fields that hold an answer within an answer. Other fields may hold a copy of the alert."""
@@ -122,7 +124,7 @@ _XML_ERRORS = frozenset({"error", "errors", "errorresponse", "exception", "fault
 _SOAP_FAULT = re.compile(r"(?i)<(?:\w+:)?fault[\s>]")
 # The text of the first element that says what the page, or the error, is.
 _HEADLINE = re.compile(r"(?is)<(?:\w+:)?(?:title|h1|message|faultstring|code)(?:\s[^<>]*)?>([^<]{1,400})")
-_LEAST_ERROR_STATUS = 400
+_LEAST_ERROR_STATUS, _LEAST_OWN_CODE = 400, 600
 
 
 class Refusal(msgspec.Struct, frozen=True):
@@ -208,7 +210,7 @@ def _reports_error(body: Mapping[str, Any]) -> bool:
     return (
         any(_word(body.get(name)) in _NEGATIVE_FLAGS for name in _FLAG_FIELDS)
         or any(_is_failed_status(body.get(name)) for name in _STATUS_FIELDS)
-        or any(_number(body.get(name)) >= _LEAST_ERROR_STATUS for name in _CODE_FIELDS)
+        or (any(_number(body.get(name)) >= _LEAST_ERROR_STATUS for name in _CODE_FIELDS) and not _is_own_success(body))
         or any(_number(body.get(name)) < 0 for name in _RESULT_FIELDS)
         or any(_is_error_code(body.get(name)) for name in _ERROR_CODE_FIELDS)
         or any(
@@ -216,6 +218,17 @@ def _reports_error(body: Mapping[str, Any]) -> bool:
             for name in (*_ERROR_FIELDS, *_FAILURE_FIELDS)
         )
         or any(_word(body.get(name)) in _FAILED_STATUSES for name in _MESSAGE_FIELDS)
+    )
+
+
+def _is_own_success(body: Mapping[str, Any]) -> bool:
+    """Return whether an answer's codes are its own, beyond those of HTTP, and its message says that all is well.
+
+    Many services write ``{"code": 20000, "message": "success"}``.
+    """
+    numbers = [_number(body.get(name)) for name in _CODE_FIELDS]
+    return not any(_LEAST_ERROR_STATUS <= number < _LEAST_OWN_CODE for number in numbers) and any(
+        _word(body.get(name)) in _WELL for name in (*_MESSAGE_FIELDS, "errmsg")
     )
 
 

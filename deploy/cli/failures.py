@@ -38,6 +38,11 @@ _WRONG_USE_CODES = frozenset(
 _WRITE_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO})
 """Error numbers of a failed write to a disk, such as that of a command's own output (``> FILE``)."""
 
+_PATH_ERRORS = frozenset(
+    {errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.EINVAL}
+)
+"""Error numbers that tell of the path that somebody named, whatever was to be done with it."""
+
 _NOT_REACHABLE = (Unavailable, UnknownOutcome, NotRunning)
 
 
@@ -74,6 +79,8 @@ def explain(error: Exception) -> tuple[str, int]:
     if isinstance(error, OSError) and error.errno in _WRITE_ERRORS:
         where = error.filename or "the output"
         return f"{where} cannot be written: {error.strerror}", WRONG_USE
+    if isinstance(error, OSError) and error.errno in _PATH_ERRORS and error.filename:
+        return f"{error.filename} cannot be used: {error.strerror}; name another, or mend that", WRONG_USE
     if os.environ.get("NEURAXIS_DEBUG"):
         traceback.print_exception(error)
     return (

@@ -19,7 +19,7 @@ from deploy.processes.broker_access import BrokerChoice, access_of
 from deploy.processes.running_set import DataFolder
 from deploy.processes.supervising.supervisor import Supervisor
 from events.bundles import is_bundle, unpack
-from events.errors import LedgerDamaged, Misconfigured, Unavailable
+from events.errors import LedgerDamaged, LogError, Misconfigured, Unavailable, UnknownOutcome
 from events.jetstream import Access, Connection
 from events.jetstream.importing import Recording, append, begin, check, finish, import_progress
 from events.ledger import LedgerReader
@@ -86,7 +86,7 @@ async def admin_in_folder(data: DataFolder, config: Config, name: str) -> AsyncI
     Raises:
         FolderTaken: a set runs in the folder.
         ProgramFailed: the broker cannot be started.
-        Unavailable: the block raised it; it says so if the disk is full.
+        Unavailable, UnknownOutcome: the block raised it; it says so if the disk is full.
     """
     os.umask(0o077)  # people's words are in the store
     with data.locked() as lock:
@@ -95,14 +95,14 @@ async def admin_in_folder(data: DataFolder, config: Config, name: str) -> AsyncI
             context = BrokerChoice(context=str(context_file(broker.layout.contexts, ADMIN)))
             try:
                 yield access_of(context, data, name=name)
-            except Unavailable as wrong:
-                # The server tells of a full disk as of an incomplete batch, and a small file may still find its room.
+            except LogError as wrong:
+                # The server tells of a full disk in several ways: as of a batch that is not whole, of a file that it
+                # cannot write, or not at all. A small file may still find its room.
                 room = room_on_disk(data.path)
-                if room.is_enough:
+                if room.is_enough or isinstance(wrong, (Misconfigured, LedgerDamaged)):
                     raise
-                raise Unavailable(
-                    f"the disk of {data.path} is full, or nearly so ({room}): make room; {wrong}"
-                ) from wrong
+                kind = UnknownOutcome if isinstance(wrong, UnknownOutcome) else Unavailable
+                raise kind(f"the disk of {data.path} is full, or nearly so ({room}): make room; {wrong}") from wrong
 
 
 @asynccontextmanager

@@ -30,6 +30,7 @@ from events.jetstream import JetStreamLog
 from events.log import Append, Log
 from events.loggers import get_logger
 from events.loss_recording import ledger_record
+from events.warning_backoff import WarningBackoff
 from schemas.event import topic_of
 from schemas.intake.timestamps import rfc3339
 from schemas.subjects import topic_filter
@@ -84,11 +85,15 @@ class ResourceWatch:
 
     async def run(self) -> None:
         """Look at intervals until cancelled. What cannot be recorded now is recorded later."""
+        failures = WarningBackoff()
         while True:
             try:
                 await self.look()
             except LogError as error:
-                _logger.info("resources_not_recorded", error=error.code, detail=str(error))
+                if failures.is_due():
+                    _logger.info("resources_not_recorded", error=error.code, detail=str(error))
+            else:
+                failures.ended()
             await asyncio.sleep(INTERVAL_S)
 
     async def look(self) -> None:

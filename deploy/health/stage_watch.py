@@ -7,10 +7,16 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 
-from actors.runtime.membership.availability import AvailabilityWatch, StagePartition, by_stage
+from actors.runtime.membership.availability import (
+    AvailabilityWatch,
+    StagePartition,
+    by_stage,
+    readable_heartbeats,
+    unserved_partitions,
+)
 from actors.swarm.settings import SwarmSettings
 from deploy.config.loading import Config
-from events.errors import LogError
+from events.errors import LogError, NotPermitted, Unavailable
 from events.jetstream import Access, Connection, KeyValueMembership
 from events.log import Membership
 from events.loggers import get_logger
@@ -156,6 +162,26 @@ async def log_unserved_stages(access: Access, partitions: Partitions, needed: Se
             await StageWatch(KeyValueMembership(connection), partitions, needed).follow(log_changes)
         finally:
             await connection.close()
+
+
+async def absence_of(stage: str, connection: Connection, partitions: Partitions) -> str:
+    """Return why nobody serves a stage, in words; empty if somebody does, or does within :data:`TAKEOVER_S`.
+
+    Raises:
+        LogError: the heartbeats cannot be read.
+    """
+    membership, deadline = KeyValueMembership(connection), asyncio.get_running_loop().time() + TAKEOVER_S
+    while True:
+        try:
+            alive = readable_heartbeats(await membership.members())
+        except NotPermitted:
+            raise
+        except Unavailable:  # no worker has ever run at this broker
+            alive = []
+        unserved = by_stage(unserved_partitions(alive, partitions), (stage,))
+        if not unserved or asyncio.get_running_loop().time() >= deadline:
+            return unserved_text(unserved, partitions)
+        await asyncio.sleep(POLL_INTERVAL_S / 2)
 
 
 def unserved_text(unserved: Unserved, partitions: Partitions) -> str:

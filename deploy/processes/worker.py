@@ -5,11 +5,12 @@ import os
 import re
 import secrets
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -184,19 +185,21 @@ async def _host(
 ) -> None:
     settings = job.config.log
     log = await configured_log(connection, settings)
-    member, coroutines, ready = _member_name(job.hosted), [], []
+    member, ready = _member_name(job.hosted), []
+    # Called once everything is open: a coroutine that is never awaited would be complained of at the process's end.
+    runs: list[Callable[[asyncio.Event], Coroutine[Any, Any, None]]] = []
     worker: Worker | None = None
     projector: LedgerProjector | None = None
     working: dict[str, Callable[[], bool]] = {}  # name -> whether it does its work, for what is not an actor
     if LEDGER in job.hosted:
         # Sealed words stay sealed in the ledger, which holds what the stream holds, and which people copy.
         projector = _projector(job, log.as_stored(), member)
-        coroutines.append(projector.run(stop))
+        runs.append(projector.run)
         ready.append(projector.following)
         working[LEDGER] = partial(_is_well, projector)
     if any(name in ACTORS for name in job.hosted):
         worker = metrics.worker = await _actors(job, connection, log, member, metrics_at)
-        coroutines.append(worker.run(stop))
+        runs.append(worker.run)
         ready.append(worker.ready)
     ledger = job.ledger_file if LEDGER in job.hosted else None
     healthy = job.config.section("monitor", MonitorSettings).ranges
@@ -207,7 +210,7 @@ async def _host(
         asyncio.TaskGroup() as background_tasks,
     ):
         metrics.effectors = effectors
-        coroutines += [effector.run(stop) for effector in effectors]
+        runs += [effector.run for effector in effectors]
         ready += [effector.ready for effector in effectors]
         working |= {effector.effector.name: effector.ready.is_set for effector in effectors}
         reported, announced = asyncio.Event(), asyncio.Event()
@@ -229,8 +232,8 @@ async def _host(
                 )
             )
         async with asyncio.TaskGroup() as tasks:
-            for coroutine in coroutines:
-                tasks.create_task(coroutine)
+            for run_until in runs:
+                tasks.create_task(run_until(stop))
         for task in background:
             task.cancel()
 

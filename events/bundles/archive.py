@@ -200,6 +200,8 @@ def _opened(path: Path) -> zipfile.ZipFile:
     except FileNotFoundError as missing:
         raise Misconfigured(f"{path}: there is no such file") from missing
     except _UNREADABLE as wrong:
+        if isinstance(wrong, OSError) and wrong.filename is not None:  # it could not be opened
+            raise Misconfigured(f"{path} cannot be read: {wrong.strerror}") from wrong
         raise LedgerDamaged(f"{path} is no bundle, or cut: {wrong}") from wrong
     # No file is unpacked under a name from the archive. Other members mean that it is another kind of file.
     members = archive.infolist()

@@ -23,6 +23,7 @@ from events.errors import LogError, Misconfigured, NotPermitted, Refused, Unavai
 from events.jetstream.broker_outage import LOGIN, BrokerOutage, is_refused, on_subject, unserved
 from events.jetstream.header_client import HeaderClient
 from events.loggers import get_logger
+from events.warning_backoff import SharedWarningBackoff
 from schemas.permissions import DURABLE_CALL
 
 OLDEST_SERVER = (2, 12, 0)
@@ -101,6 +102,7 @@ class Connection:
         self._names_given = 0
         self._on_reconnect: list[Callable[[], None]] = []
         self._outage = BrokerOutage(access.servers)
+        self.reading_warnings = SharedWarningBackoff()
 
     @classmethod
     async def open(cls, access: Access, deadline: float = 5.0, *, announce: bool = False) -> "Connection":

@@ -6,7 +6,8 @@ models stay in the ledger.
 
 Nobody else may have the ledger open meanwhile: a reader that began before would not find the rows any more. If this is
 killed, either the archive file is complete and the rows are still in the ledger, which does not name the file yet and
-writes it again; or the rows are gone from the ledger, which then names the file.
+writes it again; or the rows are gone from the ledger, which then names the file. Then the room that they took is given
+back to the disk, if not at once, then the next time.
 """
 
 import os
@@ -36,7 +37,7 @@ from events.ledger.schema import (
     lacks_wal,
     read_meta,
 )
-from events.ledger.sqlite_errors import translated_errors
+from events.ledger.sqlite_errors import error_of_sqlite, translated_errors
 
 _NS = 1_000_000_000
 _NAMES = ", ".join(COLUMNS)
@@ -45,7 +46,8 @@ _NAMES = ", ".join(COLUMNS)
 class Archived(msgspec.Struct, frozen=True, kw_only=True):
     """What was done: the archive file, its rows and their sequences, and how many rows the ledger itself still has.
 
-    ``joined`` are the former archive files that are part of it now, and were deleted.
+    ``joined`` are the former archive files that are part of it now, and were deleted. Without rows, all were archived
+    before, and only the room that they took in the ledger was given back; the file is then the latest archive.
     """
 
     path: str
@@ -69,15 +71,19 @@ def archive(path: Path, before_ns: int, *, join: bool = False) -> Archived:
     Raises:
         Misconfigured: there is nothing to archive, there are too many archives, or one of them is not there.
         LedgerDamaged: the ledger is not sound; nothing was changed.
-        Unavailable: another process has the ledger open, or the disk is full.
+        Unavailable: another process has the ledger open, or the disk is full. The message says if rows were archived.
     """
     found = verify(path)
     if not found.ok:
         raise LedgerDamaged(f"{path} is not sound: `neuraxis log verify --log {path}` tells; nothing was archived")
-    with closing(_opened_alone(path)) as ledger, translated_errors(path, "archive rows"):
-        done = _archive(ledger, path, before_ns, join)
-    for name in done.joined:
-        path.with_name(name).unlink(missing_ok=True)
+    with closing(_opened_alone(path)) as ledger:
+        with translated_errors(path, "archive rows"):
+            done = _archive(ledger, path, before_ns, join)
+        for name in done.joined:
+            path.with_name(name).unlink(missing_ok=True)
+        with translated_errors(path, f"give back the room of rows that are archived in {Path(done.path).name}"):
+            ledger.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            ledger.execute("VACUUM")
     return done
 
 
@@ -94,9 +100,11 @@ def _opened_alone(path: Path) -> sqlite3.Connection:
             raise Unavailable(in_use)
         connection.execute("BEGIN EXCLUSIVE")
         connection.execute("COMMIT")
-    except sqlite3.OperationalError as locked:
+    except sqlite3.OperationalError as wrong:
         connection.close()
-        raise Unavailable(in_use if "locked" in str(locked) else f"{path} cannot be opened: {locked}") from locked
+        if "locked" in str(wrong):
+            raise Unavailable(in_use) from wrong
+        raise error_of_sqlite(path, "archive rows", wrong) from wrong
     except BaseException:
         connection.close()
         raise
@@ -115,6 +123,8 @@ def _archive(ledger: sqlite3.Connection, path: Path, before_ns: int, join: bool)
     last = _last_to_move(ledger, before_ns)
     first = ledger.execute("SELECT min(seq) FROM events").fetchone()[0]
     if first is None or last < first:
+        if former and ledger.execute("PRAGMA freelist_count").fetchone() != (0,):
+            return _archived_before(ledger, path, former[-1])
         raise Misconfigured(
             f"{path} itself has no row of before then but those that stay in it (the last, and the last anchor): "
             "nothing was archived"
@@ -140,19 +150,33 @@ def _archive(ledger: sqlite3.Connection, path: Path, before_ns: int, join: bool)
         ledger.execute("DELETE FROM events WHERE seq <= ?", (last,))
         ledger.execute("COMMIT")
     except BaseException:
-        ledger.execute("ROLLBACK")
+        if ledger.in_transaction:  # SQLite ends it itself where the disk is full, and complains of a second end
+            ledger.execute("ROLLBACK")
         raise
-    ledger.execute("VACUUM")
-    (left,) = ledger.execute("SELECT count(*) FROM events").fetchone()
     names = tuple(each.name for each in joined if each.name != made.name)
     return Archived(
         path=str(path.with_name(made.name)),
         rows=made.rows,
         first_seq=made.first_seq,
         last_seq=made.last_seq,
-        left=left,
+        left=_count(ledger),
         joined=names,
     )
+
+
+def _archived_before(ledger: sqlite3.Connection, path: Path, latest: ArchiveFile) -> Archived:
+    """Return what there is to say where all rows were archived before, and the room that they took is still free."""
+    return Archived(
+        path=str(path.with_name(latest.name)),
+        rows=0,
+        first_seq=latest.first_seq,
+        last_seq=latest.last_seq,
+        left=_count(ledger),
+    )
+
+
+def _count(ledger: sqlite3.Connection) -> int:
+    return int(ledger.execute("SELECT count(*) FROM events").fetchone()[0])
 
 
 def _last_to_move(ledger: sqlite3.Connection, before_ns: int) -> int:

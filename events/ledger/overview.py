@@ -183,8 +183,8 @@ def overview_at(path: Path, at: int, healthy: Mapping[str, tuple[float, float]])
             "LEFT JOIN exchanges ON exchange = exchange_id WHERE NOT rerouted AND seq <= ? ORDER BY seq DESC LIMIT ?",
             (seq, DECISIONS_SEEN),
         ).fetchall()
-        alerts = _alerts(ledger, seq, time_ns)
-        breakers = _breakers(ledger, seq)
+        alerts, alerts_firing = _alerts(ledger, seq, time_ns)
+        breakers, breakers_open = _breakers(ledger, seq)
         adjustments, reviews = (_changes(ledger, owner, seq) for owner in ("regulator", "self_review"))
     ended = [(from_text(stage), from_text(action)) for over, stage, action, _ in exchanges if over]
     modes = [str(mode) for mode, _ in selected[:DECISIONS]]
@@ -203,10 +203,10 @@ def overview_at(path: Path, at: int, healthy: Mapping[str, tuple[float, float]])
         decisions=len(modes),
         modes=tuple(_share(mode, modes, low, high) for mode, (low, high) in healthy.items()),
         modes_by_agent=tuple(_by_agent(selected)),
-        alerts=alerts[:SHOWN],
-        alerts_firing=len(alerts),
-        breakers=breakers[:SHOWN],
-        breakers_open=len(breakers),
+        alerts=alerts,
+        alerts_firing=alerts_firing,
+        breakers=breakers,
+        breakers_open=breakers_open,
         adjustments=adjustments,
         reviews=reviews,
     )
@@ -236,15 +236,16 @@ def _rank(ordered: Sequence[float], share: float) -> float | None:
 _MOST_SEVERE_FIRST = "CASE severity WHEN 'critical' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END"
 
 
-def _alerts(ledger: sqlite3.Connection, seq: int, time_ns: int) -> tuple[FiringAlert, ...]:
+def _alerts(ledger: sqlite3.Connection, seq: int, time_ns: int) -> tuple[tuple[FiringAlert, ...], int]:
+    """Return the alerts that fire, :data:`SHOWN` at most, and how many there are."""
     rows = ledger.execute(
         "SELECT id, severity, topic, agent, session, exchange, detail, figures, since, "
         "iif(last_seq <= ?, count, NULL) FROM alerts "
         "WHERE first_seq <= ? AND (resolved_at IS NULL OR resolved_at > ?) "
         f"ORDER BY {_MOST_SEVERE_FIRST}, first_seq DESC",
         (seq, seq, timestamp(time_ns)),
-    )
-    return tuple(
+    ).fetchall()
+    shown = tuple(
         FiringAlert(
             alert=id,
             severity=severity,
@@ -257,8 +258,9 @@ def _alerts(ledger: sqlite3.Connection, seq: int, time_ns: int) -> tuple[FiringA
             since=since,
             count=count,
         )
-        for id, severity, topic, agent, session, exchange, detail, figures, since, count in rows
+        for id, severity, topic, agent, session, exchange, detail, figures, since, count in rows[:SHOWN]
     )
+    return shown, len(rows)
 
 
 class _Figures(msgspec.Struct):
@@ -267,14 +269,21 @@ class _Figures(msgspec.Struct):
     violations: int
 
 
-def _breakers(ledger: sqlite3.Connection, seq: int) -> tuple[BreakerRow, ...]:
-    # With max(), SQLite takes the other columns from the row that holds the maximum.
-    rows = ledger.execute(
-        "SELECT agent, session, state, figures, created_at, max(seq) AS latest FROM changes "
-        "WHERE owner = 'breaker' AND seq <= ? GROUP BY session, agent HAVING state <> 'NORMAL' ORDER BY latest DESC",
+def _breakers(ledger: sqlite3.Connection, seq: int) -> tuple[tuple[BreakerRow, ...], int]:
+    """Return the latest sessions whose breaker is open, :data:`SHOWN` at most, and how many there are."""
+    # With max(), SQLite takes the state from the row that holds the maximum. An attack may leave very many sessions.
+    found = ledger.execute(
+        "SELECT max(seq) AS latest FROM changes WHERE owner = 'breaker' AND seq <= ? "
+        "GROUP BY session, agent HAVING state <> 'NORMAL' ORDER BY latest DESC",
         (seq,),
     ).fetchall()
-    return tuple(_breaker_row(row) for row in rows)
+    shown = [latest for (latest,) in found[:SHOWN]]
+    rows = ledger.execute(
+        "SELECT agent, session, state, figures, created_at, seq FROM changes "
+        f"WHERE seq IN ({', '.join('?' * len(shown))}) ORDER BY seq DESC",
+        shown,
+    )
+    return tuple(_breaker_row(row) for row in rows), len(found)
 
 
 def _breaker_row(row: tuple[Any, ...]) -> BreakerRow:

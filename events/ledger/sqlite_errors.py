@@ -21,6 +21,7 @@ _WAIT = {
     sqlite3.SQLITE_INTERRUPT: "interrupted",
     sqlite3.SQLITE_CANTOPEN: "the file, or one beside it, cannot be opened: look at the folder's permissions",
 }
+_READ_ONLY = "the disk is mounted read-only: have it mounted for writing again"
 _ROOM_BESIDE = 64 * 1024
 """Bytes. The index of a write-ahead log takes 32 KB at once, and the log some pages."""
 
@@ -31,6 +32,10 @@ def error_of_sqlite(path: Path, doing: str, error: sqlite3.Error) -> LogError:
     """Return what an SQLite error means: LedgerDamaged, Unavailable (nothing stored, try later) or Misconfigured."""
     code = getattr(error, "sqlite_errorcode", None)
     primary = code & 0xFF if code is not None else None
+    if primary in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY) and _is_read_only(path):
+        return Unavailable(f"{path}: cannot {doing} now: {_READ_ONLY} ({error})")
+    if primary == sqlite3.SQLITE_IOERR and path.is_file() and not os.access(path, os.W_OK):
+        primary = sqlite3.SQLITE_READONLY  # what cannot be opened for writing is opened for reading, and fails later
     if primary == sqlite3.SQLITE_IOERR and _is_full(path):
         primary = sqlite3.SQLITE_FULL
     if primary in _WAIT:
@@ -47,6 +52,14 @@ def _is_full(path: Path) -> bool:
     except OSError:
         return False
     return found.f_bavail * found.f_frsize < _ROOM_BESIDE
+
+
+def _is_read_only(path: Path) -> bool:
+    """Whether a file's disk is mounted read-only, of which SQLite tells as of one of several errors."""
+    try:
+        return bool(os.statvfs(path.parent).f_flag & os.ST_RDONLY)
+    except OSError:
+        return False
 
 
 class DamagedRow(ValueError):

@@ -117,6 +117,8 @@ INDEXES: Mapping[str, str] = {
     "exchanges_by_start": "exchanges (started_seq)",
     # An actor's changes are read backwards from any point of the log.
     "changes_by_owner": "changes (owner, seq)",
+    # The latest state of each session is found in the index alone, without the figures.
+    "changes_by_session": "changes (owner, session, agent, seq, state)",
 }
 """Index -> the table and columns that it covers. It goes with its table."""
 

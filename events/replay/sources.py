@@ -227,7 +227,7 @@ class StreamSource:
     """The live stream. It has no index over exchanges: looking one up reads the log's inputs."""
 
     def __init__(self, log: "JetStreamLog") -> None:
-        self._log = log
+        self.log = log
         self.name = f"stream {log.stream} at {log.connection.access.servers}"
         self.partitions = log.partitions
         self.stream = log.stream
@@ -258,7 +258,7 @@ class StreamSource:
         self.gaps.note_read(after, end)
 
     def _stored(self, filter: str, after: int, upto: int) -> AsyncIterator[Sequence[Stored]]:
-        return self._log.as_stored().history([filter], after, upto)
+        return self.log.as_stored().history([filter], after, upto)
 
     def recorded_head(self, seq: int) -> bytes | None:
         """Return nothing: a stream keeps no chain; see ``Source``."""
@@ -266,7 +266,7 @@ class StreamSource:
 
     async def info(self) -> LogInfo:
         """Return the stream's extent."""
-        return await self._log.info()
+        return await self.log.info()
 
     async def history(self, filters: Sequence[str], after: int, upto: int) -> AsyncIterator[Sequence[Stored]]:
         """Read a range; see ``Source``, and :meth:`as_stored`."""
@@ -275,7 +275,7 @@ class StreamSource:
 
     async def losses(self) -> Losses:
         """Look them up; see ``Source``."""
-        return await self._log.losses()
+        return await self.log.losses()
 
     async def first(self, filters: Sequence[str], after: int, upto: int) -> Stored | None:
         """Read up to it; see ``Source``."""
@@ -286,7 +286,7 @@ class StreamSource:
     async def counts(self) -> dict[str, int]:
         """Ask the broker for its counts by subject; see ``Source``. It also counts unreadable messages."""
         self.gaps.note_read(0, (await self.info()).last_seq)
-        return _by_topic(await self._log.subject_counts())
+        return _by_topic(await self.log.subject_counts())
 
     async def exchange_ids(self, prefix: str, most: int) -> list[str]:
         """Look up ids; see ``Source``."""
@@ -294,7 +294,7 @@ class StreamSource:
 
     async def last_exchange(self) -> str | None:
         """Look up the latest; see ``Source``."""
-        last = await self._log.last(_INPUTS)
+        last = await self.log.last(_INPUTS)
         async for batch in self._stored(_INPUTS, max(0, last - 1), last):
             return exchange_of(batch[-1]) or None
         # The broker reports no last message for a subject whose last message cannot be read.

@@ -15,6 +15,7 @@ from events.sealing.sealed_texts import (
     open_texts,
     sealed_record,
 )
+from events.warning_backoff import WarningBackoff
 from schemas.event import topic_of
 from schemas.vocabulary.gateway import InputReceived
 from schemas.wording.personal import Location
@@ -35,6 +36,7 @@ class Sealing:
 
     def __init__(self, keyring: Keyring) -> None:
         self.keyring = keyring
+        self.waits = WarningBackoff()
 
     async def seal(self, appends: Sequence[Append]) -> Sequence[Append]:
         """Return appends with the texts of their records sealed.
@@ -114,10 +116,14 @@ class OpenedTail:
             try:
                 batch = await self._sealing.open(self._waiting)
             except LogError as error:
-                _logger.warning("keys_wait", error=error.code, detail=str(error), seconds=wait)
+                waits = self._sealing.waits
+                if waits.is_due():  # other readers wait for the same
+                    for_s = round(waits.lasted_s, 1)
+                    _logger.warning("keys_wait", error=error.code, detail=str(error), for_s=for_s)
                 await asyncio.sleep(wait)
                 wait = min(2 * wait, _RETRY_MOST)
             else:
+                self._sealing.waits.ended()
                 self._waiting = ()
                 return batch
 

@@ -269,11 +269,44 @@ def test_errors_are_one_line_on_stderr_with_the_documented_status(
         (UnknownOutcome("x"), 3),
         (NotRunning("x"), 3),
         (OSError(errno.ENOSPC, "x"), 2),
+        (PermissionError(errno.EACCES, "x", "file"), 2),
+        (OSError(errno.ENAMETOOLONG, "x", "file"), 2),
+        (OSError(errno.EACCES, "x"), BUG),
         (ZeroDivisionError("x"), BUG),
     ],
 )
 def test_every_kind_of_error_has_its_status(error: Exception, status: int) -> None:
     assert explain(error)[1] == status
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("replay", "--log", "{}"),
+        ("why", "last", "--log", "{}"),
+        ("state", "clock", "all", "--data", "{}"),
+        ("log", "info", "--data", "{}"),
+        ("log", "test", "{}"),
+        ("log", "import", "{}", "--ledger", "new.db"),
+        ("log", "archive", "--older-than", "1", "--ledger", "{}"),
+        ("restore", "{}"),
+        ("deploy", "compose", "--out", "{}"),
+        ("ask", "Hello", "--context", "{}"),
+        ("up", "--ready-file", "{}"),
+        ("up", "--data", "{}"),
+        ("worker", "clock", "--config", "{}"),
+        ("patterns", "import", "{}"),
+        ("feed", "{}"),
+    ],
+    ids=lambda arguments: " ".join(arguments),
+)
+def test_a_path_that_cannot_be_used_is_wrong_use_and_named(arguments: tuple[str, ...]) -> None:
+    long = "a" * 300
+    result = neuraxis(*(each.format(long) for each in arguments))
+    assert (result.exit_code, result.stdout) == (2, "")
+    said = "".join(result.stderr.split())
+    assert long in said
+    assert "Filenametoolong" in said or "doesnotexist" in said, result.stderr
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")

@@ -23,6 +23,20 @@ MOST_ALLOWANCES = 90
 MOST_CHARACTERS = 16_000
 """Most characters of an allowed text or phrase; longer ones are ignored."""
 
+_MOST_TELLING = 4
+"""Most words of a phrase that are looked for before the phrase itself is."""
+
+# Characters that Python's patterns compare without case, although they are not each other's lower case. Of those with
+# two lower cases, such as sigma, one is written for both; a capital I with a dot becomes two characters in lower case.
+_CASES_OF_THEIR_OWN = (
+    *(("\u0130", "i"), ("\u0131", "i"), ("\u017f", "s"), ("\u00b5", "\u03bc"), ("\u03a3", "\u03c3")),
+    *(("\u03c2", "\u03c3"), ("\u0345", "\u03b9"), ("\u1fbe", "\u03b9"), ("\u03d0", "\u03b2"), ("\u03f5", "\u03b5")),
+    *(("\u03d1", "\u03b8"), ("\u03f4", "\u03b8"), ("\u03f0", "\u03ba"), ("\u03d6", "\u03c0"), ("\u03f1", "\u03c1")),
+    *(("\u03d5", "\u03c6"), ("\u1e9b", "\u1e61"), ("\u1fd3", "\u0390"), ("\u1fe3", "\u03b0"), ("\ufb05", "\ufb06")),
+    *(("\u1c80", "\u0432"), ("\u1c81", "\u0434"), ("\u1c82", "\u043e"), ("\u1c83", "\u0441"), ("\u1c84", "\u0442")),
+    *(("\u1c85", "\u0442"), ("\u1c86", "\u044a"), ("\u1c87", "\u0463"), ("\u1c88", "\ua64b")),
+)
+
 LEAST_OF_PHRASE = 2
 """Fewest letters or digits of a phrase that an operator can allow; older logs may record phrases with fewer."""
 
@@ -96,7 +110,7 @@ def _without_allowed(text: str, allowances: tuple[Allowance, ...], names: dict[s
         if key and each.text == key:
             names[each.name] = None
             return ""
-    phrases = [each for each in allowances if each.phrase]
+    phrases = _possible(text, [each for each in allowances if each.phrase])
     if not phrases:
         return text
 
@@ -105,6 +119,31 @@ def _without_allowed(text: str, allowances: tuple[Allowance, ...], names: dict[s
         return " " * len(match[0])
 
     return _phrase_pattern(tuple(each.phrase for each in phrases)).sub(blank, text)
+
+
+def _possible(text: str, phrases: list[Allowance]) -> list[Allowance]:
+    """Return those of the phrases that may be in a text: hardly any, so that a pattern of few is made and searched for.
+
+    A pattern of all is tried at each word of a text, and takes seconds to make where phrases are long.
+    """
+    if not phrases:
+        return []
+    compared = without_case(text)
+    return [each for each in phrases if all(word in compared for word in _telling_words(each.phrase))]
+
+
+@lru_cache(maxsize=1_024)
+def _telling_words(phrase: str) -> tuple[str, ...]:
+    """Return some words that a text with a phrase holds as well, but for case: the longest, which are rarest."""
+    return tuple(sorted(set(without_case(phrase).split()), key=lambda word: (-len(word), word))[:_MOST_TELLING])
+
+
+def without_case(text: str) -> str:
+    """Return a text in which any two characters are equal that patterns without case take for each other."""
+    if not text.isascii():
+        for written, compared in _CASES_OF_THEIR_OWN:
+            text = text.replace(written, compared)
+    return text.lower()
 
 
 @lru_cache(maxsize=64)

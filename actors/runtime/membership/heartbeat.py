@@ -9,6 +9,7 @@ import msgspec
 from events.errors import LogError
 from events.log import Membership
 from events.loggers import get_logger
+from events.warning_backoff import WarningBackoff
 from schemas.availability import Overrun
 
 BEAT = 1.0
@@ -78,12 +79,15 @@ def heartbeat_of(value: bytes) -> Heartbeat | None:
     return Heartbeat(**known) if "actors" in known else None
 
 
-async def beat(membership: Membership, member: str, heartbeat: Heartbeat) -> None:
-    """Send one heartbeat, best effort: the next one follows in a second."""
+async def beat(membership: Membership, member: str, heartbeat: Heartbeat, misses: WarningBackoff) -> None:
+    """Send one heartbeat, best effort: the next one follows in a second. ``misses`` limits its log lines."""
     try:
         await membership.beat(member, msgspec.json.encode(heartbeat))
     except LogError as error:
-        _logger.info("beat_missed", error=error.code)
+        if misses.is_due():
+            _logger.info("beat_missed", error=error.code)
+    else:
+        misses.ended()
 
 
 async def leave(membership: Membership, member: str) -> None:

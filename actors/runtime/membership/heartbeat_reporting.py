@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 
 from actors.runtime.membership.heartbeat import BEAT, Heartbeat, MetricsAddress, beat, leave
 from events.log import Membership
+from events.warning_backoff import WarningBackoff
 from schemas.stages import WHOLE
 
 _CHECK_INTERVAL = BEAT / 10
@@ -27,6 +28,7 @@ async def report(
         started: Set once a heartbeat said that all of them work: a process that is ready before that looks stalled.
         metrics: Where the process serves its metrics.
     """
+    misses = WarningBackoff()
     try:
         while True:
             working = {stage: does_work() for stage, does_work in works.items()}
@@ -36,7 +38,7 @@ async def report(
                 stalled={stage: (WHOLE,) for stage, works_now in working.items() if not works_now},
                 metrics=metrics,
             )
-            await beat(membership, member, heartbeat)
+            await beat(membership, member, heartbeat, misses)
             if all(working.values()):
                 started.set()
             deadline = asyncio.get_running_loop().time() + BEAT

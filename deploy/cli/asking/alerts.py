@@ -88,7 +88,10 @@ class Since(click.ParamType[int]):
     help=f"From a sequence on, from 15m, 2h, 1d ago, or from a time on.  [default: the last {_DEFAULT_COUNT}]",
 )
 @click.option(
-    "--open", "only_open", is_flag=True, help="Print those that are firing, and end: with status 1 if any is."
+    "--open",
+    "only_open",
+    is_flag=True,
+    help="Print those that are firing, and end: with status 1 if any is, or if no living worker would know.",
 )
 @click.option(
     "--count",
@@ -127,13 +130,38 @@ async def _print_firing(
     async with open_source(target, log_file) as source:
         await check_holds_since(source, max(since or 1, 1))
         found = [each async for each in _recorded(source, since, (await source.info()).last_seq)]
+        unwatched = await _unwatched(source)
     firing = [each for each in still_firing(found) if is_severe_enough(each, least)]
-    if not firing:
+    if not firing and not unwatched:
         _say_there_is_none(source, "is firing", least, since)
     for each in firing if count is None else latest(firing, count):
         _print_alert(each, as_json)
     if firing:
-        raise CheckFailed(f"{len(firing)} alert{'s are' if len(firing) > 1 else ' is'} firing")
+        counted = f"{len(firing)} alert{'s are' if len(firing) > 1 else ' is'} firing"
+        raise CheckFailed(f"{counted}, and there may be more: {unwatched}" if unwatched else counted)
+    if unwatched:
+        raise CheckFailed(f"whether an alert fires is not known: {unwatched}")
+
+
+async def _unwatched(source: "Source") -> str:
+    """Return why nobody makes alerts of what happens now, and what to do; empty if somebody does, or nothing runs.
+
+    A set that is stopped, or a file, has no alerts but those that are recorded.
+    """
+    from deploy.health.stage_watch import absence_of
+    from events.errors import LogError
+    from events.replay.sources import StreamSource
+
+    if not isinstance(source, StreamSource):
+        return ""
+    try:
+        absent = await absence_of("alerts", source.log.connection, source.partitions)
+    except LogError as wrong:
+        say_note(f"it is not known whether anybody makes alerts of what happens now: {wrong}")
+        return ""
+    if not absent:
+        return ""
+    return f"no living worker makes alerts of what happens: {absent}; `neuraxis doctor` looks at the set's stages"
 
 
 async def _print_alerts(
@@ -197,6 +225,7 @@ async def _latest(
         await check_holds_since(source, max(since or 1, 1))
         recorded = _recorded(source, since, (await source.info()).last_seq)
         found = [each async for each in recorded if is_severe_enough(each, least)]
+        say_note(await _unwatched(source))
     if not found:
         _say_there_is_none(source, "is on record", least, since)
     for each in found if since is not None else latest(found, count or _DEFAULT_COUNT):
@@ -241,6 +270,7 @@ async def _followed(
             yield each
         if isinstance(live, LedgerSource):
             return
+        say_note(await _unwatched(source))
         reading = await live.tail(_ALERT_FILTERS, max(after, last))
         try:
             while True:

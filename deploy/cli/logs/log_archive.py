@@ -59,6 +59,12 @@ def archive(
     if as_json:
         emit([msgspec.structs.asdict(found)], as_json=True)
         return
+    if not found.rows:
+        say(
+            f"no row is archived that was not before; the room that those took was given back to the disk; "
+            f"{counted(found.left, 'row')} left in the ledger"
+        )
+        return
     joined = f", {counted(len(found.joined), 'former archive')} in it" if found.joined else ""
     say(
         f"{found.path}: {counted(found.rows, 'row')}, sequence {found.first_seq:,} to {found.last_seq:,}{joined}; "

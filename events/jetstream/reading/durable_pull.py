@@ -174,7 +174,8 @@ class DurablePull:
         try:
             info = await self._info()
         except LogError as error:
-            _logger.info("consumer_unknown", consumer=self._name, error=error.code)
+            if self._connection.reading_warnings.is_due(f"{self._name} is unknown: {error}"):
+                _logger.info("consumer_unknown", consumer=self._name, error=error.code)
             return False
         if info is None:
             return False
@@ -195,7 +196,8 @@ class DurablePull:
             await self._ensure()
             await self._listen()
         except (LogError, NatsError, OSError) as wrong:
-            _logger.info("consumer_retries", consumer=self._name, error=type(wrong).__name__, detail=str(wrong))
+            if self._connection.reading_warnings.is_due(f"{self._name}: {wrong}"):
+                _logger.info("consumer_retries", consumer=self._name, error=type(wrong).__name__, detail=str(wrong))
             self._must_restart.set()
             return
         self.began.set()

@@ -435,6 +435,8 @@ class StreamReader:
                 self._filled.set()
                 return
             except (LogError, NatsError, OSError) as wrong:
-                _logger.info("reading_retries", stream=self._stream, error=type(wrong).__name__, detail=str(wrong))
+                # All readers of a connection meet it alike, ten times a second.
+                if self._connection.reading_warnings.is_due(f"{self._stream}: {wrong}"):
+                    _logger.info("reading_retries", stream=self._stream, error=type(wrong).__name__, detail=str(wrong))
                 await asyncio.sleep(_RETRY_WAIT)
                 self._renew.set()

@@ -1,9 +1,12 @@
 """What an operator allows, no sense objects to: one agent's, by text or by phrase, until it is withdrawn."""
 
+import random
+import re
 from typing import TypeVar
 
 import pytest
 
+from actors.contract.text.allowances import Allowances, without_case
 from actors.registry import ACTORS
 from schemas.event import Event
 from schemas.vocabulary.allowances import AllowanceRecorded, AllowanceWithdrawn
@@ -101,3 +104,48 @@ def test_a_phrase_is_no_part_of_a_word_and_no_pattern() -> None:
     pipeline = path(allowed(phrase="a.c"))
     (passed,) = of(ReflexPassed, told(pipeline, "abc xa.cx"))
     assert passed.allowed == ()
+
+
+CASED = [each for each in map(chr, range(0x110000)) if each.lower() != each or each.upper() != each]
+
+
+def test_characters_that_patterns_take_for_each_other_are_compared_as_one() -> None:
+    """Otherwise a phrase that a pattern finds would not be looked for."""
+    together = "".join(CASED)
+    for written in CASED:
+        found = re.findall(re.escape(written), together, re.IGNORECASE)
+        assert {without_case(each) for each in found} == {without_case(written)}, ascii(written)
+
+
+def by_one_pattern(phrases: list[str], text: str) -> tuple[str, tuple[str, ...]]:
+    """Return what is left of a text, and the names of the phrases in it, by a pattern of all phrases."""
+    names: dict[str, None] = {}
+
+    def blank(match: re.Match[str]) -> str:
+        names[f"a-{(match.lastindex or 1) - 1}"] = None
+        return " " * len(match[0])
+
+    spelled = "|".join("(" + r"\s+".join(map(re.escape, phrase.split())) + ")" for phrase in phrases)
+    return re.sub(rf"(?i)(?<!\w)(?:{spelled})(?!\w)", blank, text), tuple(names)
+
+
+WRITTEN = ("a", "A", "b", "k", "\u212a", "s", "\u017f", "i", "\u0130", "\u0131", "I", ".", "\u03c3", "\u03c2", "\u03a3")
+BETWEEN = (" ", " ", " ", "\n", "\u2028", "\u00a0", "-", ".")
+
+
+def test_what_is_allowed_is_what_one_pattern_of_all_phrases_finds() -> None:
+    chosen, found = random.Random(7), 0
+    for _ in range(4_000):
+        words = ["".join(chosen.choices(WRITTEN, k=chosen.randint(1, 2))) for _ in range(4)]
+        phrases = [" ".join(chosen.choices(words, k=chosen.randint(1, 3))) for _ in range(chosen.randint(1, 5))]
+        text = "".join(
+            f"{chosen.choice((str.upper, str.lower, str))(chosen.choice(words))}{chosen.choice(BETWEEN)}"
+            for _ in range(12)
+        )
+        held = Allowances()
+        for number, phrase in enumerate(phrases):
+            held = held.after("ann", allowed(f"a-{number}", phrase=phrase))
+        judged, names = held.judged("ann", InputReceived(text=text))
+        assert (judged.text, names) == by_one_pattern(phrases, text), (phrases, ascii(text))
+        found += bool(names)
+    assert found > 1_000, "too few of the texts held a phrase"

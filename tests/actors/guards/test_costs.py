@@ -13,6 +13,7 @@ from actors.contract.answers.prompt import Prompt, prompt_of
 from actors.contract.answers.window import AnswerWindow
 from actors.contract.privacy.masking import Masks
 from actors.contract.privacy.recognising import found_in
+from actors.contract.text.allowances import MOST_ALLOWANCES, Allowances
 from actors.contract.text.decoding import decode_nested
 from actors.contract.text.rewriting import REWRITE
 from actors.gateway.http.openai.passthrough.guarding import GuardedStream, Watch
@@ -20,7 +21,8 @@ from actors.llm.answer_text import AnswerInvalid, read_answer_text
 from actors.llm.wire.refusals import without_secrets
 from schemas.effectors.model_calls import ChatMessage, ModelCall, without_code_fence
 from schemas.intake.sse import Events
-from schemas.vocabulary.gateway import Layer
+from schemas.vocabulary.allowances import AllowanceRecorded
+from schemas.vocabulary.gateway import InputReceived, Layer
 from tests.each import each
 
 MOST_S = 1.5
@@ -93,6 +95,19 @@ def _line_in_pieces(size: int) -> None:
 _WORDS = " ".join(f"word{number * 7919 % 60_000}" for number in range(30_000))
 _PINS = "".join(f"pin: a{number:05d}b\n" for number in range(20_000))
 
+
+def _allowed(count: int, size: int) -> None:
+    """Judge a text of a megabyte under many long phrases, each of a text of its own."""
+    held = Allowances()
+    for number in range(count):
+        words = " ".join(_letters(size // 7 + number)[number:])
+        held = held.after(
+            "ann", AllowanceRecorded(allowance=f"a-{number}", phrase=f"{words} {number}", by="b", why="w")
+        )
+    text = f"{_WORDS} " * 4
+    assert held.judged("ann", InputReceived(text=text)) == (InputReceived(text=text), ())
+
+
 WORKS = (
     Work("quoted values above a blank stretch", lambda: decode_nested('"a"\n' * 2_100 + "\n" * 300_000)),
     Work("white space without line ends", lambda: REWRITE["spaced"]("\u2028" * 49_152)),
@@ -107,6 +122,7 @@ WORKS = (
     Work("a prompt of addresses to mask", lambda: _masked(20_000)),
     Work("an event in thousands of pieces", lambda: _event_in_pieces(1_500_000)),
     Work("a line of a stream in thousands of pieces", lambda: _line_in_pieces(4_000_000)),
+    Work("many long phrases that are allowed", lambda: _allowed(MOST_ALLOWANCES, 15_000)),
     Work("a refusal that consists of signs", lambda: without_secrets("+" * 20_000)),
 )
 

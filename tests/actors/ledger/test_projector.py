@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-import structlog
+from structlog.testing import capture_logs
 
 from actors.ledger import PROJECTOR, LedgerProjector, LedgerSettings, Progress
 from events.errors import Conflict, LogError, Misconfigured, Unavailable
@@ -121,7 +121,7 @@ def test_an_event_that_nobody_reads_is_told_once_for_its_subject(tmp_path: Path)
         await run.reaches(6)
         await run.stop()
 
-    with structlog.testing.capture_logs() as lines:
+    with capture_logs() as lines:
         in_world(body)
     [told] = [line for line in lines if line["event"] == "event_unroutable"]
     assert (told["seq"], told["subject"]) == (5, "log.77.88.input.received")
@@ -239,7 +239,9 @@ def test_a_full_disk_is_waited_out_and_nothing_is_skipped(tmp_path: Path, monkey
         log = log_of(stream)
         await log.append(records(exchanges(100)))
         run = Run(log, path)
-        await run.until(lambda: len(run.reports) > 3 and bool(run.reports[-1].trouble))
+        with capture_logs() as lines:
+            await run.until(lambda: sum(bool(each.trouble) for each in run.reports) > 4)
+        assert [line["event"] for line in lines].count("ledger_waits") == 1, "there is a line for each attempt"
         assert "is full" in run.reports[-1].trouble
         stuck = run.projector.progress.position
         assert 0 < stuck < 400

@@ -1,15 +1,22 @@
 """``neuraxis log import`` into a data folder: killed in the middle, finished, and lived with."""
 
+import asyncio
 import json
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from deploy.config.loading import RUNNING_SECTIONS, assignment_layer, resolve
+from deploy.copying.repartitioning import repartition, within_folder
+from deploy.copying.trimming import trim
 from deploy.processes.broker.users import broker_users
+from deploy.processes.running_set import DataFolder
 from events.bundles import read_events
+from events.errors import Unavailable, UnknownOutcome
 from schemas.permissions import IMPORT_ROOT, STREAM
 from tests.broker import Broker
 from tests.deploy.replaying.test_log_copies import TALK, neuraxis
@@ -77,6 +84,29 @@ def test_an_import_onto_a_full_disk_says_so_and_goes_on_once_there_is_room(tmp_p
         assert "run it again, and it goes on there" in " ".join(failed.stderr.split())
         disk.clear()
         assert "2,400 events" in run(tmp_path, "restore", "long.db", "--data", str(data)).stderr
+
+
+@pytest.mark.parametrize("change", ["repartition", "trim"])
+def test_a_log_whose_disk_fills_while_it_is_changed_says_so_and_is_changed_once_there_is_room(
+    tmp_path: Path, talk: Path, change: str
+):
+    config = resolve(RUNNING_SECTIONS, [assignment_layer(each) for each in COUNTS[1::2]])
+
+    async def changed(data: Path, begun: Callable[[], None]) -> None:
+        async with within_folder(DataFolder(data), config) as access:
+            begun()
+            if change == "trim":
+                await trim(access, config, tmp_path / "talk.db", None, lambda _: None)
+            else:
+                await repartition(access, config, None, 2 * PARTITIONS.sessions, lambda *_: None)
+
+    with small_disk(tmp_path / "small", megabytes=8) as disk:
+        data = disk.folder / "data"
+        run(tmp_path, "restore", "talk.db", "--data", str(data))
+        with pytest.raises((Unavailable, UnknownOutcome), match=r"data is full, or nearly so \(0\.\d MB"):
+            asyncio.run(changed(data, disk.fill))
+        disk.clear()
+        asyncio.run(changed(data, lambda: None))
 
 
 @pytest.mark.parametrize("redacted", [False, True], ids=["restored from a ledger", "imported and redacted"])

@@ -7,6 +7,8 @@ import signal
 import socket
 import subprocess
 import sys
+import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -109,6 +111,47 @@ def test_an_effector_that_is_not_configured_is_refused_in_one_line(
     broker: Broker, tmp_path: Path, host: str, complaint: str
 ) -> None:
     assert refusal(broker, tmp_path, host).startswith(f"neuraxis: {complaint}")
+
+
+def test_a_refused_effector_beside_actors_is_all_that_is_complained_of(broker: Broker, tmp_path: Path) -> None:
+    refused = command(broker, tmp_path, "webhook", "clock", "ledger")
+    done = subprocess.run(refused, capture_output=True, text=True, timeout=ALIVE_S, check=False)
+    assert done.returncode == 2
+    said = [line for line in done.stderr.splitlines() if not line.startswith("{")]
+    assert len(said) == 1, said
+    assert said[0].startswith("neuraxis: no receiver is configured")
+
+
+AWAY_S = 8.0
+MOST_LINES = 28
+"""In those seconds, with growing intervals, some fifteen lines of all kinds; without, forty to two hundred."""
+
+
+@pytest.mark.parametrize("back", [False, True], ids=["no broker", "a broker without JetStream"])
+def test_a_broker_that_stays_away_does_not_fill_the_log(broker: Broker, tmp_path: Path, back: bool) -> None:
+    said = tmp_path / "worker.log"
+
+    def lines() -> list[str]:
+        return [json.loads(line)["event"] for line in said.read_text().splitlines() if line.startswith("{")]
+
+    with said.open("wb") as output:
+        process = subprocess.Popen(command(broker, tmp_path, "all", "ledger"), stdin=subprocess.DEVNULL, stderr=output)
+    try:
+        until(lambda: "worker_ready" in lines(), "the worker serves", ALIVE_S)
+        before = len(lines())
+        broker.kill()
+        if back:
+            broker.jetstream = False
+            broker.start()
+            until(lambda: "broker_reconnected" in lines(), "the worker has found it", ALIVE_S)
+        time.sleep(AWAY_S)
+        told = lines()[before:]
+        assert process.poll() is None
+        assert ("reading_retries" if back else "broker_unreachable") in told
+        assert len(told) <= MOST_LINES, Counter(told)
+    finally:
+        process.kill()
+        process.wait()
 
 
 def test_a_worker_of_all_hosts_every_actor_that_decides(broker: Broker, tmp_path: Path) -> None:

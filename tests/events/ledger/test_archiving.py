@@ -1,10 +1,12 @@
 """The oldest rows move into archive files, and everything reads them and the ledger as one."""
 
+import os
+import shutil
 import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -32,6 +34,7 @@ from tests.events.ledger.messages import (
     stored,
     write,
 )
+from tests.full_disk import small_disk
 
 COUNT = 400
 MESSAGES = exchanges(COUNT // 4)
@@ -181,6 +184,75 @@ def test_a_ledger_in_use_is_left_alone(tmp_path: Path) -> None:
     assert own_rows(path) == list(range(1, COUNT + 1))
     assert archives(path) == []
     archive(path, at(200))
+
+
+def test_a_disk_that_fills_at_any_moment_is_named_and_the_next_run_finishes(tmp_path: Path) -> None:
+    """The file is sound all along: nobody may be told to move it aside."""
+    said = []
+    with small_disk(tmp_path / "small", megabytes=4) as disk:
+        path = disk.folder / "ledger.db"
+        write(path, MESSAGES)
+        archive(path, at(50))  # is joined, and deleted before room is given back
+        sound, before = path.read_bytes(), everything(path)
+        former = {each: each.read_bytes() for each in archives(path)}
+        for spare in range(0, 2 * len(sound) + 1, len(sound) // 10):
+            (disk.folder / "spare").write_bytes(bytes(spare))
+            disk.fill()
+            (disk.folder / "spare").unlink()
+            try:
+                archive(path, at(150), join=True)
+            except Unavailable as full:
+                said.append(str(full))
+            assert verify(path).ok, spare
+            assert everything(path) == before, spare
+            disk.clear()
+            with suppress(Misconfigured):  # there was room for all of it
+                archive(path, at(150), join=True)
+            assert len(archives(path)) == 1, spare
+            assert everything(path) == before, spare
+            assert path.stat().st_size < len(sound), spare
+            for each in disk.folder.iterdir():
+                each.unlink()
+            for each, content in {path: sound, **former}.items():
+                each.write_bytes(content)
+    assert all("is full: free some space" in each for each in said), said
+    assert {each.split("cannot ")[1].split(" ")[0] for each in said} == {"archive", "give"}, said
+
+
+def test_a_disk_that_is_read_only_is_named(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "small", megabytes=4) as disk:
+        path = disk.folder / "ledger.db"
+        write(path, MESSAGES)
+        disk.protect(True)
+        with pytest.raises(Unavailable, match="cannot archive rows now: the disk is mounted read-only"):
+            archive(path, at(150))
+        with pytest.raises(Unavailable, match="now: the disk is mounted read-only"):
+            rebuild(path)
+        disk.protect(False)
+        assert archive(path, at(150)).rows
+
+
+BARE = ("setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-dac_override,-dac_read_search")
+"""Runs a program as root without root's right to write what the owner may not."""
+
+
+def test_a_ledger_that_may_not_be_written_is_a_matter_of_rights(tmp_path: Path) -> None:
+    path = tmp_path / "set" / "ledger.db"
+    path.parent.mkdir()
+    write(path, MESSAGES)
+    path.chmod(0o400)
+    path.parent.chmod(0o500)
+    command = [sys.executable, "-m", "deploy.cli", "log", "archive", "--older-than", "0", "--ledger", str(path)]
+    if os.geteuid() == 0:
+        if shutil.which(BARE[0]) is None:
+            pytest.skip("root may write everything, and setpriv is not there to take that away")
+        command = [*BARE, *command]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    finally:
+        path.parent.chmod(0o700)
+    assert done.returncode == 2, done.stderr
+    assert "give this user the right to write the file" in " ".join(done.stderr.split())
 
 
 def test_looking_up_uses_the_indexes_of_every_file(tmp_path: Path) -> None:

@@ -1,5 +1,8 @@
 """How a set was at a point of its log, from the ledger alone."""
 
+import sqlite3
+import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -8,11 +11,15 @@ import pytest
 
 from events.errors import Misconfigured
 from events.ledger import Overview, overview_at
+from events.ledger.overview import SHOWN
 from events.log import Stored
 from schemas.catalogue import CATALOGUE
 from schemas.intake.strict import BadInput
 from tests.events.ledger.messages import INPUT, MODE, RESPONSE, START_NS, exchanges, stored, write
 from tests.events.ledger.test_alerts import alert
+
+MOST_S = 0.18
+"""Processor time of one look; it takes some .06 s."""
 
 HEALTHY = {"RESPOND": (0.5, 0.75), "ACT": (0.05, 0.15)}
 
@@ -128,6 +135,24 @@ def test_a_breaker_stands_as_the_latest_event_of_its_session_says(tmp_path: Path
     assert standing(3) == [("s1", "RECOVERY", started.trust), ("s2", "VIOLATED", tripped.trust)]
     assert standing(0) == [("s1", "RECOVERY", started.trust)]
     assert looked(path).breakers_open == 1
+
+
+def test_of_very_many_open_breakers_the_latest_are_shown_and_all_are_counted_in_no_time(tmp_path: Path) -> None:
+    """An attack leaves a session open each time. Before, each look took four times as long."""
+    path = ledger(tmp_path, stored(1, INPUT), stored(2, sample("breaker.tripped"), session="s2", at_ms=2))
+    sessions = 100_000
+    with closing(sqlite3.connect(path)) as file, file:
+        (figures,) = file.execute("SELECT figures FROM changes").fetchone()
+        file.executemany(
+            "INSERT INTO changes VALUES (?, 'breaker', '', 'ann', ?, ?, ?, '')",
+            ((-n, f"t{n * 7919 % sessions}", "NORMAL" if n % 4 == 0 else "VIOLATED", figures) for n in range(sessions)),
+        )
+    began = time.process_time()
+    seen = looked(path)
+    assert time.process_time() - began < MOST_S
+    assert seen.breakers_open == 1 + sessions - sessions // 4
+    assert [each.seq for each in seen.breakers] == [2, *(-n for n in range(66) if n % 4)][:SHOWN]
+    assert [each.session for each in seen.breakers[:2]] == ["s2", "t7919"]
 
 
 def test_the_latest_changes_are_told_with_their_numbers_and_without_words(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 
 import pytest
+from structlog.testing import capture_logs
 
 from actors.runtime.committer import BATCH_FROM, SINGLES, Committer, Group
 from events.errors import Misconfigured
@@ -198,6 +199,27 @@ def test_what_was_thrown_away_while_under_way_is_not_credited() -> None:
     # The second decision meets the first one's append: without a recovery in between its fence cannot hold.
     assert partition.lost_for == ["conflict"]
     assert partition.last == 0
+
+
+def test_many_appends_that_wait_for_a_broker_are_one_line_now_and_then() -> None:
+    partitions = [Partition(number).put(1) for number in range(SINGLES)]
+
+    async def body(stream: SimulatedStream) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            committer = Committer(log_of(stream), tasks)
+            running = tasks.create_task(committer.run())
+            for partition in partitions:
+                committer.submit(partition)
+            await asyncio.sleep(30.0)  # in virtual time: each of them has tried thirty times
+            assert committer.appended == 0
+            stream.faults = CALM
+            await committer.drained()
+            running.cancel()
+
+    with capture_logs() as lines:
+        stream = in_world(body, Faults(busy=1.0))
+    assert len(data_of(stream)) == SINGLES
+    assert [line["event"] for line in lines].count("append_waits") == 1
 
 
 def test_a_single_event_is_sent_in_the_turn_in_which_it_is_started() -> None:

@@ -3,7 +3,7 @@
 from structlog.testing import capture_logs
 
 from events.jetstream.broker_outage import BrokerOutage
-from events.warning_backoff import MAX_INTERVAL_S
+from events.warning_backoff import MAX_INTERVAL_S, MOST_PROBLEMS, OVER_S, SharedWarningBackoff
 
 
 class Clock:
@@ -56,3 +56,25 @@ def test_a_login_that_is_refused_is_told_from_a_broker_that_is_not_there() -> No
         BrokerOutage("nats://a:1").failed("nats: 'Authorization Violation'")
         BrokerOutage("nats://a:1").failed("connection refused")
     assert ["--creds" in line["remedy"] for line in lines] == [True, False]
+
+
+def test_what_many_meet_alike_is_said_once_for_all_and_each_other_problem_for_itself() -> None:
+    clock = Clock()
+    shared = SharedWarningBackoff(clock)
+    said = []
+    for _ in range(20):
+        said += [(clock.now, reader) for reader in range(25) if shared.is_due("JetStream is off")]
+        clock.now += 1.0
+    assert [at - 100.0 for at, _ in said] == [0, 1, 3, 7, 15]
+    assert shared.is_due("no such stream")
+
+
+def test_a_shared_problem_that_nobody_met_for_long_is_new_and_few_are_remembered() -> None:
+    clock = Clock()
+    shared = SharedWarningBackoff(clock)
+    assert [shared.is_due("away"), shared.is_due("away")] == [True, False]
+    clock.now += OVER_S
+    assert [shared.is_due("away"), shared.is_due("away")] == [True, False]
+    for number in range(MOST_PROBLEMS):
+        assert shared.is_due(f"problem {number}")
+    assert shared.is_due("away"), "it was dropped for newer ones"

@@ -1,0 +1,76 @@
+"""``neuraxis alerts`` where no living worker makes alerts: that nothing fires is not known then."""
+
+import asyncio
+from collections.abc import Mapping
+
+import msgspec
+import pytest
+
+from actors.runtime.envelopes import to_record
+from actors.runtime.membership.heartbeat import Heartbeat
+from deploy.health import stage_watch
+from events.jetstream import JetStreamLog, KeyValueMembership
+from events.log import Append
+from events.make_decision import Cause, address_events
+from schemas.catalogue import CATALOGUE
+from schemas.event import Event, topic_of
+from schemas.stages import WHOLE
+from schemas.subjects import Partitions
+from tests.broker import Broker
+from tests.deploy.replaying.test_log_copies import neuraxis
+
+FIRING = msgspec.structs.replace(CATALOGUE["forged_id.alert.critical.breaker"].sample, status="firing")
+PASSED = CATALOGUE["forged_id.reflex.passed"].sample
+CAUSE = Cause("cause", 1, 0, "ann", "s", "exchange-0", "00", "00")
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stage_watch, "TAKEOVER_S", 0.5)
+
+
+def stand(broker: Broker, event: Event, serves: Mapping[str, tuple[str, ...]] | None) -> None:
+    """Have an event in the log, and a worker of alerts say what it serves; None: no worker has ever run."""
+
+    async def made() -> None:
+        log = await JetStreamLog.connect(broker.url)
+        owner = CATALOGUE[topic_of(event)].owner
+        [addressed] = address_events(owner, CAUSE, (event,), Partitions())
+        await log.append([Append([to_record(addressed, "test", "", 1_750_000_000_000_000_000, 0)])])
+        if serves is not None:
+            membership = await KeyValueMembership.over(log.connection)
+            await membership.beat("worker", msgspec.json.encode(Heartbeat(("alerts",), serves=serves)))
+        await log.close()
+
+    asyncio.run(made())
+
+
+def test_without_a_worker_it_is_not_known_whether_an_alert_fires(broker: Broker) -> None:
+    stand(broker, PASSED, None)
+    done = neuraxis("alerts", "--open", "--nats", broker.url)
+    assert (done.exit_code, done.stdout) == (1, "")
+    said = " ".join(done.stderr.split())
+    assert "whether an alert fires is not known: no living worker makes alerts of what happens" in said
+    assert "alerts (no owner)" in said
+    assert "no alert is firing" not in said
+    listed = neuraxis("alerts", "--no-follow", "--nats", broker.url)
+    assert listed.exit_code == 0
+    assert "no living worker makes alerts" in " ".join(listed.stderr.split())
+
+
+def test_with_a_worker_that_serves_it_nothing_fires(broker: Broker) -> None:
+    stand(broker, PASSED, {"alerts": (WHOLE,)})
+    done = neuraxis("alerts", "--open", "--nats", broker.url)
+    assert done.exit_code == 0, done.stderr
+    assert "no alert is firing" in done.stderr
+    assert "no living worker" not in neuraxis("alerts", "--no-follow", "--nats", broker.url).stderr
+
+
+def test_what_fires_is_printed_and_that_there_may_be_more(broker: Broker) -> None:
+    stand(broker, FIRING, {})
+    done = neuraxis("alerts", "--open", "--nats", broker.url, "--json")
+    assert done.exit_code == 1
+    assert len(done.stdout.splitlines()) == 1
+    said = " ".join(done.stderr.split())
+    assert "1 alert is firing, and there may be more: no living worker makes alerts" in said
+    assert "alerts (recovering)" in said
