@@ -233,7 +233,10 @@ class Verification:
 
     def _bodies_of(self, view: View) -> BodyComparer:
         # One for each partition, so that the result does not depend on which partitions are folded in this process.
-        return self._bodies.setdefault((view.actor.name, view.partition), BodyComparer())
+        key = view.actor.name, view.partition
+        if key not in self._bodies:
+            self._bodies[key] = BodyComparer()
+        return self._bodies[key]
 
     def _sealed_words_of(self, view: View) -> SealedWordsTracker:
         key = view.actor.name, view.partition
@@ -321,7 +324,7 @@ def _with_models(view: View, processed: Processed) -> Processed:
 
 
 def _missing_model(view: View, processed: Processed) -> str:
-    if view.actor.missing_model is None:
+    if view.actor.missing_model is None or not processed.recorded:
         return ""
     names = (view.actor.missing_model(own.message.event) for own in processed.recorded)
     return next((f"model_{name}" for name in names if name), "")
