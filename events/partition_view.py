@@ -143,10 +143,11 @@ class View:
             return
         if isinstance(delivery, Recorded):
             self.agents.add(delivery.envelope.agent)
-        last = self.waiting[-1].stored.seq if self.waiting else self.position
-        if delivery.stored.seq <= last or (isinstance(delivery, Recorded) and delivery.envelope.id in self.lost_causes):
-            return
-        self.waiting.append(delivery)
+            if self.lost_causes and delivery.envelope.id in self.lost_causes:
+                return
+        waiting = self.waiting
+        if delivery.stored.seq > (waiting[-1].stored.seq if waiting else self.position):
+            waiting.append(delivery)
 
     def apply_own(self, own: Delivery) -> None:
         """Receive an own event from the log; a decision's events are folded together, once the last one has come.
@@ -245,8 +246,7 @@ class View:
         """
         group = tuple(self._group)
         seq = group[0].envelope.cause_seq if group else 0
-        while self.waiting and self.waiting[0].stored.seq < seq:
-            self._fold(self.waiting.popleft(), ())
+        self.fold_before(seq)
         if not group or not self.waiting or self.waiting[0].stored.seq != seq:
             self.close_decision()
             return ()
@@ -264,9 +264,7 @@ class View:
         """Fold the messages that the events of one decision show as processed, then those events."""
         seq = group[0].envelope.cause_seq
         self.misplaced |= seq < self._assumed_to + (not is_spontaneous(group[0].envelope.topic))
-        waiting = self.waiting
-        while waiting and waiting[0].stored.seq < seq:
-            self._fold(waiting.popleft(), ())
+        self.fold_before(seq)
         if is_spontaneous(group[0].envelope.topic):
             if self.waiting and self.waiting[0].stored.seq == seq:
                 self._fold(self.waiting.popleft(), ())
@@ -286,6 +284,7 @@ class View:
                 self._evolve_own(self._at_position(own.message))
 
     def _fold(self, delivery: Delivery, group: tuple[Recorded, ...]) -> None:
+        """Fold a message that is known to be decided, with the events that were recorded for it."""
         delivery = at_behaviour(delivery, self._behaviour)
         before, stored = self.state, delivery.stored
         if isinstance(delivery, Unreadable) and delivery.code == UnknownVersion.code:
@@ -294,11 +293,12 @@ class View:
             self.on_processed(Processed(delivery, before, group))
         try:
             if group:
-                at = {"seq": stored.seq, "time_ns": stored.time_ns, "behaviour": self._behaviour}
-                own = [msgspec.structs.replace(each.message, **at) for each in group]
+                seq, time_ns = stored.seq, stored.time_ns
+                own = [self._at(each.message, seq, time_ns) for each in group]
                 self.state = fold(self.actor, before, delivery, own)
             elif isinstance(delivery, Recorded):
-                self.state = self.actor.fold(before, delivery.message)
+                # Not ``actor.fold``: what it consumes is never its own ``configured``.
+                self.state = self.actor.evolve(before, delivery.message)
         except Exception:
             # Live, a failure is recorded when a fold raises. Here another release of the decider folded the recorded
             # events. They are skipped, so that the rest can be folded; a verification reports the count.
@@ -307,8 +307,13 @@ class View:
                 self.on_unfolded(Processed(delivery, before, group))
         self.position, self.time_ns = stored.seq, stored.time_ns
 
+    def _at(self, own: Message, seq: int, time_ns: int) -> Message:
+        """Return an own event's message at a position of the view."""
+        address = own.agent, own.session, own.exchange
+        return Message(own.event, seq, own.id, time_ns, *address, self._behaviour, own.models)
+
     def _at_position(self, message: Message) -> Message:
-        return msgspec.structs.replace(message, seq=self.position, time_ns=self.time_ns, behaviour=self._behaviour)
+        return self._at(message, self.position, self.time_ns)
 
     def _fold_spontaneous(self, own: Recorded) -> None:
         if self.on_spontaneous is not None:
@@ -365,8 +370,9 @@ class View:
 
     def fold_before(self, seq: int | None) -> None:
         """Fold waiting messages as ones that led to nothing: those before a sequence, or (None) all."""
-        while self.waiting and (seq is None or self.waiting[0].stored.seq < seq):
-            self._fold(self.waiting.popleft(), ())
+        waiting = self.waiting
+        while waiting and (seq is None or waiting[0].stored.seq < seq):
+            self._fold(waiting.popleft(), ())
 
     def state_before(self, seq: int | None) -> Any:
         """Return the state that :meth:`fold_before` would lead to; nothing is changed."""

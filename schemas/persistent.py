@@ -5,6 +5,7 @@ that was ever current can be kept, hashed or written out later without copying.
 """
 
 from collections.abc import Callable
+from operator import is_
 from typing import Any, Generic, TypeVar, get_args, get_origin
 
 import msgspec
@@ -143,6 +144,24 @@ class Derived:
         return hash(type(self))
 
 
+class ByIdentity:
+    """Immutable values as the key of a cache, compared by identity, since comparing their contents would cost more.
+
+    For what a decision and the fold after it compute from the same state and message.
+    """
+
+    __slots__ = ("values",)
+
+    def __init__(self, *values: Any) -> None:
+        self.values = values
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ByIdentity) and all(map(is_, self.values, other.values))
+
+    def __hash__(self) -> int:
+        return id(self.values[-1])
+
+
 def _to_builtin(value: Any) -> Any:
     if isinstance(value, Map):
         return dict(value)
@@ -187,6 +206,7 @@ def state_builtins(state: object) -> Any:
 
 
 __all__ = [
+    "ByIdentity",
     "Derived",
     "ExpiringMap",
     "Map",

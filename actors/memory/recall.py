@@ -50,6 +50,8 @@ from schemas.vocabulary.memory import NO_LONGER_SO, Layer, Recollection
 _LAYERS: tuple[Layer, ...] = ("turn", "gist", "fact", "episode", "concept")
 """The order of layers among equally strong memories."""
 
+_ORDER = {layer: place for place, layer in enumerate(_LAYERS)}
+
 _EXCHANGE_LAYERS = frozenset(("turn", "gist", "episode"))
 """Layers whose memories are exchanges."""
 
@@ -142,14 +144,12 @@ def strongest(recalled: Iterable[Candidate], memory: AgentMemory, settings: Memo
     Statements come before echoes, then the strongest by weight, among equals the latest.
     """
     candidates = [
-        candidate._replace(
-            energy=weighted_energy(candidate.energy, memory, candidate.id_prefix, candidate.number, settings)
-        )
+        _weighted(candidate, memory, settings)
         for candidate in recalled
         if candidate.energy >= settings.floor and candidate.energy > 0.0
     ]
     candidates.sort(
-        key=lambda candidate: (candidate.echo, -candidate.energy, _LAYERS.index(candidate.layer), -candidate.number)
+        key=lambda candidate: (candidate.echo, -candidate.energy, _ORDER[candidate.layer], -candidate.number)
     )
     shown: set[str] = {candidate.says for candidate in candidates if candidate.layer == "fact"}
     unique = []
@@ -160,6 +160,11 @@ def strongest(recalled: Iterable[Candidate], memory: AgentMemory, settings: Memo
             shown.add(candidate.says)
         unique.append(candidate)
     return tuple(_recollection(candidate, memory) for candidate in unique[: settings.recollections])
+
+
+def _weighted(candidate: Candidate, memory: AgentMemory, settings: MemorySettings) -> Candidate:
+    energy = weighted_energy(candidate.energy, memory, candidate.id_prefix, candidate.number, settings)
+    return candidate if energy == candidate.energy else candidate._replace(energy=energy)
 
 
 def _recollection(candidate: Candidate, memory: AgentMemory) -> Recollection:
@@ -225,13 +230,23 @@ def _nearest(memory: AgentMemory, cue: Cue, without: frozenset[int], most: int, 
     """Return the episodes nearest to a cue: enough of them that repetitions and echoes do not hide statements."""
     while True:
         near = memory.episodes.nearest(cue.model, cue.embedding, most, without)
-        texts = (memory.episodes.kept[each.number].text for each in near)
-        statements = {persons_words(text) for text in texts if not states_nothing(text)}
-        if len(near) < most or most >= _MOST_EXAMINED or len(statements) >= settings.recollections:
+        if len(near) < most or most >= _MOST_EXAMINED or near[-1].energy < settings.floor:
             return near
-        if near[-1].energy < settings.floor:
+        if _has_statements(near, memory, settings.recollections):
             return near
         most *= _EXAMINED_FACTOR
+
+
+def _has_statements(near: Iterable[Near], memory: AgentMemory, most: int) -> bool:
+    """Whether so many of the episodes state something, each something else."""
+    statements: set[str] = set()
+    for each in near:
+        text = memory.episodes.kept[each.number].text
+        if not states_nothing(text):
+            statements.add(persons_words(text))
+            if len(statements) >= most:
+                return True
+    return not most
 
 
 def _facts(memory: AgentMemory, cue: Cue, settings: MemorySettings) -> Iterator[Candidate]:

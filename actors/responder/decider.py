@@ -5,6 +5,7 @@ exchange.
 """
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 import msgspec
 
@@ -18,7 +19,7 @@ from actors.responder.settings import ResponderSettings
 from actors.responder.unserved_stages import MOST_ENDS, Stages, end_of_unserved, with_message
 from schemas.actor import Emission, Message, session_key
 from schemas.event import Event
-from schemas.persistent import ExpiringMap, Map
+from schemas.persistent import ByIdentity, ExpiringMap, Map
 from schemas.vocabulary.act import ActFinished
 from schemas.vocabulary.appraisal import AppraisalFailed
 from schemas.vocabulary.arbiter import ArbiterEscalated
@@ -145,8 +146,21 @@ def _updated_exchange(state: ResponderState, message: Message) -> Pending | None
         )
     if kind not in END_FUNCTIONS:
         return pending if kind in PASSES else None
+    return _with_end(pending, _turns(state, message.agent, pending), state.settings, message)
+
+
+def _with_end(pending: Pending, turns: tuple[Turn, ...], settings: ResponderSettings, message: Message) -> Pending:
+    """Return an open exchange after a message that may end it; computed once for deciding and folding."""
+    return _cached_with_end(ByIdentity(pending, turns, settings, message))
+
+
+@lru_cache(maxsize=1)
+def _cached_with_end(inputs: ByIdentity) -> Pending:
+    pending, turns, settings, message = inputs.values
+    event = message.event
     pending = _after_event(pending, event, message.id)
-    end = END_FUNCTIONS[kind](_context(state, pending, message), event)
+    context = ExchangeContext(pending, turns, settings, message.agent, message.time_ns, message.exchange)
+    end = END_FUNCTIONS[type(event)](context, event)
     if end is None or (pending.held is not None and not overrules(end, pending.held)):
         return pending
     return msgspec.structs.replace(pending, held=end)
@@ -188,8 +202,12 @@ def _after_mode(pending: Pending, event: ModeSelected) -> Pending:
 def _context(state: ResponderState, pending: Pending, message: Message, exchange: str = "") -> ExchangeContext:
     """Return the context of a message's exchange, or of another exchange of the partition that it concerns."""
     agent = pending.agent if exchange else message.agent
-    turns = state.sessions.get(session_key(agent, pending.session)) or ()
+    turns = _turns(state, agent, pending)
     return ExchangeContext(pending, turns, state.settings, agent, message.time_ns, exchange or message.exchange)
+
+
+def _turns(state: ResponderState, agent: str, pending: Pending) -> tuple[Turn, ...]:
+    return state.sessions.get(session_key(agent, pending.session)) or ()
 
 
 def _new_exchange(state: ResponderState, message: Message) -> Pending | None:

@@ -20,14 +20,14 @@ from actors.self_review.rolling_median import Ordered, replaced_in_order
 from actors.self_review.score import Grade, grade_of, tick_numbers_of
 from actors.self_review.settings import SelfReviewSettings
 from actors.self_review.similarity import MICRO
-from actors.self_review.tick import Tick, hash_names
+from actors.self_review.tick import Tick, hash_name, hash_names
 from actors.self_review.working_memory import (
     Identity,
     WorkingMemory,
     churn_of,
+    content_after,
     drift_of,
     identity_after,
-    with_carried_over,
     working_memory_of,
 )
 from schemas.persistent import Map
@@ -125,15 +125,18 @@ def score_tick(state: AgentState, tick: Tick, sci: float, settings: SelfReviewSe
     grade, swap = _graded(state, tick, settings)
     affect = tick.arousal * max(0.0, -tick.valence)
     memory, identity, drift = state.memory, state.identity, tick.identity_drift
+    churn = 0.0
     if tick.memory is not None:
-        memory = with_carried_over(working_memory_of(tick.memory), state.memory, tick.carry)
+        before = None if state.memory is None else dict(state.memory)
+        content = content_after(tick.memory, before, tick.carry)
+        memory, churn = working_memory_of(content), churn_of(content, before)
     if drift is None:
         identity = identity_after(state.identity, tick.identity, tick.modes, tick.decision)
         drift = drift_of(identity)
     signals = (
         affect,
         conflict(tick.modes, state.decisions, settings),
-        churn_of(memory, state.memory) if memory is not None and tick.memory is not None else 0.0,
+        churn,
         tick.novelty * tick.uncertainty,
         drift,
         swap.gain / MICRO if swap is not None else 0.0,
@@ -271,12 +274,9 @@ def _without_seats(state: AgentState, is_removed: Callable[[Seat], bool]) -> Age
 def _graded(state: AgentState, tick: Tick, settings: SelfReviewSettings) -> tuple[Grade | None, Swap | None]:
     if not tick.chosen:
         return None, None
-    stimulus = frozenset(hash_names(tick.stimulus_terms))
-    worth = {
-        each.id: worth_of(state.seats[each.id], state.ticks, stimulus, settings)
-        for each in (*tick.chosen, *tick.candidates)
-        if each.id in state.seats
-    }
+    stimulus = frozenset(map(hash_name, tick.stimulus_terms))
+    known = ((each.id, state.seats.get(each.id)) for each in (*tick.chosen, *tick.candidates))
+    worth = {entity: worth_of(seats, state.ticks, stimulus, settings) for entity, seats in known if seats is not None}
     numbers = tick_numbers_of(tick, worth, settings.pog_start)
     grade = grade_of(numbers)
     return grade, best_swap(numbers, grade, tick.budget) if tick.candidates else None

@@ -1,21 +1,18 @@
 """Finds the swap of one entity of a prompt for another that would have raised the prompt's score most. Pure.
 
-Many swaps are scored at once, in arrays: each only changes the sums from which the prompt's own score is computed
-(``score``). Arithmetic and rounding are the same, so a swap's score equals the score of the prompt with that swap made.
+Many swaps are scored at once, in arrays with a row for each entity that is removed and a column for each that is added:
+a swap only changes the sums from which the prompt's own score is computed (``score``). Arithmetic and rounding are the
+same, so a swap's score equals the score of the prompt with that swap made. Parts are whole numbers, kept as floats.
 """
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
-from actors.self_review.score import Grade, TickNumbers, context_sums, geometric_mean
-from actors.self_review.similarity import MICRO
+from actors.self_review.score import Grade, TickNumbers, geometric_mean
+from actors.self_review.similarity import MICRO, Floats, Ints
 
 _CHUNK = 1 << 14
-"""Number of swaps that are scored at once, to bound the memory used."""
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+"""Number of swaps that are scored at once, to bound the memory used; at least those of one removed entity."""
 
 
 class Swap(msgspec.Struct, frozen=True):
@@ -31,62 +28,64 @@ def best_swap(numbers: TickNumbers, before: Grade, budget: int) -> Swap | None:
 
     ``budget`` is in tokens; 0 means no limit.
     """
-    outs, ins = _swaps(numbers, budget)
+    candidates = len(numbers.entities) - numbers.chosen
+    rows = max(1, _CHUNK // max(1, candidates))
     best, found = 0.0, None
-    for start in range(0, len(outs), _CHUNK):
-        some_outs, some_ins = outs[start : start + _CHUNK], ins[start : start + _CHUNK]
-        parts = _parts(numbers, some_outs, some_ins)
-        products = parts[0].astype(np.float64)
-        for part in parts[1:]:
-            products = products * part
-        index = int(products.argmax())
-        if products[index] > best:
-            best = float(products[index])
-            score = geometric_mean(tuple(int(part[index]) for part in parts))
-            out, into = numbers.entities[some_outs[index]], numbers.entities[some_ins[index]]
+    for start in range(0, numbers.chosen if candidates else 0, rows):
+        outs = slice(start, min(start + rows, numbers.chosen))
+        parts = _parts(numbers, outs)
+        products = parts[0] * parts[1] * parts[2] * parts[3] * parts[4]
+        if budget:
+            products[_tokens_after(numbers, outs) > budget] = 0.0
+        row, column = divmod(int(products.argmax()), candidates)
+        if products[row, column] > best:
+            best = float(products[row, column])
+            score = geometric_mean(tuple(int(part[row, column]) for part in parts))
+            out, into = numbers.entities[start + row], numbers.entities[numbers.chosen + column]
             found = Swap(out.id, into.id, score - before.score)
     return found if found is not None and found.gain > 0 else None
 
 
-def _swaps(numbers: TickNumbers, budget: int) -> tuple[Ints, Ints]:
-    """Return, for each swap, the indices of the entity that is removed and of the one that is added."""
-    chosen, candidates = numbers.chosen, len(numbers.entities) - numbers.chosen
-    outs = np.repeat(np.arange(chosen, dtype=np.int64), candidates)
-    ins = np.tile(np.arange(chosen, chosen + candidates, dtype=np.int64), chosen)
-    if not budget:
-        return outs, ins
+def _tokens_after(numbers: TickNumbers, outs: slice) -> Ints:
     tokens = np.array(numbers.tokens, np.int64)
-    within = tokens[:chosen].sum() - tokens[outs] + tokens[ins] <= budget
-    return outs[within], ins[within]
+    return _swapped(int(tokens[: numbers.chosen].sum()), tokens, numbers, outs)
 
 
-def _parts(numbers: TickNumbers, outs: Ints, ins: Ints) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+def _swapped(total: int, amounts: Ints, numbers: TickNumbers, outs: slice) -> Ints:
+    """Return the prompt's total of an amount after each swap."""
+    swapped: Ints = (total - amounts[outs, None]) + amounts[numbers.chosen :]
+    return swapped
+
+
+def _parts(numbers: TickNumbers, outs: slice) -> tuple[Floats, Floats, Floats, Floats, Floats]:
     """Return the five parts of the score of each swapped prompt; redundancy as 1 - redundancy."""
-    members = np.tile(np.arange(numbers.chosen, dtype=np.int64), (len(outs), 1))
-    members[np.arange(len(outs)), outs] = ins
+    priors = np.array(numbers.priors, np.int64)
+    relevance = (_context_cosines(numbers, outs) + _shared_terms(numbers, outs)) // 2.0
     return (
-        (_context_cosines(numbers, outs, ins) + _shared_terms(numbers, outs, ins)) // 2,
-        _energy_consistency(numbers, members),
-        np.full(len(outs), MICRO - numbers.redundancy, np.int64),
-        _diversity(numbers, outs, ins),
-        _rounded(np.array(numbers.priors, np.int64)[members].sum(axis=1) / numbers.chosen),
+        relevance,
+        _energy_consistency(numbers, outs),
+        np.full_like(relevance, MICRO - numbers.redundancy),
+        _diversity(numbers, outs),
+        np.rint(_swapped(sum(numbers.priors[: numbers.chosen]), priors, numbers, outs) / numbers.chosen),
     )
 
 
-def _context_cosines(numbers: TickNumbers, outs: Ints, ins: Ints) -> Ints:
+def _context_cosines(numbers: TickNumbers, outs: slice) -> Floats:
     """Return the cosines of stimulus and context; a swap changes the context by the difference of the two entities."""
-    context_square, context_products, with_stimulus = context_sums(numbers)
-    cosine, stimulus = np.array(numbers.all_cosines, np.int64), len(numbers.entities)
-    products = np.array(context_products, np.int64)
-    swapped_with_stimulus = with_stimulus - cosine[outs, stimulus] + cosine[ins, stimulus]
-    difference_square = cosine[outs, outs] + cosine[ins, ins] - 2 * cosine[outs, ins]
-    squares = context_square + 2 * (products[ins] - products[outs]) + difference_square
-    known = squares > numbers.chosen * numbers.chosen
-    found = np.maximum(swapped_with_stimulus, 0) / np.sqrt(np.where(known, squares, 1).astype(np.float64)) * 1_000.0
-    return np.where(known, np.minimum(_rounded(found), MICRO), 0)
+    context_square, context_products, with_stimulus = numbers.context_sums
+    count, stimulus, cosine = numbers.chosen, len(numbers.entities), numbers.all_cosines
+    self_products, twice = cosine.diagonal(), 2 * context_products
+    swapped_with_stimulus = _swapped(with_stimulus, cosine[:stimulus, stimulus], numbers, outs)
+    removed, added = (self_products - twice)[outs, None], (self_products + twice)[count:stimulus]
+    squares = context_square + removed + added - 2 * cosine[outs, count:stimulus]
+    # The length of a context that is zero, or some millionths by rounding, gives no direction, so no cosine.
+    known = squares > count * count
+    found = np.maximum(swapped_with_stimulus, 0) / np.sqrt(np.where(known, squares, 1)) * 1_000.0
+    cosines: Floats = np.where(known, np.minimum(np.rint(found), MICRO), 0.0)
+    return cosines
 
 
-def _shared_terms(numbers: TickNumbers, outs: Ints, ins: Ints) -> Ints:
+def _shared_terms(numbers: TickNumbers, outs: slice) -> Floats:
     """Return the Jaccard similarities of the stimulus's terms and the context's.
 
     Removing an entity removes the terms that no other entity has, even those that a given context names.
@@ -94,56 +93,78 @@ def _shared_terms(numbers: TickNumbers, outs: Ints, ins: Ints) -> Ints:
     # A set of terms is kept as an integer with a bit for each term, since thousands of swaps are compared by thousands
     # of terms.
     of_entities = [each.compared_terms for each in numbers.entities]
-    bit = {term: 1 << index for index, term in enumerate(sorted(numbers.stimulus.union(numbers.terms, *of_entities)))}
-    entity_bits = [sum(bit[term] for term in each) for each in of_entities]
-    stimulus, terms = (sum(bit[term] for term in each) for each in (numbers.stimulus, numbers.terms))
-    only_there = [_only_in(entity_bits[: numbers.chosen], index) for index in range(numbers.chosen)]
-    added = [each & ~terms for each in entity_bits]
-    added_common, added_count = [(stimulus & each).bit_count() for each in added], [each.bit_count() for each in added]
+    bit = {term: 1 << index for index, term in enumerate(numbers.stimulus.union(numbers.terms, *of_entities))}
+    entity_bits = [sum([bit[term] for term in each]) for each in of_entities]
+    stimulus, terms = (sum([bit[term] for term in each]) for each in (numbers.stimulus, numbers.terms))
     common_before, all_terms = (stimulus & terms).bit_count(), stimulus.bit_count() + terms.bit_count()
+    added = []
+    for each in entity_bits[numbers.chosen :]:
+        new = each & ~terms
+        common = common_before + (stimulus & new).bit_count()
+        added.append((each, common, all_terms + new.bit_count() - common))
     found = []
-    for out, into in zip(outs.tolist(), ins.tolist(), strict=True):
-        removed = only_there[out] & ~entity_bits[into]
-        common = common_before - (stimulus & removed).bit_count() + added_common[into]
-        union = all_terms - removed.bit_count() + added_count[into] - common
-        found.append(common / union if union else 1.0)
-    return _rounded(np.array(found, np.float64) * MICRO)
+    for only_there in _only_in_one(entity_bits[: numbers.chosen])[outs]:
+        row = []
+        for each, common, union in added:
+            removed = only_there & ~each
+            if removed:
+                shared = (stimulus & removed).bit_count()
+                common, union = common - shared, union - removed.bit_count() + shared
+            row.append(common / union if union else 1.0)
+        found.append(row)
+    similarities: Floats = np.rint(np.array(found) * MICRO)
+    return similarities
 
 
-def _only_in(sets: list[int], index: int) -> int:
-    """Return the members of the set at ``index`` that are in no other set; sets are integers with a bit a member."""
-    others = 0
-    for row, each in enumerate(sets):
-        if row != index:
-            others |= each
-    return sets[index] & ~others
+def _only_in_one(sets: list[int]) -> list[int]:
+    """Return the members of each set that are in no other set; sets are integers with a bit a member."""
+    once = several = 0
+    for each in sets:
+        several |= once & each
+        once |= each
+    return [each & ~several for each in sets]
 
 
-def _energy_consistency(numbers: TickNumbers, members: Ints) -> Ints:
-    energies = _not_all_zero(np.array(numbers.energies, np.int64)[members])
-    tokens = _not_all_zero(np.array(numbers.tokens, np.int64)[members])
-    all_energy, all_tokens = energies.sum(axis=1), tokens.sum(axis=1)
-    difference = np.abs(energies * all_tokens[:, None] - tokens * all_energy[:, None]).sum(axis=1)
-    return MICRO - _rounded(difference / all_energy / all_tokens / numbers.chosen * MICRO)
+def _energy_consistency(numbers: TickNumbers, outs: slice) -> Floats:
+    """Return 1 - the mean difference of a member's share of the energy and its share of the tokens."""
+    count = numbers.chosen
+    members = _members(numbers, outs)
+    energies, all_energy = _not_all_zero(np.array(numbers.energies, np.int64)[members])
+    tokens, all_tokens = _not_all_zero(np.array(numbers.tokens, np.int64)[members])
+    difference = np.abs(energies * all_tokens[..., None] - tokens * all_energy[..., None]).sum(axis=-1)
+    consistency: Floats = MICRO - np.rint(difference / all_energy / all_tokens / count * MICRO)
+    return consistency
 
 
-def _not_all_zero(amounts: Ints) -> Ints:
-    amounts[amounts.sum(axis=1) == 0] = 1
-    return amounts
+def _members(numbers: TickNumbers, outs: slice) -> Ints:
+    """Return the indices of the entities of each swapped prompt, along the last axis."""
+    count = numbers.chosen
+    removed = np.arange(outs.start, outs.stop)
+    members = np.empty((len(removed), len(numbers.entities) - count, count), np.int64)
+    members[:] = np.arange(count)
+    members[np.arange(len(removed)), :, removed] = np.arange(count, len(numbers.entities))
+    return members
 
 
-def _diversity(numbers: TickNumbers, outs: Ints, ins: Ints) -> Ints:
+def _not_all_zero(amounts: Ints) -> tuple[Ints, Ints]:
+    """Return the amounts of each prompt, equal ones where all are 0, and their sums."""
+    totals: Ints = amounts.sum(axis=-1)
+    if not totals.all():
+        amounts[totals == 0] = 1
+        totals = amounts.sum(axis=-1)
+    return amounts, totals
+
+
+def _diversity(numbers: TickNumbers, outs: slice) -> Floats:
     count = numbers.chosen
     pairs = count * (count - 1) // 2
     if not pairs:
-        return np.full(len(outs), MICRO, np.int64)
-    cosines = np.maximum(np.array(numbers.entity_cosines, np.int64), 0)
+        return np.full((outs.stop - outs.start, len(numbers.entities) - count), float(MICRO))
+    cosines = np.maximum(numbers.entity_cosines, 0)
     self_products = cosines.diagonal()
     products = cosines[:count].sum(axis=0)
     total = (int(products[:count].sum()) - int(self_products[:count].sum())) // 2
-    totals = total - products[outs] + self_products[outs] + products[ins] - cosines[outs, ins]
-    return MICRO - _rounded(totals / pairs)
-
-
-def _rounded(values: Floats) -> Ints:
-    return np.rint(values).astype(np.int64)
+    removed, added = (products - self_products)[outs, None], products[count : len(numbers.entities)]
+    totals = total - removed + added - cosines[outs, count : len(numbers.entities)]
+    diversity: Floats = MICRO - np.rint(totals / pairs)
+    return diversity

@@ -21,7 +21,6 @@ self_review.configured     the new settings apply
 """
 
 from functools import lru_cache
-from operator import is_
 
 import msgspec
 
@@ -44,7 +43,7 @@ from actors.self_review.tick import Tick
 from actors.self_review.tick import tick_of as tick_of_engine
 from schemas.actor import Message
 from schemas.event import Event
-from schemas.persistent import ExpiringMap, Map, with_entry
+from schemas.persistent import ByIdentity, ExpiringMap, Map, with_entry
 from schemas.vocabulary.act import ActFinished
 from schemas.vocabulary.appraisal import AppraisalCompleted
 from schemas.vocabulary.arbiter import ArbiterPassed
@@ -78,7 +77,7 @@ def initial() -> State:
 
 def decide(state: State, message: Message) -> tuple[Event, ...]:
     """Return the review or the resolution that a tick leads to."""
-    scored = _scored_tick(_Inputs(state, message))
+    scored = _scored_tick(state, message)
     if scored is None:
         return ()
     tick, tick_scores = scored
@@ -125,35 +124,21 @@ def agent_state_of(state: State, agent: str) -> AgentState:
     return state.minds.get(agent) or AgentState()
 
 
-class _Inputs:
-    """A state and a message, which are all that a tick depends on, as the key of a cache.
-
-    Both are immutable, so they are compared by identity. Comparing their contents would cost more.
-    """
-
-    __slots__ = ("message", "parts", "state")
-
-    def __init__(self, state: State, message: Message) -> None:
-        self.state, self.message = state, message
-        self.parts = (state.minds, state.pending, state.settings, state.sci, message)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Inputs) and all(map(is_, self.parts, other.parts))
-
-    def __hash__(self) -> int:
-        return id(self.message)
+def _scored_tick(state: State, message: Message) -> tuple[Tick, TickScores] | None:
+    """Return the tick of a message, if it is one, with its scores. It is computed once for deciding and folding."""
+    if not isinstance(message.event, ResponseEmitted | TickObserved):
+        return None
+    return _scored(ByIdentity(state.minds, state.pending, state.settings, state.sci, message))
 
 
 @lru_cache(maxsize=1)
-def _scored_tick(inputs: _Inputs) -> tuple[Tick, TickScores] | None:
-    """Return the tick of a message, if it is one, with its scores. It is computed once for deciding and folding."""
-    state, message = inputs.state, inputs.message
+def _scored(inputs: ByIdentity) -> tuple[Tick, TickScores] | None:
+    minds, pending, settings, sci, message = inputs.values
+    state = State(settings, sci, minds, pending)
     tick = _tick(state, message)
-    return (
-        None
-        if tick is None
-        else (tick, score_tick(agent_state_of(state, message.agent), tick, state.sci, state.settings))
-    )
+    if tick is None:
+        return None
+    return tick, score_tick(agent_state_of(state, message.agent), tick, sci, settings)
 
 
 def _tick(state: State, message: Message) -> Tick | None:
@@ -169,7 +154,7 @@ def _tick(state: State, message: Message) -> Tick | None:
 
 
 def _with_tick(state: State, message: Message) -> State:
-    scored = _scored_tick(_Inputs(state, message))
+    scored = _scored_tick(state, message)
     if scored is None:
         return state
     tick, tick_scores = scored

@@ -22,6 +22,8 @@ An exchange has no prompt to score if it has no chosen entities, or if its text 
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from itertools import chain
 
 import msgspec
 
@@ -37,6 +39,9 @@ from schemas.vocabulary.responder import ResponseEmitted
 
 _STANCES: Mapping[Stance, float] = {"normal": 0.0, "cautious": 0.5, "guarded": 0.8, "terminated": 1.0}
 """The breaker's stance towards a session -> how much it activates ``guardian``."""
+
+_CACHED_UPTO = 1_024
+"""Up to this many characters the terms of a text are cached."""
 
 
 class Remembered(msgspec.Struct, frozen=True):
@@ -143,12 +148,15 @@ def _decision(response: ResponseEmitted) -> str:
 
 def _memory_content(pending: Pending, known: Mapping[str, Remembered], ids: Iterable[str]) -> dict[str, float]:
     """Return what an exchange adds to working memory: memories, terms by their highest energy, and the stimulus."""
-    content = dict.fromkeys(ids, 1.0)
+    terms: dict[str, float] = {}
+    # In ascending order of energy, so that the last of a term's energies, which stays, is its highest.
+    for each in sorted(known.values(), key=lambda memory: memory.energy):
+        terms.update(dict.fromkeys(each.terms, each.energy))
+    terms.update(dict.fromkeys(pending.stimulus, 1.0))
+    content = {f"term {term}": energy for term, energy in terms.items()}
     for name, each in known.items():
         content[name] = max(content.get(name, 0.0), each.energy)
-        for term in each.terms:
-            content[f"term {term}"] = max(content.get(f"term {term}", 0.0), each.energy)
-    content.update((f"term {term}", 1.0) for term in pending.stimulus)
+    content.update(dict.fromkeys(ids, 1.0))
     return content
 
 
@@ -168,8 +176,8 @@ def _compared(
     stimulus: tuple[str, ...], known: Mapping[str, Remembered], settings: SelfReviewSettings
 ) -> tuple[frozenset[str], frozenset[str]]:
     """Return the terms that count in comparisons: those of the stimulus, and those of memories."""
-    memories = Counter(term for each in known.values() for term in each.terms)
-    common = frozenset(term for term in stimulus if term in memories) or frozenset(stimulus)
+    memories = Counter(chain.from_iterable([each.terms for each in known.values()]))
+    common = frozenset(memories.keys() & stimulus) or frozenset(stimulus)
     return common, common | {term for term, count in memories.items() if count >= settings.agreed_by}
 
 
@@ -177,18 +185,22 @@ def _entities(
     ids: Iterable[str], known: Mapping[str, Remembered], compared_terms: frozenset[str]
 ) -> tuple[Entity, ...]:
     # A memory in the answer's prompt whose recall was not recorded here is left out: nothing is known of it.
+    found = [(each, known[each]) for each in dict.fromkeys(ids) if each in known]
     return tuple(
-        Entity(
-            each,
-            known[each].energy,
-            known[each].tokens,
-            known[each].terms,
-            compared_terms.intersection(known[each].terms),
-        )
-        for each in dict.fromkeys(ids)
-        if each in known
+        [
+            Entity(each, memory.energy, memory.tokens, memory.terms, compared_terms.intersection(memory.terms))
+            for each, memory in found
+        ]
     )
 
 
 def _terms(text: str) -> tuple[str, ...]:
+    return _cached_terms(text) if len(text) <= _CACHED_UPTO else _stems(text)
+
+
+def _stems(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(map(stem, terms_of(text))))
+
+
+# The same memories are recalled again and again. Long texts are rare and would fill the cache.
+_cached_terms = lru_cache(maxsize=4096)(_stems)

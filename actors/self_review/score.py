@@ -19,8 +19,9 @@ from collections.abc import Mapping, Sequence
 from math import sqrt
 
 import msgspec
+import numpy as np
 
-from actors.self_review.similarity import MICRO, Matrix, cosines, embedding_vectors, term_vectors
+from actors.self_review.similarity import MICRO, Ints, cosines, embedding_vectors, term_vectors
 from actors.self_review.tick import Entity, Tick
 
 _PARTS = 5
@@ -42,8 +43,9 @@ class TickNumbers(msgspec.Struct, frozen=True):
     """A tick in numbers: those of the chosen entities (``chosen`` is how many) first, then those of the candidates.
 
     ``entity_cosines`` are the cosines of entities with each other; ``all_cosines`` those of entities, stimulus and
-    given context, in this order. Priors, energies and cosines are in millionths. ``terms`` are the context's: those of
-    the chosen entities, and those that a given context names.
+    given context, in this order. ``context_sums`` are the context's dot products: with itself, with each row of
+    ``all_cosines``, and with the stimulus. Priors, energies and cosines are in millionths. ``terms`` are the context's:
+    those of the chosen entities, and those that a given context names.
     """
 
     entities: tuple[Entity, ...]
@@ -51,8 +53,9 @@ class TickNumbers(msgspec.Struct, frozen=True):
     energies: list[int]
     tokens: list[int]
     priors: list[int]
-    entity_cosines: Matrix
-    all_cosines: Matrix
+    entity_cosines: Ints
+    all_cosines: Ints
+    context_sums: tuple[int, Ints, int]
     stimulus: frozenset[str]
     terms: frozenset[str]
     redundancy: int
@@ -70,6 +73,7 @@ def tick_numbers_of(tick: Tick, priors: Mapping[str, float], start: float) -> Ti
         priors=[round(priors.get(each.id, start) * MICRO) for each in entities],
         entity_cosines=entity_cosines,
         all_cosines=all_cosines,
+        context_sums=_context_sums(all_cosines, len(entities), len(tick.chosen)),
         stimulus=tick.stimulus_compared,
         terms=tick.context_terms.union(*(each.compared_terms for each in tick.chosen)),
         redundancy=round(tick.redundancy * MICRO),
@@ -101,25 +105,21 @@ def geometric_mean(parts: tuple[int, ...]) -> int:
     return root + 1 if _power(2 * root + 1) <= _power(2) * product else root
 
 
-def context_sums(numbers: TickNumbers) -> tuple[int, list[int], int]:
-    """Return the context's dot products: with itself, with each row of ``all_cosines``, and with the stimulus.
+def _context_sums(cosine: Ints, entities: int, chosen: int) -> tuple[int, Ints, int]:
+    """Return the dot products of the context with itself, with each row of ``all_cosines``, and with the stimulus.
 
     The context is the sum of its entities here, not their mean; a given context counts as often as it has entities.
     """
-    count, cosine, stimulus, given = (
-        numbers.chosen,
-        numbers.all_cosines,
-        len(numbers.entities),
-        len(numbers.entities) + 1,
-    )
-    if cosine[given][given]:
-        return count * count * MICRO, [count * each for each in cosine[given]], count * cosine[given][stimulus]
-    products = [sum(column) for column in zip(*cosine[:count], strict=True)]
-    return sum(products[:count]), products, products[stimulus]
+    stimulus, given = entities, entities + 1
+    if cosine[given, given]:
+        products = chosen * cosine[given]
+        return chosen * chosen * MICRO, products, int(products[stimulus])
+    products = cosine[:chosen].sum(axis=0)
+    return int(products[:chosen].sum()), products, int(products[stimulus])
 
 
 def _context_cosine(numbers: TickNumbers) -> int:
-    square, _, with_stimulus = context_sums(numbers)
+    square, _, with_stimulus = numbers.context_sums
     # A context whose length is zero, or some millionths by rounding, has no direction, so no cosine.
     if square <= numbers.chosen * numbers.chosen or with_stimulus <= 0:
         return 0
@@ -150,15 +150,15 @@ def _not_all_zero(amounts: Sequence[int]) -> Sequence[int]:
 def _diversity(numbers: TickNumbers) -> int:
     count = numbers.chosen
     pairs = count * (count - 1) // 2
-    total = sum(max(0, cosine) for index, row in enumerate(numbers.entity_cosines[:count]) for cosine in row[:index])
-    return MICRO - round(total / pairs) if pairs else MICRO
+    cosines = np.maximum(numbers.entity_cosines[:count, :count], 0)
+    return MICRO - round((int(cosines.sum()) - int(cosines.trace())) // 2 / pairs) if pairs else MICRO
 
 
 def _power(number: int) -> int:
     return number * number * number * number * number
 
 
-def _cosines_of(tick: Tick, entities: tuple[Entity, ...]) -> tuple[Matrix, Matrix]:
+def _cosines_of(tick: Tick, entities: tuple[Entity, ...]) -> tuple[Ints, Ints]:
     """Return ``all_cosines`` and ``entity_cosines``: by embeddings if there are any, else by terms."""
     has_embeddings = any(each.centroid for each in entities)
     centroids, terms = [each.centroid for each in entities], [each.terms for each in entities]

@@ -30,8 +30,7 @@ _LONGEST_CACHED_TERM = 32
 """Longest term, in characters, whose indices in a vector are cached."""
 
 Floats = npt.NDArray[np.float64]
-Matrix = list[list[int]]
-"""Cosines of each pair of rows, in millionths."""
+Ints = npt.NDArray[np.int64]
 
 
 def term_vectors(texts: Sequence[tuple[str, ...]]) -> Floats:
@@ -52,12 +51,12 @@ def embedding_vectors(embeddings: Sequence[tuple[float, ...]]) -> Floats:
     return scaled
 
 
-def cosines(vectors: Floats) -> Matrix:
-    """Return the cosine of each pair of rows; with a zero row it is 0, even with itself."""
+def cosines(vectors: Floats) -> Ints:
+    """Return the cosine of each pair of rows, in millionths; with a zero row it is 0, even with itself."""
     products = vectors @ vectors.T
     lengths = np.sqrt(products.diagonal())
     lengths[lengths == 0.0] = 1.0
-    found: Matrix = np.rint(products / np.multiply.outer(lengths, lengths) * MICRO).astype(np.int64).tolist()
+    found: Ints = np.rint(products / (lengths[:, None] * lengths) * MICRO).astype(np.int64)
     return found
 
 

@@ -12,7 +12,7 @@ did not use, if a model answers with a soul; and how far the modes and decisions
 agent's long-run averages.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import msgspec
 
@@ -28,6 +28,9 @@ MOST_ENTRIES = 256
 
 WorkingMemory = tuple[tuple[int, int], ...]
 """Hashes of the content, in ascending order, each with its weight in millionths."""
+
+Content = Mapping[int, int]
+"""The same, in any order: hash -> weight in millionths."""
 
 _LEAST_WEIGHT = 10_000
 """Weight below which an entry of working memory is dropped, in millionths."""
@@ -50,37 +53,42 @@ class Identity(msgspec.Struct, frozen=True):
     long_run: Map[str, int] = Map()
 
 
-def working_memory_of(weights: Mapping[str, float]) -> WorkingMemory:
-    """Return the content of a working memory, given names and their weights in [0, 1]."""
-    found: dict[int, int] = {}
-    for name, weight in weights.items():
-        number, millionths = hash_name(name), round(weight * MICRO)
-        if millionths > found.get(number, 0):
-            found[number] = millionths
-    return _bounded(found)
+def content_after(weights: Mapping[str, float], before: Content | None, carry: float) -> Content:
+    """Return the content of a working memory after a tick, given names and their weights in [0, 1].
 
-
-def with_carried_over(now: WorkingMemory, before: WorkingMemory | None, carry: float) -> WorkingMemory:
-    """Return the content after a tick: the new entries, and the earlier ones with a share of their weight."""
+    ``before`` is the earlier content, of whose weight a share of ``carry`` is kept.
+    """
+    now: dict[int, int] = {}
+    for number, weight in zip(map(hash_name, weights), weights.values(), strict=True):
+        millionths = round(weight * MICRO)
+        if millionths > now.get(number, 0):
+            now[number] = millionths
+    now = _bounded(now)
     if not carry or before is None:
         return now
-    share, found = round(carry * MICRO), dict(now)
-    for number, weight in before:
-        left = weight * share // MICRO
-        if left > found.get(number, _LEAST_WEIGHT - 1):
-            found[number] = left
-    return _bounded(found)
+    share = round(carry * MICRO)
+    kept = {number: left for number, weight in before.items() if (left := weight * share // MICRO) >= _LEAST_WEIGHT}
+    for number, weight in now.items():
+        if weight >= kept.get(number, 0):
+            kept[number] = weight
+    return _bounded(kept)
 
 
-def churn_of(now: WorkingMemory, before: WorkingMemory | None) -> float:
+def churn_of(now: Content, before: Content | None) -> float:
     """Return 1 - the weighted Jaccard similarity of the content now and before; 0 if there was none before."""
     if before is None:
         return 0.0
-    one, other = dict(now), dict(before)
-    common = sum([min(one[number], other[number]) for number in one.keys() & other.keys()])
+    both = now.keys() & before.keys()
+    common = sum(map(min, map(now.__getitem__, both), map(before.__getitem__, both)))
     # The larger of two weights is their sum without the smaller one.
-    total = sum(one.values()) + sum(other.values()) - common
+    total = sum(now.values()) + sum(before.values()) - common
     return round((total - common) / total, 6) if total else 0.0
+
+
+def working_memory_of(content: Content) -> WorkingMemory:
+    """Return a content as it is kept from tick to tick."""
+    numbers = sorted(content)
+    return tuple(zip(numbers, map(content.__getitem__, numbers), strict=True))
 
 
 def identity_after(
@@ -107,18 +115,14 @@ def identity_after(
 
 def drift_of(identity: Identity) -> float:
     """Return how far an agent is from its identity, in [0, 1]: from its soul, if it has one, and its usual modes."""
-    found = [churn_of(_as_working_memory(identity.lately), _as_working_memory(identity.long_run))]
+    found = [churn_of(_as_content(identity.lately), _as_content(identity.long_run))]
     if identity.parts:
         found.append(1.0 - sum(identity.parts.values()) / len(identity.parts) / MICRO)
     return round(sum(found) / len(found), 6)
 
 
-def _as_working_memory(modes: Map[str, int]) -> WorkingMemory:
-    return tuple((number, modes[name]) for number, name in _numbered(modes))
-
-
-def _numbered(names: Iterable[str]) -> Iterable[tuple[int, str]]:
-    return ((hash_name(name), name) for name in sorted(names))
+def _as_content(modes: Map[str, int]) -> Content:
+    return {hash_name(name): weight for name, weight in modes.items()}
 
 
 def _averaged(known: Map[str, int], active: Mapping[str, int], share: int) -> Map[str, int]:
@@ -130,8 +134,9 @@ def _moved_towards(before: int, now: int, share: int) -> int:
     return before + (now - before) * share // MICRO
 
 
-def _bounded(found: Mapping[int, int]) -> WorkingMemory:
-    kept = [(number, weight) for number, weight in found.items() if weight >= _LEAST_WEIGHT]
-    if len(kept) > MOST_ENTRIES:
-        kept = sorted(kept, key=lambda each: (-each[1], each[0]))[:MOST_ENTRIES]
-    return tuple(sorted(kept))
+def _bounded(content: dict[int, int]) -> dict[int, int]:
+    """Return a content without the weights that are too low, and without the lowest of more than ``MOST_ENTRIES``."""
+    kept = {number: weight for number, weight in content.items() if weight >= _LEAST_WEIGHT}
+    if len(kept) <= MOST_ENTRIES:
+        return kept
+    return dict(sorted(kept.items(), key=lambda each: (-each[1], each[0]))[:MOST_ENTRIES])

@@ -26,6 +26,9 @@ _BODIES_INSPECTED = 25
 _NOT_RECORDED: Any = object()
 """Stands for a value that was not recorded."""
 
+_WITHOUT_FIELDS = frozenset((str, int, float, bool, type(None)))
+"""The types of most values; the rest is looked into."""
+
 _decoder = msgspec.json.Decoder()
 _encoder = msgspec.json.Encoder(order="deterministic")
 
@@ -66,8 +69,7 @@ class BodyComparer:
         inspected = self._inspected.get(kind, 0)
         if inspected < _BODIES_INSPECTED:
             self._inspected[kind] = inspected + 1
-            recorded_fields = self._recorded_fields.setdefault(kind, set())
-            _projected(_NOT_RECORDED, was.message.event, "", recorded_fields, set())
+            _note_fields(was.message.event, "", self._recorded_fields.setdefault(kind, set()))
 
     def compare(self, was: Recorded, now: NewEvent) -> BodyComparison:
         """Compare a recorded body with the one that is decided today."""
@@ -94,6 +96,22 @@ class BodyComparer:
             redecided = _projected(document, event, "", set(), set(), kept_paths=missing)
         recorded_fields |= present
         return BodyComparison(recorded, redecided, tuple(sorted(absent - missing)))
+
+
+def _note_fields(value: Any, path: str, fields: set[str]) -> None:
+    """Add the paths of all fields that a value's body has; paths are those of :func:`_projected`."""
+    if type(value) in _WITHOUT_FIELDS:
+        return
+    if isinstance(value, msgspec.Struct):
+        if value.__struct_config__.array_like:
+            return
+        for field, name in zip(value.__struct_fields__, value.__struct_encode_fields__, strict=True):
+            field_path = f"{path}.{name}" if path else name
+            fields.add(field_path)
+            _note_fields(getattr(value, field), field_path, fields)
+    elif isinstance(value, Mapping | list | tuple):
+        for inner in value.values() if isinstance(value, Mapping) else value:
+            _note_fields(inner, f"{path}[]", fields)
 
 
 def text_of(body: Any) -> str:

@@ -3,7 +3,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.persistent import ExpiringMap, JoinBuffer, Map, decode_state, encode_state, state_builtins, state_hash
+from schemas.persistent import (
+    ByIdentity,
+    ExpiringMap,
+    JoinBuffer,
+    Map,
+    decode_state,
+    encode_state,
+    state_builtins,
+    state_hash,
+)
 
 LIFETIME = 10
 steps = st.lists(st.tuples(st.sampled_from("abcde"), st.integers(0, 99), st.integers(0, 3 * LIFETIME)), max_size=30)
@@ -142,3 +151,12 @@ def test_a_state_holding_an_unknown_type_is_refused() -> None:
 
     with pytest.raises(NotImplementedError, match="complex"):
         encode_state(Odd(complex(1, 2)))
+
+
+def test_a_key_by_identity_equals_only_one_of_the_very_same_values() -> None:
+    words, message = ("harbour",), object()
+    key = ByIdentity(words, message)
+    assert key == ByIdentity(words, message)
+    assert hash(key) == hash(ByIdentity(words, message))
+    assert key != ByIdentity(words, object())
+    assert key != ByIdentity(tuple(iter(["harbour"])), message), "equal, but not the same"

@@ -63,9 +63,13 @@ def memories_of(context: ExchangeContext, most_tokens: int | None = None) -> tup
     kept: list[Memory] = []
     texts: set[str] = set()
     for each in statements_first((*context.pending.findings, *context.pending.recollections)):
+        if len(kept) >= settings.memory_most:
+            break
         text = quote(each.text, settings.quote_limit)
+        if not text or text in texts:
+            continue
         tokens = estimate(_line(each.layer, each.energy, text) + "\n")
-        if text and text not in texts and tokens <= left and len(kept) < settings.memory_most:
+        if tokens <= left:
             left -= tokens
             texts.add(text)
             memory = Memory(id=each.id, layer=each.layer, energy=each.energy, text=text, tokens=tokens, echo=each.echo)

@@ -194,7 +194,8 @@ class Compared(msgspec.Struct, frozen=True):
     new: tuple[str, ...] = ()
 
 
-_SAME = Compared()
+SAME = Compared()
+"""Nothing differs, and nothing is new."""
 
 
 def compare(recorded: Sequence[Recorded], decided: Sequence[NewEvent], bodies: BodyComparer) -> Compared:
@@ -218,7 +219,7 @@ def compare(recorded: Sequence[Recorded], decided: Sequence[NewEvent], bodies: B
             )
             shown = body_text(recorded_event.stored.data) if is_current_version else text_of(comparison.recorded)
             return Compared(("body", shown, text_of(comparison.redecided)), new)
-    return Compared(None, new) if new else _SAME
+    return Compared(None, new) if new else SAME
 
 
 def _envelope_difference(recorded_event: Recorded, decided_event: NewEvent) -> tuple[str, str, str] | None:

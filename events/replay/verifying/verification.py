@@ -8,6 +8,7 @@ the broker refused, a backlog that is too long.
 from collections import Counter
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
+from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
@@ -27,7 +28,16 @@ from events.make_decision import (
 )
 from events.partition_view import Delivery, Processed, View
 from events.replay.body_comparison import BodyComparer
-from events.replay.verifying.report import Compared, Coverage, Difference, Differences, body_text, compare, topics_text
+from events.replay.verifying.report import (
+    SAME,
+    Compared,
+    Coverage,
+    Difference,
+    Differences,
+    body_text,
+    compare,
+    topics_text,
+)
 from events.replay.verifying.sealed_words import SEALED, SealedWordsTracker
 from schemas.actor import Actor
 from schemas.catalogue import entry_of
@@ -96,10 +106,10 @@ class Verification:
 
     def watch(self, view: View) -> None:
         """Compare every decision that a view folds from here on and that its own recorded events show."""
-        view.on_processed = lambda processed: self._check(view, processed)
-        view.on_spontaneous = lambda own, state: self._check_spontaneous(view, own, state)
-        view.on_unfolded = lambda processed: self._check_unfolded(view, processed)
-        view.on_orphan = lambda group: self._check_orphan(view, group)
+        view.on_processed = partial(self._check, view)
+        view.on_spontaneous = partial(self._check_spontaneous, view)
+        view.on_unfolded = partial(self._check_unfolded, view)
+        view.on_orphan = partial(self._check_orphan, view)
 
     def divide(self, partition: ActorPartition, name: str) -> None:
         """Copy what is known of a partition to one of those that it was divided into."""
@@ -172,6 +182,10 @@ class Verification:
             decided = decide_only(view.actor, processed.before, processed.delivery, *where)
         except Exception:
             decided, _ = decide(view.actor, processed.before, processed.delivery, *where)
+        if not decided and not processed.recorded:  # most messages
+            self._matched = decided, SAME
+            self._count_identical(view, processed, 1)
+            return
         compared = compare(processed.recorded, decided, self._bodies_of(view))
         if compared.difference is None:
             # The view folds it, once, from the record: a decision that could not be folded was recorded as a failure.
@@ -233,7 +247,10 @@ class Verification:
 
     def _bodies_of(self, view: View) -> BodyComparer:
         # One for each partition, so that the result does not depend on which partitions are folded in this process.
-        return self._bodies.setdefault((view.actor.name, view.partition), BodyComparer())
+        key = view.actor.name, view.partition
+        if key not in self._bodies:
+            self._bodies[key] = BodyComparer()
+        return self._bodies[key]
 
     def _sealed_words_of(self, view: View) -> SealedWordsTracker:
         key = view.actor.name, view.partition
@@ -322,7 +339,7 @@ def _with_models(view: View, processed: Processed) -> Processed:
 
 
 def _missing_model(view: View, processed: Processed) -> str:
-    if view.actor.missing_model is None:
+    if view.actor.missing_model is None or not processed.recorded:
         return ""
     names = (view.actor.missing_model(own.message.event) for own in processed.recorded)
     return next((f"model_{name}" for name in names if name), "")

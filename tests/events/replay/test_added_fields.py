@@ -7,7 +7,10 @@ import pytest
 
 from actors.registry import ACTORS
 from events.log import Stored
+from events.replay.body_comparison import _NOT_RECORDED, _note_fields, _projected
 from events.replay.replay import Report
+from schemas.catalogue import CATALOGUE
+from schemas.entry import Entry
 from schemas.vocabulary.memory import Familiarity, MemoryRecalled
 from tests.events.releases import LaterRelease, later
 from tests.events.replaying import verified
@@ -159,3 +162,12 @@ def test_how_a_body_is_written_down_says_nothing(later: LaterRelease) -> None:
     log = live(TALK).log
     spaced = rewritten(log, RECALLED, lambda body: dict(reversed(body.items())))
     assert again(spaced).clean
+
+
+@pytest.mark.parametrize("entry", CATALOGUE.values(), ids=lambda entry: entry.topic)
+def test_a_body_that_came_out_the_same_is_noted_with_all_fields_that_a_comparison_finds(entry: Entry) -> None:
+    compared: set[str] = set()
+    _projected(_NOT_RECORDED, entry.sample, "", compared, set())
+    noted: set[str] = set()
+    _note_fields(entry.sample, "", noted)
+    assert noted == compared
