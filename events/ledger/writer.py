@@ -1,13 +1,18 @@
-"""Writing the ledger: one durable transaction for each batch, with the hash chain and the read models in it."""
+"""Writing the ledger: one durable transaction for each batch, with the hash chain and the read models in it.
+
+SQLite runs in a thread of its own, so that the event loop stays free. A whole transaction is one call of that thread:
+each switch between the two wakes a thread, which costs more than most statements.
+"""
 
 import asyncio
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
-import aiosqlite
 import msgspec
 
 from events.ledger.bulk_insert import MAX_ROWS, Insert, split, sql
@@ -18,6 +23,8 @@ from events.ledger.schema import ANCHOR_TOPICS, AT_REST, AT_WORK, BUSY_TIMEOUT_M
 from events.ledger.sqlite_errors import translated_errors
 from events.log import Stored
 from schemas.subjects import Partitions
+
+T = TypeVar("T")
 
 _INSERT = Insert("events", COLUMNS)
 # The state is written with each batch, since another writer may have closed the file and set AT_REST.
@@ -35,10 +42,11 @@ class Written(msgspec.Struct, frozen=True):
 class LedgerWriter:
     """A ledger file open for appending. Two writers on one file are harmless: each row is stored once."""
 
-    def __init__(self, path: Path, connection: aiosqlite.Connection) -> None:
+    def __init__(self, path: Path, thread: ThreadPoolExecutor, connection: sqlite3.Connection) -> None:
         """Use ``open`` instead."""
         self._path = path
-        self._connection = connection
+        self._thread = thread
+        self._connection = connection  # to be used in that thread only
 
     @classmethod
     async def open(cls, path: Path, stream: str, partitions: Partitions) -> Self:
@@ -47,19 +55,13 @@ class LedgerWriter:
         Raises:
             Misconfigured, LedgerDamaged, Unavailable: see ``events.ledger.schema.prepare``.
         """
-        await asyncio.to_thread(prepare, path, stream, partitions)
-        with translated_errors(path, "open the ledger"):
-            connection = await aiosqlite.connect(path, isolation_level=None, timeout=BUSY_TIMEOUT_MS / 1000)
-            try:
-                for pragma in PRAGMAS:
-                    await connection.execute(pragma)
-                # prepare() has written the state into the file. Written again here, it makes the first frame of the
-                # write-ahead log: by a log that is not empty, a reader distinguishes a file in use from a copy.
-                await connection.execute("UPDATE meta SET value = ? WHERE key = 'state'", (AT_WORK,))
-            except BaseException:
-                await connection.close()
-                raise
-        return cls(path, connection)
+        thread = ThreadPoolExecutor(1, "ledger")
+        try:
+            connection = await _run_in(thread, partial(_open, path, stream, partitions))
+        except BaseException:
+            thread.shutdown(wait=False)
+            raise
+        return cls(path, thread, connection)
 
     async def __aenter__(self) -> Self:
         return self
@@ -69,27 +71,39 @@ class LedgerWriter:
 
     async def close(self) -> None:
         """Close the file and record that it is complete; the last writer's close makes SQLite's final checkpoint."""
-        with suppress(sqlite3.Error, ValueError):  # on a full disk or a closed connection it cannot be recorded
-            await self._connection.execute("UPDATE meta SET value = ? WHERE key = 'state'", (AT_REST,))
-        await self._connection.close()
+        try:
+            await self._run(self._close)
+        finally:
+            self._thread.shutdown(wait=False)
+
+    def _close(self) -> None:
+        with suppress(sqlite3.Error):  # on a full disk or a closed connection it cannot be recorded
+            self._connection.execute("UPDATE meta SET value = ? WHERE key = 'state'", (AT_REST,))
+        self._connection.close()
 
     async def head(self) -> Head:
         """Return the chain's head."""
         with translated_errors(self._path, "read the ledger's head"):
-            return await self._head()
+            return await self._run(self._head)
 
     async def last_own(self) -> Stored | None:
         """Return the last of the ledger's own events (its anchors), or None."""
         with translated_errors(self._path, "read the ledger's anchors"):
-            row = await self._one(
-                f"SELECT {MESSAGE_COLUMNS} FROM events WHERE seq = (SELECT max(seq) FROM events WHERE {ANCHOR_TOPICS})"
+            row = await self._run(
+                partial(
+                    self._one,
+                    f"SELECT {MESSAGE_COLUMNS} FROM events WHERE seq = "
+                    f"(SELECT max(seq) FROM events WHERE {ANCHOR_TOPICS})",
+                )
             )
             return None if row is None else to_stored(*row)
 
     async def last_foreign(self) -> int:
         """Return the sequence of the last event that is not the ledger's own, 0 when there is none."""
         with translated_errors(self._path, "read the ledger's last row"):
-            row = await self._one(f"SELECT seq FROM events WHERE NOT ({ANCHOR_TOPICS}) ORDER BY seq DESC LIMIT 1")
+            row = await self._run(
+                partial(self._one, f"SELECT seq FROM events WHERE NOT ({ANCHOR_TOPICS}) ORDER BY seq DESC LIMIT 1")
+            )
         return 0 if row is None else int(row[0])
 
     async def append(self, batch: Sequence[Stored], mark_every: int = 0) -> Written:
@@ -103,47 +117,73 @@ class LedgerWriter:
             LedgerDamaged, Misconfigured: see ``events.ledger.sqlite_errors``; nothing was stored.
         """
         with translated_errors(self._path, f"append {len(batch)} rows"):
-            try:
-                await self._connection.execute("BEGIN IMMEDIATE")
-                before = await self._head()
-                fresh = [stored for stored in batch if stored.seq > before.seq]
-                written = await self._store(before, fresh, mark_every)
-                await self._connection.execute(_UPDATE_META, (written.head.rows, AT_WORK))
-                await self._connection.execute("COMMIT")
-            except BaseException:
-                # After a full disk SQLite may have rolled back by itself; then this does nothing. It must run even if
-                # this task is cancelled, since the transaction holds the file's lock.
-                await asyncio.shield(self._connection.rollback())
-                raise
+            return await self._run(partial(self._append, batch, mark_every))
+
+    def _append(self, batch: Sequence[Stored], mark_every: int) -> Written:
+        connection = self._connection
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            before = self._head()
+            fresh = [stored for stored in batch if stored.seq > before.seq]
+            written = self._store(before, fresh, mark_every)
+            connection.execute(_UPDATE_META, (written.head.rows, AT_WORK))
+            connection.execute("COMMIT")
+        except BaseException:
+            # After a full disk SQLite may have rolled back by itself; then this does nothing.
+            connection.rollback()
+            raise
         return written
 
-    async def _store(self, before: Head, batch: Sequence[Stored], mark_every: int) -> Written:
+    def _store(self, before: Head, batch: Sequence[Stored], mark_every: int) -> Written:
         chain = _RowChain(before, mark_every)
-        # Rows are made and chained when SQLite asks for them, in SQLite's thread. So the event loop stays free, and a
-        # batch needs few switches between threads, each of which waits for a core on a busy machine.
         parts, rest = split(batch)
-        await self._connection.executemany(sql(_INSERT, MAX_ROWS), map(chain.values, parts))
+        self._connection.executemany(sql(_INSERT, MAX_ROWS), map(chain.values, parts))
         if rest:
-            await self._connection.execute(sql(_INSERT, len(rest)), chain.values(rest))
+            self._connection.execute(sql(_INSERT, len(rest)), chain.values(rest))
         for insert, values in chain.read_models.items():
-            await self._insert(insert, values)
+            if values:
+                self._insert(insert, values)
         return Written(chain.head, chain.head.rows - before.rows, tuple(chain.marks))
 
-    async def _insert(self, insert: Insert, values: Sequence[Any]) -> None:
+    def _insert(self, insert: Insert, values: Sequence[Any]) -> None:
         width = len(insert.columns)
         parts, rest = split(values, width)
-        await self._connection.executemany(sql(insert, MAX_ROWS), parts)
+        self._connection.executemany(sql(insert, MAX_ROWS), parts)
         if rest:
-            await self._connection.execute(sql(insert, len(rest) // width), rest)
+            self._connection.execute(sql(insert, len(rest) // width), rest)
 
-    async def _head(self) -> Head:
-        row = await self._one(
+    def _head(self) -> Head:
+        row = self._one(
             "SELECT seq, (SELECT value FROM meta WHERE key = 'rows'), hash FROM events ORDER BY seq DESC LIMIT 1"
         )
         return Head(0, 0, GENESIS) if row is None else Head(*row)
 
-    async def _one(self, statement: str) -> sqlite3.Row | None:
-        return next(iter(await self._connection.execute_fetchall(statement)), None)
+    def _one(self, statement: str) -> tuple[Any, ...] | None:
+        row: tuple[Any, ...] | None = self._connection.execute(statement).fetchone()
+        return row
+
+    async def _run(self, work: Callable[[], T]) -> T:
+        return await _run_in(self._thread, work)
+
+
+async def _run_in(thread: ThreadPoolExecutor, work: Callable[[], T]) -> T:
+    return await asyncio.get_running_loop().run_in_executor(thread, work)
+
+
+def _open(path: Path, stream: str, partitions: Partitions) -> sqlite3.Connection:
+    prepare(path, stream, partitions)
+    with translated_errors(path, "open the ledger"):
+        connection = sqlite3.connect(path, isolation_level=None, timeout=BUSY_TIMEOUT_MS / 1000)
+        try:
+            for pragma in PRAGMAS:
+                connection.execute(pragma)
+            # prepare() has written the state into the file. Written again here, it makes the first frame of the
+            # write-ahead log: by a log that is not empty, a reader distinguishes a file in use from a copy.
+            connection.execute("UPDATE meta SET value = ? WHERE key = 'state'", (AT_WORK,))
+        except BaseException:
+            connection.close()
+            raise
+    return connection
 
 
 class _RowChain:
