@@ -7,7 +7,7 @@ each switch between the two wakes a thread, which costs more than most statement
 import asyncio
 import sqlite3
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -56,12 +56,13 @@ class LedgerWriter:
             Misconfigured, LedgerDamaged, Unavailable: see ``events.ledger.schema.prepare``.
         """
         thread = ThreadPoolExecutor(1, "ledger")
+        opening = thread.submit(_open, path, stream, partitions)
         try:
-            connection = await _run_in(thread, partial(_open, path, stream, partitions))
+            return cls(path, thread, await asyncio.wrap_future(opening))
         except BaseException:
+            thread.submit(_close_opened, opening)  # a caller that was cancelled did not stop the opening
             thread.shutdown(wait=False)
             raise
-        return cls(path, thread, connection)
 
     async def __aenter__(self) -> Self:
         return self
@@ -163,11 +164,7 @@ class LedgerWriter:
         return row
 
     async def _run(self, work: Callable[[], T]) -> T:
-        return await _run_in(self._thread, work)
-
-
-async def _run_in(thread: ThreadPoolExecutor, work: Callable[[], T]) -> T:
-    return await asyncio.get_running_loop().run_in_executor(thread, work)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
 
 def _open(path: Path, stream: str, partitions: Partitions) -> sqlite3.Connection:
@@ -184,6 +181,11 @@ def _open(path: Path, stream: str, partitions: Partitions) -> sqlite3.Connection
             connection.close()
             raise
     return connection
+
+
+def _close_opened(opening: Future[sqlite3.Connection]) -> None:
+    if not opening.cancelled() and opening.exception() is None:
+        opening.result().close()
 
 
 class _RowChain:

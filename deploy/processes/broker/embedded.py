@@ -109,9 +109,7 @@ class EmbeddedBroker:
             with layout.log.open("ab") as output:
                 self._log_offset = output.tell()
                 command = (str(binary), "-c", str(layout.configuration))
-                return await spawn(
-                    command, keep_fds=self._keep_fds, output=output, timer_slack_us=TIMER_SLACK_US
-                )
+                return await spawn(command, keep_fds=self._keep_fds, output=output, timer_slack_us=TIMER_SLACK_US)
         except BinaryMissing as missing:
             raise ProgramFailed(str(missing)) from missing
         except OSError as wrong:

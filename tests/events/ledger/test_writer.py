@@ -6,6 +6,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,7 @@ from tests.events.ledger.messages import PASSED as EVENT
 from tests.full_disk import small_disk
 
 ROOT = Path(__file__).parents[3]
+DEADLINE_S = 30.0
 
 
 @given(sizes=st.lists(st.integers(1, 400), max_size=8), mark_every=st.integers(1, 300))
@@ -196,6 +198,25 @@ def test_commits_are_flushed_and_readers_do_not_block_them(tmp_path: Path) -> No
             assert (synchronous, journal) == (2, "wal")
 
     asyncio.run(main())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at the open files of this process")
+def test_an_opening_that_is_cancelled_leaves_no_file_open(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+
+    async def main() -> None:
+        opening = asyncio.create_task(LedgerWriter.open(path, STREAM, PARTITIONS))
+        await asyncio.sleep(0)  # it has begun in its thread
+        opening.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await opening
+
+    asyncio.run(main())
+    for thread in threading.enumerate():
+        if thread.name.startswith("ledger"):
+            thread.join(DEADLINE_S)
+    assert path.exists()
+    assert str(path) not in {os.path.realpath(f"/proc/self/fd/{each}") for each in os.listdir("/proc/self/fd")}
 
 
 def test_the_writer_knows_the_last_rows(tmp_path: Path) -> None:
