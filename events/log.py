@@ -149,8 +149,12 @@ class Log(Protocol):
         """
         ...
 
-    async def tail(self, filters: Sequence[str], after: int) -> Tail:
-        """Start an endless reading of the messages after a sequence that match any filter; filters may not overlap."""
+    async def tail(self, filters: Sequence[str], after: int, *, on_demand: bool = False) -> Tail:
+        """Start an endless reading of the messages after a sequence that match any filter; filters may not overlap.
+
+        ``on_demand``: messages are read from the log only while ``next`` waits, and then all that there are. A caller
+        that pauses between two calls is not woken meanwhile, and gets what gathered in one piece.
+        """
         ...
 
 

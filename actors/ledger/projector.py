@@ -124,7 +124,7 @@ class LedgerProjector:
             await self._with_retries(self._set_aside_for_gaps, stop)
 
     async def _follow_and_search_gaps(self, writer: LedgerWriter, stop: asyncio.Event) -> None:
-        tail = await self._log.tail([EVERYTHING], self._head.seq)
+        tail = await self._log.tail([EVERYTHING], self._head.seq, on_demand=True)
         gap_search = asyncio.create_task(self._search_gaps(self._head.seq), name="ledger looks for gaps")
         try:
             await self._follow(writer, tail, stop, gap_search)

@@ -272,13 +272,20 @@ class JetStreamLog:
         return self._losses
 
     async def _reader(
-        self, filters: Sequence[str], after: int, upto: int | None = None, pull: int = PULL
+        self,
+        filters: Sequence[str],
+        after: int,
+        upto: int | None = None,
+        pull: int = PULL,
+        on_demand: bool = False,
     ) -> StreamReader:
         gap_ends = (await self.losses()).gap_ends if len(filters) > 1 else ()
         if upto is not None:  # gaps behind the range do not matter
             gap_ends = tuple(end for end in gap_ends if end <= upto)
         name = self.connection.new_name()
-        return StreamReader(self.connection, self.stream, filters, after, name, self.imported_through, gap_ends, pull)
+        return StreamReader(
+            self.connection, self.stream, filters, after, name, self.imported_through, gap_ends, pull, on_demand
+        )
 
     async def history(self, filters: Sequence[str], after: int, upto: int) -> AsyncIterator[Sequence[Stored]]:
         """Read a closed range; see ``events.log.Log.history``."""
@@ -305,9 +312,9 @@ class JetStreamLog:
         finally:
             await reader.close()
 
-    async def tail(self, filters: Sequence[str], after: int, *, pull: int = PULL) -> Tail:
+    async def tail(self, filters: Sequence[str], after: int, *, on_demand: bool = False, pull: int = PULL) -> Tail:
         """Start an endless reading; see ``events.log.Log.tail``, and ``StreamReader`` for ``pull``."""
-        reader = await self._reader(filters, after, pull=pull)
+        reader = await self._reader(filters, after, pull=pull, on_demand=on_demand)
         try:
             await reader.start(endless=True)
         except BaseException:

@@ -1,11 +1,16 @@
-"""Writing the ledger: one durable transaction for each batch, with the hash chain and the read models in it."""
+"""Writing the ledger: one durable transaction for each batch, with the hash chain and the read models in it.
+
+SQLite runs in a thread of its own, so that the event loop stays free. A whole transaction is one call of that thread:
+each switch between the two wakes a thread, which costs more than most statements.
+"""
 
 import asyncio
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import aiosqlite
 import msgspec
@@ -18,6 +23,8 @@ from events.ledger.schema import ANCHOR_TOPICS, AT_REST, AT_WORK, BUSY_TIMEOUT_M
 from events.ledger.sqlite_errors import translated_errors
 from events.log import Stored
 from schemas.subjects import Partitions
+
+T = TypeVar("T")
 
 _INSERT = Insert("events", COLUMNS)
 # The state is written with each batch, since another writer may have closed the file and set AT_REST.
@@ -35,7 +42,7 @@ class Written(msgspec.Struct, frozen=True):
 class LedgerWriter:
     """A ledger file open for appending. Two writers on one file are harmless: each row is stored once."""
 
-    def __init__(self, path: Path, connection: aiosqlite.Connection) -> None:
+    def __init__(self, path: Path, connection: "_Connection") -> None:
         """Use ``open`` instead."""
         self._path = path
         self._connection = connection
@@ -48,14 +55,11 @@ class LedgerWriter:
             Misconfigured, LedgerDamaged, Unavailable: see ``events.ledger.schema.prepare``.
         """
         await asyncio.to_thread(prepare, path, stream, partitions)
+        connection = _Connection(path)
         with translated_errors(path, "open the ledger"):
-            connection = await aiosqlite.connect(path, isolation_level=None, timeout=BUSY_TIMEOUT_MS / 1000)
+            await connection
             try:
-                for pragma in PRAGMAS:
-                    await connection.execute(pragma)
-                # prepare() has written the state into the file. Written again here, it makes the first frame of the
-                # write-ahead log: by a log that is not empty, a reader distinguishes a file in use from a copy.
-                await connection.execute("UPDATE meta SET value = ? WHERE key = 'state'", (AT_WORK,))
+                await connection.call(_begin)
             except BaseException:
                 await connection.close()
                 raise
@@ -76,7 +80,7 @@ class LedgerWriter:
     async def head(self) -> Head:
         """Return the chain's head."""
         with translated_errors(self._path, "read the ledger's head"):
-            return await self._head()
+            return await self._connection.call(_head)
 
     async def last_own(self) -> Stored | None:
         """Return the last of the ledger's own events (its anchors), or None."""
@@ -96,54 +100,80 @@ class LedgerWriter:
         """Store a batch of messages, in stream order, in one transaction; those stored already are skipped.
 
         With ``anchor_every``, the heads at multiples of that many rows are returned. Which heads these are depends on
-        the stream alone, not on the size of batches.
+        the stream alone, not on the size of batches. Cancelled, it may still store the batch.
 
         Raises:
             Unavailable: nothing was stored (disk full, file locked); the same batch may be tried again.
             LedgerDamaged, Misconfigured: see ``events.ledger.sqlite_errors``; nothing was stored.
         """
         with translated_errors(self._path, f"append {len(batch)} rows"):
-            try:
-                await self._connection.execute("BEGIN IMMEDIATE")
-                before = await self._head()
-                fresh = [stored for stored in batch if stored.seq > before.seq]
-                written = await self._store(before, fresh, anchor_every)
-                await self._connection.execute(_UPDATE_META, (written.head.rows, AT_WORK))
-                await self._connection.execute("COMMIT")
-            except BaseException:
-                # After a full disk SQLite may have rolled back by itself; then this does nothing. It must run even if
-                # this task is cancelled, since the transaction holds the file's lock.
-                await asyncio.shield(self._connection.rollback())
-                raise
-        return written
-
-    async def _store(self, before: Head, batch: Sequence[Stored], anchor_every: int) -> Written:
-        chain = _RowChain(before, anchor_every)
-        # Rows are made and chained when SQLite asks for them, in SQLite's thread. So the event loop stays free, and a
-        # batch needs few switches between threads, each of which waits for a core on a busy machine.
-        parts, rest = split(batch)
-        await self._connection.executemany(sql(_INSERT, MAX_ROWS), map(chain.values, parts))
-        if rest:
-            await self._connection.execute(sql(_INSERT, len(rest)), chain.values(rest))
-        for insert, values in chain.read_models.items():
-            await self._insert(insert, values)
-        return Written(chain.head, chain.head.rows - before.rows, tuple(chain.heads_to_anchor))
-
-    async def _insert(self, insert: Insert, values: Sequence[Any]) -> None:
-        width = len(insert.columns)
-        parts, rest = split(values, width)
-        await self._connection.executemany(sql(insert, MAX_ROWS), parts)
-        if rest:
-            await self._connection.execute(sql(insert, len(rest) // width), rest)
-
-    async def _head(self) -> Head:
-        row = await self._one(
-            "SELECT seq, (SELECT value FROM meta WHERE key = 'rows'), hash FROM events ORDER BY seq DESC LIMIT 1"
-        )
-        return Head(0, 0, GENESIS) if row is None else Head(*row)
+            return await self._connection.call(partial(_append, batch=batch, anchor_every=anchor_every))
 
     async def _one(self, statement: str) -> sqlite3.Row | None:
         return next(iter(await self._connection.execute_fetchall(statement)), None)
+
+
+class _Connection(aiosqlite.Connection):
+    """A connection that also runs functions in its thread; the library runs one statement a call."""
+
+    def __init__(self, path: Path) -> None:
+        connect = partial(sqlite3.connect, path, isolation_level=None, timeout=BUSY_TIMEOUT_MS / 1000)
+        super().__init__(connect, iter_chunk_size=64)
+
+    async def call(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Run a function in the connection's thread; it goes on to its end even if the caller is cancelled."""
+        result: T = await self._execute(work, self._conn)  # type: ignore[no-untyped-call]  # it annotates no types
+        return result
+
+
+def _begin(connection: sqlite3.Connection) -> None:
+    for pragma in PRAGMAS:
+        connection.execute(pragma)
+    # prepare() has written the state into the file. Written again here, it makes the first frame of the write-ahead
+    # log: by a log that is not empty, a reader distinguishes a file in use from a copy.
+    connection.execute("UPDATE meta SET value = ? WHERE key = 'state'", (AT_WORK,))
+
+
+def _append(connection: sqlite3.Connection, batch: Sequence[Stored], anchor_every: int) -> Written:
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        before = _head(connection)
+        fresh = [stored for stored in batch if stored.seq > before.seq]
+        written = _store(connection, before, fresh, anchor_every)
+        connection.execute(_UPDATE_META, (written.head.rows, AT_WORK))
+        connection.execute("COMMIT")
+    except BaseException:
+        # After a full disk SQLite may have rolled back by itself; then this does nothing.
+        connection.rollback()
+        raise
+    return written
+
+
+def _store(connection: sqlite3.Connection, before: Head, batch: Sequence[Stored], anchor_every: int) -> Written:
+    chain = _RowChain(before, anchor_every)
+    parts, rest = split(batch)
+    connection.executemany(sql(_INSERT, MAX_ROWS), map(chain.values, parts))
+    if rest:
+        connection.execute(sql(_INSERT, len(rest)), chain.values(rest))
+    for insert, values in chain.read_models.items():
+        if values:
+            _insert(connection, insert, values)
+    return Written(chain.head, chain.head.rows - before.rows, tuple(chain.heads_to_anchor))
+
+
+def _insert(connection: sqlite3.Connection, insert: Insert, values: Sequence[Any]) -> None:
+    width = len(insert.columns)
+    parts, rest = split(values, width)
+    connection.executemany(sql(insert, MAX_ROWS), parts)
+    if rest:
+        connection.execute(sql(insert, len(rest) // width), rest)
+
+
+def _head(connection: sqlite3.Connection) -> Head:
+    found = connection.execute(
+        "SELECT seq, (SELECT value FROM meta WHERE key = 'rows'), hash FROM events ORDER BY seq DESC LIMIT 1"
+    ).fetchone()
+    return Head(0, 0, GENESIS) if found is None else Head(*found)
 
 
 class _RowChain:

@@ -121,7 +121,7 @@ class SimulatedLog:
         store, limit = self._stream.store, self._stream.page()
         return await self.connection.request(lambda: store.read(filters, after, upto, limit), Unavailable)
 
-    async def tail(self, filters: Sequence[str], after: int) -> SimulatedTail:
+    async def tail(self, filters: Sequence[str], after: int, *, on_demand: bool = False) -> SimulatedTail:
         """Start an endless reading; see ``events.log.Log.tail``."""
         chosen = checked_filters(filters)
         await self.connection.request(lambda: None, Unavailable)

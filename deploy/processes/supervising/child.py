@@ -11,7 +11,8 @@ from typing import IO, Any
 
 from deploy.processes.supervising import guardian
 
-_PR_SET_PDEATHSIG = 1  # the option of prctl(2): send a signal when the parent dies
+# Options of prctl(2): send a signal when the parent dies; how many nanoseconds late a sleep may end.
+_PR_SET_PDEATHSIG, _PR_SET_TIMERSLACK = 1, 29
 
 
 async def spawn(
@@ -21,6 +22,7 @@ async def spawn(
     keep_fds: Sequence[int] = (),
     output: IO[bytes] | None = None,
     guarded: bool = sys.platform != "linux",
+    timer_slack_us: int = 0,
 ) -> asyncio.subprocess.Process:
     """Start a process that is killed when this one ends, ``kill -9`` included. Call from the main thread.
 
@@ -34,6 +36,8 @@ async def spawn(
         keep_fds: Open file descriptors that the child inherits under the same numbers.
         output: Where its stdout and stderr go; ``None`` inherits ours.
         guarded: Whether to start it through a guardian.
+        timer_slack_us: How late its sleeps and time-outs may end, in microseconds; 0: as late as ours. Only the kernel
+            of Linux can be told, so it has no effect on a guarded process.
 
     Raises:
         OSError: the program cannot be started.
@@ -43,7 +47,7 @@ async def spawn(
         # Popen forks from this thread, and the kernel's signal is bound to the thread that forked: the main
         # thread lives as long as the process.
         return await asyncio.create_subprocess_exec(
-            *argv, stdin=DEVNULL, pass_fds=tuple(keep_fds), preexec_fn=_die_with(os.getpid()), **options
+            *argv, stdin=DEVNULL, pass_fds=tuple(keep_fds), preexec_fn=_prepare(os.getpid(), timer_slack_us), **options
         )
     reading, writing = os.pipe()  # only this process has the writing end, which closes when it ends
     try:
@@ -99,12 +103,15 @@ def _signal_group(process: asyncio.subprocess.Process, number: signal.Signals) -
         return
 
 
-def _die_with(parent: int) -> Callable[[], None]:
+def _prepare(parent: int, timer_slack_us: int) -> Callable[[], None]:
+    """Return what a child calls before its program begins: it ties its life to ``parent``, and sets its slack."""
     prctl = ctypes.CDLL(None, use_errno=True).prctl  # found before the fork: after it, imports could deadlock
 
-    def arm() -> None:
+    def prepare() -> None:
         prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:  # the parent died before the line above
             os._exit(1)
+        if timer_slack_us:
+            prctl(_PR_SET_TIMERSLACK, timer_slack_us * 1_000)
 
-    return arm
+    return prepare

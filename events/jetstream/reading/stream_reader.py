@@ -94,12 +94,15 @@ class StreamReader:
         imported_through: int = 0,
         gap_ends: Sequence[int] = (),
         pull: int = PULL,
+        on_demand: bool = False,
     ) -> None:
         """Read the messages on ``filters`` after a sequence.
 
         ``gap_ends`` are the last sequences of known gaps. ``pull`` messages are requested at a time; it also bounds the
-        buffer, so that a process with many readers that may stall uses a small number.
+        buffer, so that a process with many readers that may stall uses a small number. ``on_demand``: see
+        ``events.log.Log.tail``.
         """
+        self._on_demand = on_demand
         self._pull_size = pull
         self._pull_bytes = min(MOST_BYTES, max(_MIN_PULL_BYTES, BACKLOG_BYTES * pull))
         self._gap_ends = tuple(gap_ends)
@@ -155,16 +158,26 @@ class StreamReader:
             LogCut: the stream no longer holds what was read.
             Unavailable: the connection is closed for good.
         """
-        while not self._buffer:
+        while not self._buffer or self._more_arrives:
             if self._log_cut is not None:
                 raise self._log_cut
             if self._connection.closed:
                 raise Unavailable(f"the connection that reads stream {self._stream} is closed")
+            if self._on_demand:
+                self._pull_more()
             self._filled.clear()
             await self._filled.wait()
         batch, self._buffer, self._buffered_bytes = self._buffer, [], 0
-        self._pull_more()
+        if not self._on_demand:
+            self._pull_more()
         return batch
+
+    @property
+    def _more_arrives(self) -> bool:
+        """Whether the rest of what a reader on demand asked for is on its way."""
+        if not self._on_demand or self._log_cut is not None or not self._connection.connected:
+            return False
+        return self._requested > 0 and len(self._buffer) < self._pull_size
 
     async def next_until(self, upto: int, deadline: float) -> Sequence[Stored]:
         """Like :meth:`next`, but empty once the server has reported that it searched all messages up to ``upto``.
@@ -293,8 +306,8 @@ class StreamReader:
         self._requested = 0
         self._next_consumer_seq = 1
         self._last_received = self._clock()
-        await self._pull()
-        await self._pull()
+        for _ in range(self._most_requests):
+            await self._pull()
         return int(made["num_pending"])
 
     async def _check_last_read(self) -> None:
@@ -329,13 +342,21 @@ class StreamReader:
     async def _pull(self) -> None:
         self._requested += self._pull_size
         subject = f"$JS.API.CONSUMER.MSG.NEXT.{self._stream}.{self._consumer}"
-        await self._connection.publish(subject, pull_request(self._pull_size, self._pull_bytes), reply=self._inbox)
+        request = pull_request(self._pull_size, self._pull_bytes, ends_with_log=self._on_demand)
+        await self._connection.publish(subject, request, reply=self._inbox)
+
+    @property
+    def _most_requests(self) -> int:
+        """How many requests are in flight at a time."""
+        return 1 if self._on_demand else 2
 
     def _pull_more(self) -> None:
         size = self._pull_size
         full = len(self._buffer) > BACKLOG * size or self._buffered_bytes > BACKLOG_BYTES * size
-        if self._requested > size or full or self._subscription is None:
+        if self._requested > (self._most_requests - 1) * size or full or self._subscription is None:
             return
+        if self._on_demand:
+            self._last_received = self._clock()  # before, there was nothing to hear
         self._requested += size  # counted at once, so that messages meanwhile do not request again
         task = asyncio.create_task(self._pull_counted(self._generation))
         self._pulls.add(task)
@@ -372,7 +393,7 @@ class StreamReader:
         self._buffer.append(as_recorded(sequence, time_ns, msg.subject, headers, msg.data, self._imported_through))
         self._buffered_bytes += len(msg.data)
         self._filled.set()
-        if self._requested <= self._pull_size:
+        if self._requested <= (self._most_requests - 1) * self._pull_size:
             self._pull_more()
 
     def _is_known(self) -> bool:
@@ -388,12 +409,16 @@ class StreamReader:
                     self._scanned = max(self._scanned, scanned)
                     self._filled.set()
             return
-        left = undelivered_count(headers, self._pull_size)
+        # The server does not always say how much was left of a request that ends with the log; it is the only one then.
+        left = undelivered_count(headers, self._requested if self._on_demand else self._pull_size)
         if left is None:
             self._renew.set()
             return
         self._requested -= left
-        self._pull_more()
+        if not self._on_demand or headers.get("Status") == "409":
+            self._pull_more()
+        else:
+            self._filled.set()  # there is no more: ``next`` returns what has come, or asks again
 
     def _restarts_behind_gap(self, sequence: int) -> bool:
         """Whether a sequence is behind a gap that the consumer began before; if so, has a new one made behind it."""
@@ -417,6 +442,8 @@ class StreamReader:
                 expects = self._connection.connected and (self._requested > 0 or not self._buffer)
                 silent = silent + HEARTBEAT if expects and self._last_received == heard else 0.0
                 if silent < self._silence:
+                    continue
+                if self._on_demand and self._requested <= 0:  # without a request the server sends nothing
                     continue
                 self._silence = min(2 * self._silence, self._most_silence)
                 _logger.warning("reading_silent", consumer=self._consumer, after=self._after)

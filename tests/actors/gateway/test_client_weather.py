@@ -131,7 +131,7 @@ class ClosedTail(SimulatedTail):
 class ClosingLog(SimulatedLog):
     """A log on such a connection."""
 
-    async def tail(self, filters: Sequence[str], after: int) -> SimulatedTail:
+    async def tail(self, filters: Sequence[str], after: int, *, on_demand: bool = False) -> SimulatedTail:
         return ClosedTail(self.connection, tuple(filters), after)
 
 

@@ -15,7 +15,7 @@ from events.jetstream.log import JetStreamLog
 from events.ledger import LedgerWriter, compare, verify
 from events.log import Append, Log, Record, Stored
 from tests.broker import Broker
-from tests.events.ledger.messages import PARTITIONS, exchanges, query, read
+from tests.events.ledger.messages import PARTITIONS, exchanges, fetched, query, read
 from tests.simulated import SimulatedConnection, SimulatedLog, SimulatedStream
 
 SETTINGS = LedgerSettings(anchor_every=10, batch_rows=7, rest_ms=0, retry_first_s=0.001, retry_most_s=0.01)
@@ -229,7 +229,7 @@ def test_a_full_disk_is_waited_out_and_nothing_is_skipped(tmp_path: Path, monkey
 
     async def open_small(path: Path, stream: str, partitions: object) -> LedgerWriter:
         writer = await really_open(path, stream, PARTITIONS)
-        await writer._connection.execute("PRAGMA max_page_count = 12")
+        await fetched(writer, "PRAGMA max_page_count = 12")
         writers.append(writer)
         return writer
 
@@ -246,7 +246,7 @@ def test_a_full_disk_is_waited_out_and_nothing_is_skipped(tmp_path: Path, monkey
         stuck = run.projector.progress.position
         assert 0 < stuck < 400
         assert [message.seq for message in read(path)] == list(range(1, stuck + 1))
-        await writers[0]._connection.execute("PRAGMA max_page_count = 100000")
+        await fetched(writers[0], "PRAGMA max_page_count = 100000")
         await run.reaches(400)
         assert run.reports[-1].trouble == ""
         await run.stop()

@@ -33,6 +33,11 @@ FEEDBACK, ITERATED, FINISHED = (
 READ_MODELS = (*TABLES, *VIEWS)
 
 
+async def fetched(writer: LedgerWriter, statement: str) -> Any:
+    """Run a statement on a writer's own connection; return its first row, None where it has none."""
+    return await writer._one(statement)
+
+
 def stored(
     seq: int, event: Event, *, exchange: str = "x1", agent: str = "ada", session: str = "s1", at_ms: int = 0
 ) -> Stored:

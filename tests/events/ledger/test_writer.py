@@ -16,7 +16,18 @@ from events.errors import Misconfigured, Unavailable
 from events.ledger import Head, LedgerWriter, verify, writer
 from schemas.subjects import Partitions
 from tests.events.ledger.endless_writer import BATCH
-from tests.events.ledger.messages import PARTITIONS, STREAM, anchor, exchanges, query, read, stored, tables, write
+from tests.events.ledger.messages import (
+    PARTITIONS,
+    STREAM,
+    anchor,
+    exchanges,
+    fetched,
+    query,
+    read,
+    stored,
+    tables,
+    write,
+)
 from tests.events.ledger.messages import PASSED as EVENT
 from tests.full_disk import small_disk
 
@@ -101,13 +112,13 @@ def test_a_full_disk_stores_nothing_of_the_batch_and_the_same_batch_goes_in_late
     async def main() -> None:
         async with await LedgerWriter.open(path, STREAM, PARTITIONS) as target:
             await target.append(messages[:40])
-            ((pages,),) = await target._connection.execute_fetchall("PRAGMA page_count")
-            await target._connection.execute(f"PRAGMA max_page_count = {pages + 2}")
+            (pages,) = await fetched(target, "PRAGMA page_count")
+            await fetched(target, f"PRAGMA max_page_count = {pages + 2}")
             with pytest.raises(Unavailable, match=r"ledger\.db: cannot append 360 rows now: the disk .* is full"):
                 await target.append(messages[40:])
             assert (await target.head()).rows == 40
             assert read(path) == messages[:40]
-            await target._connection.execute("PRAGMA max_page_count = 1000000")
+            await fetched(target, "PRAGMA max_page_count = 1000000")
             assert (await target.append(messages[40:])).added == 360
 
     asyncio.run(main())
@@ -180,11 +191,27 @@ def test_commits_are_flushed_and_readers_do_not_block_them(tmp_path: Path) -> No
 
     async def main() -> None:
         async with await LedgerWriter.open(path, STREAM, PARTITIONS) as target:
-            ((synchronous,),) = await target._connection.execute_fetchall("PRAGMA synchronous")
-            ((journal,),) = await target._connection.execute_fetchall("PRAGMA journal_mode")
+            (synchronous,) = await fetched(target, "PRAGMA synchronous")
+            (journal,) = await fetched(target, "PRAGMA journal_mode")
             assert (synchronous, journal) == (2, "wal")
 
     asyncio.run(main())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at the open files of this process")
+def test_an_opening_that_is_cancelled_leaves_no_file_open(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+
+    async def main() -> None:
+        opening = asyncio.create_task(LedgerWriter.open(path, STREAM, PARTITIONS))
+        await asyncio.sleep(0)  # it has begun in its thread
+        opening.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await opening
+
+    asyncio.run(main())  # it waits for that thread
+    assert path.exists()
+    assert str(path) not in {os.path.realpath(f"/proc/self/fd/{each}") for each in os.listdir("/proc/self/fd")}
 
 
 def test_the_writer_knows_the_last_rows(tmp_path: Path) -> None:

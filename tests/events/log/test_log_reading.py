@@ -116,6 +116,19 @@ def test_a_tail_reads_what_is_there_and_then_what_comes(run_on_log: RunOnLog) ->
     run_on_log(body)
 
 
+def test_a_tail_on_demand_reads_what_is_there_and_then_what_comes(run_on_log: RunOnLog) -> None:
+    async def body(setting: Setting) -> None:
+        await setting.log.append([plain(*[record()] * 5)])
+        tail = await setting.log.tail(["log.>"], 2, on_demand=True)
+        assert [stored.seq for stored in await read(tail, 3)] == [3, 4, 5]
+        waiting = asyncio.create_task(read(tail, 2))
+        await setting.log.append([plain(record(), record())])
+        assert [stored.seq for stored in await waiting] == [6, 7]
+        await tail.close()
+
+    run_on_log(body)
+
+
 def test_a_tail_reads_only_matches_of_its_filters(run_on_log: RunOnLog) -> None:
     async def body(setting: Setting) -> None:
         tail = await setting.log.tail(["log.*.00.reflex.>", "log.*.01.router.>"], 0)

@@ -27,7 +27,7 @@ from deploy.processes.broker import (
     EmbeddedBroker,
     find_nats_server,
 )
-from deploy.processes.broker.embedded import jetstream_serves
+from deploy.processes.broker.embedded import TIMER_SLACK_US, jetstream_serves
 from deploy.processes.broker.storage_watch import room_on_disk, storing_failure
 from deploy.processes.broker.users import context_file, load_logins
 from deploy.processes.broker_access import BrokerChoice, access_of
@@ -110,6 +110,15 @@ def test_relaxed_flushing_reaches_the_server(tmp_path: Path) -> None:
         assert msgspec.json.decode(answer.data)["data"]["config"]["sync_interval"] == 3_000_000_000
 
     run(broker, look)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only the kernel of Linux can be told how late a sleep may end")
+def test_its_sleeps_may_end_late_so_that_it_wakes_up_less_often(tmp_path: Path) -> None:
+    async def look(supervisor: Supervisor) -> None:
+        slack_ns = Path("/proc", str(supervisor.statuses()[0].pid), "timerslack_ns")
+        assert int(await asyncio.to_thread(slack_ns.read_text)) == TIMER_SLACK_US * 1_000
+
+    run(embedded(tmp_path), look)
 
 
 def test_after_a_kill_it_serves_what_was_acknowledged_at_the_same_address(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -135,3 +136,19 @@ def test_killing_the_guardian_does_not_leave_its_child_once_it_is_reaped(tmp_pat
 def test_a_program_that_does_not_exist_is_an_error_at_once() -> None:
     with pytest.raises(OSError, match="no-such-program"):
         asyncio.run(spawn(["no-such-program"]))
+
+
+def test_sleeps_of_a_child_may_end_as_late_as_asked() -> None:
+    skip_where_the_kernel_cannot(guarded=False)
+
+    async def slack_ns(timer_slack_us: int) -> int:
+        with tempfile.TemporaryFile() as output:
+            code = "print(open('/proc/self/timerslack_ns').read())"
+            process = await spawn([sys.executable, "-c", code], output=output, timer_slack_us=timer_slack_us)
+            await process.wait()
+            reap(process)
+            output.seek(0)
+            return int(output.read())
+
+    assert asyncio.run(slack_ns(300)) == 300_000
+    assert asyncio.run(slack_ns(0)) == int(Path("/proc/self/timerslack_ns").read_text())
