@@ -437,13 +437,12 @@ class StreamReader:
                 async with asyncio.timeout(HEARTBEAT):
                     await self._renew.wait()
             except TimeoutError:
-                # Of a stall of this process only one interval counts: what came meanwhile is still to be read. While
-                # a full buffer keeps requests back, the server sends nothing.
-                expects = self._connection.connected and (self._requested > 0 or not self._buffer)
+                # Of a stall of this process only one interval counts: what came meanwhile is still to be read. Without
+                # a request, since the buffer is full or nobody demands anything, the server sends nothing.
+                keeps_back = self._on_demand or bool(self._buffer)
+                expects = self._connection.connected and (self._requested > 0 or not keeps_back)
                 silent = silent + HEARTBEAT if expects and self._last_received == heard else 0.0
                 if silent < self._silence:
-                    continue
-                if self._on_demand and self._requested <= 0:  # without a request the server sends nothing
                     continue
                 self._silence = min(2 * self._silence, self._most_silence)
                 _logger.warning("reading_silent", consumer=self._consumer, after=self._after)
