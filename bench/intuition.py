@@ -235,7 +235,10 @@ def _verdict(library: Library) -> Search:
 
 
 def _dict_peer(entries: Sequence[tuple[str, Precedent]]) -> Search:
-    """Return the search with prefix and length filter over a dict of lists."""
+    """Return the search with prefix and length filter over a dict of lists.
+
+    Each set has one element more than its shingles: its situation, which is the same for all here.
+    """
     postings: dict[int, list[int]] = {}
     sets = []
     for index, (_, precedent) in enumerate(entries):

@@ -40,7 +40,7 @@ class NotPermitted(Unavailable):
 
 
 class Refused(LogError):
-    """The broker will never accept this (too large, no permission, malformed). Nothing was stored. Do not retry."""
+    """The broker will never accept this (too large, malformed). Nothing was stored. Do not retry."""
 
     code = "refused"
 

@@ -85,7 +85,7 @@ def _identity(loss: LossRecorded, found_at: int) -> str:
 
 
 def loss_of_gap(first: int, last: int) -> LossRecorded:
-    """Return the loss of messages of which only a gap in the log's sequences is left."""
+    """Return the loss of messages of which only a gap in the log's sequences is left: no later message got them."""
     return LossRecorded(first_seq=first, through_seq=last, known_by="stream", given_again=False)
 
 
@@ -94,7 +94,10 @@ def _is_same_range(recorded: LossRecorded, loss: LossRecorded) -> bool:
 
 
 def log_loss(loss: LossRecorded, kept: Path | None) -> None:
-    """Log in this process what was lost, and how to look at what is left of it."""
+    """Log in this process what was lost, and how to look at what is left of it.
+
+    ``kept`` is the ledger file that still holds the lost messages and was put aside; None if there is none.
+    """
     look = f"neuraxis log tail --log {kept} --since {loss.first_seq}" if kept is not None else ""
     _logger.error(
         "log_lost_messages",

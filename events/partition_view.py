@@ -118,7 +118,10 @@ class View:
 
     @property
     def behaviour(self) -> int:
-        """The behaviour in force at the view's position: the last recorded one; before any, the actor's own."""
+        """The behaviour, which is the version of the actor's decisions, in force at the view's position.
+
+        It is the last recorded one; before any, the actor's own.
+        """
         return self._behaviour
 
     @property
@@ -263,6 +266,8 @@ class View:
     def _settle(self, group: tuple[Recorded, ...]) -> None:
         """Fold the messages that the events of one decision show as processed, then those events."""
         seq = group[0].envelope.cause_seq
+        # Messages up to `_assumed_to` are folded as ones that led to no event. An event about one of them is misplaced.
+        # A spontaneous event has the view's position instead of a cause: for it, that sequence itself is right.
         self.misplaced |= seq < self._assumed_to + (not is_spontaneous(group[0].envelope.topic))
         self.fold_before(seq)
         if is_spontaneous(group[0].envelope.topic):

@@ -52,7 +52,7 @@ READ_SERVERS: Mapping[str, tuple[str, ...]] = {
     "ledger": ("CONSUMER", "STREAM", "LOG", DURABLE_CALL),
 }
 """Owners whose processes serve narrow workers' reads -> first tokens of the calls that they answer. A gateway creates
-no durable consumers: strangers reach it, and could turn effectors away by that."""
+no durable consumers: strangers reach it, and who creates one anew can change what it delivers to the effectors."""
 
 SPECIALIST_ROOT = "specialist"
 """First token of the subjects on which specialists, services outside, are asked: ``specialist.<name>``."""

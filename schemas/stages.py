@@ -82,7 +82,8 @@ def token_of(scope: Scope, partitions: Partitions, agent: str, session: str) -> 
 def token_among(names: Sequence[str], scope: Scope, count: int, agent: str, session: str) -> str:
     """Return which of some partitions, of ``count`` in all, serves an exchange; empty if none of them does.
 
-    The names may be of any generation of partition counts: there are never two with the same number.
+    The names are of partitions of the same counts, those in force or former ones (``schemas.subjects.Partitions``): no
+    two of them end in the same number.
     """
     number = token_of(scope, Partitions(agents=count, sessions=count), agent, session)
     return next((name for name in names if name.rpartition("-")[2] == number), "")

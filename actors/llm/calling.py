@@ -79,7 +79,8 @@ class LlmCaller:
         publish: Sends pieces of text.
         clock: Measures how old a request is.
         sleep: Waits between two calls.
-        withheld_for: The faults for which an answer is withheld; once one is found, no more pieces are sent.
+        withheld_for: The faults for which an answer is withheld; once one is found, no more pieces are sent. By
+            default, all that can be found while an answer arrives.
     """
 
     def __init__(
@@ -143,7 +144,7 @@ class LlmCaller:
             filtered = ended == "content_filter" and not without_thoughts(completion.text)
             said = f"finish_reason {completion.finish_reason or 'none'}"
             return _failure(message, call, ANSWER_FILTERED if filtered else ANSWER_INVALID, invalid.error, said)
-        if is_over(without_thoughts(completion.text), call.most_tokens):
+        if is_over(without_thoughts(completion.text), call.most_tokens):  # longer than the tokens asked for
             ended = "length"
         _logger.info(
             "model_answered",

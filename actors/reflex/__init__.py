@@ -18,7 +18,7 @@ Text of a model or a tool is read in the same way before it is delivered, rememb
 another model to a forwarded input (``input.answered``), answers, plans and thoughts of our own models
 (``llm.completed``), and specialists' results (``delegate.answered``). An answer is compared with what its model was
 asked (``answer_verdicts``). The verdict is ``reflex.answer_blocked`` if the answer reveals the system prompt, would
-send words of the prompt to a host through a picture's address, or contains a key or password; otherwise
+send words of the prompt to a host through a picture's URL, or contains a key or password; otherwise
 ``reflex.answer_passed``, with what was found. Settings say which of these findings withhold an answer
 (``withheld_for``, ``secrets``), and which withhold a text from a prompt (``results_withheld_for``). Texts of the
 composer and of precedents are not read: the project and operators wrote them, and they quote only the person's text and

@@ -65,7 +65,10 @@ def kept_spellings(signatures: Sequence[tuple[PatternSet, Signature]]) -> list[S
 
 
 def search_texts(texts: Sequence[str]) -> set[tuple[bytes, int]]:
-    """Return what the automaton searches for, with the index of the signature of each."""
+    """Return what the automaton searches for, with the index of the signature of each.
+
+    It is blurred (``normalise.blur``): digits and symbols stand as the letters that they look like.
+    """
     return {
         (blur(each.encode()), index)
         for index, letters, gaps in _squeezed(texts)

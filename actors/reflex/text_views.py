@@ -27,7 +27,7 @@ from actors.reflex.fold_table import INVISIBLE, MARK, fold_table
 from actors.reflex.normalise import Offsets, codes_of
 
 DEPTH = 3
-"""Most encodings inside each other that are undone: addresses within addresses are escaped as often."""
+"""Most encodings inside each other that are undone: a URL in a URL in a URL is percent-escaped as often."""
 
 _VISIBLE = bytes(code for code in range(128) if chr(code).isprintable() or chr(code).isspace())
 

@@ -79,9 +79,9 @@ def regulated_weights(weights: dict[str, float], offsets: Offsets) -> dict[str, 
 def offsets_in_force(weights: Mapping[str, float], offsets: Offsets) -> dict[str, float]:
     """Return the offsets that are effective on the weights of the settings, by name, after applying the bounds."""
     regulated = {
-        name: round(_regulated_weight(name, offset, weights) - weights[name], 6) + 0.0
+        name: round(_regulated_weight(name, offset, weights) - weights[name], 6)
         for name, offset in sorted(offsets.items())
-        if name in weights  # else a weight of another profile
+        if name in weights  # else a weight that the router's profile in force (its setting `profile`) does not have
     }
     return {name: offset for name, offset in regulated.items() if offset}
 
@@ -91,7 +91,7 @@ def _offsets_after(
 ) -> Offsets | None:
     """Return an agent's offsets; None where they are unknown, and this event does not state them."""
     if isinstance(event, Adjusted | Reverted) and event.parameter in BOUNDS:
-        if event.parameter not in weights:  # a weight of another profile: it has no effect under this one
+        if event.parameter not in weights:  # a weight that the router's profile in force does not have: no effect
             return overlay_before.offsets if overlay_before else None
         return moved_offsets(
             overlay_before.offsets if overlay_before else NO_OFFSETS, event.parameter, event.delta, weights

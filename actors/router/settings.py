@@ -112,7 +112,8 @@ STANDARD: Mapping[str, float] = MappingProxyType(
 """The default: the kind of turn, as appraisal reads it, decides; the warmth of the context only modulates.
 
 A relief lowers the score of CLARIFY where what the text lacks may be known: ``talk_relief`` from the conversation so
-far, ``fact_relief`` from facts that bear on the text.
+far, ``fact_relief`` from facts that bear on the text. ``respond.bearing`` raises RESPOND for such facts, too, and
+``respond.findings`` for what an ACT loop has found.
 
 The terms of ``SEED`` are included, most of them with weight 0, so that a setting can give them a weight.
 """

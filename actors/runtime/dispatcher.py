@@ -1,7 +1,8 @@
 """One subscription for all partitions of a process: each message is read and decoded once, then dispatched.
 
 Every partition gets its messages in the order of the log. Between partitions the urgent come first. Actors that an
-exchange waits for decide at once; those of them that call models decide after the others. Actors in the background
+exchange waits for decide at once; those of them that run trained models (classifiers in this process; no language model
+is called by a decider) decide after the others. Actors in the background
 decide when the process would otherwise wait for the next message.
 """
 
@@ -117,7 +118,7 @@ class Dispatcher:
             for shard, own in receivers:
                 if shard.actor.in_background:
                     self._scheduler.add_background(partial(shard.on_message, delivery, own))
-                elif shard.actor.missing_model is None:
+                elif shard.actor.missing_model is None:  # it runs no trained model
                     shard.on_message(delivery, own)
                 else:
                     self._model_calls.append((shard, delivery, own))
@@ -137,7 +138,7 @@ class Dispatcher:
                 shard.reset("log_loss")
 
     async def _dispatch_model_calls(self, committer: Committer) -> None:
-        """Dispatch to actors that call models, which takes milliseconds, once the decisions of others were sent."""
+        """Dispatch to actors that run trained models, for milliseconds each, once the decisions of others were sent."""
         if not self._model_calls:
             return
         model_calls, self._model_calls = self._model_calls, []

@@ -5,14 +5,15 @@ part                of a set of entities
 ==================  ===============================================================================================
 relevance           half the cosine of stimulus and context plus half the Jaccard similarity of their terms
 energy consistency  1 - the mean difference of an entity's share of the energy and its share of the tokens
-redundancy          the copied share of the identity; 1 - redundancy enters the score
+redundancy          the share of lines that identity and thought have in common; 1 - redundancy enters the score
 diversity           1 - the mean similarity of two entities
 outcome prior       the mean of the worth that earlier reviews gave the entities
 ==================  ===============================================================================================
 
-An *entity* is a memory that the prompt was made of. The score is the geometric mean, so that a high part cannot make up
-for a low one. The context is the mean of the entities' vectors, scaled to the same length, or what an external engine
-gives. Whole numbers are used since sums of floats may differ from machine to machine.
+An *entity* is a memory that the prompt was made of; its *energy* is how strongly it was recalled. The score is the
+geometric mean, so that a high part cannot make up for a low one. The context is the mean of the entities' vectors,
+scaled to the same length, or what an external engine gives. Whole numbers are used since sums of floats may differ from
+machine to machine.
 """
 
 from collections.abc import Mapping, Sequence

@@ -14,13 +14,18 @@ Count = Annotated[int, msgspec.Meta(ge=1, le=1000)]
 
 
 class SwarmSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What the index is measured with.
+    """What the index is measured with: the swarm's coherence, 0 to 1, the weighted mean of four shares.
+
+    ``actors.swarm.coherence_index`` computes them. ``MEASURED_ALONE`` marks a setting that only the running process
+    reads, ``MEASURED_TOO`` one that decisions read as well.
 
     Attributes:
-        precedent_weight: Weight of precedent agreement.
-        health_weight: Weight of health alignment.
-        delivered_weight: Weight of the delivered share.
-        consistency_weight: Weight of decision consistency.
+        precedent_weight: Weight of precedent agreement: of the precedents found similar to an input, the share that
+            argues as most of them do.
+        health_weight: Weight of health alignment: 1 - the variance of the actors' shares of decisions without failure.
+        delivered_weight: Weight of the delivered share: the accepted inputs whose exchange ended in time.
+        consistency_weight: Weight of decision consistency: the share of decisions that are as most decisions on inputs
+            similar to the same precedent.
         moved_by: Distance from the last recorded index from which a new one is recorded.
         healthy_from: Index from which the swarm is healthy.
         window_ms: Length of the window; the oldest ``1 / slices`` of it is dropped at a time.

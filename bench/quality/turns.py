@@ -6,7 +6,8 @@ weights and thresholds are those that ship. A mode is right if the label allows 
 is needed, RESPOND and ACT are right. ``underspecified`` are a hundred turns of the project's own that are not in the
 training; they are read by the weights that ship.
 
-Run it with ``python -m bench.quality.turns LABELLED PROMPTS...``; without files only what ships is measured.
+Run it with ``python -m bench.quality.turns FILE...``, each of labelled turns as ``deploy.training.turn_rows`` reads
+them; without files only what ships is measured.
 """
 
 import sys

@@ -95,6 +95,7 @@ def worst_storage(servers: Sequence[ServerFacts]) -> Mapping[str, Any] | None:
 
 
 def _interval(storage: Mapping[str, Any]) -> int:
+    """Return the nanoseconds between two flushes; 0: every append is flushed; 1: it is not stated."""
     return 0 if storage.get("sync_always") else int(storage.get("sync_interval", 0)) or 1
 
 

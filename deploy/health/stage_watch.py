@@ -1,6 +1,7 @@
 """Watching which stages are served. It reads the workers' heartbeats and needs no actor, so it works when all are gone.
 
-A stage is an actor on the path of an input. It is served if a living worker leads each of its partitions.
+A stage is what workers serve: an actor, an effector or the ledger. By default those are watched that every input needs.
+A stage is served if a living worker leads each of its partitions.
 """
 
 import asyncio

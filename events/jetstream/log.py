@@ -35,7 +35,7 @@ HEADER_ROOM = 256
 _WRONG_LAST_SEQUENCE = (10071, 10164)
 _BATCH_DUPLICATE = 10201
 _BATCH_INCOMPLETE = 10176
-_TRY_LATER = (10122, 10167, 10194)
+_TRY_LATER = (10122, 10167, 10194)  # the account's limit of bytes, too many requests, stream offline
 
 _APPEND_DEADLINE = 5.0  # seconds
 _SILENCE_S = 30.0

@@ -170,6 +170,8 @@ async def make_stream(connection: Connection, config: dict[str, Any]) -> None:
     try:
         await connection.api(f"STREAM.CREATE.{name}", config)
     except (NotPermitted, UnknownOutcome) as unanswered:
+        # A server does not answer a request that it denies. Its "permissions violation", if it could not be matched to
+        # the request, stands in the text of the timeout's error.
         if isinstance(unanswered, UnknownOutcome) and "ermission" not in str(unanswered):
             raise
         raise Misconfigured(

@@ -39,10 +39,14 @@ AT_REST: Literal["at rest"] = "at rest"
 """The state after the writer has closed the file: the file alone is complete."""
 
 ANCHOR_TOPICS = "topic >= 'forged_id.ledger.' AND topic < 'forged_id.ledger/'"
-"""SQL condition for the ledger's own events; it must be written as in their index, or SQLite does not use that."""
+"""SQL condition for the ledger's own events: anchors (the chain's head, recorded in the log), losses and resources.
+
+It must be written as in their index, or SQLite does not use that.
+"""
 
 # There is no index over ids: they are random, so it would cost as much as everything else (measured: half the write
-# rate). Exchange ids grow with time, so their index is written at its end. The last index holds only anchors.
+# rate). Exchange ids grow with time, so their index is written at its end. The last index holds only the
+# ledger's own events.
 _TABLES = (
     """
     CREATE TABLE events (

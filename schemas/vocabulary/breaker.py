@@ -60,7 +60,8 @@ class BreakerWithheld(Event, frozen=True, kw_only=True, tag="forged_id.breaker.w
     """The input is answered by a fixed notice only: processing is off.
 
     ``because`` is ``state`` where the session's state withholds it; the input then counts for trust. It does not count
-    where it is ``unappraised``, or where a new session cannot be recorded any more (``record_full``).
+    where it is ``unappraised`` (nothing of it could be appraised), or where a new session cannot be recorded any more
+    (``record_full``).
     """
 
     standing: Standing
@@ -96,7 +97,8 @@ class BreakerRecovered(Event, frozen=True, kw_only=True, tag="forged_id.breaker.
 class BreakerTerminated(Event, frozen=True, kw_only=True, tag="forged_id.breaker.terminated"):
     """The session is ended for good (an operator may reset it); ``reason`` is the rule that ended it.
 
-    Where a violation led to it, ``violation`` says of which kind and ``layer`` where it was found.
+    ``docs/decisions-explained.md`` says what each rule is; their limits are in ``actors.breaker.settings``. Where a
+    violation led to it, ``violation`` says of which kind and ``layer`` where it was found.
     """
 
     reason: Literal[

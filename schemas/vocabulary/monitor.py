@@ -14,7 +14,11 @@ Side = Literal["above", "below"]
 """On which side of a limit a measure lies."""
 
 Rate = Literal["tie_breaker", "misroute", "missed_act", "mode_entropy"]
-"""A share of the window's decisions, or how evenly their modes are spread."""
+"""A share of the window's decisions, or how evenly their modes are spread (``mode_entropy``).
+
+``tie_breaker``: two modes scored nearly the same. ``misroute``: the next input, or feedback, showed that another mode
+was right. ``missed_act``: that mode was ACT.
+"""
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
 

@@ -97,7 +97,7 @@ class TiebreakRequested(Event, frozen=True, kw_only=True, tag="forged_id.router.
 
 
 Feedback = Literal["missed_clarify", "missed_act", "under_engagement", "correct_route"]
-"""What was wrong with the mode of an answer, if anything was."""
+"""What was wrong with the mode of an answer, if anything was; ``under_engagement``: ACKNOWLEDGE was too little."""
 
 
 class FeedbackObserved(Event, frozen=True, kw_only=True, tag="forged_id.router.feedback_observed"):

@@ -2,7 +2,7 @@
 
 ``prompt``      what the model was asked, with which its answer is compared
 ``leaks``       how much of the system prompt is in the answer
-``pictures``    pictures whose addresses send words of the prompt to another host
+``pictures``    pictures whose URLs send words of the prompt to another host
 ``credentials`` keys and passwords
 ``window``      all of these while the answer arrives, piece by piece
 """

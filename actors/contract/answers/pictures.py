@@ -1,7 +1,7 @@
-"""Finds pictures in an answer whose addresses send words of the prompt to their hosts. Pure.
+"""Finds pictures in an answer whose URLs send words of the prompt to their hosts. Pure.
 
-A program that displays an answer loads its pictures without a click, so the address of a picture is a message to its
-host. An address that is not in the prompt itself counts if it contains words of the prompt: at least
+A program that displays an answer loads its pictures without a click, so the URL of a picture is a message to its
+host. A URL that is not in the prompt itself counts if it contains words of the prompt: at least
 ``CARRIED_IN_QUERY`` letters or digits in a value of its query, or ``CARRIED_ELSEWHERE`` elsewhere; plainly, or in
 base64 or hex. Addresses that are too long to be read count, and so do those beyond the number that is examined. Links
 that must be clicked are not checked: they may well repeat what was asked for.
@@ -18,23 +18,23 @@ CARRIED_IN_QUERY, CARRIED_ELSEWHERE = 8, 16
 """Fewest successive letters or digits of the prompt that count, in a value of the query and anywhere else."""
 
 MOST_ADDRESSES = 256
-"""Most addresses of an answer that are examined."""
+"""Most URLs of an answer that are examined."""
 
 _LONGEST_ADDRESS, _LONGEST_HOST = 4_096, 253
-"""Most characters of an address that is read, and of a host's name in DNS."""
+"""Most characters of a URL that is read, and of a host's name in DNS."""
 
 # Host, path, query, fragment.
 _SPLIT = re.compile(r"https?://([^/?#]*)([^?#]*)(?:\?([^#]*))?(?:#(.*))?", re.IGNORECASE | re.DOTALL)
 _PERCENT_ENCODED = re.compile(rb"%([0-9a-fA-F]{2})")
 _NOT_ALPHANUMERIC = re.compile(r"[\W_]+")
 _PLAIN = r"[^\s<>()\"']"
-# An address ends at white space, a quotation mark or a bracket; round brackets inside it must be balanced.
+# A URL ends at white space, a quotation mark or a bracket; round brackets inside it must be balanced.
 _ADDRESS = rf"(https?://(?:{_PLAIN}|\((?:{_PLAIN}|\({_PLAIN}*\))*\))+)"
 _PICTURES = (
     re.compile(rf"!\[[^\]\n]{{0,500}}\]\(\s*<?{_ADDRESS}", re.IGNORECASE),
     re.compile(rf"<img\b[^>]{{0,500}}?\bsrc\s*=\s*[\"']?{_ADDRESS}", re.IGNORECASE),
 )
-# Markdown may name the address of a picture elsewhere in the text: ``![title][label]`` and ``[label]: address``.
+# Markdown may name the URL of a picture elsewhere in the text: ``![title][label]`` and ``[label]: URL``.
 _BY_REFERENCE = re.compile(r"!\[[^\]\n]{0,500}\]\s?\[|!\[[^\]\n]{1,500}\](?![\(\[])")
 _REFERENCE = re.compile(rf"^[ ]{{0,3}}\[[^\]\n]{{1,500}}\]:\s*<?{_ADDRESS}", re.IGNORECASE | re.MULTILINE)
 
@@ -83,14 +83,14 @@ class Pictures:
 
 
 class _PromptWords:
-    """The texts of a prompt, and the sequences of letters and digits in them, once an address is compared with them."""
+    """The texts of a prompt, and the sequences of letters and digits in them, once a URL is compared with them."""
 
     def __init__(self, texts: tuple[str, ...]) -> None:
         self._texts = texts
         self._sequences: Mapping[int, frozenset[str]] | None = None
 
     def carried_by(self, address: str) -> bool:
-        """Whether an address that is not in the prompt carries words of it."""
+        """Whether a URL that is not in the prompt carries words of it."""
         if any(address in part for part in self._texts):
             return False
         if self._sequences is None:
@@ -127,7 +127,7 @@ def _carries(address: str, sequences: Mapping[int, frozenset[str]]) -> bool:
 
 
 def _holds_sequence(part: str, sequences: Mapping[int, frozenset[str]], least: int) -> bool:
-    """Return whether a part of an address, plain or decoded, has ``least`` successive characters of the prompt."""
+    """Return whether a part of a URL, plain or decoded, has ``least`` successive characters of the prompt."""
     for reading in _readings(_percent_decoded(part)):
         letters = _alphanumeric(reading)
         if any(letters[at : at + least] in sequences[least] for at in range(len(letters) - least + 1)):
@@ -158,7 +158,7 @@ def _host(address: str) -> str:
 
 
 def _split(address: str) -> tuple[str, str, str, str]:
-    """Return the host, path, query and fragment of an address as a browser would parse it, whatever it contains."""
+    """Return the host, path, query and fragment of a URL as a browser would parse it, whatever it contains."""
     found = _SPLIT.match(address)
     return ("", "", "", "") if found is None else (found[1], found[2], found[3] or "", found[4] or "")
 

@@ -1,7 +1,7 @@
 """Reads an answer while it arrives: how much of it may be sent on, and what was found in it. Pure.
 
 The last :data:`WINDOW` characters are held back: the longest key or password that is looked for has as many. What may
-become longer is held back from where it begins: an incomplete address, or a word that may be an encoding. A repeated
+become longer is held back from where it begins: an incomplete URL, or a word that may be an encoding. A repeated
 system prompt is short at first. So once a tenth of a layer is in the answer, nothing more is sent until the whole
 answer was read.
 
@@ -32,7 +32,7 @@ STREAMED: tuple[AnswerFault, ...] = ("prompt_leak", "carrying_link", "secret")
 """What is looked for while an answer arrives; signatures of attacks are looked for only in whole texts."""
 
 LONGEST_HELD = 8_192
-"""Most characters of an incomplete word or address that are held back in addition to the window."""
+"""Most characters of an incomplete word or URL that are held back in addition to the window."""
 
 _STEP, _SHARE = 64, 8
 """A check is made after 64 new characters, or after an eighth of the held tail if that is more."""
@@ -109,7 +109,7 @@ class AnswerWindow:
     def pause(self) -> None:
         """Note that other texts follow this one, which may be complete.
 
-        What is held may be sent, unless a key, an encoding or an address may have begun in it. If the text goes on, it
+        What is held may be sent, unless a key, an encoding or a URL may have begun in it. If the text goes on, it
         is read together with what was held.
         """
         if self.found or self._paused_at == self.received:
@@ -157,7 +157,7 @@ class AnswerWindow:
 
 
 def _may_go_on(tail: str) -> bool:
-    """Whether a text may end within a key, an encoding or an address."""
+    """Whether a text may end within a key, an encoding or a URL."""
     last = tail[len(tail.rstrip(_KEY_CHARACTERS)) :]
     is_key = len(last) >= _SHORTEST_BEGUN and any(map(str.isdigit, last)) and any(map(str.isalpha, last))
     return is_key or _INCOMPLETE_AT_END.search(tail) is not None

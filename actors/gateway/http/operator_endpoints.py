@@ -2,7 +2,8 @@
 
 They record the same events as the commands ``neuraxis precedents judge``, ``allowances`` and ``breaker``, through the
 same code, which is passed in (:class:`Operations`). They require a key with the scope ``operate``. A key with ``ask``
-lets an application report on its own exchanges, but not change what the guards stop.
+lets an application report on its own exchanges, but not change what the guards stop. ``OF_AGENT`` in ``opt``: a key for
+one agent may be used, and reaches that agent alone.
 """
 
 from collections.abc import Sequence

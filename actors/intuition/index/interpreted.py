@@ -53,6 +53,7 @@ def search(store: Store, query: Query) -> Answer:
     order = order[np.searchsorted(counts[order], 1) :]
     cells, counts = cells[order], counts[order]
     needed = min(query.least, query.motif_least)
+    # So many of the shortest lists may be read, and of the list after those so many of its latest entries.
     allowed, some, work, cut = plan_reading(counts.tolist(), needed, query.budget)
     latest = latest_of(store, int(cells[allowed]), some) if some else store.touched[:0]
     unread = len(cells) - allowed
@@ -146,6 +147,7 @@ def _nearest_so_far(store: Store, query: Query, touched: Cells) -> float:
 
 
 def _scores(overlaps: Integers, sizes: Integers) -> Scores:
+    """Return the scores of entries: their order is that of the cosines with the query (see ``query``)."""
     return (overlaps * overlaps) / sizes
 
 

@@ -93,6 +93,8 @@ def plan_reading(lengths: Any, needed: float, budget: int) -> Any:
         budget: Most postings to read.
     """
     prefix = len(lengths)
+    # An entry in none of the first ``prefix - 1`` lists shares at most the rest, and its score is at most this number
+    # (``reach_of``). While that is too low, every wanted entry is in one of those lists.
     while prefix > 0 and len(lengths) - prefix + 2 < needed:
         prefix -= 1
     total = 0

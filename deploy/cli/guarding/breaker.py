@@ -253,6 +253,7 @@ async def _give_recovery_order(
     deadline: "Deadline",
     violated_at: int,
 ) -> "OrderDone":
+    """Order a recovery; ``violated_at`` is the end of the log when the session was found in state VIOLATED."""
     from deploy.cli.connect import open_log
     from deploy.operating.guarding.breaker_orders import give_breaker_order
     from schemas.vocabulary.breaker import BreakerRecoveryStarted

@@ -88,7 +88,7 @@ def _set_to_examine(target: Target) -> "SetToExamine":
         stages=(*stages, *effectors),
         model=model,
         key_file=key_file,
-        asking=tuple(f"{name}={value}" for name, value in model_settings_in(config)),
+        asking=tuple(f"{name}={value}" for name, value in model_settings_in(config)),  # what makes actors ask a model
         replicas=config.log.replicas,
         logins=logins,
         users=expected_users(stream_of(target), config.broker.alert_consumers, folder),

@@ -78,7 +78,10 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run(job: Job, lifeline: Lifeline) -> None:
-    """Serve until SIGTERM, SIGINT, or the end of the supervisor; raises the first error of any of its tasks."""
+    """Serve until SIGTERM, SIGINT, or the end of the supervisor; raises the first error of any of its tasks.
+
+    ``lifeline`` is the socket pair to the supervisor, if there is one: over it this process reports that it is ready.
+    """
     try:
         run_on_loop(_run(job, lifeline), job.config.runtime.event_loop)
     except* Exception as wrong:
@@ -89,6 +92,7 @@ def run(job: Job, lifeline: Lifeline) -> None:
 
 
 async def _run(job: Job, lifeline: Lifeline) -> None:
+    # Reports health once a second: into a file for `neuraxis-probe`, and to systemd's watchdog.
     pulse = Pulse(job.config.runtime.health_file, supervised=lifeline.supervised)
     async with pulse.beating(), stop_signal(lifeline) as stop:
         settings, listening = job.config.gateway, asyncio.Event()
@@ -183,11 +187,13 @@ async def _serve(
                 chat,
                 client,
                 sends_callers_keys=lambda: not job.keys.required,
-                reading=job.config.section("reflex", ReflexSettings),
+                reading=job.config.section("reflex", ReflexSettings),  # how reflex reads what the upstream answers
             )
         )
         operations = BrokerOperations(job.operating, log.stream, wait_s=settings.wait_s, ledger=job.ledger)
-        whole = log.with_archive(None)  # what is followed needs no events of long ago
+        # Single exchanges may be older than the stream's first event: they are looked up in the ledger, too. What
+        # follows the log reads new events only, so `log` itself gets no ledger.
+        whole = log.with_archive(None)
         await attach_ledger_or_warn(whole, job.ledger)
         records, metrics = BrokerRecords(connection, log, stop, membership, needed, whole=whole), Metrics()
         find = records.find_exchange

@@ -297,7 +297,7 @@ class DurablePull:
         if found is None:
             await self._on_status(msg.headers or {})
             return
-        attempt, sequence, _, time_ns, behind = found
+        attempt, sequence, _, time_ns, behind = found  # behind: messages that are not delivered yet
         self._requested = max(0, self._requested - 1)
         stored = as_recorded(sequence, time_ns, msg.subject, msg.headers or {}, msg.data, self._imported_through)
         self._arrived.put_nowait(PulledMessage(self._connection, stored, attempt, msg.reply, behind=behind))

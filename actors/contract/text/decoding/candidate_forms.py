@@ -69,7 +69,7 @@ def _is_encoded(run: str) -> bool:
 def forms_in(text: str) -> frozenset[str]:
     """Return the names of the forms that a text may contain; ``nested_decoding`` has what undoes each.
 
-    ``escapes``, ``carrier`` (an address that carries data away) and ``cipher`` are always among them: they have no
+    ``escapes``, ``carrier`` (a URL that carries data away) and ``cipher`` are always among them: they have no
     check here. ``unseen`` is text in invisible characters, ``numerals`` text in numbers, ``payloads`` base64 and the
     like, ``pieces`` a sentence in pieces over the values of a document, ``split`` words that are split or run together.
     """

@@ -1,4 +1,4 @@
-"""Undoes the escapes of programs, style sheets, pages, addresses and mail, anywhere in a text."""
+"""Undoes the escapes of programs, style sheets, pages, URLs and mail, anywhere in a text."""
 
 import base64
 import re
@@ -62,7 +62,7 @@ _FORMS: tuple[tuple[str, Callable[[str], str]], ...] = (
 )
 """The pattern of each escape, and the character that its group stands for; empty where it stands for none.
 
-Of programs, of style sheets, of pages (HTML), of addresses (``%``), of RTF (``\\'``) and of TeX (``^^``).
+Of programs, of style sheets, of pages (HTML), of URLs (``%``), of RTF (``\\'``) and of TeX (``^^``).
 """
 
 _ESCAPE = re.compile("|".join(form for form, _ in _FORMS))

@@ -1,8 +1,8 @@
-"""Finds links and images whose address has a placeholder for secret data: opening one sends the data to its host.
+"""Finds links and images whose URL has a placeholder for secret data: opening one sends the data to its host.
 
 An image is loaded by any program that displays it, so a placeholder for any secret counts. A link to follow, or an
-address alone, counts only if its placeholder is for something from the conversation: the documentation of any interface
-contains addresses with a placeholder for a key.
+URL alone, counts only if its placeholder is for something from the conversation: the documentation of any interface
+contains URLs with a placeholder for a key.
 """
 
 import re
@@ -12,15 +12,15 @@ from urllib.parse import unquote
 from actors.contract.text.decoding.undecoded import Undecoded
 
 CARRIES = "this link carries data away:"
-"""The sentence about such an address, before the placeholder's name; a signature of reflex's library matches it."""
+"""The sentence about such a URL, before the placeholder's name; a signature of reflex's library matches it."""
 
 _IMAGE = re.compile(r"!\[[^\]\n]{0,200}\]\(|<img\b[^>\n]{0,200}?src\s*=\s*[\"']?")
 _ADDRESS = re.compile(r"https?://[^\s)\"']{0,512}[^\n)\"]{0,200}")
 _BEFORE = 224
-"""Characters before an address in which the beginning of an image is looked for."""
+"""Characters before a URL in which the beginning of an image is looked for."""
 
 _MOST = 16_384
-"""Most addresses of a text that are examined: as many as an input within the usual limits can have."""
+"""Most URLs of a text that are examined: as many as an input within the usual limits can have."""
 
 # ``?data={name}``, ``/[name]``, ``=<name>``, ``=$(name)`` or ``=NAME``, also percent-encoded.
 _PLACEHOLDER = re.compile(
@@ -39,7 +39,7 @@ _SECRET = re.compile(
 
 
 def exfiltration_sentences(text: str) -> Iterator[str | Undecoded]:
-    """Yield a sentence for each address in a text that carries data away."""
+    """Yield a sentence for each URL in a text that carries data away."""
     if "http" not in text:
         return
     found: dict[str, None] = {}

@@ -191,7 +191,7 @@ def read_loop_body(raw: bytes, kind: type[Body]) -> Body:
 
     A tick of zeros has content. One that leaves out everything has none, but self-review would learn from it.
     """
-    body = read_body(raw, kind, open_to=(BiasTag,))
+    body = read_body(raw, kind, open_to=(BiasTag,))  # a critic's bias may have fields of its own, which are ignored
     fields = msgspec.json.decode(raw).items() if kind is Tick else ()
     if kind is Tick and not any(_has_content(value) for name, value in fields if name in _CONTENT):
         what = "the tick says nothing: it needs modes, arousal, valence or another of its fields (/schema has them)"
