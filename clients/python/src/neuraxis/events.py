@@ -16,6 +16,9 @@ ALERTS = f"{ROOT}.alert.*.*"
 """Every alert, and nothing else."""
 
 
+_INPUT = f"{ROOT}.input.received"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Event:
     """An event of the log.
@@ -131,7 +134,8 @@ def event_of_message(subject: str, headers: Mapping[str, str] | None, data: byte
         id=attribute("id"),
         agent=attribute("agent"),
         session=attribute("session"),
-        exchange=attribute("exchange"),
+        # An input that names no exchange is one of its own, under its id.
+        exchange=attribute("exchange") or (attribute("id") if attribute("type") == _INPUT else ""),
         cause=attribute("cause"),
         cause_seq=_number(attribute("causeseq")),
         by=attribute("source"),
