@@ -85,6 +85,8 @@ def test_an_event_without_a_readable_body_is_told_as_that_and_those_behind_it_ar
     event = events.event_of_message("log.02.00.input.received", {"ce-id": "one"}, body, 7)
     assert (event.seq, event.id, event.data) == (7, "one", {})
     assert event.unreadable
+    alert = events.event_of_message("forged_id.alert.critical.swarm", {"ce-id": "one"}, body)
+    assert (alert.alert, bool(alert.unreadable)) == (None, True)
 
 
 def test_an_input_that_names_no_exchange_is_told_under_the_one_that_the_server_gives_it() -> None:

@@ -55,7 +55,9 @@ class Event:
 
     @property
     def alert(self) -> "Alert | None":
-        """The alert that this event is; None if it is no alert."""
+        """The alert that this event is; None if it is no alert, or ``unreadable``."""
+        if self.unreadable:
+            return None
         tokens = self.topic.split(".")
         return read(Alert, dict(self.data)) if tokens[:2] == [ROOT, "alert"] and len(tokens) == 4 else None
 
