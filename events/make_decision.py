@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from events.decoding import Recorded, Unreadable
+from events.decoding import Recorded, Unreadable, exchange_of
 from schemas.actor import NEWEST_BEHAVIOUR, Actor, Emission, Message, Scope
 from schemas.catalogue import entry_of
 from schemas.envelope import decode_headers
@@ -17,7 +17,7 @@ DECIDER_RAISED = "decider_raised"
 FOLD_RAISED = "fold_raised"
 APPEND_REFUSED = "append_refused"
 
-_ADDRESS_HEADERS = ("ce-id", "ce-agent", "ce-session", "ce-exchange")
+_ADDRESS_HEADERS = ("ce-id", "ce-agent", "ce-session")
 
 
 class NewEvent(msgspec.Struct, frozen=True, gc=False):
@@ -63,7 +63,7 @@ def cause_of(delivery: Recorded | Unreadable) -> Cause:
         stored.time_ns,
         envelope.agent,
         envelope.session,
-        envelope.exchange,
+        exchange_of(delivery),
         agent_token,
         session_token,
         delivery.message.behaviour if isinstance(delivery, Recorded) else NEWEST_BEHAVIOUR,

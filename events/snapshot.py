@@ -10,6 +10,7 @@ from events.partition_view import Checkpoint
 from schemas.actor import Actor
 from schemas.catalogue import decode_event, entry_of, owned_by
 from schemas.event import Configured, encode_event, topic_of
+from schemas.identity import content_hash
 from schemas.persistent import decode_state, encode_state, state_hash
 
 _CHECKSUM_BYTES = sha256().digest_size
@@ -29,7 +30,7 @@ class _Snapshot(msgspec.Struct, frozen=True):
     own_id: str = ""
     losses: int = 0
     lost_causes: tuple[str, ...] = msgspec.field(name="answered", default=())  # as stored since 0.1.0
-    versions: dict[str, int] = {}
+    view: str = ""
 
 
 def snapshot_key(actor: Actor[Any], partition: str) -> str:
@@ -62,17 +63,18 @@ def pack(actor: Actor[Any], partition: str, checkpoint: Checkpoint, losses: int 
             checkpoint.own_id,
             losses,
             checkpoint.lost_causes,
-            _versions(actor),
+            _view_hash(actor),
         )
     )
     return sha256(body).digest() + body
 
 
 def unpack(actor: Actor[Any], partition: str, data: bytes) -> Checkpoint | None:
-    """Decode a snapshot; None when it is of another partition, behaviour, event version or state schema, or damaged.
+    """Decode a snapshot; None when it is of another partition, behaviour, view or state schema, or damaged.
 
-    The state's hash is computed again: a field that was renamed, dropped or added since changes it. A changed meaning
-    of an event, which is a new version of it, does not: the state would hold what the event said in its old meaning.
+    The state's hash is computed again: a field that was renamed, dropped or added since changes it. A changed view does
+    not: the state would hold an event in its old meaning, lack events that the actor did not consume before, or hold
+    what this release knows nothing of.
     """
     checksum, body = data[:_CHECKSUM_BYTES], data[_CHECKSUM_BYTES:]
     if sha256(body).digest() != checksum:
@@ -81,7 +83,7 @@ def unpack(actor: Actor[Any], partition: str, data: bytes) -> Checkpoint | None:
         found = msgspec.msgpack.decode(body, type=_Snapshot)
         if (found.actor, found.partition, found.behaviour) != (actor.name, partition, actor.behaviour):
             return None
-        if found.versions != _versions(actor):
+        if found.view != _view_hash(actor):
             return None
         state = decode_state(found.state, actor.state_type)
         if state_hash(state) != found.state_hash:
@@ -96,10 +98,19 @@ def unpack(actor: Actor[Any], partition: str, data: bytes) -> Checkpoint | None:
     return Checkpoint(state, *where, found.lost_causes)
 
 
-def _versions(actor: Actor[Any]) -> dict[str, int]:
-    """Return the versions of the events in an actor's view, by subject, without those that are still at 1."""
-    entries = map(entry_of, (*actor.consumes, *(entry.event for entry in owned_by(actor.name))))
-    return {entry.topic: entry.version for entry in entries if entry.version != 1}
+def _view_hash(actor: Actor[Any]) -> str:
+    """Return a hash of what the catalogue says of the events in an actor's view, which its state rests on.
+
+    Which they are and at which version, and how alerts of them are grouped, which only the actor for alerts folds.
+    """
+    events = (*actor.consumes, *(entry.event for entry in owned_by(actor.name)))
+    entries = {entry.topic: entry for entry in map(entry_of, events)}
+    return content_hash(
+        [
+            (topic, entry.version, entry.severity, entry.grouping, [topic_of(end) for end in entry.ended_by])
+            for topic, entry in sorted(entries.items())
+        ]
+    )
 
 
 def last_known_loss(data: bytes) -> int:

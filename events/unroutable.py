@@ -50,10 +50,11 @@ def _tokens(partitions: Partitions, of_sessions: bool) -> frozenset[str]:
 
 
 class UnroutableEvents:
-    """Collects the events of a log that nobody reads; ``count`` counts all of them."""
+    """Collects the events of a log that nobody reads; ``count`` counts all of them, ``most`` subjects are listed."""
 
-    def __init__(self, partitions: Partitions) -> None:
+    def __init__(self, partitions: Partitions, most: int = MOST_LISTED) -> None:
         self._partitions = partitions
+        self._most = most
         self._found: dict[str, Unroutable] = {}
         self.count = 0
 
@@ -65,7 +66,7 @@ class UnroutableEvents:
         known = self._found.get(subject)
         if known is not None:
             self._found[subject] = msgspec.structs.replace(known, events=known.events + events)
-        elif len(self._found) < MOST_LISTED:
+        elif len(self._found) < self._most:
             self._found[subject] = Unroutable(subject, why, events, seq)
 
     @property

@@ -5,7 +5,7 @@ From then on it gets exactly one ``response.emitted``.
 """
 
 from actors.gateway.answer_pieces import AnswerPiece
-from actors.gateway.answer_wait import NoEnd, is_answer_to
+from actors.gateway.answer_wait import NoEnd, UnreadableEnd, is_answer_to
 from actors.gateway.exchanges import ExchangeEnd
 from actors.gateway.external_events import InvalidInput
 from actors.gateway.forwarded_inputs import PassedInput, answer_of
@@ -22,6 +22,7 @@ __all__ = [
     "Order",
     "PassedInput",
     "Receipt",
+    "UnreadableEnd",
     "answer_of",
     "check_name",
     "is_answer_to",

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from actors.gateway.wait_deadlines import WaitDeadline, WaitDeadlines
-from events.decoding import Recorded
+from events.decoding import Recorded, Unreadable
 from events.errors import NotPermitted, Unavailable, UnknownOutcome
 
 T = TypeVar("T")
@@ -23,6 +23,15 @@ class NoEnd(Unavailable):
     def __init__(self, message: str, *, unserved_stage: str = "") -> None:
         super().__init__(message)
         self.unserved_stage = unserved_stage
+
+
+class UnreadableEnd(NoEnd):
+    """What is waited for is in the log, but this release cannot read it: a later release wrote it, or it is damaged."""
+
+    @classmethod
+    def of(cls, what: str, found: Unreadable) -> "UnreadableEnd":
+        """Return the error about an event; ``what`` says what it did, for the message: ``exchange NAME has ended``."""
+        return cls(f"{what} (sequence {found.stored.seq}), by an event that this process cannot read: {found.detail}")
 
 
 def is_answer_to(cause: str, recorded: Recorded) -> bool:

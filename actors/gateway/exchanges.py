@@ -10,15 +10,15 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from actors.gateway.answer_wait import await_answer, retry_until_reachable
+from actors.gateway.answer_wait import UnreadableEnd, await_answer, retry_until_reachable
 from actors.gateway.external_events import WrappedEvent
 from actors.gateway.forwarded_inputs import PassedInput
 from actors.gateway.wait_deadlines import WaitDeadlines, Within, deadline_within
-from events.decoding import Recorded, decode
-from events.log import Log, Tail
+from events.decoding import Unreadable, decode
+from events.log import Log, Stored, Tail
 from schemas.envelope import exchange_in
 from schemas.event import topic_of
-from schemas.subjects import stored_subject, topic_filter
+from schemas.subjects import split_stored, stored_subject, topic_filter
 from schemas.vocabulary.arbiter import ArbiterPassed
 from schemas.vocabulary.responder import ResponseEmitted
 
@@ -105,7 +105,7 @@ class Exchanges:
             del self._known[exchange]
 
     async def answer(self, exchange: str, within: Within) -> ExchangeEnd:
-        """Wait for the end of an exchange, and leave it; raises NoEnd."""
+        """Wait for the end of an exchange, and leave it; raises NoEnd, or UnreadableEnd at once."""
         try:
             return await self._await(exchange, _end_of, within)
         finally:
@@ -126,8 +126,7 @@ class Exchanges:
         while True:
             for stored in await tail.next():
                 self._read_upto = stored.seq
-                if exchange_in(stored.headers) in self._known:
-                    self._note(decode(stored))
+                self._note(stored)
 
     async def _await(self, exchange: str, answer: Callable[[_Exchange], Awaitable[T]], within: Within) -> T:
         known = self._known.get(exchange)
@@ -153,14 +152,16 @@ class Exchanges:
         filters = [stored_subject(topic_of(kind), *tokens) for kind in _KINDS for tokens in pairs]
         async for batch in self._log.history(filters, known.input_seq, known.read_upto):
             for stored in batch:
-                self._note(decode(stored))
+                self._note(stored)
 
-    def _note(self, recorded: object) -> None:
-        if not isinstance(recorded, Recorded):
+    def _note(self, stored: Stored) -> None:
+        if (known := self._known.get(exchange_in(stored.headers))) is None:
             return
-        message, stored = recorded.message, recorded.stored
-        if (known := self._known.get(message.exchange)) is None:
+        recorded = decode(stored)
+        if isinstance(recorded, Unreadable):
+            _note_unreadable(known, recorded)
             return
+        message = recorded.message
         # The first event of each kind counts, as it does for the actors that decide by it.
         match message.event:
             case ResponseEmitted() as end if not known.end.done():
@@ -176,6 +177,16 @@ class Exchanges:
                     time_ns=stored.time_ns,
                 )
                 known.passed.set_result(passed)
+
+
+def _note_unreadable(known: _Exchange, found: Unreadable) -> None:
+    """Have the callers told at once: no readable event of the same kind follows, so they would wait for their time."""
+    is_end = split_stored(found.stored.subject)[0] == topic_of(ResponseEmitted)
+    awaited: asyncio.Future[Any] = known.end if is_end else known.passed
+    if not awaited.done():
+        what = f"exchange {known.wrapped.exchange} {'has ended' if is_end else 'was let pass'}"
+        awaited.set_exception(UnreadableEnd.of(what, found))
+        awaited.exception()  # nobody may wait for it, which is no error
 
 
 async def _end_of(known: _Exchange) -> ExchangeEnd:

@@ -15,7 +15,7 @@ from typing import TypeVar, Unpack
 import msgspec
 
 from actors.gateway.answer_pieces import AnswerPiece, piece_in
-from actors.gateway.answer_wait import assume_served, await_answer, retry_until_reachable
+from actors.gateway.answer_wait import UnreadableEnd, assume_served, await_answer, retry_until_reachable
 from actors.gateway.event_sender import Sender
 from actors.gateway.exchanges import FILTERS, ExchangeEnd, Exchanges
 from actors.gateway.external_events import WrappedEvent, agent_event
@@ -25,6 +25,7 @@ from actors.gateway.operator_orders import Order, events_of_orders
 from actors.gateway.wait_deadlines import WaitDeadline, WaitDeadlines, Within, deadline_within
 from events.decoding import Recorded, decode
 from events.log import MAX_BATCH, Log
+from schemas.envelope import CAUSE_SEQ
 from schemas.event import Event
 from schemas.intake.limits import InputLimits
 from schemas.vocabulary.gateway import InputAbandoned, InputAnswered
@@ -317,8 +318,9 @@ class Client:
 
         Raises:
             NoEnd: it did not come in time.
+            UnreadableEnd: the event at ``after`` led to one that this release cannot read.
         """
-        reading = self._read(filters, after, is_wanted)
+        reading = self._read(filters, after, is_wanted, what)
         return await await_answer(reading, what, self._deadlines, deadline_within(within))
 
     async def wait(
@@ -327,12 +329,17 @@ class Client:
         """Wait for an answer that the caller itself receives; see :func:`actors.gateway.answer_wait.await_answer`."""
         return await await_answer(answer, what, self._deadlines, deadline_within(within), unserved)
 
-    async def _read(self, filters: Sequence[str], after: int, is_wanted: Callable[[Recorded], bool]) -> Recorded:
+    async def _read(
+        self, filters: Sequence[str], after: int, is_wanted: Callable[[Recorded], bool], what: str
+    ) -> Recorded:
         tail = await retry_until_reachable(lambda: self.log.tail(filters, after))
         try:
             while True:
-                for recorded in map(decode, await tail.next()):
-                    if isinstance(recorded, Recorded) and is_wanted(recorded):
-                        return recorded
+                for found in map(decode, await tail.next()):
+                    if isinstance(found, Recorded):
+                        if is_wanted(found):
+                            return found
+                    elif found.stored.headers.get(CAUSE_SEQ) == str(after):
+                        raise UnreadableEnd.of(f"{what} was answered", found)
         finally:
             await tail.close()

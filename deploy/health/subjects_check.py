@@ -1,6 +1,6 @@
 """Checks that whatever is stored has a reader: a misspelt subject is stored like any other, and nobody reads it."""
 
-from collections.abc import Sequence
+import math
 from datetime import datetime
 
 import msgspec
@@ -16,6 +16,9 @@ from schemas.subjects import Partitions
 RECENT_S = 24 * 3600.0
 """How many seconds such an event is warned of. It stays in the log, and what was seen to needs no warning for ever."""
 
+MOST_EXAMINED = 1_000
+"""Subjects whose latest event is looked at, one question to the broker each. Further ones count as written lately."""
+
 _REMEDY = (
     "have its publisher write it again, on the subject and in the partitions that docs/inputs.md describes; `neuraxis "
     "log verify` lists all, and an event of another release is read by that release"
@@ -23,9 +26,9 @@ _REMEDY = (
 
 
 class UnroutableSubjects(msgspec.Struct, frozen=True):
-    """What nobody reads: the first subjects, all events on such subjects, and the latest one's time."""
+    """What nobody reads: the subject that was written last, all events on such subjects, and the latest one's time."""
 
-    listed: Sequence[Unroutable]
+    latest: Unroutable | None
     count: int
     latest_s: float
 
@@ -39,21 +42,24 @@ async def examine_subjects(connection: Connection, stream: str, partitions: Part
 
 
 async def _unroutable(connection: Connection, stream: str, partitions: Partitions) -> UnroutableSubjects:
-    found, latest_s = UnroutableEvents(partitions), 0.0
+    found, latest, latest_s = UnroutableEvents(partitions, MOST_EXAMINED), None, 0.0
     for subject, count in sorted((await subject_counts(connection, stream)).items()):
         found.take(subject, count)
     for each in found.listed:
         answer = await connection.api(f"STREAM.MSG.GET.{stream}", {"last_by_subj": each.subject})
-        latest_s = max(latest_s, datetime.fromisoformat(answer["message"]["time"]).timestamp())
-    return UnroutableSubjects(found.listed, found.count, latest_s)
+        if (written_s := datetime.fromisoformat(answer["message"]["time"]).timestamp()) >= latest_s:
+            latest, latest_s = each, written_s
+    if sum(each.events for each in found.listed) < found.count:
+        latest_s = math.inf
+    return UnroutableSubjects(latest, found.count, latest_s)
 
 
 def judge_subjects(found: UnroutableSubjects, now_s: float) -> Finding:
     """Judge whether events came lately that nobody reads."""
-    if not found.count:
+    if found.latest is None:
         return Finding("subjects", Verdict.OK, "every stored event is one that some actor may read")
-    first = found.listed[0]
-    seen = f"{counted(found.count, 'event')} that nobody reads, such as {ascii(first.subject)[1:-1]}: {first.why}"
+    latest = found.latest
+    seen = f"{counted(found.count, 'event')} that nobody reads, such as {ascii(latest.subject)[1:-1]}: {latest.why}"
     if now_s - found.latest_s > RECENT_S:
         return Finding("subjects", Verdict.OK, f"{seen}; none came in the last 24 hours")
     return Finding("subjects", Verdict.WARN, seen, _REMEDY)

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from events.decoding import Recorded, decode
+from events.decoding import Recorded, decode, exchange_of
 from events.errors import Misconfigured
 from events.ledger.reader import END
+from events.ledger.rows import topic_of_subject
 from events.replay.presence_checks import NothingFound, span_of
 from events.replay.sources import Source
 from schemas.catalogue import CATALOGUE
@@ -22,12 +23,16 @@ _FAILING_OWNERS = {topic: entry.owner for topic, entry in CATALOGUE.items() if i
 _FAILURES = [topic_filter(topic) for topic in _FAILING_OWNERS]
 _INPUTS_AND_ENDS = [topic_filter(topic_of(kind)) for kind in (InputReceived, ResponseEmitted)]
 
+UNREADABLE_END = "UNREADABLE"
+"""What stands for the action of an end that this release cannot read."""
+
 
 class FailedDecision(msgspec.Struct, frozen=True, kw_only=True):
     """A failure of an actor or an effector on one message.
 
     ``reason`` and ``error`` are as in ``schemas.event.Failed``. ``ended`` is the action with which the exchange ended;
-    empty while it has not, or if there is no exchange. ``rerun`` is the latest exchange that sent its input again.
+    empty while it has not, or if there is no exchange; UNREADABLE if this release cannot read the end. ``rerun`` is
+    the latest exchange that sent its input again.
     """
 
     seq: int
@@ -52,6 +57,8 @@ class FailedDecision(msgspec.Struct, frozen=True, kw_only=True):
             return f"sent again as {self.rerun}"
         if not self.ended:
             return "its exchange has not ended"
+        if self.ended == UNREADABLE_END:
+            return "this release cannot read how its exchange ended: look with the one that wrote its end"
         return "" if self.ended == "FAILED" else f"its exchange ended {self.ended} without it"
 
 
@@ -85,6 +92,8 @@ async def failed_decisions(source: Source) -> list[FailedDecision]:
         for stored in batch:
             record = decode(stored)
             if not isinstance(record, Recorded):
+                if topic_of_subject(stored.subject) == topic_of(ResponseEmitted):
+                    ended[exchange_of(record)] = UNREADABLE_END
                 continue
             message = record.message
             if isinstance(message.event, ResponseEmitted) and message.exchange in exchanges:

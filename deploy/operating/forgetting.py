@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 
 import msgspec
 
-from actors.gateway import Client, NoEnd, Order
+from actors.gateway import Client, NoEnd, Order, UnreadableEnd
 from actors.registry import ACTORS, actor_named
 from deploy.operating.agent_events import events_of_agent
 from deploy.operating.deadline import Deadline
@@ -232,6 +232,8 @@ async def _memory_answer(client: Client, order: int, deadline: Deadline) -> Reco
             what=f"the order (sequence {order})",
             within=deadline.left_for_step,
         )
+    except UnreadableEnd as wrong:
+        raise NotForgotten(f"{wrong}: order it again with the release that wrote that") from None
     except NoEnd:
         raise NotForgotten(
             f"memory has not answered the order (sequence {order}) after {deadline.waited:.1f} s: it will when its "

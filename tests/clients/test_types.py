@@ -14,11 +14,13 @@ from events.ledger import Page
 from events.ledger.exchange_list import ExchangeRow
 from neuraxis import calls, events, models
 from schemas.catalogue import CATALOGUE
-from schemas.event import ROOT, encode_event
+from schemas.envelope import exchange_in
+from schemas.event import ROOT, encode_event, topic_of
 from schemas.export.headers import sample_headers
 from schemas.subjects import topic_filter
 from schemas.vocabulary.alerts import Alert
-from schemas.vocabulary.gateway import Role
+from schemas.vocabulary.gateway import InputReceived, Role
+from schemas.vocabulary.reflex import ReflexPassed
 
 
 @pytest.mark.parametrize(
@@ -83,6 +85,14 @@ def test_an_event_without_a_readable_body_is_told_as_that_and_those_behind_it_ar
     event = events.event_of_message("log.02.00.input.received", {"ce-id": "one"}, body, 7)
     assert (event.seq, event.id, event.data) == (7, "one", {})
     assert event.unreadable
+    alert = events.event_of_message("forged_id.alert.critical.swarm", {"ce-id": "one"}, body)
+    assert (alert.alert, bool(alert.unreadable)) == (None, True)
+
+
+def test_an_input_that_names_no_exchange_is_told_under_the_one_that_the_server_gives_it() -> None:
+    for topic, headers in ((topic_of(InputReceived), {}), (topic_of(ReflexPassed), {}), ("", {"ce-exchange": "given"})):
+        headers = {"ce-id": "own%20id", "ce-type": topic, **headers}
+        assert events.event_of_message(topic, headers, b"{}").exchange == exchange_in(headers)
 
 
 def _is_required(each: "dataclasses.Field[object]") -> bool:

@@ -171,6 +171,8 @@ def test_the_failure_inherits_what_is_readable_of_an_envelope_that_lacks_somethi
     expected = {"ce-id": whole.headers["ce-id"], "ce-agent": "ann", "ce-session": "morning", "ce-exchange": "first"}
     if missing == "ce-id":
         expected["ce-id"] = "seq-1"
+    elif missing == "ce-exchange":  # an input's own id is its exchange then, for its failures as well
+        expected["ce-exchange"] = whole.headers["ce-id"]
     elif missing in expected:
         expected[missing] = ""
     found = {"ce-id": cause.id, "ce-agent": cause.agent, "ce-session": cause.session, "ce-exchange": cause.exchange}

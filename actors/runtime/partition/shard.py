@@ -20,7 +20,7 @@ from events.errors import LogError, Misconfigured
 from events.loggers import get_logger
 from events.partition_view import Delivery
 from schemas.actor import Actor, Message
-from schemas.errors import UnknownVersion
+from schemas.errors import UnknownTopic, UnknownVersion
 
 _RETRY_FIRST, _RETRY_MOST = 0.02, 1.0
 """First and longest pause before a recovery is tried again, in seconds."""
@@ -33,6 +33,9 @@ _OWN_DEADLINE = 5.0
 
 They count from when the process has read so far: one with a backlog is not helped by reading the log again.
 """
+
+_NEWER = frozenset({UnknownTopic.code, UnknownVersion.code})
+"""Error codes of messages that a newer release writes as a matter of course: a new event, or a new meaning of one."""
 
 _STANDBY_BACKLOG = 1_000
 """Most messages that a partition which stands by keeps until an event of its leader shows what they led to.
@@ -121,7 +124,7 @@ class Shard(DecisionLoop):
 
     def on_message(self, delivery: Delivery, own: bool) -> None:
         """Take the partition's next message; ``own`` says whether this actor wrote it."""
-        if isinstance(delivery, Unreadable) and delivery.code == UnknownVersion.code:
+        if isinstance(delivery, Unreadable) and delivery.code in _NEWER:
             self.declines = True
             if own and self.role is Role.STANDBY:
                 self.view.passed_over += 1  # it cannot take over any more: workers that can read it will

@@ -15,7 +15,7 @@ from deploy.cli.options import Target, examples, json_option, target_options, wh
 from deploy.cli.replaying.source_opening import log_option, open_source, say_note, stream_or_ledger, stream_source
 
 if TYPE_CHECKING:
-    from deploy.cli.rendering.alerts import AlertShown
+    from deploy.cli.rendering.alerts import AlertShown, UnreadableAlerts
     from events.replay.sources import Source
     from schemas.vocabulary.alerts import SeverityName
 
@@ -124,23 +124,26 @@ async def _print_firing(
 ) -> None:
     from deploy.cli.failures import CheckFailed
     from deploy.cli.output import latest
-    from deploy.cli.rendering.alerts import is_severe_enough, still_firing
+    from deploy.cli.rendering.alerts import UnreadableAlerts, is_severe_enough, still_firing
     from events.replay.presence_checks import check_holds_since
 
     async with open_source(target, log_file) as source:
         await check_holds_since(source, max(since or 1, 1))
-        found = [each async for each in _recorded(source, since, (await source.info()).last_seq)]
+        unread = UnreadableAlerts()
+        found = [each async for each in _recorded(source, since, (await source.info()).last_seq, unread)]
         unwatched = await _unwatched(source)
     firing = [each for each in still_firing(found) if is_severe_enough(each, least)]
-    if not firing and not unwatched:
+    if not firing and not unwatched and not unread.open:
         _say_there_is_none(source, "is firing", least, since)
     for each in firing if count is None else latest(firing, count):
         _print_alert(each, as_json)
     if firing:
-        counted = f"{len(firing)} alert{'s are' if len(firing) > 1 else ' is'} firing"
+        counted = f"{len(firing)} alert{'s are' if len(firing) > 1 else ' is'} firing{unread.beside}"
         raise CheckFailed(f"{counted}, and there may be more: {unwatched}" if unwatched else counted)
     if unwatched:
-        raise CheckFailed(f"whether an alert fires is not known: {unwatched}")
+        raise CheckFailed(f"whether an alert fires is not known{unread.beside}: {unwatched}")
+    if unread.open:
+        raise CheckFailed(f"no alert that can be read is firing{unread.beside}")
 
 
 async def _unwatched(source: "Source") -> str:
@@ -202,15 +205,19 @@ def _print_alert(alert: "AlertShown", as_json: bool) -> None:
         print_hanging(console(), line_of(alert), 9)
 
 
-async def _recorded(source: "Source", since: int | None, upto: int) -> AsyncIterator["AlertShown"]:
-    """Yield the recorded alerts from ``since`` (see :class:`Since`) up to a sequence."""
+async def _recorded(
+    source: "Source", since: int | None, upto: int, unread: "UnreadableAlerts"
+) -> AsyncIterator["AlertShown"]:
+    """Yield the recorded alerts from ``since`` (see :class:`Since`) up to a sequence; note the unreadable ones."""
     from deploy.cli.rendering.alerts import alert_of
 
     after, from_ns = _start_of(since)
     async for batch in source.history(_ALERT_FILTERS, after, upto):
         for stored in batch:
-            alert = alert_of(stored) if stored.time_ns >= from_ns else None
-            if alert is not None:
+            if stored.time_ns < from_ns:
+                continue
+            unread.take(stored)
+            if (alert := alert_of(stored)) is not None:
                 yield alert
 
 
@@ -218,18 +225,25 @@ async def _latest(
     target: Target, log_file: Path | None, least: "SeverityName", since: int | None, count: int | None
 ) -> AsyncGenerator["AlertShown"]:
     from deploy.cli.output import latest
-    from deploy.cli.rendering.alerts import is_severe_enough
+    from deploy.cli.rendering.alerts import UnreadableAlerts, is_severe_enough
     from events.replay.presence_checks import check_holds_since
 
     async with open_source(target, log_file) as source:
         await check_holds_since(source, max(since or 1, 1))
-        recorded = _recorded(source, since, (await source.info()).last_seq)
+        unread = UnreadableAlerts()
+        recorded = _recorded(source, since, (await source.info()).last_seq, unread)
         found = [each async for each in recorded if is_severe_enough(each, least)]
         say_note(await _unwatched(source))
+    _say_unread(unread)
     if not found:
         _say_there_is_none(source, "is on record", least, since)
     for each in found if since is not None else latest(found, count or _DEFAULT_COUNT):
         yield each
+
+
+def _say_unread(unread: "UnreadableAlerts") -> None:
+    if unread.count:
+        say_note(f"alerts that cannot be read are not shown: {unread.count}, the first {unread.first}")
 
 
 def _say_there_is_none(source: "Source", what: str, least: "SeverityName", since: int | None) -> None:
@@ -251,7 +265,7 @@ async def _followed(
     If the set is stopped, only its ledger can be read, and no new alerts come: then ``count`` means the latest ones.
     """
     from deploy.cli.output import latest
-    from deploy.cli.rendering.alerts import alert_of, is_severe_enough
+    from deploy.cli.rendering.alerts import UnreadableAlerts, alert_of, is_severe_enough
     from events.replay.presence_checks import check_holds_since
     from events.replay.sources import LedgerSource
 
@@ -262,7 +276,9 @@ async def _followed(
         last = (await source.info()).last_seq
         if isinstance(live, LedgerSource) or (since or 0) > last + 1:
             await check_holds_since(source, max(since or 1, 1))
-        past = [each async for each in _recorded(source, since, last) if is_severe_enough(each, least)]
+        unread = UnreadableAlerts()
+        past = [each async for each in _recorded(source, since, last, unread) if is_severe_enough(each, least)]
+        _say_unread(unread)
         is_over = isinstance(live, LedgerSource)
         if is_over and not past:
             _say_there_is_none(source, "is on record", least, since)
@@ -275,6 +291,9 @@ async def _followed(
         try:
             while True:
                 for stored in await reading.next():
+                    new = UnreadableAlerts()
+                    new.take(stored)
+                    _say_unread(new)
                     if (alert := alert_of(stored)) is not None and is_severe_enough(alert, least):
                         yield alert
         finally:

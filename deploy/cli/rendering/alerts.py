@@ -58,6 +58,50 @@ def alert_of(stored: Stored) -> AlertShown | None:
     return AlertShown(seq=stored.seq, time=time, topic=topic_of(alert), summary=alert_summary(alert), **fields)
 
 
+class _Barely(msgspec.Struct, frozen=True):
+    """What every alert has, of whichever release."""
+
+    alert: str
+    status: str
+
+
+class UnreadableAlerts:
+    """Collects alerts that this release cannot read, as those of a later one.
+
+    Attributes:
+        count: How many there are.
+        first: Where the first one is, and why it cannot be read.
+        open: Those of them that fire, or may: their names, or sequences where not even that can be read.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.first = ""
+        self.open: dict[str, int] = {}
+
+    def take(self, stored: Stored) -> None:
+        """Note an alert of the log, readable or not."""
+        found = decode(stored)
+        try:
+            barely = msgspec.json.decode(stored.data, type=_Barely)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            barely = _Barely(f"sequence {stored.seq}", "firing")
+        self.open.pop(barely.alert, None)
+        if isinstance(found, Recorded):
+            return
+        self.count += 1
+        self.first = self.first or f"at sequence {stored.seq}: {found.detail}"
+        if barely.status != "resolved":
+            self.open[barely.alert] = stored.seq
+
+    @property
+    def beside(self) -> str:
+        """What is said beside the alerts that fire; empty if none of these does."""
+        if not self.open:
+            return ""
+        return f"; {len(self.open)} cannot be read, the first at sequence {min(self.open.values())}"
+
+
 def is_severe_enough(alert: AlertShown, least: SeverityName) -> bool:
     """Whether an alert's severity is ``least`` or higher."""
     return _FROM_MOST_SEVERE.index(alert.severity) <= _FROM_MOST_SEVERE.index(least)

@@ -8,13 +8,29 @@ from functools import partial
 import msgspec
 import pytest
 
-from actors.gateway import AnswerPiece, Client, ExchangeEnd, NoEnd, Order, PassedInput, Receipt, answer_of, is_answer_to
-from schemas.subjects import topic_filter
+from actors.gateway import (
+    AnswerPiece,
+    Client,
+    ExchangeEnd,
+    NoEnd,
+    Order,
+    PassedInput,
+    Receipt,
+    UnreadableEnd,
+    answer_of,
+    is_answer_to,
+)
+from events.log import Append, Record
+from schemas.catalogue import entry_of
+from schemas.event import Event, encode_event, topic_of
+from schemas.subjects import stored_subject, topic_filter
+from schemas.vocabulary.arbiter import ArbiterPassed
 from schemas.vocabulary.breaker import BreakerReset
 from schemas.vocabulary.gateway import AnswerChoice
 from schemas.vocabulary.loops import TickObserved
 from schemas.vocabulary.operator import BreakerResetOrdered
-from tests.actors.gateway.asking import asking, clock, exchange_of, stored, working
+from schemas.vocabulary.responder import ResponseEmitted
+from tests.actors.gateway.asking import PARTITIONS, asking, clock, exchange_of, stored, working
 from tests.events.simulated_world import in_world, log_of
 from tests.simulated import SimulatedStream
 
@@ -68,6 +84,53 @@ def test_several_may_wait_for_one_exchange_and_one_of_them_may_leave() -> None:
                 answers = await asyncio.gather(*waits[1:])
             assert answers[0] == answers[1]
             assert client.under_way == 0
+
+    in_world(body)
+
+
+@pytest.mark.parametrize("version", ["2", "x"])
+@pytest.mark.parametrize("kind", [ResponseEmitted, ArbiterPassed])
+def test_an_end_that_cannot_be_read_is_told_at_once_and_not_as_one_that_did_not_come(
+    kind: type[Event], version: str
+) -> None:
+    """A later release may write it: workers are upgraded before gateways."""
+
+    async def body(stream: SimulatedStream) -> None:
+        topic, begun = topic_of(kind), clock()
+        subject = stored_subject(topic, PARTITIONS.agent_token("ann"), PARTITIONS.session_token("morning"))
+        headers = {"ce-id": "later", "ce-type": topic, "ce-exchange": "e1", "ce-dataversion": version}
+        record = Record(subject, headers, encode_event(entry_of(kind).sample))
+        async with Client.open(log_of(stream)) as client:
+            await client.submit(asking(exchange="e1", purpose="forward"))
+            wait = asyncio.create_task(client.await_passed("e1", 30))
+            await asyncio.sleep(1)
+            await log_of(stream).append([Append((record,))])
+            with pytest.raises(UnreadableEnd, match=r"^exchange e1 .*\(sequence 2\), by an event that .* cannot read"):
+                await wait
+            assert clock() - begun < 5
+            assert client.under_way == 0
+        async with Client.open(log_of(stream)) as after:
+            await after.submit(asking(exchange="e1", purpose="forward"))
+            with pytest.raises(UnreadableEnd):
+                await after.await_passed("e1", 30)
+            assert clock() - begun < 10
+
+    in_world(body)
+
+
+def test_an_answer_to_an_order_that_cannot_be_read_is_told_at_once() -> None:
+    async def body(stream: SimulatedStream) -> None:
+        async with Client.open(log_of(stream)) as client:
+            order, begun = await client.order([RESET]), clock()
+            topic = "forged_id.breaker.reset"
+            subject = stored_subject(topic, PARTITIONS.agent_token("ann"), PARTITIONS.session_token("morning"))
+            headers = {"ce-id": "later", "ce-type": topic, "ce-causeseq": str(order.seq), "ce-dataversion": "2"}
+            data = encode_event(entry_of(BreakerReset).sample)
+            others = Record(subject, headers | {"ce-id": "other", "ce-causeseq": str(order.seq - 1)}, data)
+            await log_of(stream).append([Append((others, Record(subject, headers, data)))])
+            with pytest.raises(UnreadableEnd, match=r"^the order was answered \(sequence 3\), .* cannot read"):
+                await client.first(ANSWERS, order.seq, partial(is_answer_to, order.id), what="the order", within=30)
+            assert clock() - begun < 5
 
     in_world(body)
 

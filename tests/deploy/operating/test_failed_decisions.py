@@ -8,16 +8,20 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
+import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
 from actors.gateway.external_events import build_event
 from actors.gateway.inputs import new_input
+from actors.registry import ACTORS
 from deploy.cli import main
+from deploy.operating.failed_decisions import failed_decisions
 from events.bundles import unpack
 from events.decoding import Recorded, decode
 from events.jetstream import JetStreamLog
 from events.log import Append, Tail
+from events.replay.sources import LedgerSource
 from schemas.event import Event, topic_of
 from schemas.identity import event_id
 from schemas.subjects import topic_filter
@@ -26,7 +30,10 @@ from schemas.vocabulary.memory import MemoryFailed
 from schemas.vocabulary.reflex import ReflexFailed
 from schemas.vocabulary.regulator import RegulatorFailed
 from schemas.vocabulary.responder import Action, ResponseEmitted
+from tests.actors.scenario import Address
 from tests.broker import Broker
+from tests.events.ledger.messages import write
+from tests.events.recording import Recording
 from tests.fixtures import FOLDER
 
 NOW_NS = 1_750_000_000 * 10**9
@@ -66,6 +73,26 @@ async def store_input(log: JetStreamLog, exchange: str, purpose: Any = "answer")
         now_ns=NOW_NS,
     )
     await log.append([Append([made.record])])
+
+
+def test_an_end_that_a_later_release_wrote_is_no_lack_of_an_end(tmp_path: Path) -> None:
+    recording = Recording(ACTORS.values())
+    recording.configure()
+    recording.send(InputReceived(text="Hello!"), Address("ann", "noon", "e-1"))
+    recording.settle()
+    recording.send(MemoryFailed(**FAILURE), Address("ann", "noon", "e-1"))
+    log = [
+        msgspec.structs.replace(each, headers=each.headers | {"ce-dataversion": "2"})
+        if each.subject.endswith("response.emitted")
+        else each
+        for each in recording.log
+    ]
+    write(tmp_path / "ledger.db", log, partitions=recording.partitions)
+    source = LedgerSource(tmp_path / "ledger.db")
+    [failed] = asyncio.run(failed_decisions(source))
+    source.close()
+    assert failed.ended == "UNREADABLE"
+    assert "cannot read how its exchange ended" in failed.why_not
 
 
 @pytest.fixture

@@ -39,14 +39,30 @@ LATER = {
 }
 """What the later release changes: ``reflex.passed``, which others consume, has a new version, with a field more."""
 
+NOTED = 'class ReflexNoted(Event, frozen=True, kw_only=True, tag="forged_id.reflex.noted"):\n    """Noted."""\n\n\n'
+VERDICTS = "return (_changed(state), verdict) if state.unsaid else (verdict,"
+WITH_EVENT = {
+    "schemas/vocabulary/reflex.py": {
+        "class ReflexAnswerPassed(": f"{NOTED}class ReflexAnswerPassed(",
+        '    _entry(\n        meaning="What a model or a tool wrote has nothing': (
+            '    _entry(meaning="Noted.", sample=ReflexNoted()),\n'
+            '    _entry(\n        meaning="What a model or a tool wrote has nothing'
+        ),
+    },
+    "actors/reflex/decider.py": {
+        VERDICTS: f"from schemas.vocabulary.reflex import ReflexNoted\n    {VERDICTS} ReflexNoted()",
+    },
+}
+"""What a later release changes that only has reflex write one more event."""
 
-def later_release(folder: Path) -> Path:
+
+def later_release(folder: Path, changed: Mapping[str, Mapping[str, str]] = LATER) -> Path:
     """Return a copy of this tree's packages that is a later release."""
     for package in ("schemas", "events", "actors", "deploy"):
         shutil.copytree(
             TREE / package, folder / package, copy_function=os.symlink, ignore=shutil.ignore_patterns("__pycache__")
         )
-    for name, changes in LATER.items():
+    for name, changes in changed.items():
         file = folder / name
         text = file.read_text()
         for before, after in changes.items():
@@ -203,6 +219,45 @@ def led_by_newer(members: Mapping[str, Heartbeat], reflex: tuple[str, ...]) -> b
 
 def test_a_rolling_restart_to_a_later_release_loses_and_fails_nothing(broker: Broker, tmp_path: Path) -> None:
     rolls(broker, tmp_path, rounds=1)
+
+
+def test_an_event_that_only_a_later_release_has_ends_no_worker_of_the_older(broker: Broker, tmp_path: Path) -> None:
+    """It stands by for partitions in which the newer writes; it leaves the actor to the newer, and goes on."""
+    later = later_release(tmp_path / "later", WITH_EVENT)
+
+    async def main() -> None:
+        log = await JetStreamLog.connect(broker.url, partitions=Partitions())
+        load, stop = Load(rate=8), asyncio.Event()
+        try:
+            with Workers(broker, tmp_path) as workers:
+                older = workers.start("older")
+                await until(is_shared_by(1), log, "the older leads all")
+                loading = asyncio.create_task(load.run(log, stop))
+                newer = workers.start("newer", later)
+                await until(
+                    lambda found: len(found) == 2 and any("reflex" in each.declines for each in found.values()),
+                    log,
+                    "the older leaves reflex to the newer",
+                )
+                await asyncio.sleep(2)
+                assert older.poll() is None, workers.said("older")[-2000:]
+                await stopped(older)
+                await until(is_shared_by(1), log, "the newer leads all")
+                stop.set()
+                await loading
+                end = time.monotonic() + DEADLINE
+                while unfinished(found := await collect(log)):
+                    assert time.monotonic() < end, unfinished(found)
+                    await asyncio.sleep(0.2)
+                await stopped(newer)
+            ends = exchanges(await collect(log), ResponseEmitted)
+            assert load.accepted
+            assert ends == dict.fromkeys(load.accepted, 1)
+        finally:
+            stop.set()
+            await log.close()
+
+    asyncio.run(main())
 
 
 @pytest.mark.faults

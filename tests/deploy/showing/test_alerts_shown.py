@@ -1,14 +1,18 @@
 """Alerts as rows and lines, and what still fires."""
 
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from click.testing import CliRunner
 from rich.text import Text
 
-from deploy.cli.rendering.alerts import AlertShown, alert_of, is_severe_enough, line_of, still_firing
+from deploy.cli import main
+from deploy.cli.rendering.alerts import AlertShown, UnreadableAlerts, alert_of, is_severe_enough, line_of, still_firing
+from events.log import Stored
 from schemas.catalogue import CATALOGUE
-from tests.events.ledger.messages import INPUT, stored
+from tests.events.ledger.messages import INPUT, stored, write
 
 
 def told(seq: int, **changes: Any) -> AlertShown:
@@ -53,3 +57,38 @@ def test_a_line_says_what_whose_how_often_and_what_ended_it() -> None:
 
 def test_a_name_cannot_steer_the_terminal() -> None:
     assert "\x1b" not in plain(line_of(told(7, agent="\x1b[2Jfelix")))
+
+
+def later(seq: int, status: str, body: bytes | None = None) -> Stored:
+    """Return an alert of a later release, about something that only that release knows."""
+    event = msgspec.structs.replace(CATALOGUE["forged_id.alert.critical.breaker"].sample, alert="later", status=status)
+    made = stored(seq, event, agent="", session="", exchange="")
+    headers = made.headers | {"ce-type": "forged_id.alert.critical.oracle"}
+    subject = made.subject.replace("critical.breaker", "critical.oracle")
+    return msgspec.structs.replace(made, subject=subject, headers=headers, data=made.data if body is None else body)
+
+
+def test_alerts_that_cannot_be_read_are_counted_and_fire_until_they_are_resolved() -> None:
+    found = UnreadableAlerts()
+    found.take(stored(1, CATALOGUE["forged_id.alert.critical.breaker"].sample))
+    assert (found.count, found.beside) == (0, "")
+    for each in (later(2, "firing"), later(3, "firing", b"{")):
+        found.take(each)
+    assert list(found.open) == ["later", "sequence 3"]
+    found.take(later(4, "resolved"))
+    assert (found.count, list(found.open)) == (3, ["sequence 3"])
+    assert found.beside == "; 1 cannot be read, the first at sequence 3"
+    assert found.first.startswith("at sequence 2: ")
+
+
+def test_the_command_does_not_pass_them_over_in_silence(tmp_path: Path) -> None:
+    write(tmp_path / "ledger.db", [later(1, "firing")])
+    listed = CliRunner().invoke(main, ["alerts", "--log", str(tmp_path / "ledger.db")])
+    assert "alerts that cannot be read are not shown: 1, the first at sequence 1" in listed.stderr
+    still = CliRunner().invoke(main, ["alerts", "--open", "--log", str(tmp_path / "ledger.db")])
+    assert still.exit_code == 1
+    assert "no alert is firing" not in still.stderr
+    assert (
+        "no alert that can be read is firing; 1 cannot be read, the first at sequence 1"
+        in str(still.exception) + still.stderr
+    )

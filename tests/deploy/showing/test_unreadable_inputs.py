@@ -14,7 +14,7 @@ from deploy.cli.rendering.event_rows import entry_of, group_unreadable, line_of
 from deploy.cli.rendering.why.tree import plain_sentence, render
 from events.log import Stored
 from events.replay.explain import explain
-from schemas.envelope import decode_headers
+from schemas.envelope import decode_headers, exchange_in
 from schemas.vocabulary.gateway import InputReceived
 from tests.actors.scenario import Address
 from tests.events.recording import Recording
@@ -57,6 +57,29 @@ def test_why_says_that_it_was_never_read_and_what_to_do(log: Sequence[Stored]) -
     console.print(render(found))
     assert isinstance(console.file, io.StringIO)
     assert "is open" not in console.file.getvalue()
+
+
+def test_why_says_of_an_input_of_a_later_release_that_one_wrote_it() -> None:
+    recording = Recording(ACTORS.values())
+    recording.configure()
+    recording.send(InputReceived(text=""), Address("ann", "noon", "exchange"), **{"ce-dataversion": "2"})
+    recording.settle()
+    found = explain([each for each in recording.log if decode_headers(each.headers).exchange == "exchange"])
+    assert found is not None
+    sentence = plain_sentence(found)
+    assert sentence.startswith("Never begun: the input at sequence ")
+    assert "A later release wrote it" in sentence
+    assert "docs/inputs.md" not in sentence
+
+
+def test_why_finds_the_failures_of_an_unreadable_input_that_names_no_exchange() -> None:
+    recording = Recording(ACTORS.values())
+    recording.configure()
+    sent = recording.send(InputReceived(text=""), Address("ann", "noon", ""), body=b'{"topic":')
+    recording.settle()
+    found = explain([each for each in recording.log if exchange_in(each.headers) == sent.headers["ce-id"]])
+    assert found is not None
+    assert plain_sentence(found).startswith(f"Never begun: the input at sequence {sent.seq} ")
 
 
 def test_a_tail_for_people_has_one_line_for_each_such_message(log: Sequence[Stored]) -> None:

@@ -13,10 +13,14 @@ from events.partition_view import Checkpoint
 from events.snapshot import pack, snapshot_key, unpack
 from schemas.actor import Actor
 from schemas.catalogue import CATALOGUE, entry_of
+from schemas.entry import Grouping, Severity
 from schemas.event import Event, encode_event, topic_of
 from schemas.persistent import Map, state_hash
+from schemas.subjects import NO_PARTITION
 from schemas.versions import UPCASTERS
+from schemas.vocabulary.breaker import BreakerWarned
 from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.responder import ResponseEmitted
 from tests.actors.scenario import configured
 from tests.each import each
 from tests.events.plans import few, streams
@@ -112,6 +116,32 @@ def test_a_snapshot_from_before_an_event_got_another_meaning_is_passed_over(
     assert_same(unpack(DIARIST, "01", newer), STANDING)
     monkeypatch.undo()
     assert unpack(DIARIST, "01", newer) is None
+
+
+def test_a_snapshot_of_a_release_in_which_the_actor_consumes_other_events_is_passed_over() -> None:
+    """It holds what this release knows nothing of, or lacks what this release would have folded."""
+    more = replace(DIARIST, consumes=(*DIARIST.consumes, ResponseEmitted))
+    for writer, reader in ((more, DIARIST), (DIARIST, more)):
+        packed = pack(writer, "01", STANDING)
+        assert_same(unpack(writer, "01", packed), STANDING)
+        assert unpack(reader, "01", packed) is None
+
+
+@each(
+    "change",
+    [{"severity": Severity.CRITICAL}, {"grouping": Grouping(by_session=True)}, {"ended_by": (ResponseEmitted,)}],
+    named=["severity", "grouping", "end"],
+)
+def test_a_snapshot_from_before_alerts_of_an_event_were_grouped_otherwise_is_passed_over(
+    change: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An open group of the former kind would be resolved as one that no receiver was told of, or not at all."""
+    actor = ACTORS["alerts"]
+    older = pack(actor, NO_PARTITION, Checkpoint(actor.initial(), 3, 2, 1))
+    assert unpack(actor, NO_PARTITION, older) is not None
+    changed = msgspec.structs.replace(entry_of(BreakerWarned), **change)
+    monkeypatch.setitem(CATALOGUE, changed.topic, changed)
+    assert unpack(actor, NO_PARTITION, older) is None
 
 
 def test_settings_in_a_later_version_of_their_event_come_back_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from actors.gateway.answer_wait import NoEnd
+from actors.gateway.answer_wait import NoEnd, UnreadableEnd
 from actors.gateway.exchanges import ExchangeEnd
 from actors.gateway.external_events import WrappedEvent
 from actors.gateway.http.request_errors import NotAccepted, NoWorker, Unanswered
@@ -144,6 +144,8 @@ class GuardService:
         try:
             async with places:
                 return await self._client.exchange(wrapped, deadline)
+        except UnreadableEnd as wrong:
+            raise Unanswered(str(wrong)) from None
         except NoEnd as late:
             where = f"exchange {wrapped.exchange} is in the log, and"
             if late.unserved_stage:

@@ -8,11 +8,12 @@ import contextlib
 from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import TypeVar, get_args
+from urllib.parse import unquote
 
 import msgspec
 
-from actors.gateway.answer_wait import retry_until_reachable
-from events.decoding import Recorded, decode
+from actors.gateway.answer_wait import UnreadableEnd, retry_until_reachable
+from events.decoding import Recorded, Unreadable, decode
 from events.log import Log, Stored, Tail
 from schemas.event import ROOT, Event, topic_of
 from schemas.subjects import topic_filter
@@ -152,6 +153,16 @@ class Judgements:
         for recorded in map(decode, batch):
             if isinstance(recorded, Recorded):
                 self.fold(recorded)
+            else:
+                self._note_unreadable(recorded)
+
+    def _note_unreadable(self, found: Unreadable) -> None:
+        """Have the caller told whose request this answers; it would wait for its time."""
+        cause = unquote(found.stored.headers.get("ce-cause", ""))
+        for waiting in self._waiting.get(cause, ()):
+            if not waiting.done():
+                waiting.set_exception(UnreadableEnd.of(f"event {cause} was answered", found))
+                waiting.exception()  # the caller may have left, which is no error
 
     def fold(self, recorded: Recorded) -> None:
         """Add one event of the log; an event that was added before changes nothing."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 
-from actors.gateway.answer_wait import NoEnd
+from actors.gateway.answer_wait import NoEnd, UnreadableEnd
 from actors.gateway.external_events import WrappedEvent, agent_event
 from actors.gateway.http.loops.bodies import Accepted
 from actors.gateway.http.loops.judgements import Answer, FamilyStanding, Judged, Judgement, Judgements
@@ -156,6 +156,8 @@ class LoopService:
                 return await self._client.wait(
                     answer, what=f"event {cause}", within=deadline, unserved=partial(self._unserved, agent)
                 )
+            except UnreadableEnd as wrong:
+                raise Unanswered(f"{where}; {wrong}") from None
             except NoEnd as late:
                 if late.unserved_stage:
                     raise NoWorker(

@@ -16,6 +16,9 @@ ALERTS = f"{ROOT}.alert.*.*"
 """Every alert, and nothing else."""
 
 
+_INPUT = f"{ROOT}.input.received"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Event:
     """An event of the log.
@@ -52,7 +55,9 @@ class Event:
 
     @property
     def alert(self) -> "Alert | None":
-        """The alert that this event is; None if it is no alert."""
+        """The alert that this event is; None if it is no alert, or ``unreadable``."""
+        if self.unreadable:
+            return None
         tokens = self.topic.split(".")
         return read(Alert, dict(self.data)) if tokens[:2] == [ROOT, "alert"] and len(tokens) == 4 else None
 
@@ -131,7 +136,8 @@ def event_of_message(subject: str, headers: Mapping[str, str] | None, data: byte
         id=attribute("id"),
         agent=attribute("agent"),
         session=attribute("session"),
-        exchange=attribute("exchange"),
+        # An input that names no exchange is one of its own, under its id.
+        exchange=attribute("exchange") or (attribute("id") if attribute("type") == _INPUT else ""),
         cause=attribute("cause"),
         cause_seq=_number(attribute("causeseq")),
         by=attribute("source"),

@@ -19,7 +19,7 @@ from deploy.cli.rendering.why.tree_layout import nodes_below, trunk_to_end
 from events.replay.explain import Explanation, Node
 from events.replay.gaps import Range
 from schemas.catalogue import CATALOGUE
-from schemas.errors import UNREADABLE
+from schemas.errors import UNREADABLE, UnknownVersion
 from schemas.event import ROOT, Event, Failed, topic_of
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.responder import ResponseEmitted
@@ -108,9 +108,14 @@ def _unreadable_input(explanation: Explanation, events: list[Event]) -> str:
     seq = failed[0].failed_seq
     if seq not in explanation.unreadable and not all(event.reason in UNREADABLE for event in failed):
         return ""
+    remedy = (
+        "A later release wrote it, none of whose workers ran, or its version is wrong: send it again while one runs."
+        if failed[0].reason == UnknownVersion.code
+        else "Whoever wrote it did not write it as docs/inputs.md describes: send it again."
+    )
     return (
         f"Never begun: the input at sequence {seq} cannot be read ({failed[0].reason}), so that all actors passed it "
-        "over and no end will come. Whoever wrote it did not write it as docs/inputs.md describes: send it again."
+        f"over and no end will come. {remedy}"
     )
 
 

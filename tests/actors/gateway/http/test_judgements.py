@@ -6,6 +6,11 @@ import pytest
 
 from actors.gateway.http.loops import judgements
 from actors.gateway.http.loops.judgements import Judgements
+from events.log import Append, Record
+from schemas.catalogue import entry_of
+from schemas.event import encode_event, topic_of
+from schemas.subjects import NO_PARTITION, stored_subject
+from schemas.vocabulary.guardrails import GuardrailsFinalized
 from tests.actors.gateway.http.rig import complete, gateway, guarding
 from tests.events.simulated_world import in_world, log_of
 from tests.simulated import Faults, SimulatedStream
@@ -69,6 +74,26 @@ def test_it_is_caught_up_only_when_it_holds_all_that_was_there_at_the_start() ->
         assert found.of("default", "loop_29") is not None
 
     in_world(body, seed=3)
+
+
+def test_an_answer_that_a_later_release_wrote_is_told_at_once_and_not_as_one_that_did_not_come() -> None:
+    async def body(stream: SimulatedStream) -> None:
+        async with gateway(stream) as client:
+            loop = asyncio.get_running_loop()
+            begun, completing = loop.time(), asyncio.create_task(complete(client, loop_id="loop"))
+            await asyncio.sleep(1)
+            asked = stream.store.messages[-1]
+            headers = {"ce-id": "later", "ce-type": topic_of(GuardrailsFinalized), "ce-dataversion": "2"}
+            headers["ce-cause"] = asked.headers["ce-id"]
+            subject = stored_subject(topic_of(GuardrailsFinalized), asked.subject.split(".")[1], NO_PARTITION)
+            data = encode_event(entry_of(GuardrailsFinalized).sample)
+            await log_of(stream).append([Append((Record(subject, headers, data),))])
+            answer = await completing
+            assert answer.status_code == 504
+            assert "(sequence 2), by an event that this process cannot read" in answer.json()["message"]
+            assert loop.time() - begun < 5
+
+    in_world(body)
 
 
 def test_several_may_wait_for_one_answer_and_one_of_them_may_leave() -> None:
