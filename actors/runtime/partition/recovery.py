@@ -12,7 +12,7 @@ import msgspec
 
 from actors.runtime.context import Context
 from actors.runtime.gap_reader import MOST_SEQUENCES
-from events.decoding import decode
+from events.decoding import Unreadable, decode
 from events.errors import Misconfigured
 from events.loggers import get_logger
 from events.partition_view import Checkpoint, Delivery, View
@@ -20,9 +20,19 @@ from events.routes import lineage, partition_filters
 from events.snapshot import last_known_loss, matches_log, snapshot_key, unpack
 from schemas.actor import Actor
 from schemas.catalogue import prefixes_of
+from schemas.errors import UnknownTopic, UnknownVersion
 from schemas.subjects import Partitions
 
 _logger = get_logger("neuraxis.shard")
+
+
+_NEWER = frozenset({UnknownTopic.code, UnknownVersion.code})
+"""Error codes of messages that a newer release writes as a matter of course: a new event, or a new meaning of one."""
+
+
+def is_of_newer_release(delivery: Delivery) -> bool:
+    """Return whether a message cannot be read here since a newer release wrote it."""
+    return isinstance(delivery, Unreadable) and delivery.code in _NEWER
 
 
 class Kept(msgspec.Struct, frozen=True):
@@ -95,7 +105,9 @@ async def _fold(view: View, context: Context, partitions: Partitions, after: int
     """Fold into a view what its partition consumed and wrote between two sequences; raises LogError."""
 
     def receive(delivery: Delivery, own: bool) -> None:
-        if own:
+        if own and is_of_newer_release(delivery):
+            view.passed_over += 1  # workers of that release are to lead it
+        elif own:
             view.apply_own(delivery)
         else:
             view.receive(delivery)

@@ -14,13 +14,12 @@ from actors.runtime.effectors.handover import NEWER_S
 from actors.runtime.measurements import LEASE_LEFT, LEASE_TAKEN
 from actors.runtime.partition.decision_loop import DecisionLoop
 from actors.runtime.partition.log_damage import has_folded, is_own_gone, lost_fence
-from actors.runtime.partition.recovery import Kept, fold_history
+from actors.runtime.partition.recovery import Kept, fold_history, is_of_newer_release
 from events.decoding import Unreadable
 from events.errors import LogError, Misconfigured
 from events.loggers import get_logger
 from events.partition_view import Delivery
 from schemas.actor import Actor, Message
-from schemas.errors import UnknownTopic, UnknownVersion
 
 _RETRY_FIRST, _RETRY_MOST = 0.02, 1.0
 """First and longest pause before a recovery is tried again, in seconds."""
@@ -33,9 +32,6 @@ _OWN_DEADLINE = 5.0
 
 They count from when the process has read so far: one with a backlog is not helped by reading the log again.
 """
-
-_NEWER = frozenset({UnknownTopic.code, UnknownVersion.code})
-"""Error codes of messages that a newer release writes as a matter of course: a new event, or a new meaning of one."""
 
 _STANDBY_BACKLOG = 1_000
 """Most messages that a partition which stands by keeps until an event of its leader shows what they led to.
@@ -124,7 +120,7 @@ class Shard(DecisionLoop):
 
     def on_message(self, delivery: Delivery, own: bool) -> None:
         """Take the partition's next message; ``own`` says whether this actor wrote it."""
-        if isinstance(delivery, Unreadable) and delivery.code in _NEWER:
+        if is_of_newer_release(delivery):
             self.declines = True
             if own and self.role is Role.STANDBY:
                 self.view.passed_over += 1  # it cannot take over any more: workers that can read it will
@@ -269,6 +265,7 @@ class Shard(DecisionLoop):
         upto = self._context.position()  # later messages come to the inbox
         found = await fold_history(self.actor, self.partition, self._context, upto, self._kept)
         self.view, self._kept = found.view, None
+        self.declines = self.declines or bool(found.view.passed_over)
         self._proof.read_back(found.after, upto)
         self._snapshots.begin(found.last_loss)
         if found.snapshot_is_bad:
@@ -285,6 +282,9 @@ class Shard(DecisionLoop):
     async def _promote(self) -> None:
         """Lead, once every event is folded that earlier leaders of this partition have written."""
         epoch = self.epoch
+        if self.view.passed_over:
+            await self._leave_to_newer(epoch)
+            return
         try:
             last = await self._context.log.last(self._fence_filter)
             # After the fence is read: a repartitioning first marks the stream, and only then moves every fence.
@@ -303,15 +303,8 @@ class Shard(DecisionLoop):
                 self._recover()
             return
         if self.view.passed_over:
-            # A worker of the newer release may be there or starting: it takes this partition over once it has heard, by
-            # a heartbeat, that this worker declines the actor.
-            await asyncio.sleep(NEWER_S)
-            if self.epoch != epoch or not self.leads or self._stopping:
-                return
-            raise Misconfigured(
-                f"{self.actor.name} partition {self.partition} has decided messages of a newer release, which this one "
-                "cannot read: run that release or a later one"
-            )
+            await self._leave_to_newer(epoch)
+            return
         if info.is_repartitioning or info.partitions != self._context.log.partitions:
             raise Misconfigured("the log was repartitioned since this process began: start it again")
         if self.epoch != epoch or not self.leads or self._stopping or self.role is not Role.STANDBY:
@@ -326,6 +319,22 @@ class Shard(DecisionLoop):
         if self.actor.timer is not None:
             self._timer_loop.start(self._spawn)
         self.work()
+
+    async def _leave_to_newer(self, epoch: int) -> None:
+        """Wait for a worker of a newer release, which may be there or starting, to take this partition over.
+
+        It does once it has heard, by a heartbeat, that this worker declines the actor.
+
+        Raises:
+            Misconfigured: none did in time.
+        """
+        await asyncio.sleep(NEWER_S)
+        if self.epoch != epoch or not self.leads or self._stopping:
+            return
+        raise Misconfigured(
+            f"{self.actor.name} partition {self.partition} has decided messages of a newer release, which this one "
+            "cannot read: run that release or a later one"
+        )
 
     async def _own_event(self, last: int) -> None:
         """Wait until ``_own_arrived`` is set: by the next event of an earlier leader.

@@ -1,0 +1,106 @@
+"""A worker that reads back what a newer release has written leaves the partition to a worker of that release."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import msgspec
+import pytest
+
+from actors.gateway import Client, new_input
+from actors.registry import ACTORS
+from actors.runtime.membership.heartbeat import Heartbeat, heartbeat_of
+from actors.runtime.worker import Worker
+from events.errors import Misconfigured
+from events.log import Append, Fence, Record
+from schemas.envelope import MESSAGE_ID
+from schemas.subjects import Partitions
+from tests.actors.runtime.virtual_set import SlowClock
+from tests.simulated import CALM, SimulatedConnection, SimulatedLog, SimulatedMembership, SimulatedSnapshots
+from tests.simulated.stream import SimulatedStream
+from tests.simulation.loop import VirtualLoop, run_virtual
+
+REFLEX = ACTORS["reflex"]
+PARTITIONS = Partitions(agents=1, sessions=1)
+NEWER = "newer"
+
+
+async def written_by_newer(stream: SimulatedStream, log: SimulatedLog) -> None:
+    """Leave a log in which reflex has decided an input, and then another in words of a newer release."""
+    connection, stop = SimulatedConnection(stream, "older"), asyncio.Event()
+    clock = SlowClock(asyncio.get_running_loop(), 0)  # type: ignore[arg-type]  # it runs in virtual time
+    worker = Worker(
+        SimulatedLog(connection),
+        SimulatedSnapshots(connection),
+        SimulatedMembership(connection),
+        [REFLEX],
+        name="older",
+        clock=clock,
+    )
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(worker.run(stop))
+        await worker.ready.wait()
+        async with Client.open(log) as edge:
+            await edge.submit(new_input("Hello", agent="a", session="s", partitions=PARTITIONS, now_ns=1))
+        while "reflex.passed" not in stream.store.messages[-1].subject:  # noqa: ASYNC110 - virtual time
+            await asyncio.sleep(0.1)
+        stop.set()
+    last = stream.store.messages[-1]
+    headers = {**last.headers, "ce-id": "f" * 32, MESSAGE_ID: "f" * 32, "ce-dataversion": "2"}
+    record = Record(last.subject, headers, last.data)
+    await log.append([Append((record,), Fence("log.*.00.reflex.>", last.seq))])
+
+
+def older(body: Callable[[Worker, asyncio.Task[None], SimulatedStream], Awaitable[None]]) -> None:
+    """Have a worker of this release begin on such a log."""
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        stream = SimulatedStream(clock=loop.time_ns, seed=1, faults=CALM, partitions=PARTITIONS)
+        await written_by_newer(stream, SimulatedLog(SimulatedConnection(stream, "edge")))
+        stream.snapshots.clear()
+        connection, stop = SimulatedConnection(stream, "again"), asyncio.Event()
+        worker = Worker(
+            SimulatedLog(connection),
+            SimulatedSnapshots(connection),
+            SimulatedMembership(connection),
+            [REFLEX],
+            name="again",
+            clock=SlowClock(loop, 0),
+        )
+        running = asyncio.create_task(worker.run(stop))
+        try:
+            await body(worker, running, stream)
+        finally:
+            stop.set()
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+
+    run_virtual(main(), 1)
+
+
+def test_it_goes_on_beside_a_worker_of_the_newer_release() -> None:
+    async def body(worker: Worker, running: asyncio.Task[None], stream: SimulatedStream) -> None:
+        membership = SimulatedMembership(SimulatedConnection(stream, NEWER))
+        for _ in range(60):
+            await membership.beat(NEWER, msgspec.json.encode(Heartbeat(actors=("reflex",))))
+            await asyncio.sleep(1)
+            assert not running.done(), running
+        said = heartbeat_of(stream.members["again"][0])
+        assert said is not None
+        assert said.declines == ("reflex",)
+        assert not said.serves.get("reflex")
+
+    older(body)
+
+
+def test_it_ends_and_says_why_if_there_is_none() -> None:
+    async def body(worker: Worker, running: asyncio.Task[None], stream: SimulatedStream) -> None:
+        with pytest.raises(ExceptionGroup) as ended:
+            async with asyncio.timeout(60):
+                await running
+        (wrong,) = ended.value.exceptions
+        assert isinstance(wrong, Misconfigured)
+        assert "run that release or a later one" in str(wrong)
+
+    older(body)
