@@ -23,6 +23,7 @@ from deploy.processes.running_set import DataFolder
 from events.jetstream import Access
 from schemas.permissions import ALERT_CONSUMERS, STREAM, BrokerUser
 from tests.broker import DEADLINE_S, die_with, nats_server, wait_until
+from tests.ports import free_port
 
 
 class Server:
@@ -137,12 +138,10 @@ def free_hosts(count: int) -> str:
     """Return loopback hosts whose ports, and those that go with them, are free."""
     found: list[str] = []
     while len(found) < count:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
+        port = free_port()
         node = Node(1, "127.0.0.1", port)
         near = [other for other in found if abs(int(other.partition(":")[2]) - port) % 2000 < 3]
-        if port < 60_000 and not near and _are_free(node.routes_port, node.monitor_port):
+        if not near and _are_free(node.routes_port, node.monitor_port):
             found.append(f"127.0.0.1:{port}")
     return ",".join(found)
 

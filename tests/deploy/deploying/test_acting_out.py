@@ -2,7 +2,6 @@
 
 import json
 import signal
-import socket
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +20,7 @@ from tests.broker import nats_server
 from tests.deploy.deploying.acting import PROGRAM, Started, services, units
 from tests.deploy.deploying.written import deploy
 from tests.deploy.waiting import until
+from tests.ports import free_port
 
 SMALL = ("everything=all",)
 """The groups of the short form: one worker, the ledger, the gateway."""
@@ -38,7 +38,7 @@ class Deployment:
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         self.folder = folder
         self.stack = stack
-        self.http = f"http://127.0.0.1:{_free_port()}"
+        self.http = f"http://127.0.0.1:{free_port()}"
         self.key = ""
         self.processes: list[Started] = []
 
@@ -49,7 +49,7 @@ class Deployment:
         logins = ["everything=all"] if groups else [f"{each.name}={','.join(each.hosted)}" for each in _workers()]
         flags = [word for login in logins for word in ("--login", login)]
         at = ["--at", f"{self.folder}/broker-1", "--store", f"{self.folder}/store"]
-        host = f"127.0.0.1:{_free_port()}"
+        host = f"127.0.0.1:{free_port()}"
         self.run("deploy", "nats-conf", "--out", str(self.folder), "--hosts", host, *at, *flags)
         with (self.folder / "neuraxis.toml").open("a") as settings:
             settings.write(f'[gateway]\nhttp = "127.0.0.1:{self.http.rpartition(":")[2]}"\n')
@@ -114,12 +114,6 @@ class Deployment:
 def _workers() -> list[Group]:
     groups = default_groups(load(all_sections(), environment={}))
     return [group for group in groups if group.name not in ("ledger", "gateway")]
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        port: int = found.getsockname()[1]
-        return port
 
 
 @pytest.mark.parametrize(

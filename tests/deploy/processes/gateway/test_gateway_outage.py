@@ -1,7 +1,6 @@
 """A gateway and its broker: before it is reached, when it goes, and when it stands still. Nothing hangs."""
 
 import contextlib
-import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +11,7 @@ from tests.broker import Broker
 from tests.deploy.health.test_readiness import projecting
 from tests.deploy.waiting import until
 from tests.e2e.live import command, environment
+from tests.ports import free_port
 
 WAIT_S = 2.0
 HANGS_S = 60.0
@@ -30,8 +30,7 @@ LOOP = {
 @contextlib.contextmanager
 def gateway(folder: Path, nats: str, *flags: str, wait_s: float = WAIT_S) -> Iterator[httpx.Client]:
     """A gateway's process beside a broker, and a client to it."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     with (folder / "gateway.log").open("wb") as said:
         process = subprocess.Popen(
             [
