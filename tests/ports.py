@@ -1,6 +1,6 @@
 """Ports for programs that are told where to listen: nothing takes one before its program does.
 
-The kernel gives connections, and listeners that ask for any, ports of a range of their own. A port of that range that is
+The kernel gives connections, and listeners that ask for any, ports of a range of their own. One of that range that is
 free now may be taken a moment later. These are below it, and each test process has a share of them.
 """
 
