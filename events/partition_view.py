@@ -80,7 +80,9 @@ class View:
         on_unfolded: Called for each processed message whose fold then raised.
         on_orphan: Called for own events whose cause is not waiting: processed before, or never received.
         agents: The agents whose messages it has received since it was made.
-        passed_over: Number of messages of a newer release that others decided: no decision may use this state then.
+        passed_over: Number of messages of a newer release that others decided, and of own events that only a newer
+            release can read: no decision may use this state then.
+        why_passed_over: What is wrong with the first of those own events, and what to do; empty: there is none.
         misplaced: Whether an own event came that belongs before the checkpoint with which the view began, or before
             what was folded ahead of such events: another leader wrote it. The state is not that of the log then.
         fold_errors: Number of recorded messages whose fold raised, and that were skipped.
@@ -111,6 +113,7 @@ class View:
         self.on_orphan: Callable[[tuple[Recorded, ...]], None] | None = None
         self.fold_errors = 0
         self.passed_over = 0
+        self.why_passed_over = ""
         self.misplaced = False
         self._assumed_to = start.position  # up to there no own event of the log says which messages led to none
         self.agents: set[str] = set()
@@ -161,16 +164,24 @@ class View:
         if own.stored.seq <= self.own_last or (self._partitions.former and not self._is_written_here(own)):
             return
         if isinstance(own, Unreadable):
-            raise Misconfigured(
-                f"{self.actor.name} partition {self.partition}: its own event at sequence {own.stored.seq} cannot be "
-                f"read ({own.detail}): {_OTHER_CAUSES.get(own.code, '')}it was written by a newer release; run "
-                "that release or a later one"
-            )
+            raise Misconfigured(self._unreadable_own(own))
         if self._group and own.envelope.cause != self._group[0].envelope.cause:
             self.close_decision()
         self._group.append(own)
         if own.envelope.index + 1 >= own.envelope.count:
             self.close_decision()
+
+    def pass_over(self, own: Unreadable) -> None:
+        """Pass over an own event that this release cannot read: see ``passed_over``."""
+        self.passed_over += 1
+        self.why_passed_over = self.why_passed_over or self._unreadable_own(own)
+
+    def _unreadable_own(self, own: Unreadable) -> str:
+        return (
+            f"{self.actor.name} partition {self.partition}: its own event at sequence {own.stored.seq} cannot be "
+            f"read ({own.detail}): {_OTHER_CAUSES.get(own.code, '')}it was written by a newer release; run "
+            "that release or a later one"
+        )
 
     def _token(self, delivery: Delivery) -> str:
         _, agent, session, _ = delivery.stored.subject.split(".", 3)

@@ -74,6 +74,7 @@ class DecisionLoop(ABC):
         self._stopping = False
         # The last sequence under the fence as the log states it, where the message there can no longer be read.
         self._fence_last: int | None = None
+        self._led_anew = False  # whether no spontaneous event was written since it began to lead
         self._acknowledged: Checkpoint | None = None  # the view before the first decision in the outbox
         self._warming: asyncio.Task[None] | None = None
         self._proving: asyncio.Task[None] | None = None
@@ -208,6 +209,10 @@ class DecisionLoop(ABC):
         if not self.outbox:
             self._acknowledged = self.view.checkpoint()
         self._submit_decision(self.view.spontaneous_event(cause, emission), 0)
+        if self._led_anew and self.view.own_last:
+            # An earlier leader's snapshot may be further on than this event's place: then nobody can use it any more.
+            self._snapshots.renew(max(1, self.view.position))
+        self._led_anew = False
 
     def record_availability(self, availability: Availability) -> bool:
         """Have the actor record what this process measured of all stages, if it is new; return whether it could.

@@ -30,9 +30,9 @@ _NEWER = frozenset({UnknownTopic.code, UnknownVersion.code})
 """Error codes of messages that a newer release writes as a matter of course: a new event, or a new meaning of one."""
 
 
-def is_of_newer_release(delivery: Delivery) -> bool:
+def is_of_newer_release(unreadable: Unreadable) -> bool:
     """Return whether a message cannot be read here since a newer release wrote it."""
-    return isinstance(delivery, Unreadable) and delivery.code in _NEWER
+    return unreadable.code in _NEWER
 
 
 class Kept(msgspec.Struct, frozen=True):
@@ -105,8 +105,8 @@ async def _fold(view: View, context: Context, partitions: Partitions, after: int
     """Fold into a view what its partition consumed and wrote between two sequences; raises LogError."""
 
     def receive(delivery: Delivery, own: bool) -> None:
-        if own and is_of_newer_release(delivery):
-            view.passed_over += 1  # workers of that release are to lead it
+        if own and isinstance(delivery, Unreadable) and is_of_newer_release(delivery):
+            view.pass_over(delivery)  # workers of that release are to lead it
         elif own:
             view.apply_own(delivery)
         else:

@@ -120,10 +120,10 @@ class Shard(DecisionLoop):
 
     def on_message(self, delivery: Delivery, own: bool) -> None:
         """Take the partition's next message; ``own`` says whether this actor wrote it."""
-        if is_of_newer_release(delivery):
+        if isinstance(delivery, Unreadable) and is_of_newer_release(delivery):
             self.declines = True
             if own and self.role is Role.STANDBY:
-                self.view.passed_over += 1  # it cannot take over any more: workers that can read it will
+                self.view.pass_over(delivery)  # it cannot take over any more: workers that can read it will
                 return
         if self.role is Role.RECOVERING:
             self._inbox.append((delivery, own))
@@ -269,7 +269,7 @@ class Shard(DecisionLoop):
         self._proof.read_back(found.after, upto)
         self._snapshots.begin(found.last_loss)
         if found.snapshot_is_bad:
-            self._snapshots.renew(self.view.position)
+            self._snapshots.renew(max(1, self.view.position))
         self._stand_by()
         for delivery, own in self._inbox:
             self.on_message(delivery, own)
@@ -309,7 +309,7 @@ class Shard(DecisionLoop):
             raise Misconfigured("the log was repartitioned since this process began: start it again")
         if self.epoch != epoch or not self.leads or self._stopping or self.role is not Role.STANDBY:
             return
-        self.role = Role.LEADING
+        self.role, self._led_anew = Role.LEADING, True
         self._proof.begin(self.view, self._context.position())
         if fence_last is not None:
             _logger.error("own_event_lost", actor=self.actor.name, partition=self.partition, seq=self.view.fenced)
@@ -332,7 +332,8 @@ class Shard(DecisionLoop):
         if self.epoch != epoch or not self.leads or self._stopping:
             return
         raise Misconfigured(
-            f"{self.actor.name} partition {self.partition} has decided messages of a newer release, which this one "
+            self.view.why_passed_over
+            or f"{self.actor.name} partition {self.partition} has decided messages of a newer release, which this one "
             "cannot read: run that release or a later one"
         )
 

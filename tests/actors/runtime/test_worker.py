@@ -13,6 +13,7 @@ from structlog.testing import capture_logs
 from actors.gateway import Client, new_input
 from actors.registry import ACTORS
 from actors.runtime.context import Role
+from actors.runtime.partition import shard
 from actors.runtime.partition.shard import Shard
 from events.decoding import Recorded, decode
 from events.errors import Misconfigured
@@ -334,7 +335,11 @@ async def failures_of(log: JetStreamLog, owners: set[str]) -> dict[str, Failed]:
     return found
 
 
-def test_an_own_event_that_this_release_does_not_know_ends_the_worker_with_the_reason(broker: Broker) -> None:
+def test_an_own_event_that_this_release_does_not_know_ends_the_worker_with_the_reason(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shard, "NEWER_S", 0.5)
+
     async def body(log: JetStreamLog) -> None:
         subject = an_input().subject.replace("input.received", "reflex.invented")
         strange = altered(msgspec.structs.replace(an_input(), subject=subject), ce_type="forged_id.reflex.invented")

@@ -14,6 +14,7 @@ from actors.runtime.partition import shard
 from actors.runtime.partition.shard import Shard
 from actors.runtime.worker import Worker
 from actors.swarm.settings import SwarmSettings
+from events.snapshot import unpack
 from schemas.availability import Availability, Overrun
 from schemas.persistent import state_hash
 from schemas.vocabulary.swarm import SwarmConfigured
@@ -98,7 +99,7 @@ def first_then_second() -> tuple[str, str]:
     return (first, second) if leader == first else (second, first)
 
 
-def test_a_snapshot_behind_the_place_of_a_later_event_is_passed_over() -> None:
+def test_a_snapshot_behind_the_place_of_a_later_event_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     async def main() -> None:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualLoop)
@@ -109,6 +110,7 @@ def test_a_snapshot_behind_the_place_of_a_later_event_is_passed_over() -> None:
             await until(lambda: one.is_(Role.LEADING))
             async with running(stream, new, OTHER) as two:
                 await until(lambda: two.is_(Role.STANDBY))
+                monkeypatch.setattr(two.led._snapshots, "renew", lambda seq: None)  # it is killed before
                 async with Client.open(log) as edge:
                     for number in range(INPUTS):
                         await edge.submit(
@@ -124,6 +126,33 @@ def test_a_snapshot_behind_the_place_of_a_later_event_is_passed_over() -> None:
             found = state_hash(three.shard.view.state)
         _, report = replayed([SWARM], stream.store.messages, PARTITIONS)
         assert found == report.state_hashes["swarm/all"]
+
+    run_virtual(main(), 1)
+
+
+def test_a_leader_whose_first_event_belongs_before_a_snapshot_soon_takes_another() -> None:
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        stream = SimulatedStream(clock=loop.time_ns, seed=1, faults=CALM, partitions=PARTITIONS)
+        log = SimulatedLog(SimulatedConnection(stream, "edge"))
+        old, new = first_then_second()
+        async with running(stream, old, SwarmSettings()) as one:
+            await until(lambda: one.is_(Role.LEADING))
+            async with running(stream, new, OTHER) as two:
+                await until(lambda: two.is_(Role.STANDBY))
+                async with Client.open(log) as edge:
+                    for number in range(INPUTS):
+                        await edge.submit(
+                            new_input("Hello", agent="a", session=f"s-{number}", partitions=PARTITIONS, now_ns=1)
+                        )
+                await one.handed_over()
+                await until(lambda: two.is_(Role.LEADING) and two.worker.counters.snapshots == 1)
+        (data,) = {versions[-1] for versions in stream.snapshots.values()}
+        found = unpack(SWARM, "all", data)
+        assert found is not None
+        assert isinstance(found.configured, SwarmConfigured)
+        assert found.configured.settings["window_ms"] == OTHER.window_ms
 
     run_virtual(main(), 1)
 
