@@ -13,6 +13,7 @@ import pytest
 from deploy.processes.broker.users import workers_of_actors
 from events.errors import LogError
 from events.jetstream import JetStreamLog
+from events.jetstream.reading.stream_reader import StreamReader
 from events.losses import LOSS_FILTER, gaps_between
 from schemas.subjects import EVERYTHING
 from tests.cluster import Deployed, deployed
@@ -22,6 +23,9 @@ from tests.faults.test_cluster import Appending, leader_of
 
 READERS = 10
 """Readings that begin while a server is stopped: each is served by a server that the cluster chooses at random."""
+
+FAR_BACK = "log.00.02.input.received", "log.00.02.clock.fired"
+"""Subjects of a partition in which hardly anything happens."""
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +74,32 @@ def test_a_closed_reading_lacks_nothing_that_a_lagging_copy_lacks(cluster: Deplo
             assert await asyncio.gather(*gaps) == [[]] * READERS
             await log.close()
             await asyncio.to_thread(cluster.wait_ready)
+
+    asyncio.run(run())
+
+
+def test_a_closed_reading_whose_last_match_lies_far_back_needs_one_consumer(
+    cluster: Deployed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker's partitions mostly read such ranges: with a consumer made again and again, its start took minutes."""
+    made: list[str] = []
+    create = StreamReader._create
+
+    async def counted(reader: StreamReader) -> int:
+        made.append(reader._name)
+        return await create(reader)
+
+    monkeypatch.setattr(StreamReader, "_create", counted)
+
+    async def run() -> None:
+        log = await connected(cluster, cluster.servers.index(await leader_of(cluster)))
+        one = msgspec.structs.replace(said("the one", session="far-back", id="far-back"), subject=FAR_BACK[0])
+        first = await log.append([plain(one)])
+        upto = await stored(log, 10_000, 50)
+        made.clear()
+        assert await sequences(log, list(FAR_BACK), first - 1, upto) == [first]
+        assert len(made) == 1
+        await log.close()
 
     asyncio.run(run())
 

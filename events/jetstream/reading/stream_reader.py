@@ -23,6 +23,7 @@ so a reader passes over what it has.
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from nats.aio.msg import Msg
@@ -73,6 +74,13 @@ It waits ``SILENCE`` at first, and twice as long each time.
 To make one costs the server a search of the stream. Of a server that is too busy to begin within ``SILENCE``, many
 readings that begin again and again would demand more than it can ever do.
 """
+
+_CLOSED_HEARTBEAT = 0.1
+"""Seconds between heartbeats of a closed reading in a cluster, which waits for one: only a heartbeat tells how far a
+consumer has searched behind the last message that it delivered."""
+
+_SEARCHED_WITHIN = 3 * _CLOSED_HEARTBEAT
+"""Seconds within which a consumer's server shows that it has searched so far, unless its copy lags."""
 
 _NS_PER_S = 1_000_000_000
 _RETRY_WAIT = 0.1
@@ -214,7 +222,7 @@ class StreamReader:
         if not self._is_clustered:
             return True
         end, pause, begun = upto, _FIRST_PAUSE, self._clock()
-        asked = 0  # the generation that was asked last: a new consumer may not have begun to search
+        asked, asked_at = 0, 0.0  # the generation that was asked last: a new consumer may not have begun to search
         while not self._buffer and self._scanned < end:
             if self._log_cut is not None or self._connection.closed:
                 return False
@@ -228,11 +236,15 @@ class StreamReader:
                     return False
                 if not self._restarts_behind_gap(scanned + 1):
                     self._scanned = max(self._scanned, scanned)
-                    if scanned < end and asked == generation:
+                    if scanned < end and asked == generation and self._clock() - asked_at > _SEARCHED_WITHIN:
                         self._renew.set()
-                asked = generation
+                if asked != generation:
+                    asked, asked_at = generation, self._clock()
             if self._scanned < end:
-                await asyncio.sleep(pause)
+                self._filled.clear()  # set by a message, and by a heartbeat
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(pause):
+                        await self._filled.wait()
                 pause = min(2 * pause, _LONGEST_PAUSE)
             lagging = self._clock() - begun
             if lagging > deadline:
@@ -342,7 +354,11 @@ class StreamReader:
     async def _pull(self) -> None:
         self._requested += self._pull_size
         subject = f"$JS.API.CONSUMER.MSG.NEXT.{self._stream}.{self._consumer}"
-        request = pull_request(self._pull_size, self._pull_bytes, ends_with_log=self._on_demand)
+        waits_for_heartbeat = self._is_clustered and not self._endless
+        heartbeat_s = _CLOSED_HEARTBEAT if waits_for_heartbeat else HEARTBEAT
+        request = pull_request(
+            self._pull_size, self._pull_bytes, heartbeat_s=heartbeat_s, ends_with_log=self._on_demand
+        )
         await self._connection.publish(subject, request, reply=self._inbox)
 
     @property
