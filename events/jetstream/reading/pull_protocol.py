@@ -26,14 +26,15 @@ _NS_PER_S = 1_000_000_000
 
 
 def pull_request(
-    batch: int, most_bytes: int = MOST_BYTES, *, heartbeat_s: float = HEARTBEAT, ends_with_log: bool = False
+    batch: int, most_bytes: int = MOST_BYTES, *, heartbeat_s: float | None = None, ends_with_log: bool = False
 ) -> bytes:
     """Return the body of a request for ``batch`` messages, of ``most_bytes`` together.
 
-    ``heartbeat_s`` are the seconds between idle heartbeats, 0.1 at least. If it ``ends_with_log``, the server waits for
-    the first message only: the request is over once it has sent all that there is.
+    ``heartbeat_s`` are the seconds between idle heartbeats, 0.1 at least; None: ``HEARTBEAT``. If it
+    ``ends_with_log``, the server waits for the first message only: the request is over once it has sent all that there
+    is.
     """
-    heartbeat, expires = int(heartbeat_s * _NS_PER_S), int(_EXPIRES * _NS_PER_S)
+    heartbeat, expires = int((HEARTBEAT if heartbeat_s is None else heartbeat_s) * _NS_PER_S), int(_EXPIRES * _NS_PER_S)
     request = {"batch": batch, "max_bytes": most_bytes, "expires": expires, "idle_heartbeat": heartbeat}
     if ends_with_log:
         request["no_wait"] = True

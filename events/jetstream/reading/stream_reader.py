@@ -355,7 +355,7 @@ class StreamReader:
         self._requested += self._pull_size
         subject = f"$JS.API.CONSUMER.MSG.NEXT.{self._stream}.{self._consumer}"
         waits_for_heartbeat = self._is_clustered and not self._endless
-        heartbeat_s = _CLOSED_HEARTBEAT if waits_for_heartbeat else HEARTBEAT
+        heartbeat_s = _CLOSED_HEARTBEAT if waits_for_heartbeat else None
         request = pull_request(
             self._pull_size, self._pull_bytes, heartbeat_s=heartbeat_s, ends_with_log=self._on_demand
         )

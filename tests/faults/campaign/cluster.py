@@ -21,7 +21,7 @@ from tests.cluster import Deployed, Server, deployed
 from tests.faults.campaign.places import FOLLOWER, SUBSCRIBER, Clogs, Held, Programs
 from tests.faults.campaign.schedule import Fault, Kind, Targets
 from tests.faults.machines import Machine, Switch, machines
-from tests.faults.rig import RunningSet, running_set
+from tests.faults.rig import RunningSet, running_set, waited
 
 NAMES = ("one.example", "two.example", "three.example")
 PROGRAMS = (DECIDERS, "ledger", "effectors", "gateway")
@@ -180,6 +180,8 @@ def cluster_set(folder: Path) -> Iterator[Cluster]:
             name = host.name.partition(".")[0]
             workers[name] = Kept(partial(_worker, host, name, flags, folder))
             stack.callback(_ended, workers[name])
+        for name in workers:  # the rate is measured of the whole set
+            waited(partial(_is_ready, folder / f"{name}.log"), f"the worker on {name} to be ready")
         yield Cluster(running, brokers, workers, switch)
 
 
@@ -190,6 +192,10 @@ def _worker(machine: Machine, name: str, flags: Sequence[str], folder: Path) -> 
         return subprocess.Popen(
             [*command, *flags], stdout=said, stderr=said, env=environment, preexec_fn=die_with(os.getpid())
         )
+
+
+def _is_ready(said: Path) -> bool:
+    return "worker_ready" in said.read_text()
 
 
 def _ended(worker: Kept) -> None:
