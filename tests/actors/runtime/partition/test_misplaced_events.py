@@ -92,6 +92,21 @@ async def until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.1)
 
 
+def calm_stream() -> tuple[SimulatedStream, SimulatedLog]:
+    """Return a broker at which nothing fails, and a log to send inputs by."""
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, VirtualLoop)
+    stream = SimulatedStream(clock=loop.time_ns, seed=1, faults=CALM, partitions=PARTITIONS)
+    return stream, SimulatedLog(SimulatedConnection(stream, "edge"))
+
+
+async def submit(log: SimulatedLog, count: int) -> None:
+    """Send that many inputs, each of a session of its own."""
+    async with Client.open(log) as edge:
+        for number in range(count):
+            await edge.submit(new_input("Hello", agent="a", session=f"s-{number}", partitions=PARTITIONS, now_ns=1))
+
+
 def first_then_second() -> tuple[str, str]:
     """Return two names of which the first leads the swarm while both live."""
     first, second = "first", "second"
@@ -101,21 +116,14 @@ def first_then_second() -> tuple[str, str]:
 
 def test_a_snapshot_behind_the_place_of_a_later_event_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     async def main() -> None:
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, VirtualLoop)
-        stream = SimulatedStream(clock=loop.time_ns, seed=1, faults=CALM, partitions=PARTITIONS)
-        log = SimulatedLog(SimulatedConnection(stream, "edge"))
+        stream, log = calm_stream()
         old, new = first_then_second()
         async with running(stream, old, SwarmSettings()) as one:
             await until(lambda: one.is_(Role.LEADING))
             async with running(stream, new, OTHER) as two:
                 await until(lambda: two.is_(Role.STANDBY))
                 monkeypatch.setattr(two.led._snapshots, "renew", lambda seq: None)  # it is killed before
-                async with Client.open(log) as edge:
-                    for number in range(INPUTS):
-                        await edge.submit(
-                            new_input("Hello", agent="a", session=f"s-{number}", partitions=PARTITIONS, now_ns=1)
-                        )
+                await submit(log, INPUTS)
                 await until(lambda: one.shard is not None and len(one.shard.view.state.pending) == INPUTS)
                 assert two.shard is not None
                 assert two.shard.view.position < stream.store.messages[-1].seq, "it folds up to an event of the leader"
@@ -132,20 +140,13 @@ def test_a_snapshot_behind_the_place_of_a_later_event_is_passed_over(monkeypatch
 
 def test_a_leader_whose_first_event_belongs_before_a_snapshot_soon_takes_another() -> None:
     async def main() -> None:
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, VirtualLoop)
-        stream = SimulatedStream(clock=loop.time_ns, seed=1, faults=CALM, partitions=PARTITIONS)
-        log = SimulatedLog(SimulatedConnection(stream, "edge"))
+        stream, log = calm_stream()
         old, new = first_then_second()
         async with running(stream, old, SwarmSettings()) as one:
             await until(lambda: one.is_(Role.LEADING))
             async with running(stream, new, OTHER) as two:
                 await until(lambda: two.is_(Role.STANDBY))
-                async with Client.open(log) as edge:
-                    for number in range(INPUTS):
-                        await edge.submit(
-                            new_input("Hello", agent="a", session=f"s-{number}", partitions=PARTITIONS, now_ns=1)
-                        )
+                await submit(log, INPUTS)
                 await one.handed_over()
                 await until(lambda: two.is_(Role.LEADING) and two.worker.counters.snapshots == 1)
         (data,) = {versions[-1] for versions in stream.snapshots.values()}
@@ -161,10 +162,7 @@ def test_a_standby_keeps_few_messages_waiting_of_an_actor_that_rarely_writes(mon
     monkeypatch.setattr(shard, "_STANDBY_BACKLOG", FEW)
 
     async def main() -> None:
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, VirtualLoop)
-        stream = SimulatedStream(clock=loop.time_ns, seed=1, faults=CALM, partitions=PARTITIONS)
-        log = SimulatedLog(SimulatedConnection(stream, "edge"))
+        stream, log = calm_stream()
         leader, standby = first_then_second()
         async with running(stream, leader, SwarmSettings()) as one, running(stream, standby, SwarmSettings()) as two:
             await until(lambda: one.is_(Role.LEADING) and two.is_(Role.STANDBY))
@@ -192,19 +190,12 @@ def test_an_event_that_belongs_before_what_a_standby_folded_makes_it_fold_the_lo
     monkeypatch.setattr(shard, "_STANDBY_BACKLOG", FEW)
 
     async def main() -> None:
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, VirtualLoop)
-        stream = SimulatedStream(clock=loop.time_ns, seed=1, faults=CALM, partitions=PARTITIONS)
-        log = SimulatedLog(SimulatedConnection(stream, "edge"))
+        stream, log = calm_stream()
         leader, standby = first_then_second()
         async with running(stream, leader, SwarmSettings()) as one, running(stream, standby, SwarmSettings()) as two:
             await until(lambda: one.is_(Role.LEADING) and two.is_(Role.STANDBY))
             one.led.on_message = lambda delivery, own: None  # type: ignore[method-assign]  # it is far behind
-            async with Client.open(log) as edge:
-                for number in range(3 * FEW):
-                    await edge.submit(
-                        new_input("Hello", agent="a", session=f"s-{number}", partitions=PARTITIONS, now_ns=1)
-                    )
+            await submit(log, 3 * FEW)
             await until(lambda: two.led.view.position > one.led.view.position)
             assert one.led.record_availability(TOO_SLOW)
             await until(lambda: two.worker.counters.conflicts == 1 and two.is_(Role.STANDBY))
