@@ -9,7 +9,6 @@ that flushes alike; an exchange here has eleven events and a chain of eight. Run
 
 import asyncio
 import contextlib
-import os
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -18,16 +17,14 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
+from bench.harness.processes import pids_of, resident_mb
 from bench.harness.server import SYNCS, nats_server
 from bench.harness.side import Side, open_faststream
 from bench.harness.table import Row, is_brief, percentile_rows, rows_of, show
-from bench.pass_through import SET_MODEL, Load, running_set
+from bench.pass_through import SET_MODEL, UNDER_WAY, Load, running_set
 from deploy.processes.running_set import RunFile
 
 SECONDS = 5.0 if is_brief() else 30.0
-UNDER_WAY = 32
-"""Requests that are kept under way in the saturated case."""
-
 RATE = 20
 """Requests a second at the fixed rate."""
 
@@ -46,7 +43,7 @@ async def _run(seconds: float) -> list[Row]:
             await load.steady(_WARM_UP_S, RATE)
             took = await load.steady(seconds, RATE)
             rate = await load.saturated(UNDER_WAY, seconds)
-        rows += rows_of({"resident, all processes": resident_mb(run)}, {}, "up", "MB")
+        rows += rows_of({"resident, all processes": resident_mb_of_set(run)}, {}, "up", "MB")
     rows += rows_of({"installed, without extras": installed_mb("neuraxis")}, {}, "install", "MB")
     async with _peer() as side:
         await side.saturated(UNDER_WAY)
@@ -63,11 +60,9 @@ async def _peer() -> AsyncIterator[Side]:
             yield side
 
 
-def resident_mb(run: RunFile) -> float:
+def resident_mb_of_set(run: RunFile) -> float:
     """Return the megabytes that the processes of a set, and the one that started them, have in memory."""
-    pids = [run.pid, *(status.pid for status in run.processes if status.pid)]
-    pages = sum(int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in pids)
-    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+    return sum(resident_mb(pid) for pid in pids_of(run).values())
 
 
 def installed_mb(name: str) -> float:

@@ -38,6 +38,9 @@ RATE = 50
 RATES = range(50, 401, 25)
 """Requests a second that are tried in turn, for the most that the set holds."""
 
+UNDER_WAY = 32
+"""Requests that are kept under way where a set is saturated."""
+
 STEADY_S = 5.0
 """Seconds of a round."""
 
@@ -157,20 +160,24 @@ def running_set(
 
 
 class Load:
-    """Requests to one side that name ``model``: the set answers ``neuraxis`` itself, and the endpoint any other."""
+    """Requests to one side that name ``model``: the set answers ``neuraxis`` itself, and the endpoint any other.
 
-    def __init__(self, http: httpx.AsyncClient, model: str) -> None:
+    They come from ``people`` in turn, a session each; 0: each from somebody new.
+    """
+
+    def __init__(self, http: httpx.AsyncClient, model: str, people: int = 0) -> None:
         self._http = http
         self._model = model
+        self._people = people
         self._next = 0
 
     @classmethod
     @contextlib.asynccontextmanager
-    async def open(cls, url: str, model: str = ENDPOINT_MODEL) -> AsyncIterator["Load"]:
+    async def open(cls, url: str, model: str = ENDPOINT_MODEL, people: int = 0) -> AsyncIterator["Load"]:
         """Open connections to a side for the length of the block."""
         limits = httpx.Limits(max_connections=256, max_keepalive_connections=256)
         async with httpx.AsyncClient(base_url=url, trust_env=False, limits=limits, timeout=30) as http:
-            yield cls(http, model)
+            yield cls(http, model, people)
 
     async def highest_rate(self) -> int:
         """Return the highest of ``RATES`` at which no backlog grows; 0 if one grows at the lowest."""
@@ -186,15 +193,24 @@ class Load:
             highest = rate
         return highest
 
-    async def steady(self, seconds: float, rate: int = RATE) -> list[float]:
+    async def steady(self, seconds: float, rate: float = RATE) -> list[float]:
         """Send requests at a rate for a while; return the seconds that each took, sorted."""
-        began_s = time.perf_counter()
         async with asyncio.TaskGroup() as tasks:
-            asking = []
-            for number in range(round(rate * seconds)):
-                await asyncio.sleep(max(0.0, began_s + number / rate - time.perf_counter()))
-                asking.append(tasks.create_task(self.ask()))
+            asking = [tasks.create_task(self.ask()) async for _ in _ticks(seconds, rate)]
         return sorted(task.result() for task in asking)
+
+    async def steady_or_refused(self, seconds: float, rate: float) -> tuple[list[float], int]:
+        """Do the same, but count the requests that are not answered; return those that are, and that count."""
+        async with asyncio.TaskGroup() as tasks:
+            asking = [tasks.create_task(self._ask_or_refused()) async for _ in _ticks(seconds, rate)]
+        took = sorted(found for task in asking if (found := task.result()) is not None)
+        return took, len(asking) - len(took)
+
+    async def _ask_or_refused(self) -> float | None:
+        try:
+            return await self.ask()
+        except (RuntimeError, httpx.HTTPError):
+            return None
 
     async def saturated(self, under_way: int, seconds: float) -> float:
         """Keep so many requests under way for a while; return how many were answered a second."""
@@ -215,7 +231,7 @@ class Load:
         self._next += 1
         body = {
             "model": self._model,
-            "user": f"bench-{self._next}",
+            "user": f"bench-{self._next % self._people if self._people else self._next}",
             "messages": [{"role": "user", "content": _question(self._next)}],
         }
         began_s = time.perf_counter()
@@ -225,6 +241,14 @@ class Load:
         if not answered:
             raise RuntimeError(f"not the answer: {response.status_code} {response.text[:200]}")
         return took
+
+
+async def _ticks(seconds: float, rate: float) -> AsyncIterator[int]:
+    """Yield numbers at a rate a second for a while."""
+    began_s = time.perf_counter()
+    for number in range(round(rate * seconds)):
+        await asyncio.sleep(max(0.0, began_s + number / rate - time.perf_counter()))
+        yield number
 
 
 def _question(number: int) -> str:

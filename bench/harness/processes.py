@@ -1,5 +1,6 @@
-"""The processor time and wake-ups of the processes of a set, as the kernel counts them."""
+"""The processor time, wake-ups and memory of the processes of a set, as the kernel counts them."""
 
+import os
 from pathlib import Path
 
 import msgspec
@@ -31,3 +32,14 @@ def used_by(pid: int) -> Used:
 def used_by_set(run: RunFile) -> dict[str, Used]:
     """Return the same of each process of a running set, by name."""
     return {status.name: used_by(status.pid) for status in run.processes if status.pid}
+
+
+def pids_of(run: RunFile) -> dict[str, int]:
+    """Return the processes of a set by name, and as ``up`` the one that started them."""
+    return {"up": run.pid} | {status.name: status.pid for status in run.processes if status.pid}
+
+
+def resident_mb(pid: int) -> float:
+    """Return the megabytes that a process has in memory."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6

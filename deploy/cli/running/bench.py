@@ -30,6 +30,7 @@ BENCHES = {
     "router": "the cost of a mode selection",
     "self_review": "the cost of a tick, and of the counterfactual in it",
     "senses": "what judging an input costs reflex, intuition and appraisal together: python -m bench.senses PROMPTS",
+    "soak": "an hour at 70% of the most a set can do: memory, lag and latency by the minute",
     "turns": "the cost of telling a turn's kind; shares routed right: python -m bench.quality.turns LABELLED PROMPTS",
 }
 """Benchmark -> what it measures, and with which peers in the same run."""
