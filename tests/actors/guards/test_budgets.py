@@ -15,29 +15,13 @@ from schemas.envelope import Envelope, encode_headers
 from schemas.event import encode_event, topic_of
 from schemas.subjects import Partitions, stored_subject
 from schemas.vocabulary.gateway import InputReceived
-from tests.simulated import CALM, SimulatedConnection, SimulatedLog, SimulatedMembership, SimulatedSnapshots
-from tests.simulated.stream import SimulatedStream
-from tests.simulation.loop import VirtualLoop, inline, run_virtual
+from tests.actors.runtime.virtual_set import simulated_worker, virtual_stream
+from tests.simulated import SimulatedConnection, SimulatedLog
+from tests.simulation.loop import inline, run_virtual
 
 PARTITIONS = Partitions(agents=1, sessions=1)
 INPUTS = 5
-
-
-class SlowClock:
-    """A clock by which every decision takes 11 ms: what is measured moves on by as much each time it is read."""
-
-    def __init__(self, loop: VirtualLoop) -> None:
-        self._loop = loop
-        self._elapsed = 0
-
-    def now_ns(self) -> int:
-        """Return virtual wall time."""
-        return self._loop.time_ns()
-
-    def elapsed_ns(self) -> int:
-        """Return 11 ms more than the last time."""
-        self._elapsed += 11_000_000
-        return self._elapsed
+DECISION_MS = 11
 
 
 def asked(number: int) -> Record:
@@ -53,19 +37,10 @@ def worked(settings: ReflexSettings) -> tuple[Worker, int, list[Any]]:
     """Let a worker decide five inputs; return it, how many messages its stream holds, and what was warned of."""
 
     async def live() -> tuple[Worker, int]:
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, VirtualLoop)
-        stream = SimulatedStream(clock=loop.time_ns, seed=1, faults=CALM, partitions=PARTITIONS)
+        stream = virtual_stream(PARTITIONS)
         connection = SimulatedConnection(stream, "w")
-        worker = Worker(
-            SimulatedLog(connection),
-            SimulatedSnapshots(connection),
-            SimulatedMembership(connection),
-            [ACTOR],
-            name="w",
-            settings={"reflex": settings},
-            clock=SlowClock(loop),
-            offload=inline,
+        worker = simulated_worker(
+            connection, "w", [ACTOR], settings={"reflex": settings}, took_ms=DECISION_MS, offload=inline
         )
         stop = asyncio.Event()
         async with asyncio.TaskGroup() as tasks:

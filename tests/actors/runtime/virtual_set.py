@@ -7,8 +7,10 @@ from typing import Any
 
 from actors.gateway import Client, ExchangeEnd, new_input
 from actors.registry import ACTORS
+from actors.runtime.clock import Clock
 from actors.runtime.worker import Worker
 from events.decoding import Recorded, decode
+from schemas.actor import Actor
 from schemas.event import Event
 from schemas.stages import WITNESSES
 from schemas.subjects import Partitions
@@ -43,6 +45,40 @@ class SlowClock:
         return self._elapsed
 
 
+def virtual_stream(partitions: Partitions) -> SimulatedStream:
+    """Return an empty stream in the virtual time of the loop that runs, on which nothing fails by itself."""
+    return SimulatedStream(clock=_virtual_loop().time_ns, seed=1, faults=CALM, partitions=partitions)
+
+
+def simulated_worker(
+    connection: SimulatedConnection,
+    name: str,
+    actors: Sequence[Actor[Any]],
+    *,
+    log: SimulatedLog | None = None,
+    snapshots: SimulatedSnapshots | None = None,
+    clock: Clock | None = None,
+    took_ms: int = 0,
+    **options: Any,
+) -> Worker:
+    """Return a worker on a simulated broker; without ``clock`` each of its decisions takes ``took_ms``."""
+    return Worker(
+        log or SimulatedLog(connection),
+        snapshots or SimulatedSnapshots(connection),
+        SimulatedMembership(connection),
+        actors,
+        name=name,
+        clock=clock or SlowClock(_virtual_loop(), took_ms),
+        **options,
+    )
+
+
+def _virtual_loop() -> VirtualLoop:
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, VirtualLoop)
+    return loop
+
+
 class Set:
     """Workers on a simulated broker."""
 
@@ -67,12 +103,10 @@ class Set:
 
     def made(self, connection: SimulatedConnection, name: str, actors: Sequence[str]) -> Worker:
         """Return a worker that stands in for the witnesses among the actors that it does not host."""
-        return Worker(
-            SimulatedLog(connection),
-            SimulatedSnapshots(connection),
-            SimulatedMembership(connection),
+        return simulated_worker(
+            connection,
+            name,
             [ACTORS[actor] for actor in actors],
-            name=name,
             clock=self.clock,
             stands_in=[ACTORS[witness] for witness in WITNESSES if witness not in actors],
         )
@@ -106,10 +140,7 @@ def lived(body: Callable[[Set], Awaitable[None]], *, took_ms: int = 0) -> Set:
     """Let a body live in a world in which nothing fails by itself, and judge the log that it leaves."""
 
     async def main() -> Set:
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, VirtualLoop)
-        stream = SimulatedStream(clock=loop.time_ns, seed=1, faults=CALM, partitions=PARTITIONS)
-        running = Set(stream, SlowClock(loop, took_ms))
+        running = Set(virtual_stream(PARTITIONS), SlowClock(_virtual_loop(), took_ms))
         await body(running)
         return running
 

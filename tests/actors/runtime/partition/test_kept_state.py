@@ -9,15 +9,13 @@ from actors.gateway import Client, new_input
 from actors.registry import ACTORS
 from actors.runtime.context import Role
 from actors.runtime.partition.shard import Shard
-from actors.runtime.worker import Worker
 from events.log import Stored
 from schemas.persistent import state_hash
 from schemas.subjects import Partitions
-from tests.actors.runtime.virtual_set import SlowClock
+from tests.actors.runtime.virtual_set import simulated_worker, virtual_stream
 from tests.judging import broken_promises, replayed
-from tests.simulated import CALM, SimulatedConnection, SimulatedLog, SimulatedMembership, SimulatedSnapshots
-from tests.simulated.stream import SimulatedStream
-from tests.simulation.loop import VirtualLoop, run_virtual
+from tests.simulated import SimulatedConnection, SimulatedLog, SimulatedSnapshots
+from tests.simulation.loop import run_virtual
 
 REFLEX = ACTORS["reflex"]
 PARTITIONS = Partitions(agents=1, sessions=1)
@@ -66,14 +64,11 @@ async def settled(shard: Shard, last: int) -> None:
 @pytest.mark.parametrize("in_flight", [True, False], ids=["with an append in flight", "with none"])
 def test_it_reads_back_only_what_is_not_acknowledged(in_flight: bool) -> None:
     async def main() -> None:
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, VirtualLoop)
-        stream = SimulatedStream(clock=loop.time_ns, seed=1, faults=CALM, partitions=PARTITIONS)
+        stream = virtual_stream(PARTITIONS)
         edge = SimulatedLog(SimulatedConnection(stream, "edge"))
         connection, stop = SimulatedConnection(stream, "worker"), asyncio.Event()
         log, snapshots = NotedLog(connection), CountedSnapshots(connection)
-        clock = SlowClock(loop, 0)
-        worker = Worker(log, snapshots, SimulatedMembership(connection), [REFLEX], name="worker", clock=clock)
+        worker = simulated_worker(connection, "worker", [REFLEX], log=log, snapshots=snapshots)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(worker.run(stop))
             await worker.ready.wait()

@@ -12,17 +12,16 @@ from actors.runtime.context import Role
 from actors.runtime.membership.assignment import assign_partitions
 from actors.runtime.partition import shard
 from actors.runtime.partition.shard import Shard
-from actors.runtime.worker import Worker
 from actors.swarm.settings import SwarmSettings
 from events.snapshot import unpack
 from schemas.availability import Availability, Overrun
 from schemas.persistent import state_hash
 from schemas.vocabulary.swarm import SwarmConfigured
-from tests.actors.runtime.virtual_set import PARTITIONS, Set, SlowClock
+from tests.actors.runtime.virtual_set import PARTITIONS, Set, simulated_worker, virtual_stream
 from tests.judging import replayed
-from tests.simulated import CALM, SimulatedConnection, SimulatedLog, SimulatedMembership, SimulatedSnapshots
+from tests.simulated import SimulatedConnection, SimulatedLog
 from tests.simulated.stream import SimulatedStream
-from tests.simulation.loop import VirtualLoop, run_virtual
+from tests.simulation.loop import run_virtual
 
 SWARM = ACTORS["swarm"]
 OTHER = SwarmSettings(window_ms=2 * SwarmSettings().window_ms)
@@ -44,15 +43,7 @@ class Running:
     def __init__(self, stream: SimulatedStream, name: str, settings: SwarmSettings) -> None:
         self.connection = SimulatedConnection(stream, name)
         self.stop = asyncio.Event()
-        self.worker = Worker(
-            SimulatedLog(self.connection),
-            SimulatedSnapshots(self.connection),
-            SimulatedMembership(self.connection),
-            [SWARM],
-            name=name,
-            settings={"swarm": settings},
-            clock=SlowClock(asyncio.get_running_loop(), 0),  # type: ignore[arg-type]  # it runs in virtual time
-        )
+        self.worker = simulated_worker(self.connection, name, [SWARM], settings={"swarm": settings})
         self.task = asyncio.create_task(self.worker.run(self.stop))
 
     @property
@@ -94,9 +85,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 def calm_stream() -> tuple[SimulatedStream, SimulatedLog]:
     """Return a broker at which nothing fails, and a log to send inputs by."""
-    loop = asyncio.get_running_loop()
-    assert isinstance(loop, VirtualLoop)
-    stream = SimulatedStream(clock=loop.time_ns, seed=1, faults=CALM, partitions=PARTITIONS)
+    stream = virtual_stream(PARTITIONS)
     return stream, SimulatedLog(SimulatedConnection(stream, "edge"))
 
 

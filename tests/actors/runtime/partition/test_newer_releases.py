@@ -14,10 +14,10 @@ from events.errors import Misconfigured
 from events.log import Append, Fence, Record
 from schemas.envelope import MESSAGE_ID
 from schemas.subjects import Partitions
-from tests.actors.runtime.virtual_set import SlowClock
-from tests.simulated import CALM, SimulatedConnection, SimulatedLog, SimulatedMembership, SimulatedSnapshots
+from tests.actors.runtime.virtual_set import simulated_worker, virtual_stream
+from tests.simulated import SimulatedConnection, SimulatedLog, SimulatedMembership
 from tests.simulated.stream import SimulatedStream
-from tests.simulation.loop import VirtualLoop, run_virtual
+from tests.simulation.loop import run_virtual
 
 REFLEX = ACTORS["reflex"]
 PARTITIONS = Partitions(agents=1, sessions=1)
@@ -27,15 +27,7 @@ NEWER = "newer"
 async def written_by_newer(stream: SimulatedStream, log: SimulatedLog) -> None:
     """Leave a log in which reflex has decided an input, and then another in words of a newer release."""
     connection, stop = SimulatedConnection(stream, "older"), asyncio.Event()
-    clock = SlowClock(asyncio.get_running_loop(), 0)  # type: ignore[arg-type]  # it runs in virtual time
-    worker = Worker(
-        SimulatedLog(connection),
-        SimulatedSnapshots(connection),
-        SimulatedMembership(connection),
-        [REFLEX],
-        name="older",
-        clock=clock,
-    )
+    worker = simulated_worker(connection, "older", [REFLEX])
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(worker.run(stop))
         await worker.ready.wait()
@@ -54,20 +46,11 @@ def older(body: Callable[[Worker, asyncio.Task[None], SimulatedStream], Awaitabl
     """Have a worker of this release begin on such a log."""
 
     async def main() -> None:
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, VirtualLoop)
-        stream = SimulatedStream(clock=loop.time_ns, seed=1, faults=CALM, partitions=PARTITIONS)
+        stream = virtual_stream(PARTITIONS)
         await written_by_newer(stream, SimulatedLog(SimulatedConnection(stream, "edge")))
         stream.snapshots.clear()
         connection, stop = SimulatedConnection(stream, "again"), asyncio.Event()
-        worker = Worker(
-            SimulatedLog(connection),
-            SimulatedSnapshots(connection),
-            SimulatedMembership(connection),
-            [REFLEX],
-            name="again",
-            clock=SlowClock(loop, 0),
-        )
+        worker = simulated_worker(connection, "again", [REFLEX])
         running = asyncio.create_task(worker.run(stop))
         try:
             await body(worker, running, stream)
