@@ -12,8 +12,9 @@ import msgspec
 from events.errors import Conflict, LogError, Refused, Unavailable, UnknownOutcome
 from events.jetstream.connection import Access, ApiError, Connection, Reply, require_served
 from events.jetstream.imported import as_recorded
+from events.jetstream.reading.closed_reader import HISTORY_PULL, ClosedReader
 from events.jetstream.reading.get_message import NO_MESSAGE, get_message
-from events.jetstream.reading.stream_reader import HISTORY_PULL, PULL, StreamReader
+from events.jetstream.reading.stream_reader import PULL, StreamReader
 from events.jetstream.session_keys import KeyValueKeys, watch
 from events.jetstream.stream import DEFAULT_STREAM, REPARTITIONING, counts_of, ensure_stream, subject_counts
 from events.log import MAX_BATCH, MAX_RECORD_BYTES, Append, Fence, LogInfo, Record, Stored, Tail
@@ -271,21 +272,9 @@ class JetStreamLog:
             self._losses = await Losses.of(self, last)
         return self._losses
 
-    async def _reader(
-        self,
-        filters: Sequence[str],
-        after: int,
-        upto: int | None = None,
-        pull: int = PULL,
-        on_demand: bool = False,
-    ) -> StreamReader:
-        gap_ends = (await self.losses()).gap_ends if len(filters) > 1 else ()
-        if upto is not None:  # gaps behind the range do not matter
-            gap_ends = tuple(end for end in gap_ends if end <= upto)
-        name = self.connection.new_name()
-        return StreamReader(
-            self.connection, self.stream, filters, after, name, self.imported_through, gap_ends, pull, on_demand
-        )
+    async def _gap_ends(self, filters: Sequence[str]) -> Sequence[int]:
+        """Return the ends of the gaps that hold back a reading of several filters."""
+        return (await self.losses()).gap_ends if len(filters) > 1 else ()
 
     async def history(self, filters: Sequence[str], after: int, upto: int) -> AsyncIterator[Sequence[Stored]]:
         """Read a closed range; see ``events.log.Log.history``."""
@@ -296,7 +285,9 @@ class JetStreamLog:
             after = self.trimmed_through
         if upto <= after:
             return
-        reader = await self._reader(filters, after, upto, HISTORY_PULL)
+        gap_ends = [end for end in await self._gap_ends(filters) if end <= upto]  # those behind the range do not matter
+        name, imported = self.connection.new_name(), self.imported_through
+        reader = ClosedReader(self.connection, self.stream, filters, after, name, imported, gap_ends, HISTORY_PULL)
         try:
             left = await reader.start()
             while left > 0 or not await reader.has_searched(upto, self.silence_s):
@@ -314,9 +305,13 @@ class JetStreamLog:
 
     async def tail(self, filters: Sequence[str], after: int, *, on_demand: bool = False, pull: int = PULL) -> Tail:
         """Start an endless reading; see ``events.log.Log.tail``, and ``StreamReader`` for ``pull``."""
-        reader = await self._reader(filters, after, pull=pull, on_demand=on_demand)
+        gap_ends = await self._gap_ends(filters)
+        name, imported = self.connection.new_name(), self.imported_through
+        reader = StreamReader(
+            self.connection, self.stream, filters, after, name, imported, gap_ends, pull, on_demand=on_demand
+        )
         try:
-            await reader.start(endless=True)
+            await reader.start()
         except BaseException:
             await reader.close()
             raise

@@ -16,25 +16,22 @@ behind the unreadable message avoids this. So a reader is given the gaps of its 
 single filter is searched by sequence and is not affected.)
 
 In a cluster, a consumer reads the copy of the server that it is on, which may lag behind the stream's leader. An
-endless reader gets the rest later. A reader of a *closed* range (one with a last sequence) must not end before it: see
-:meth:`StreamReader.has_searched`. A consumer that is to start behind the end of such a copy starts at that end instead,
-so a reader passes over what it has.
+endless reader gets the rest later; ``closed_reader`` reads a range that ends. A consumer that is to start behind the
+end of such a copy starts at that end instead, so a reader passes over what it has.
 """
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any
 
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
 
-from events.errors import LogCut, LogError, NotPermitted, Unavailable
+from events.errors import LogCut, LogError, Unavailable
 from events.jetstream.connection import Connection
 from events.jetstream.imported import as_recorded
 from events.jetstream.reading.get_message import get_message
-from events.jetstream.reading.leader import confirmed_end
 from events.jetstream.reading.pull_protocol import (
     HEARTBEAT,
     MOST_BYTES,
@@ -49,14 +46,6 @@ from events.loggers import get_logger
 PULL = 2_000
 """Messages requested at a time, by default; two requests are kept in flight."""
 
-HISTORY_PULL = 256
-"""Messages requested at a time of a closed range.
-
-Several partitions of a process read their past at once, over the connection by which it appends. What they have asked
-for arrives before an acknowledgement, which a slow process would take for lost if there were much of it: it would fold
-the log again, and ask for more.
-"""
-
 _MIN_PULL_BYTES = 2 * 1024 * 1024
 """Bytes requested at a time, at least. It is more than the largest message, which else would never be delivered."""
 
@@ -66,31 +55,13 @@ BACKLOG = 10
 BACKLOG_BYTES = 32 * 1024
 """Nor while the buffer holds this many bytes for each message of a request."""
 
-CLOSED_SILENCE = 20.0
-"""Seconds of silence, at most, after which the reader of a closed range makes a new consumer.
-
-It waits ``SILENCE`` at first, and twice as long each time.
-
-To make one costs the server a search of the stream. Of a server that is too busy to begin within ``SILENCE``, many
-readings that begin again and again would demand more than it can ever do.
-"""
-
-_CLOSED_HEARTBEAT = 0.1
-"""Seconds between heartbeats of a closed reading in a cluster, which waits for one: only a heartbeat tells how far a
-consumer has searched behind the last message that it delivered."""
-
-_SEARCHED_WITHIN = 3 * _CLOSED_HEARTBEAT
-"""Seconds within which a consumer's server shows that it has searched so far, unless its copy lags."""
-
 _NS_PER_S = 1_000_000_000
 _RETRY_WAIT = 0.1
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 1.0  # seconds between two looks at a copy that lags
-_INFO_DEADLINE = 1.0  # seconds; in a cluster a question about a new consumer may stay without an answer
 _logger = get_logger("neuraxis.reading")
 
 
 class StreamReader:
-    """An ordered reading after a sequence; implements ``events.log.Tail``."""
+    """An endless, ordered reading after a sequence; implements ``events.log.Tail``."""
 
     def __init__(
         self,
@@ -123,7 +94,6 @@ class StreamReader:
         self._scanned = 0  # the sequence up to which the server has searched for matching messages
         self._created = 0  # the generation whose consumer the server has made
         self._is_clustered = False
-        self._endless = False
         self._log_cut: LogCut | None = None
         self._name = name
         self._imported_through = imported_through
@@ -135,7 +105,7 @@ class StreamReader:
         self._requested = 0
         self._next_consumer_seq = 1
         self._last_received = 0.0
-        self._silence = self._most_silence = SILENCE
+        self._silence = SILENCE
         self._inbox = ""
         self._consumer = ""
         self._subscription: Subscription | None = None
@@ -144,16 +114,16 @@ class StreamReader:
         self._clock = asyncio.get_running_loop().time
         self._pulls: set[asyncio.Task[None]] = set()
 
-    async def start(self, *, endless: bool = False) -> int:
+    async def start(self) -> int:
         """Make the consumer; return how many messages matched after the start at this moment.
 
-        An ``endless`` reader notes the message after which it begins, to check it later.
+        The message after which it begins is noted, to check it later.
         """
-        self._endless = endless
-        if not endless:
-            self._most_silence = CLOSED_SILENCE
-        if endless and (begun := await get_message(self._connection, self._stream, self._after)) is not None:
+        if (begun := await get_message(self._connection, self._stream, self._after)) is not None:
             self._last_read = begun.seq, begun.time_ns
+        return await self._begin()
+
+    async def _begin(self) -> int:
         pending = await self._create()
         self._stop_listening = self._connection.on_reconnect(self._renew.set)
         self._renewing = asyncio.create_task(self._renew_consumer(), name=f"reading {self._name}")
@@ -186,87 +156,6 @@ class StreamReader:
         if not self._on_demand or self._log_cut is not None or not self._connection.connected:
             return False
         return self._requested > 0 and len(self._buffer) < self._pull_size
-
-    async def next_until(self, upto: int, deadline: float) -> Sequence[Stored]:
-        """Like :meth:`next`, but empty once the server has reported that it searched all messages up to ``upto``.
-
-        Raises:
-            LogCut: as :meth:`next` does.
-            Unavailable: ``deadline`` seconds without a message; or as :meth:`next` does.
-        """
-        try:
-            async with asyncio.timeout(deadline):
-                while not self._buffer and self._scanned < upto:
-                    if self._log_cut is not None or self._connection.closed:
-                        break
-                    self._filled.clear()
-                    await self._filled.wait()
-                return await self.next() if self._buffer or self._scanned < upto else ()
-        except TimeoutError:
-            raise Unavailable(
-                f"the broker at {self._connection.access.servers} has sent nothing of stream {self._stream} for "
-                f"{deadline:g} s: look at it with `neuraxis doctor`"
-            ) from None
-
-    async def has_searched(self, upto: int, deadline: float) -> bool:
-        """Return whether all up to ``upto`` is searched and received; False: more has arrived, or is on its way.
-
-        To be asked once everything that the server counted at the start has arrived. On a single server that is all. In
-        a cluster the consumer's server says how far it has searched. If that is not far enough, its copy of the stream
-        lags: another consumer is made, which may be on another server.
-
-        Raises:
-            Unavailable: the consumers' servers lag for ``deadline`` seconds.
-            LogError: the broker cannot be asked.
-        """
-        if not self._is_clustered:
-            return True
-        end, pause, begun = upto, _FIRST_PAUSE, self._clock()
-        asked, asked_at = 0, 0.0  # the generation that was asked last: a new consumer may not have begun to search
-        while not self._buffer and self._scanned < end:
-            if self._log_cut is not None or self._connection.closed:
-                return False
-            generation = self._generation
-            delivered = await self._delivered() if generation == self._created else None
-            if self._buffer:
-                return False
-            if delivered is not None and generation == self._generation:
-                count, scanned = delivered
-                if count >= self._next_consumer_seq:
-                    return False
-                if not self._restarts_behind_gap(scanned + 1):
-                    self._scanned = max(self._scanned, scanned)
-                    if scanned < end and asked == generation and self._clock() - asked_at > _SEARCHED_WITHIN:
-                        self._renew.set()
-                if asked != generation:
-                    asked, asked_at = generation, self._clock()
-            if self._scanned < end:
-                self._filled.clear()  # set by a message, and by a heartbeat
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(pause):
-                        await self._filled.wait()
-                pause = min(2 * pause, _LONGEST_PAUSE)
-            lagging = self._clock() - begun
-            if lagging > deadline:
-                raise Unavailable(
-                    f"the servers that read stream {self._stream} have searched up to sequence {self._scanned}, not up "
-                    f"to {end}, for {deadline:g} s: their copies lag; look at the cluster with `neuraxis doctor`"
-                )
-            if lagging > _LONGEST_PAUSE and end == upto:  # does the stream reach so far at all?
-                end = min(upto, await confirmed_end(self._connection, self._stream, upto))
-        return not self._buffer
-
-    async def _delivered(self) -> tuple[int, int] | None:
-        """Return how many messages the consumer delivered, and the sequence it has searched up to; None: unknown."""
-        subject = f"CONSUMER.INFO.{self._stream}.{self._consumer}"
-        try:
-            info = await self._connection.api(subject, deadline=_INFO_DEADLINE)
-        except NotPermitted:
-            raise
-        except LogError as wrong:
-            _logger.debug("consumer_info", consumer=self._consumer, error=wrong.code)
-            return None
-        return int(info["delivered"]["consumer_seq"]), int(info["delivered"]["stream_seq"])
 
     async def close(self) -> None:
         """Stop reading and free the consumer."""
@@ -354,12 +243,15 @@ class StreamReader:
     async def _pull(self) -> None:
         self._requested += self._pull_size
         subject = f"$JS.API.CONSUMER.MSG.NEXT.{self._stream}.{self._consumer}"
-        waits_for_heartbeat = self._is_clustered and not self._endless
-        heartbeat_s = _CLOSED_HEARTBEAT if waits_for_heartbeat else None
         request = pull_request(
-            self._pull_size, self._pull_bytes, heartbeat_s=heartbeat_s, ends_with_log=self._on_demand
+            self._pull_size, self._pull_bytes, heartbeat_s=self._heartbeat_s, ends_with_log=self._on_demand
         )
         await self._connection.publish(subject, request, reply=self._inbox)
+
+    @property
+    def _heartbeat_s(self) -> float | None:
+        """Seconds between heartbeats; None: as usual."""
+        return None
 
     @property
     def _most_requests(self) -> int:
@@ -414,7 +306,7 @@ class StreamReader:
 
     def _is_known(self) -> bool:
         """Whether what is at the sequence after which the reading goes on is known: then nothing up to it is new."""
-        return self._is_clustered and (self._last_read is not None or not self._endless)
+        return self._is_clustered and self._last_read is not None
 
     def _on_status(self, headers: dict[str, str]) -> None:
         if headers.get("Status") == "100":
@@ -435,6 +327,10 @@ class StreamReader:
             self._pull_more()
         else:
             self._filled.set()  # there is no more: ``next`` returns what has come, or asks again
+
+    def _silence_after(self, silence: float) -> float:
+        """Return the seconds of silence that the next consumer may keep, by those after which this one was given up."""
+        return silence
 
     def _restarts_behind_gap(self, sequence: int) -> bool:
         """Whether a sequence is behind a gap that the consumer began before; if so, has a new one made behind it."""
@@ -460,7 +356,7 @@ class StreamReader:
                 silent = silent + HEARTBEAT if expects and self._last_received == heard else 0.0
                 if silent < self._silence:
                     continue
-                self._silence = min(2 * self._silence, self._most_silence)
+                self._silence = self._silence_after(self._silence)
                 _logger.warning("reading_silent", consumer=self._consumer, after=self._after)
             self._renew.clear()
             silent = 0.0

@@ -7,6 +7,7 @@ import pytest
 
 from events.jetstream import JetStreamLog
 from events.jetstream.reading import stream_reader
+from events.jetstream.reading.closed_reader import ClosedReader
 from events.jetstream.reading.stream_reader import StreamReader
 from tests.broker import Broker
 from tests.events.setting import plain, record
@@ -24,7 +25,7 @@ def test_a_closed_reading_comes_to_its_end_however_slow_the_server_is_to_begin(
     async def main() -> None:
         log = await JetStreamLog.connect(broker.url)
         last = await log.append([plain(record("log.00.00.reflex.passed", b"{}"))])
-        reader = StreamReader(log.connection, log.stream, ["log.*.*.router.>"], 0, "patient")
+        reader = ClosedReader(log.connection, log.stream, ["log.*.*.router.>"], 0, "patient")
         try:
             assert await reader.start() == 0
             assert await reader.next_until(last, 20.0) == ()
@@ -49,7 +50,7 @@ def test_a_stall_of_the_process_is_no_silence_of_the_server(broker: Broker, monk
     async def main() -> None:
         log = await JetStreamLog.connect(broker.url)
         reader = StreamReader(log.connection, log.stream, ["log.*.*.reflex.>"], 0, "stalled")
-        await reader.start(endless=True)
+        await reader.start()
         monkeypatch.setattr(stream_reader, "HEARTBEAT", SLOW_S)
         await asyncio.sleep(0)
         for _ in range(2):
