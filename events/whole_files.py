@@ -1,4 +1,4 @@
-"""Files that are written completely or not at all: until the new content is on the disk, the old file stays."""
+"""Files that are written completely or not at all: until the new content is complete, the old file stays."""
 
 import os
 from collections.abc import Mapping
