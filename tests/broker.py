@@ -142,15 +142,21 @@ class Broker:
 
     def _end(self, how: signal.Signals) -> None:
         process, self._process = self._process, None
-        if process is None:
-            return
-        process.send_signal(how)
-        try:
-            process.wait(DEADLINE_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait(DEADLINE_S)
-            raise
+        assert ends_in_time(process, how), f"nats-server did not end within {DEADLINE_S:g} s"
+
+
+def ends_in_time(process: subprocess.Popen[bytes] | None, how: signal.Signals) -> bool:
+    """Signal a server, if there is one, and wait until it has ended; return False if it had to be killed for that."""
+    if process is None:
+        return True
+    process.send_signal(how)
+    try:
+        process.wait(DEADLINE_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait(DEADLINE_S)
+        return False
+    return True
 
 
 async def taken_up(client: Client) -> None:

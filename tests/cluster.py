@@ -22,7 +22,7 @@ from deploy.processes.broker_access import BrokerChoice, access_of
 from deploy.processes.running_set import DataFolder
 from events.jetstream import Access
 from schemas.permissions import ALERT_CONSUMERS, STREAM, BrokerUser
-from tests.broker import DEADLINE_S, die_with, nats_server, wait_until
+from tests.broker import die_with, ends_in_time, nats_server, wait_until
 from tests.ports import free_port
 
 
@@ -53,29 +53,17 @@ class Server:
 
     def kill(self) -> None:
         """SIGKILL it; nothing when it does not run."""
-        process, self._process = self._process, None
-        if process is not None:
-            process.send_signal(signal.SIGKILL)
-            process.wait(DEADLINE_S)
+        self.end(signal.SIGKILL)
 
     def stop(self) -> None:
         """SIGTERM it, and wait until it has ended."""
-        process, self._process = self._process, None
-        assert process is not None
-        process.terminate()
-        process.wait(DEADLINE_S)
+        assert self.runs
+        assert self.end(signal.SIGTERM)
 
-    def end(self, how: signal.Signals) -> None:
-        """Signal it, and wait until it has ended; a paused one is killed. Nothing if it does not run."""
+    def end(self, how: signal.Signals) -> bool:
+        """Signal it, if it runs, and wait until it has ended; a paused one is killed, and False is returned."""
         process, self._process = self._process, None
-        if process is None:
-            return
-        process.send_signal(how)
-        try:
-            process.wait(DEADLINE_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait(DEADLINE_S)
+        return ends_in_time(process, how)
 
     def signal(self, number: signal.Signals) -> None:
         """Signal it, if it runs."""
