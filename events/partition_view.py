@@ -83,8 +83,9 @@ class View:
         passed_over: Number of messages of a newer release that others decided, and of own events that only a newer
             release can read: no decision may use this state then.
         why_passed_over: What is wrong with the first of those own events, and what to do; empty: there is none.
-        misplaced: Whether an own event came that belongs before the checkpoint with which the view began, or before
-            what was folded ahead of such events: another leader wrote it. The state is not that of the log then.
+        misplaced: Whether an own event came that belongs before the checkpoint with which the view began, before what
+            was folded ahead of such events, or before what a former leader had decided: another leader wrote it. The
+            state is not that of the log then.
         fold_errors: Number of recorded messages whose fold raised, and that were skipped.
     """
 
@@ -115,7 +116,7 @@ class View:
         self.passed_over = 0
         self.why_passed_over = ""
         self.misplaced = False
-        self._assumed_to = start.position  # up to there no own event of the log says which messages led to none
+        self._assumed_to = start.position  # no own event is to come for what is folded up to there
         self.agents: set[str] = set()
         self._group: list[Recorded] = []
 
@@ -277,7 +278,7 @@ class View:
     def _settle(self, group: tuple[Recorded, ...]) -> None:
         """Fold the messages that the events of one decision show as processed, then those events."""
         seq = group[0].envelope.cause_seq
-        # Messages up to `_assumed_to` are folded as ones that led to no event. An event about one of them is misplaced.
+        # No event is to come about messages up to `_assumed_to`: one about them is misplaced.
         # A spontaneous event has the view's position instead of a cause: for it, that sequence itself is right.
         self.misplaced |= seq < self._assumed_to + (not is_spontaneous(group[0].envelope.topic))
         self.fold_before(seq)
@@ -383,6 +384,13 @@ class View:
             return False
         self._assumed_to = self.position
         return True
+
+    def stand_by(self) -> None:
+        """Expect no own event any more that belongs before the view's position: see ``misplaced``.
+
+        For a leader that leads no longer: it has decided the messages up to there, and its events are all stored.
+        """
+        self._assumed_to = self.position
 
     def fold_before(self, seq: int | None) -> None:
         """Fold waiting messages as ones that led to nothing: those before a sequence, or (None) all."""

@@ -99,6 +99,7 @@ class Shard(DecisionLoop):
             self._discard_state()
             self._recover()
         else:
+            self.view.stand_by()
             self._stand_by()
 
     async def drain(self) -> None:

@@ -195,3 +195,25 @@ def test_an_event_that_belongs_before_what_a_standby_folded_makes_it_fold_the_lo
         assert found == report.state_hashes["swarm/all"]
 
     run_virtual(main(), 1)
+
+
+def test_a_former_leader_that_stands_by_folds_the_log_again_for_an_event_before_what_it_decided() -> None:
+    async def main() -> None:
+        stream, log = calm_stream()
+        old, new = first_then_second()
+        async with running(stream, old, SwarmSettings()) as one, running(stream, new, OTHER) as two:
+            await until(lambda: one.is_(Role.LEADING) and two.is_(Role.STANDBY))
+            await submit(log, INPUTS)
+            await until(lambda: len(one.led.view.state.pending) == INPUTS)
+            assert two.led.view.position < one.led.view.position
+            one.led.set_leading(False)
+            two.led.set_leading(True)
+            await until(lambda: len(Set(stream, two.worker._clock).recorded(SwarmConfigured)) >= 2)  # type: ignore[arg-type]
+            await until(lambda: one.worker.counters.conflicts == 1)
+            await two.killed()
+            await until(lambda: one.is_(Role.LEADING) and not one.led.view.waiting and not one.led.outbox)
+            found = state_hash(one.led.view.state)
+        _, report = replayed([SWARM], stream.store.messages, PARTITIONS)
+        assert found == report.state_hashes["swarm/all"]
+
+    run_virtual(main(), 1)
