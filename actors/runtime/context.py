@@ -25,6 +25,12 @@ made again, and none comes to its end. A few at a time do. Nor may what they all
 server keeps for a busy client (``pull_protocol.MOST_WAITING``): it would disconnect it, and all would begin again.
 """
 
+STANDBY_BACKLOG = 1_000
+"""Most messages that a partition which stands by keeps until an event of its leader shows what they led to.
+
+Some actors rarely write one: of more messages, a partition itself decides which led to none, and folds them.
+"""
+
 
 class Role(StrEnum):
     """What a shard (one partition in this process) does with its messages."""
@@ -72,6 +78,7 @@ class Context(msgspec.Struct, frozen=True):
         source: The beginning of the source that envelopes name; the shard adds its actor and partition.
         build: The version of the code, for envelopes.
         snapshot_every: Messages of a partition between two snapshots.
+        standby_backlog: Most messages that a partition which stands by keeps; see :data:`STANDBY_BACKLOG`.
         losses: The recorded losses of the log.
         gap_check: Records gaps of the log that nobody has recorded yet.
         shared_reader: Reads a range of the log that has gaps once for all shards.
@@ -92,6 +99,7 @@ class Context(msgspec.Struct, frozen=True):
     source: str
     build: str
     snapshot_every: int
+    standby_backlog: int
     counters: Counters
     measurements: Measurements
     losses: Losses

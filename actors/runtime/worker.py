@@ -8,7 +8,7 @@ import msgspec
 
 from actors.runtime.clock import Clock, SystemClock
 from actors.runtime.committer import BATCH_FROM, Committer, Group
-from actors.runtime.context import READS_AT_ONCE, Context, Counters, Role
+from actors.runtime.context import READS_AT_ONCE, STANDBY_BACKLOG, Context, Counters, Role
 from actors.runtime.dispatcher import Dispatcher, Key
 from actors.runtime.fair_scheduler import FairScheduler
 from actors.runtime.gap_reader import SharedReader
@@ -62,6 +62,7 @@ class Worker:
         reply: Sends a copy of a stored group to the inbox that its event names.
         build: Version of the code, for the ``ce-build`` header.
         snapshot_every: Messages of a partition between snapshots.
+        standby_backlog: Most messages that a partition which stands by keeps waiting; see ``context.STANDBY_BACKLOG``.
         batch_from: Waiting events from which they are appended as a batch; see ``committer.BATCH_FROM``.
         offload: Runs a function in another thread.
         stands_in: Actors that it runs only while no living worker hosts them, so that they always run somewhere.
@@ -83,6 +84,7 @@ class Worker:
         reply: Callable[[str, Group], Awaitable[None]] = _no_reply,
         build: str = "",
         snapshot_every: int = 1_000,
+        standby_backlog: int = STANDBY_BACKLOG,
         batch_from: int = BATCH_FROM,
         offload: Callable[[Callable[[], None]], Awaitable[None]] = asyncio.to_thread,
         stands_in: Sequence[Actor[Any]] = (),
@@ -112,6 +114,7 @@ class Worker:
         self._reply = reply
         self._build = build
         self._snapshot_every = snapshot_every
+        self._standby_backlog = standby_backlog
         self._batch_from = batch_from
         self._offload = offload
         self._metrics = metrics
@@ -153,6 +156,7 @@ class Worker:
                 source=f"neuraxis/{self.name}",
                 build=self._build,
                 snapshot_every=self._snapshot_every,
+                standby_backlog=self._standby_backlog,
                 counters=self.counters,
                 measurements=self.measurements,
                 losses=losses,

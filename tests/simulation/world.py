@@ -1,9 +1,9 @@
 """A whole system in virtual time: the real runtime and deciders on the simulated log, one seed deciding everything.
 
-A world has two worker slots hosting every actor, an edge that sends inputs and repeats them while in doubt, and
-faults: crashes at any await, lost and late requests and answers, outages, slow and reordered deliveries, stale and
-damaged snapshots. After the storm the world is left in peace until every accepted input has its end, and is then
-judged from the log alone.
+A world has two worker slots hosting every actor (in some worlds with different settings), an edge that sends inputs and
+repeats them while in doubt, and faults: crashes at any await, lost and late requests and answers, outages, slow and
+reordered deliveries, stale and damaged snapshots. After the storm the world is left in peace until every accepted input
+has its end, and is then judged from the log alone.
 """
 
 import asyncio
@@ -14,9 +14,12 @@ from typing import Any
 
 import msgspec
 
+from actors.reflection.settings import ReflectionSettings
+from actors.reflex.settings import ReflexSettings
 from actors.registry import ACTORS
-from actors.runtime.context import Counters, Role
+from actors.runtime.context import STANDBY_BACKLOG, Counters, Role
 from actors.runtime.worker import Worker
+from actors.swarm.settings import SwarmSettings
 from events.errors import LogError
 from events.log import Append, Record
 from events.replay.replay import Replay, Report
@@ -44,6 +47,7 @@ from tests.simulated.store import DEDUPE_WINDOW_NS
 from tests.simulation.loop import VirtualLoop, run_virtual
 
 PARTITIONS = Partitions(agents=1, sessions=2)
+WORKERS = _, OTHER = "w0", "w1"
 TEXTS = (
     "Hello there",
     "What is the capital of Peru?",
@@ -71,6 +75,13 @@ PRECEDENTS = (
     ),
 )
 """What operators may record meanwhile: an approved answer, a danger, and something that was rightly not done."""
+OTHER_SETTINGS = {
+    "reflection": ReflectionSettings(backend="llm"),
+    "reflex": ReflexSettings(decoded_views=()),
+    "swarm": SwarmSettings(window_ms=2 * SwarmSettings().window_ms),
+}
+"""What one worker has set in some worlds. Whoever takes over records its own settings, and may be behind the other."""
+
 PEACE_S = 240.0
 """Virtual seconds that a world gets, after its storm, to end every exchange."""
 
@@ -100,6 +111,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     deadline_after_ms: int
     dedupe_window_ns: int
     precedents: int
+    settings_differ: bool
+    standby_backlog: int
 
 
 class Outcome(msgspec.Struct):
@@ -114,7 +127,7 @@ class Outcome(msgspec.Struct):
 
 def plan_of(seed: int) -> Plan:
     """Draw a world's plan: calm ones are rare, short ones common."""
-    draw = random.Random(f"plan-{seed}")
+    draw, more = random.Random(f"plan-{seed}"), random.Random(f"settings-{seed}")
     calm = draw.random() < 0.05
     return Plan(
         seed=seed,
@@ -128,6 +141,8 @@ def plan_of(seed: int) -> Plan:
         # The runtime must be safe by its fences alone: in some worlds the broker forgets message ids at once.
         dedupe_window_ns=draw.choice([0, DEDUPE_WINDOW_NS]),
         precedents=draw.choice([0, 1, len(PRECEDENTS)]),
+        settings_differ=more.random() < 0.25,
+        standby_backlog=more.choice([2, STANDBY_BACKLOG]),
     )
 
 
@@ -180,7 +195,7 @@ class World:
     async def _live(self) -> None:
         async with asyncio.TaskGroup() as tasks:
             watching = tasks.create_task(self._watch())
-            slots = [tasks.create_task(self._slot(f"w{number}")) for number in range(2)]
+            slots = [tasks.create_task(self._slot(name)) for name in WORKERS]
             sending = [tasks.create_task(self._send(number)) for number in range(self.plan.inputs)]
             sending += [tasks.create_task(self._teach(number)) for number in range(self.plan.precedents)]
             await asyncio.sleep(self.plan.storm_s)
@@ -223,6 +238,8 @@ class World:
                 name=name,
                 clock=self,
                 snapshot_every=self.plan.snapshot_every,
+                standby_backlog=self.plan.standby_backlog,
+                settings=OTHER_SETTINGS if self.plan.settings_differ and name == OTHER else None,
                 offload=self._beside,
             )
             self._workers[name] = worker

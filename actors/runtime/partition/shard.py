@@ -33,12 +33,6 @@ _OWN_DEADLINE = 5.0
 They count from when the process has read so far: one with a backlog is not helped by reading the log again.
 """
 
-_STANDBY_BACKLOG = 1_000
-"""Most messages that a partition which stands by keeps until an event of its leader shows what they led to.
-
-Some actors rarely write one: of more messages, a partition itself decides which led to none, and folds them.
-"""
-
 _logger = get_logger("neuraxis.shard")
 
 
@@ -57,7 +51,7 @@ class Shard(DecisionLoop):
         self._reads_back = False  # whether the recovery under way has begun to read the log
         self._stated_last: int | None = None  # the last sequence under the fence, as the refusal of an append stated it
         self._kept: Kept | None = None  # what the next recovery begins with, rather than with the snapshot
-        self._folds_ahead_from = _STANDBY_BACKLOG
+        self._folds_ahead_from = context.standby_backlog
         self._pause_s = 0.0
         self._lost_at = float("-inf")  # when it last lost its state (the event loop's time)
 
@@ -147,9 +141,9 @@ class Shard(DecisionLoop):
         for _ in range(2):
             if not self.view.fold_ahead():
                 # The leader's event for it is to come. To decide the message again each time would cost much.
-                self._folds_ahead_from = len(self.view.waiting) + _STANDBY_BACKLOG
+                self._folds_ahead_from = len(self.view.waiting) + self._context.standby_backlog
                 return
-        self._folds_ahead_from = _STANDBY_BACKLOG
+        self._folds_ahead_from = self._context.standby_backlog
 
     def _is_ours(self, delivery: Delivery) -> bool:
         return not isinstance(delivery, Unreadable) and delivery.envelope.id in self._own_in_flight

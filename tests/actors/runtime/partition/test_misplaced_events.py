@@ -8,9 +8,8 @@ import pytest
 
 from actors.gateway import Client, new_input
 from actors.registry import ACTORS
-from actors.runtime.context import Role
+from actors.runtime.context import STANDBY_BACKLOG, Role
 from actors.runtime.membership.assignment import assign_partitions
-from actors.runtime.partition import shard
 from actors.runtime.partition.shard import Shard
 from actors.swarm.settings import SwarmSettings
 from events.snapshot import unpack
@@ -40,10 +39,12 @@ TOO_SLOW = Availability(
 class Running:
     """A worker of the swarm alone."""
 
-    def __init__(self, stream: SimulatedStream, name: str, settings: SwarmSettings) -> None:
+    def __init__(self, stream: SimulatedStream, name: str, settings: SwarmSettings, backlog: int) -> None:
         self.connection = SimulatedConnection(stream, name)
         self.stop = asyncio.Event()
-        self.worker = simulated_worker(self.connection, name, [SWARM], settings={"swarm": settings})
+        self.worker = simulated_worker(
+            self.connection, name, [SWARM], settings={"swarm": settings}, standby_backlog=backlog
+        )
         self.task = asyncio.create_task(self.worker.run(self.stop))
 
     @property
@@ -69,8 +70,10 @@ class Running:
 
 
 @contextlib.asynccontextmanager
-async def running(stream: SimulatedStream, name: str, settings: SwarmSettings) -> AsyncIterator[Running]:
-    worker = Running(stream, name, settings)
+async def running(
+    stream: SimulatedStream, name: str, settings: SwarmSettings, backlog: int = STANDBY_BACKLOG
+) -> AsyncIterator[Running]:
+    worker = Running(stream, name, settings, backlog)
     try:
         yield worker
     finally:
@@ -147,13 +150,14 @@ def test_a_leader_whose_first_event_belongs_before_a_snapshot_soon_takes_another
     run_virtual(main(), 1)
 
 
-def test_a_standby_keeps_few_messages_waiting_of_an_actor_that_rarely_writes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shard, "_STANDBY_BACKLOG", FEW)
-
+def test_a_standby_keeps_few_messages_waiting_of_an_actor_that_rarely_writes() -> None:
     async def main() -> None:
         stream, log = calm_stream()
         leader, standby = first_then_second()
-        async with running(stream, leader, SwarmSettings()) as one, running(stream, standby, SwarmSettings()) as two:
+        async with (
+            running(stream, leader, SwarmSettings()) as one,
+            running(stream, standby, SwarmSettings(), FEW) as two,
+        ):
             await until(lambda: one.is_(Role.LEADING) and two.is_(Role.STANDBY))
             async with Client.open(log) as edge:
                 for number in range(10 * FEW):
@@ -173,15 +177,14 @@ def test_a_standby_keeps_few_messages_waiting_of_an_actor_that_rarely_writes(mon
     run_virtual(main(), 1)
 
 
-def test_an_event_that_belongs_before_what_a_standby_folded_makes_it_fold_the_log_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(shard, "_STANDBY_BACKLOG", FEW)
-
+def test_an_event_that_belongs_before_what_a_standby_folded_makes_it_fold_the_log_again() -> None:
     async def main() -> None:
         stream, log = calm_stream()
         leader, standby = first_then_second()
-        async with running(stream, leader, SwarmSettings()) as one, running(stream, standby, SwarmSettings()) as two:
+        async with (
+            running(stream, leader, SwarmSettings()) as one,
+            running(stream, standby, SwarmSettings(), FEW) as two,
+        ):
             await until(lambda: one.is_(Role.LEADING) and two.is_(Role.STANDBY))
             one.led.on_message = lambda delivery, own: None  # type: ignore[method-assign]  # it is far behind
             await submit(log, 3 * FEW)
