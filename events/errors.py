@@ -8,10 +8,11 @@ class LogError(Exception):
 
 
 class Conflict(LogError):
-    """Another writer appended behind the fence: nothing was stored. Drop the state, recover, go on.
+    """The fence does not hold, since another writer appended: nothing was stored. Drop the state, recover, go on.
 
-    ``last`` is the sequence of the last message that the fence counts, if the broker named it. A log that lost messages
-    may name one that cannot be read any more, or 0.
+    A fence (``events.log.Fence``) is the condition of an append: the last message on some subjects is the one that the
+    writer knows. ``last`` is the sequence of that message as the broker named it, None if it did not. A log that lost
+    messages may name one that cannot be read any more, or 0.
     """
 
     code = "conflict"

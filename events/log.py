@@ -48,7 +48,11 @@ class Stored(msgspec.Struct, frozen=True, gc=False):
 
 
 class Fence(msgspec.Struct, frozen=True):
-    """An expectation: ``last`` is the sequence of the last message on subjects matching ``filter`` (0: none)."""
+    """The condition of an append: ``last`` is still the sequence of the last message on subjects that match ``filter``.
+
+    0: there is no such message. It lets one writer at a time append for a partition: whoever has not read what another
+    has written there is refused.
+    """
 
     filter: str
     last: int

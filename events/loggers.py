@@ -4,7 +4,7 @@ Importing rich takes a fifth of a command's start, so only code that draws impor
 values of variables, which may be people's words or secrets.
 """
 
-from events.without_rich import without_rich
+from events.libraries.without_rich import without_rich
 
 with without_rich():
     import structlog

@@ -1,7 +1,8 @@
 """Recording in the log what the log has lost.
 
-The process that finds a loss records it: a projector, ``up``, or a worker that must not go on before it is recorded.
-All append to the ledger's subjects behind one fence, so that a loss is recorded once, however many processes find it.
+The process that finds a loss records it: a ledger's projector, ``neuraxis up``, or a worker that must not go on before
+it is recorded. All append to the ledger's subjects on the condition that nobody else has appended there meanwhile (a
+fence), so that a loss is recorded once, however many processes find it.
 """
 
 from collections.abc import Sequence
@@ -19,7 +20,11 @@ from schemas.subjects import NO_PARTITION, stored_subject, topic_filter
 from schemas.vocabulary.ledger import LossRecorded
 
 OWNER = "ledger"
+"""The owner of these events in the catalogue."""
+
 OWN_PREFIX = f"{ROOT}.{OWNER}."
+"""Beginning of their public subjects."""
+
 OWN_FILTER = topic_filter(f"{OWN_PREFIX}>")
 """The filter over all events of the owner ``ledger``."""
 

@@ -16,6 +16,7 @@ from schemas.subjects import NO_PARTITION, Partitions, split_stored, stored_subj
 DECIDER_RAISED = "decider_raised"
 FOLD_RAISED = "fold_raised"
 APPEND_REFUSED = "append_refused"
+"""Reasons of a failure: deciding, or folding, raised an exception; the broker refuses to store what was decided."""
 
 _ADDRESS_HEADERS = ("ce-id", "ce-agent", "ce-session")
 
@@ -76,7 +77,8 @@ def address_events(
     """Give the events that ``owner`` emits because of one cause their subjects, ids, indexes and bytes.
 
     An event that inherits its cause's agent and session gets its cause's partitions, even if those of its own agent and
-    session are others: otherwise it would lie outside the fence of the partition that wrote it.
+    session are others: otherwise it would lie outside the fence of the partition that wrote it, which is the condition
+    that nobody else has appended to that partition's subjects.
     """
     decided = []
     for index, item in enumerate(emissions):

@@ -2,6 +2,9 @@
 
 Live work, recovery, standby, replay and verification all fold through this class, so they cannot disagree on the order.
 The order can be reconstructed later, because every own event carries the sequence of its cause.
+
+A partition's *fence* is the condition of its appends: the last event under its actor's main subjects is the one that
+the writer knows. So only the worker that leads the partition, and has read what earlier leaders wrote, can append.
 """
 
 from collections import deque
@@ -22,6 +25,7 @@ from schemas.event import Configured
 from schemas.subjects import NO_PARTITION, Partitions
 
 Delivery = Recorded | Unreadable
+"""A message of the log, decoded if it can be."""
 
 MOST_LOST_CAUSES = 10_000
 """How many ids of lost messages a view keeps, the latest: only a writer's last event can be written again."""
@@ -118,7 +122,7 @@ class View:
         self.misplaced = False
         self._assumed_to = start.position  # no own event is to come for what is folded up to there
         self.agents: set[str] = set()
-        self._group: list[Recorded] = []
+        self._group: list[Recorded] = []  # the events, so far, of the decision that is being received
 
     @property
     def behaviour(self) -> int:

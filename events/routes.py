@@ -18,7 +18,7 @@ WHOLE = "all"
 
 
 def main_prefix(actor: Actor[object]) -> str:
-    """Return the subject prefix that carries an actor's fence."""
+    """Return the prefix of an actor's main subjects, of which its fences name the last event."""
     return entry_of(actor.configured).prefix
 
 

@@ -28,9 +28,9 @@ class _Snapshot(msgspec.Struct, frozen=True):
     state: bytes
     fenced: int | None = None
     own_id: str = ""
-    losses: int = 0
+    losses: int = 0  # the sequence of the last recorded loss; see ``pack``
     lost_causes: tuple[str, ...] = msgspec.field(name="answered", default=())  # as stored since 0.1.0
-    view: str = ""
+    view: str = ""  # a hash; see ``_view_hash``
 
 
 def snapshot_key(actor: Actor[Any], partition: str) -> str:

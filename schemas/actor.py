@@ -67,7 +67,7 @@ def session_key(agent: str, session: str) -> str:
 
 
 class Emission(msgspec.Struct, frozen=True):
-    """An event with another address than the message that led to it; ``None`` inherits."""
+    """An event with another address (agent, session, exchange) than the message that led to it; ``None`` inherits."""
 
     event: Event
     agent: str | None = None
@@ -103,7 +103,8 @@ class Actor(Generic[S]):
 
     Attributes:
         name: Owner name in the catalogue; its events' subjects start with one of the owner's prefixes.
-        scope: The key its state is sharded by, hence which partition token it follows.
+        scope: The key its state is sharded by, hence which partition token of a subject (the agent's or the session's)
+            names its partition; see ``schemas.subjects``.
         consumes: The event types it reads, besides its own.
         state_type: Type of its state, for snapshots.
         settings_type: A frozen msgspec struct whose defaults are the default settings.

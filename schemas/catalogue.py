@@ -2,7 +2,8 @@
 
 Documentation, JSON Schemas, AsyncAPI, broker permissions and contract tests are all derived from here.
 A module below ``schemas.vocabulary`` adds its ``ENTRIES``; nothing else needs to change. The subjects of alerts
-follow from the severities in them.
+follow from the severities of the entries. *Public* subjects are those that clients subscribe to, such as
+``forged_id.reflex.blocked``; the log stores events under others (``schemas.subjects``).
 """
 
 import pkgutil

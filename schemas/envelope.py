@@ -15,6 +15,8 @@ from schemas.errors import UndecodableEvent
 from schemas.event import ROOT
 
 SPEC_VERSION = "1.0"
+"""Version of CloudEvents."""
+
 CONTENT_TYPE = "application/json"
 MESSAGE_ID = "Nats-Msg-Id"
 """Header by which the broker recognises a repeated message."""
@@ -26,6 +28,7 @@ LATENCY = "nx-latency-us"
 """Header of the time that a decision took, in microseconds."""
 
 CAUSE_SEQ = "ce-causeseq"
+"""Header of the stream sequence of the message that led to the event; see :class:`Envelope`."""
 
 VERSION = "ce-dataversion"
 """Header of the version of the body's meaning; absent for version 1."""
@@ -41,9 +44,11 @@ _PLAIN = re.compile("[!#$&-~]*")  # values that need no encoding
 class Envelope(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Who emitted an event, about what, because of what.
 
-    ``cause`` is the id of the message that led to it, and ``cause_seq`` that message's stream sequence. If no message
-    led to it, ``cause_seq`` is the sequence of the last message that its actor had folded. A decision may have several
-    events: this one is number ``index`` (from 0) of ``count``. ``time`` is RFC 3339.
+    ``topic`` is its public subject, ``source`` who published it. ``cause`` is the id of the message that led to it, and
+    ``cause_seq`` that message's stream sequence. If no message led to it, ``cause_seq`` is the sequence of the last
+    message that its actor had folded. A decision may have several events: this one is number ``index`` (from 0) of
+    ``count``. ``time`` is RFC 3339. ``version`` is that of the body's meaning. ``build`` says what decided: the version
+    of the code, and a hash of the settings. ``traceparent`` is the W3C trace context.
     """
 
     id: str
@@ -109,9 +114,10 @@ def _decode(headers: Mapping[str, str], name: str) -> str:
 
 
 def exchange_in(headers: Mapping[str, str]) -> str:
-    """Return the exchange that message headers name, empty for none. An input that names none is its own: its id is it.
+    """Return the exchange that message headers name, empty for none. An input that names none begins one of its own.
 
-    Every input has an exchange, then, and so an end, even one that a publisher without an entry point wrote carelessly.
+    Its own id is then the exchange's. So every input has an exchange, and hence an end, even one that somebody
+    published into the log directly, and carelessly.
     """
     return _decode(headers, "ce-exchange") or (_decode(headers, "ce-id") if headers.get("ce-type") == _INPUT else "")
 

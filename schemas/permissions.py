@@ -13,9 +13,9 @@ Four things cannot be expressed by the broker's permissions. For each, what hold
   a pull request's reply subject, once the id has left the dedupe window. The copy keeps subject, headers, body and
   id: it repeats a fact, and can neither alter nor invent one.
 - A user with the right to create a stream's consumers reads the whole stream: their filters are in a request's body. A
-  *narrow* worker lacks that right, and asks a read service instead (:data:`READ_ROOT`). In a sealed stream, people's
-  words can be read only with the right to the bucket of keys, too: every worker and the auditor have it, the observer
-  has not. The reader has a right to consumers of alerts alone.
+  *narrow* worker lacks that right, and asks a read service instead (:data:`READ_ROOT`). In a sealed stream people's
+  words are encrypted, and can be read only with the right to the bucket of keys, too: every worker and the auditor have
+  it, the observer has not. The reader has a right to consumers of alerts alone.
 - A consumer's configuration names the subject to which it delivers. The broker checks only that it is no subject of a
   stream. A hostile reader can have alerts, which are public facts, delivered to a subject of its choice.
 """
@@ -30,8 +30,14 @@ from schemas.subjects import NO_PARTITION, STORED_ROOT, stored_subject, topic_fi
 from schemas.vocabulary.ledger import LossRecorded
 
 STREAM = "NEURAXIS"
+"""The stream that is the log, by default."""
+
 MEMBERS_BUCKET = "NEURAXIS_members"
+"""The key-value bucket of the workers' heartbeats."""
+
 SNAPSHOTS_BUCKET = "NEURAXIS_snapshots"
+"""The key-value bucket of the actors' snapshots."""
+
 LOSS_SUBJECT = stored_subject(topic_of(LossRecorded), NO_PARTITION, NO_PARTITION)
 """The subject on which a loss of the log is recorded: by the ledger, or by a worker that finds it first. That worker
 may go on only after the loss is recorded."""
@@ -88,7 +94,11 @@ ALERT_CONSUMERS = ("alerts",)
 """Names of the durable consumers that the reader may have by default."""
 
 _ALERTS = "log.*.*.alert.>"
+"""The filter of alerts among the stored subjects."""
+
 _SERVICE_ROOT = "$SRV"
+"""First token of the subjects on which NATS micro services are discovered."""
+
 _ACK_ROOTS = ("$JS.ACK", "$JS.ACK.*.*")  # the second form names domain and account
 
 
@@ -124,7 +134,7 @@ def inbox_prefix(user: str) -> str:
 
 
 def keys_bucket(stream: str) -> str:
-    """Return the bucket of the keys that people's words in a stream are sealed with."""
+    """Return the bucket of the keys that people's words in a stream are sealed (encrypted) with."""
     return f"{stream}_keys"
 
 

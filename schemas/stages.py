@@ -1,4 +1,4 @@
-"""The stages that workers serve, how each is partitioned, and which of them every input needs."""
+"""The stages that workers serve (actors, effectors, the ledger's projector), and which of them every input needs."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -26,10 +26,13 @@ STAGE_OF: Mapping[str, Stage] = {
     "router": "DELIBERATIVE",
     "act": "DELIBERATIVE",
 }
-"""Actor -> the stage that the end of an exchange names, in the order of the path. Several actors may share a stage."""
+"""Actor -> the ``Stage`` of a ``response.emitted`` that it leads to, in the order of the path.
+
+Such a stage, in capitals, is the part of the path at which an exchange ended. Several actors may share one.
+"""
 
 GUARDS = tuple(actor for actor, stage in STAGE_OF.items() if stage != "DELIBERATIVE")
-"""The actors that an input must pass before a mode is selected for it."""
+"""The actors that an input must pass before a mode (how it is answered) is selected for it."""
 
 PATH = (*STAGE_OF, "llm", "delegate", "guardrails", "responder")
 """The owners that an input passes on its way to an answer, in order."""

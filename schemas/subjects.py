@@ -15,6 +15,8 @@ import msgspec
 from schemas.event import ROOT
 
 STORED_ROOT = "log"
+"""First token of every stored subject."""
+
 EVERYTHING = f"{STORED_ROOT}.>"
 """The filter of all stored subjects."""
 

@@ -26,8 +26,13 @@ around words that attacks use, for the scorer (a trained model). ``layers``: who
 """
 
 UnreadBound = Literal["decoding", "candidates", "work", "most_read", "scored_characters", "most_layers"]
-"""Which bound was reached. ``decoding``, ``candidates``: reflex's. ``work``, ``most_read``, ``scored_characters``:
-intuition's. ``most_layers``: every reader's."""
+"""Which bound was reached.
+
+Of reflex, which searches for known phrases: ``decoding`` bounds the work of decoding, ``candidates`` the
+hits that are checked. Of intuition, which compares with precedents: ``work`` bounds the cost of the comparisons,
+``most_read`` the characters that are read for them, ``scored_characters`` those that the scorer reads. Of every reader:
+``most_layers`` bounds the layers of an input.
+"""
 
 
 class Unread(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,6 +12,7 @@ import msgspec
 from schemas.errors import UndecodableEvent, UnknownVersion
 
 Upcaster = Callable[[dict[str, Any]], dict[str, Any]]
+"""The JSON body of one version -> that of the next."""
 
 UPCASTERS: Mapping[tuple[str, int], Upcaster] = {}
 """(topic, version) -> the step from that version to the next."""

@@ -20,8 +20,9 @@ from schemas.vocabulary.ledger import LedgerAnchored
 class AnchorState(msgspec.Struct, frozen=True):
     """What a projector knows about anchors from the rows that it has stored.
 
-    ``fence`` is the sequence of the last of the ledger's own events, ``through`` the highest sequence that an anchor
-    covers, ``foreign`` the sequence of the last event that is not the ledger's own, ``due`` the head to be anchored.
+    ``fence`` is the sequence of the last of the ledger's own events: an anchor is stored only if it still is, so that
+    each is stored once. ``through`` is the highest sequence that an anchor covers, ``foreign`` the sequence of the last
+    event that is not the ledger's own, ``due`` the head to be anchored.
     """
 
     fence: int = 0

@@ -1,4 +1,7 @@
-"""The ledger's projector: follows the log, writes the file, waits while the disk is full, anchors the head."""
+"""The ledger's projector: follows the log, writes the file, waits while the disk is full, anchors the head.
+
+To anchor the head is to write the last hash of the file's hash chain into the log.
+"""
 
 import asyncio
 import time
@@ -83,9 +86,9 @@ class LedgerProjector:
         self.progress = Progress()
         self.following = asyncio.Event()
         self._losses = Losses()
-        self._gap_losses: list[LossRecorded] = []
-        self._damaged_files = 0
-        self._unroutable: set[str] = set()
+        self._gap_losses: list[LossRecorded] = []  # found in the log's middle, and not recorded yet
+        self._damaged_files = 0  # that were set aside
+        self._unroutable: set[str] = set()  # subjects without a reader that were warned of
 
     async def run(self, stop: asyncio.Event) -> None:
         """Write until ``stop`` is set; then anchor the head, if there are rows after the last anchor, and close.

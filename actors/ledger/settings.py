@@ -5,6 +5,7 @@ from typing import Annotated
 import msgspec
 
 Seconds = Annotated[float, msgspec.Meta(gt=0.0, le=3600.0)]
+"""A time of at most an hour, in seconds."""
 
 
 class LedgerSettings(msgspec.Struct, frozen=True, kw_only=True):

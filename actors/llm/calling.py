@@ -122,6 +122,7 @@ class LlmCaller:
         return (msgspec.structs.replace(found, masked=masks.counts, recogniser=recogniser()),)
 
     def _masks(self, agent: str, call: ModelCall) -> Masks | None:
+        """Return what replaces the personal data in a call; None if the model may see those of this agent."""
         privacy = self._settings.privacy
         if not privacy.masks(agent):
             return None

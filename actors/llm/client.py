@@ -17,7 +17,7 @@ from actors.llm.wire.protocol import request_body
 from actors.llm.wire.refusals import HIDDEN, reason_of, without_secrets
 from actors.llm.wire.response_parsing import Completion, ListedModel, NotTheProtocol, Refused, read_models
 from actors.llm.wire.response_reading import MOST_BYTES, CutShort, OnPiece, answer_in, whole_body
-from events.http_client import httpx
+from events.libraries.http_client import httpx
 from events.loggers import get_logger
 from schemas.effectors.model_calls import Cut, ModelCall
 from schemas.vocabulary.llm import ANSWER_FILTERED, ANSWER_INVALID
@@ -112,7 +112,10 @@ class ChatClient:
     async def open(
         cls, endpoint: Endpoint, *, connect_s: float, concurrency: int, context: int = 0
     ) -> AsyncIterator["ChatClient"]:
-        """Open connections as they are needed, and close them at the end; ``context`` is the models' (0: unknown)."""
+        """Open connections as they are needed, and close them at the end.
+
+        ``context`` is what its models take, in tokens of prompt and answer together (0: unknown).
+        """
         headers = {
             "User-Agent": "neuraxis",
             "Accept": "application/json, text/event-stream",

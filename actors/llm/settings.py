@@ -9,8 +9,8 @@ from schemas.effectors.model_calls import Purpose
 from schemas.event import Milliseconds
 
 Backend = Literal["auto", "openai", "local", "composer"]
-"""Kind of endpoint: ``openai`` speaks its protocol, ``local`` is a small model in this process, ``composer`` is none,
-``auto`` is whichever is found."""
+"""Kind of endpoint: ``openai`` speaks OpenAI's protocol, ``local`` is a small model in this process, ``composer`` is no
+model (fixed texts and what is remembered make up the answers), ``auto`` is whichever is found."""
 
 
 class Models(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

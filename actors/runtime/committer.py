@@ -1,5 +1,8 @@
 """Group commit: appends to the log what the partitions of a process have decided.
 
+Each append has a *fence* for each partition in it: the broker stores it only if the last event of that partition is the
+one that this process knows. So a worker that no longer leads a partition cannot write for it.
+
 A single event is cheapest as a plain fenced publish. A hundred events are cheapest as one atomic batch, because a
 single-node broker stores batches one after another. So decisions are published singly at first. Once enough events
 wait, all of them go out as one batch, which carries the fence of each partition in it.
@@ -58,7 +61,8 @@ class Group(msgspec.Struct, frozen=True):
 class Writer(Protocol):
     """A partition whose decisions are to be appended; implemented by ``Shard``.
 
-    ``outbox`` holds decisions not yet acknowledged, oldest first. ``epoch`` changes each time they are discarded.
+    ``outbox`` holds decisions that the broker has not acknowledged yet, oldest first. ``epoch`` is a count that changes
+    each time they are discarded.
     """
 
     outbox: deque[Group]
@@ -86,6 +90,11 @@ class Writer(Protocol):
 
 class Committer:
     """Appends the outboxes of a process's partitions; each partition has at most one append in flight.
+
+    Args:
+        log: Where they are appended.
+        tasks: The group that its tasks belong to.
+        batch_from: Waiting events from which they are appended as one batch; see :data:`BATCH_FROM`.
 
     Attributes:
         appended: Events stored so far.

@@ -2,8 +2,8 @@
 
 Every partition gets its messages in the order of the log. Between partitions the urgent come first. Actors that an
 exchange waits for decide at once; those of them that run trained models (classifiers in this process; no language model
-is called by a decider) decide after the others. Actors in the background
-decide when the process would otherwise wait for the next message.
+is called by a decider) decide after the others. Actors in the background decide when the process would otherwise wait
+for the next message.
 """
 
 import asyncio
@@ -69,8 +69,9 @@ class Dispatcher:
         self._by_name = {actor.name: actor for actor in actors}
         self._shards = shards
         self._routes: dict[str, tuple[tuple[Key, bool], ...]] = {}
+        # Messages for actors that run trained models, which get them last, and whether the actor wrote each.
         self._model_calls: list[tuple[Shard, Delivery, bool]] = []
-        self._forgets: list[Stored] = []
+        self._forgets: list[Stored] = []  # orders to forget, after which snapshots have to be taken anew
         read = [filter for actor in actors for filter in (*consumed_filters(actor), *own_filters(actor))]
         self.filters = without_overlap([*read, *SHARED_FILTERS])
 

@@ -30,6 +30,7 @@ def traceparent(exchange: str, event_id: str, trace: tuple[str, str] = NO_TRACE)
     """
     cause_exchange, context = trace
     if cause_exchange == exchange and len(context) == _CONTEXT:
+        # Version and trace id, the event's own span id, flags.
         return f"{context[:36]}{event_id[:16]}{context[52:55]}"
     return f"00-{trace_id(exchange)}-{event_id[:16]}-01"
 

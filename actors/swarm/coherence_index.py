@@ -79,6 +79,8 @@ def measure(
 ) -> SwarmMeasured:
     """Return the index with its terms; the health of the ``watched`` actors counts once they have decided anything.
 
+    ``count_of`` returns a count of the window, by its name.
+
     A ``lost`` stage is not a matter of degree: the health of other stages cannot compensate for it. While it is lost,
     only inputs of its served partitions are delivered.
     """
@@ -109,7 +111,7 @@ def measure(
 
 
 def has_moved(sci: float, last: float, settings: SwarmSettings) -> bool:
-    """Whether an index differs so much from the last recorded one that it is recorded."""
+    """Whether an index (``sci``) differs so much from the last recorded one that it is recorded."""
     return round(abs(sci - last), 6) >= settings.moved_by
 
 

@@ -71,7 +71,11 @@ _ENDED_KEPT = 512
 """Ended exchanges kept in each of the two generations of ``ended``."""
 
 _LET_PASS = frozenset({"EXECUTED", "PASSED"})
+"""How exchanges end whose input was let through."""
+
 _UPSTREAM = "upstream"
+"""What answered, where the input was passed on to somebody else's model."""
+
 _GLOBAL = ""
 """The agent, session and exchange of an event about all of them."""
 
@@ -88,6 +92,7 @@ class OpenExchange(msgspec.Struct, frozen=True):
 class SwarmState(msgspec.Struct, frozen=True):
     """The counts of the window, the open exchanges, and what was recorded last.
 
+    ``sci`` is the swarm coherence index that was recorded last, ``consistency`` its term for consistent decisions.
     ``pending`` holds no exchange for longer than the grace period and one slice. ``ended`` holds at most the latest
     thousand, so that a repeated input is not counted again. ``rulings`` are the latest decisions on known situations.
     ``lost`` are the stages that nobody serves, ``measured_lost`` those that the last index included, ``over`` those

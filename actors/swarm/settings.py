@@ -38,7 +38,8 @@ class SwarmSettings(msgspec.Struct, frozen=True, kw_only=True):
         kept: Further stages that are lost when nobody serves them any more. All other stages are lost if something was
             asked of them, or if a worker hosts them but does not serve them.
         owner_grace_ms: How long a stage may be without an owner, or not advance, before it is lost: a restart of its
-            worker takes less. A worker that was killed counts as its owner until its lease expires, three seconds more.
+            worker takes less. A worker that was killed counts as its owner until its last heartbeat expires, three
+            seconds more.
         start_grace_ms: The same for a stage that has not been seen at work since swarm started to watch.
         recovery_grace_ms: The same for a stage whose worker still reads its history.
         repeat_ms: A stage that stays lost is recorded again after this long.

@@ -18,7 +18,7 @@ from actors.webhook.http_call import OVERDUE, CallFailed, post_to_receiver
 from actors.webhook.payloads import payload
 from actors.webhook.receivers import Address, is_wanted, queue_numbers
 from actors.webhook.settings import WebhookSettings
-from events.http_client import httpx
+from events.libraries.http_client import httpx
 from events.loggers import get_logger
 from schemas.actor import Message
 from schemas.catalogue import ALERTS

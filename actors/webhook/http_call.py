@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from actors.webhook.receivers import Address
 from actors.webhook.response_verdicts import MOST_BYTES, refusal
 from actors.webhook.settings import Style
-from events.http_client import httpx
+from events.libraries.http_client import httpx
 
 OVERDUE = "CallOverdue"
 """The error code of a call that did not finish in time."""

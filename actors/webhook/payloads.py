@@ -15,7 +15,7 @@ from schemas.vocabulary.alerts import Alert, SeverityName
 from schemas.wording.alert_summary import alert_summary
 
 _COLOURS: Mapping[SeverityName, str] = {"critical": "#d00000", "warning": "#e8a200", "info": "#3a7bd5"}
-_RESOLVED = "#2eb67d"
+_RESOLVED = "#2eb67d"  # the colour of an alert that is over
 _MOST_CHARACTERS = 120
 """Most characters of a name in a Slack message: Slack refuses a text of more than 3,000, escapes included."""
 

@@ -15,6 +15,8 @@ from schemas.intake.nearest_name import nearest_or_all
 from schemas.subjects import fnv1a_32
 
 QUEUES = permissions.ORDERED_QUEUES["webhook"]
+"""Names of the ordered queues of deliveries: numbers from 1 on."""
+
 _SEVERITY_RANK = (Severity.INFO, Severity.WARNING, Severity.CRITICAL)
 _SOURCES = sorted({source for _, source in ALERTS} - {"webhook"})
 

@@ -45,6 +45,7 @@ _TEMPORARY = re.compile(
     rf"\b(408|425|429|5\d\d)\b|{_RETRY_PATTERN}|temporar|busy|maintenance|internal|rollup_error|fatal_error",
     re.IGNORECASE,
 )
+# Fields, in one spelling, in which an answer says whether it succeeded: by a flag, and by a word or number.
 _FLAG_FIELDS = (
     *("ok", "isok", "success", "issuccess", "succeeded", "successful", "issuccessful", "requestsuccess"),
     *("accepted", "ack", "acknowledged", "valid"),
@@ -125,6 +126,7 @@ _SOAP_FAULT = re.compile(r"(?i)<(?:\w+:)?fault[\s>]")
 # The text of the first element that says what the page, or the error, is.
 _HEADLINE = re.compile(r"(?is)<(?:\w+:)?(?:title|h1|message|faultstring|code)(?:\s[^<>]*)?>([^<]{1,400})")
 _LEAST_ERROR_STATUS, _LEAST_OWN_CODE = 400, 600
+"""HTTP's errors begin at the first; from the second on, a code is not HTTP's but the service's own."""
 
 
 class Refusal(msgspec.Struct, frozen=True):

@@ -12,6 +12,7 @@ Style = Literal["slack", "alertmanager", "json"]
 
 Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="a name of letters, digits, _ and -")]
 Owner = Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9_]*$", description="an actor's name")]
+"""The owner (an actor, effector or entry point) of events that call for alerts."""
 
 
 class Receiver(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -1,7 +1,7 @@
-"""Four hops in FastStream with JetStream, the peer of ``bench.hops``: the measured process.
+"""Four hops in FastStream with JetStream, the peer of ``bench.system.hops``: the measured process.
 
-Run by ``bench.hops`` as ``python -m bench.harness.hops_faststream URL pull|push``; prints ``ready`` and works until its
-standard input ends. Each subscriber has a consumer of its own, publishes the next event with the server's
+Run by ``bench.system.hops`` as ``python -m bench.harness.hops_faststream URL pull|push``; prints ``ready`` and works
+until its standard input ends. Each subscriber has a consumer of its own, publishes the next event with the server's
 acknowledgement, and then acknowledges what it consumed.
 """
 
@@ -15,6 +15,8 @@ from faststream.nats import JStream, NatsBroker, PullSub
 from bench.harness.child import answer_until_input_ends
 
 STREAM = "PEER"
+"""Beginning of the stream's name; the kind of subscriber follows."""
+
 SUBJECTS = ("asked", "first", "second", "third", "fourth")
 """The subjects of the hops; the kind of subscriber (``pull`` or ``push``) is put before each."""
 

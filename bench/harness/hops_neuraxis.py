@@ -1,6 +1,6 @@
 """Four actors in a row on the real runtime, with events of the benchmark's own: the measured process.
 
-Run by ``bench.hops`` as ``python -m bench.harness.hops_neuraxis URL SYNC``, where SYNC is the broker's
+Run by ``bench.system.hops`` as ``python -m bench.harness.hops_neuraxis URL SYNC``, where SYNC is the broker's
 ``sync_interval``; prints ``ready`` and works until its standard input ends.
 """
 
@@ -82,7 +82,10 @@ def _hop(name: str, consumed: type[Hop], passed: type[Hop]) -> Actor[Seen]:
 
 
 NAMES = ("first", "second", "third", "fourth")
+"""The names of the actors, in the order of the chain."""
+
 HOPS: tuple[type[Hop], ...] = (Asked, FirstPassed, SecondPassed, ThirdPassed, FourthPassed)
+"""What begins the chain, and what each actor emits."""
 
 
 def chain() -> tuple[Actor[Seen], ...]:

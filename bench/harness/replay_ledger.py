@@ -23,12 +23,16 @@ from schemas.subjects import NO_PARTITION, Partitions, stored_subject
 from schemas.vocabulary.gateway import InputReceived
 
 PARTITIONS = Partitions()
+"""The partition counts of the recorded log."""
+
 START_NS = 1_750_000_000_000_000_000
+"""When the log begins, Unix nanoseconds."""
+
 BATCH = 5_000
 """Events of a batch, at least."""
 
 _STEP_NS = 300_000
-"""Time from one event to the next."""
+"""Nanoseconds from one event to the next."""
 
 _LATENCY_US = 40
 """Microseconds that each decision is recorded to have taken."""

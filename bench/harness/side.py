@@ -59,11 +59,11 @@ class Side:
         self._client = client
         self._publish = publish
         self._number_of = number_of
-        self._next = 0
-        self._sent: dict[int, float] = {}
-        self._took: list[float] = []
-        self._target = 0
-        self._until = 0.0
+        self._next = 0  # the number of the last pipeline
+        self._sent: dict[int, float] = {}  # pipeline under way -> when it began
+        self._took: list[float] = []  # seconds of each that ended
+        self._target = 0  # how many are to be under way
+        self._until = 0.0  # until when that holds
         self._done = asyncio.Event()
 
     @classmethod

@@ -1,12 +1,14 @@
 """What a language model's judgement adds to detection, on a sample of labelled prompts.
 
 Of each of four kinds (direct and indirect attacks, benign and hard benign texts) equally many rows are taken, chosen by
-their texts' hashes. Every row that reflex, the scorer and the trust evaluator let pass as they ship is shown to the
-model, by the same request that appraisal makes; its answer is read as appraisal reads it, and stops the row if the
-breaker would trip. One run shows two gates: ``both`` asks about all of these rows, ``llm`` only about rows whose
-falsehood (how untrustworthy a text looks, 0 to 1) is high enough to be doubtful. With ``--record FILE`` every answer is
-kept, and a run with the same file only asks for the answers that it does not hold. Run it with ``neuraxis bench
-detection --llm URL|local --corpus PROMPTS``.
+their texts' hashes. Every row that reflex, the scorer (intuition's trained model) and the trust evaluator (appraisal's)
+let pass as they ship is shown to the language model, by the same request that appraisal makes; its answer is read as
+appraisal reads it, and stops the row if the breaker would trip. One run shows two gates: ``both`` asks about all of
+these rows, ``llm`` only about rows whose falsehood (how untrustworthy a text looks, 0 to 1) is high enough to be
+doubtful. With ``--record FILE`` every answer is kept, and a run with the same file only asks for the answers that it
+does not hold.
+
+Run it with ``neuraxis bench detection --llm URL|local --corpus PROMPTS``.
 """
 
 import argparse
@@ -41,6 +43,8 @@ from schemas.vocabulary.llm import LlmCompleted, LlmFailed
 from schemas.vocabulary.reflex import ReflexBlocked
 
 KINDS = ("direct attacks", "indirect injections", "benign", "hard benign")
+"""The kinds of rows; hard benign texts are harmless, but in the words of attacks."""
+
 BREAKER = BreakerSettings()
 """The breaker's settings, which have the least falsehood that stops an input."""
 

@@ -1,8 +1,10 @@
 """Runs agents on real conversations: shares of modes and their healthy ranges, and how often self-review fires.
 
 Conversations are fed through the pure actors, joined by a stream in memory and in virtual time: no broker, no model.
-Each agent has its share of them, one session after another, a user turn every half minute. A line of the files is a
-conversation (``turns``) or a text by itself, which makes a session of one turn.
+A mode is how the router has a turn answered (RESPOND, CLARIFY, ...); self-review fires when a signal of an agent's
+state exceeds all its earlier values. Each agent has its share of the conversations, one session after another, a user
+turn every half minute. A line of the files is a conversation (``turns``) or a text by itself, which makes a session of
+one turn.
 
 Below the shares are the modes that were chosen for each source: if a share is outside its range, they show which source
 is the cause. Run it with ``python -m bench.quality.talk FILE... [--most 2000] [--agents 10]``.
@@ -47,9 +49,11 @@ PATH = (
 
 MODES: tuple[Mode, ...] = ("RESPOND", "CLARIFY", "ACT", "ACKNOWLEDGE", "IGNORE")
 START_NS = 1_704_067_200 * 1_000_000_000
+"""When virtual time begins, Unix nanoseconds."""
+
 _NS_PER_S = 1_000_000_000
 _TURN_S, _SESSION_S = 30, 900
-"""Time from a turn to the next, and from a session to the next."""
+"""Seconds from a turn to the next, and from a session to the next."""
 
 _SOURCES = 12
 """Most sources that are listed."""

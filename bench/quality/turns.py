@@ -31,10 +31,12 @@ from schemas.vocabulary.memory import COLD, Familiarity
 from schemas.vocabulary.router import Mode
 
 FOLDS = 5
+"""Groups of sources, each of which is held out once."""
+
 INSTRUCTIONS = frozenset({"instruction", "coding", "short_prompt", "roleplay_act_as", "multi_benign", "trigger_words"})
 """Categories of prompts that are requests and say all that is needed."""
 
-_COST_S = 0.5
+_COST_S = 0.5  # for which each reading is repeated
 
 
 def familiarity_of(turns: int, gists: int, facts: int) -> Familiarity:
@@ -50,6 +52,7 @@ def familiarity_of(turns: int, gists: int, facts: int) -> Familiarity:
     )
 
 
+# Warmth is how much is remembered about a session's topic.
 BY_WARMTH = {
     "cold": COLD,
     "young": familiarity_of(1, 1, 0),
@@ -93,7 +96,10 @@ def own_cases() -> list[Case]:
 
 
 def group_of(source: str, category: str, kinds: Iterable[str]) -> str:
-    """Return the group in which a row of a corpus is counted; empty: in none. ``kinds`` are its labels."""
+    """Return the group in which a row of a corpus is counted; empty: in none. ``kinds`` are its labels.
+
+    SGD is a public corpus of dialogues with assistants, CLINC one of single requests to them.
+    """
     if source.startswith("SGD"):
         return "SGD, lacking" if "underspecified" in kinds else "SGD, complete"
     if source.startswith("CLINC "):

@@ -8,8 +8,8 @@ import msgspec
 from deploy.copying.export import export_bundle
 from events.bundles import read_events
 from events.errors import LogError, Misconfigured, Unavailable
+from events.files.private_files import make_private_folder, remove_if_empty
 from events.ledger import back_up
-from events.private_files import make_private_folder, remove_if_empty
 from events.replay.presence_checks import NothingFound
 from events.replay.sources import LedgerSource
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import nkeys
 
-from events.whole_files import PRIVATE, replace_file
+from events.files.whole_files import PRIVATE, replace_file
 
 
 class BadSecret(ValueError):

@@ -14,7 +14,7 @@ from deploy.deploying.nats_files import CONFIGURATION, USERS, server_text, setti
 from deploy.deploying.nkey_files import nkey_in, password_in
 from deploy.deploying.permissions_document import permissions_rows
 from deploy.processes.broker.users import SYSTEM, Context, inbox_of, write_context, write_private
-from events.private_files import make_private_folder
+from events.files.private_files import make_private_folder
 
 LOGINS = "logins"
 PERMISSIONS = "permissions.json"

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from events.private_files import remove_if_empty
-from events.whole_files import PRIVATE, replace_files
+from events.files.private_files import remove_if_empty
+from events.files.whole_files import PRIVATE, replace_files
 
 Files = Mapping[str, bytes]
 """Path below the folder -> content."""

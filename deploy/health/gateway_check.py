@@ -3,7 +3,7 @@
 from actors.gateway.http.check_results import passes
 from deploy.health.findings import Finding, Verdict
 from deploy.processes.running_set import RunFile
-from events.http_client import httpx
+from events.libraries.http_client import httpx
 
 _TIMEOUT_S = 5.0
 

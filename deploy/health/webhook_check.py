@@ -8,7 +8,7 @@ from actors.webhook.http_call import connections
 from actors.webhook.receivers import Address, BadReceiver, addresses
 from actors.webhook.settings import Receiver
 from deploy.health.findings import Finding, Verdict
-from events.http_client import httpx
+from events.libraries.http_client import httpx
 
 TIMEOUT_S = 5.0
 """Seconds within which a receiver must answer, the look-up of its name included."""

@@ -10,10 +10,10 @@ from pathlib import Path
 import msgspec
 
 from events.errors import LedgerDamaged, Misconfigured, Unavailable
+from events.files.private_files import open_private
 from events.jetstream import Connection, JetStreamLog
 from events.jetstream.session_keys import KeyValueKeys
 from events.ledger import LedgerReader
-from events.private_files import open_private
 from events.sealing.keys import key_name_in_headers
 from events.sealing.sealed_texts import SEALED_HEADER
 

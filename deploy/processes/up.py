@@ -42,11 +42,11 @@ from deploy.processes.supervising.supervisor import Program, ProgramFailed, Supe
 from deploy.processes.worker_program import WorkerProgram
 from deploy.telemetry.telemetry_settings import check_telemetry
 from events.errors import Misconfigured
+from events.files.whole_files import replace_file
 from events.jetstream import Access, Connection, KeyValueMembership, KeyValueSnapshots
 from events.jetstream.connection import ApiError
 from events.jetstream.stream import NOT_FOUND
 from events.loggers import get_logger
-from events.whole_files import replace_file
 from schemas.subjects import Partitions
 
 _logger = get_logger("neuraxis.up")

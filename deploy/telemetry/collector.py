@@ -72,7 +72,7 @@ class Collector:
         from opentelemetry.sdk.resources import SERVICE_NAME, SERVICE_VERSION, Resource
         from opentelemetry.util.re import parse_env_headers
 
-        from events.http_client import httpx
+        from events.libraries.http_client import httpx
 
         self._url = url if url.rstrip("/").endswith(PATH) else url.rstrip("/") + PATH
         configured = next((environment[name] for name in HEADERS_VARIABLES if environment.get(name)), "")

@@ -10,7 +10,7 @@ from actors.reflex import ACTOR as REFLEX
 from deploy.training.judge_fitting import Prepared, Recipe, threshold_of
 from deploy.training.labelled_corpus import EXCLUDED_CATEGORIES, INDIRECT, Row, family_of, is_direct
 from deploy.training.ngrams import Flags, Numbers
-from events.whole_files import PUBLIC, replace_file
+from events.files.whole_files import PUBLIC, replace_file
 from schemas.actor import Message
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.reflex import ReflexBlocked

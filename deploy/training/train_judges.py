@@ -9,7 +9,7 @@ from deploy.training.judge_fitting import held_out_scores, prepare, train
 from deploy.training.labelled_corpus import EXCLUDED_CATEGORIES, Row, family_of, load_rows
 from deploy.training.recipes import SCORER, TRUST
 from deploy.training.report import around_report, fired_by_fold, tally_caught, write_report
-from events.whole_files import replace_files
+from events.files.whole_files import replace_files
 
 RECIPES = {"scorer": SCORER, "trust": TRUST}
 """Name of a judge -> its recipe."""

@@ -10,7 +10,7 @@ import numpy as np
 from actors.contract.text.dialogue_act.model import MODEL_KIND, dump_turn_model
 from deploy.training.turn_fitting import calibrated_sharpness, fit_turns, folds_of, prepare
 from deploy.training.turn_rows import WRITTEN, load_turns, thin_out, written_turns
-from events.whole_files import replace_file
+from events.files.whole_files import replace_file
 
 LEAST_SOURCES = 5
 """The least number of sources: the sharpness (inverse temperature) is measured on sources that were left out."""

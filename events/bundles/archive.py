@@ -17,15 +17,19 @@ import msgspec
 from events.bundles.cloudevents import BadLine, from_line, to_line
 from events.bundles.partition_check import PartitionCheck
 from events.errors import LedgerDamaged, Misconfigured
+from events.files.private_files import open_private
 from events.ledger.checking.chain import GENESIS
 from events.ledger.rows import link_row, to_row
 from events.log import MAX_RECORD_BYTES, Stored
-from events.private_files import open_private
 from schemas.intake.strict import BadInput, quoted_name, read
 from schemas.subjects import FormerCounts, Partitions
 
 FORMAT = 1
+"""Version of the bundle's format; a reader refuses any other."""
+
 SUFFIX = ".nxb"
+"""End of a bundle's file name."""
+
 MAX_EVENTS_BYTES = 16 * 1024**3
 """Largest ``events.jsonl`` that is read: an archive of a few megabytes can claim any size."""
 
@@ -34,9 +38,9 @@ MAX_LINE_BYTES = 4 * MAX_RECORD_BYTES
 
 _EVENTS, _MANIFEST = "events.jsonl", "manifest.json"
 _MAX_MANIFEST_BYTES = 1024 * 1024
-_ALLOWED = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
-_EPOCH = (1980, 1, 1, 0, 0, 0)
-_BATCH = 1024
+_ALLOWED = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}  # forms of compression
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time that a zip archive can give a member
+_BATCH = 1024  # events that are yielded at once
 
 # What zipfile raises for damaged archives; RuntimeError for features that it does not support.
 _UNREADABLE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError, struct.error)
@@ -47,6 +51,8 @@ PartitionCount = Annotated[int, msgspec.Meta(ge=1, le=99)]
 """A partition's name has two digits."""
 
 Head = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
+"""The head of a hash chain: the hash after its last event, 64 hex digits."""
+
 StreamName = Annotated[str, msgspec.Meta(pattern="^[A-Za-z0-9_-]{1,255}$")]
 
 

@@ -30,6 +30,7 @@ from schemas.wording.personal import change_personal, personal_location, unseale
 from schemas.wording.unknown_fields import change_unknown
 
 MIN_KEY_BYTES = 32
+"""Bytes that a redaction's key has at least."""
 
 _ANCHOR = topic_of(LedgerAnchored)
 
@@ -72,7 +73,9 @@ def redacted(stored: Stored, key: bytes) -> Stored:
 
 
 class Redaction:
-    """Redacts a whole log, in order. The result has a hash chain of its own, and anchors that match it.
+    """Redacts a whole log, in order. The result has a hash chain of its own.
+
+    Its anchors (the events that hold the chain's head as of some sequence) are changed to match it.
 
     Attributes:
         original: The head of the original chain, over the messages as stored.

@@ -88,7 +88,9 @@ class Connection:
 
     Attributes:
         nc: The nats-py client, for subscriptions.
+        access: How it was opened.
         token: Random part of names that must be this connection's own (inboxes, consumers, batches).
+        reading_warnings: Limits the log lines of readers that cannot go on; all of a connection meet the same problem.
     """
 
     def __init__(self, nc: HeaderClient, access: Access) -> None:
@@ -201,7 +203,10 @@ class Connection:
 
     @property
     def asks_to_read(self) -> bool:
-        """Whether reads of the log are requests to a read service (see :meth:`ask_to_read`)."""
+        """Whether this login may not read the log itself, so that its reads are requests to a read service.
+
+        That is a process of the ledger or of a gateway; see :meth:`ask_to_read`.
+        """
         return bool(self._read_root)
 
     def ask_to_read(self, root: str, stream: str) -> None:

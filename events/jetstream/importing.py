@@ -34,7 +34,7 @@ Batches = Callable[[], Iterable[Sequence[Stored]]]
 EXPECTED_LAST = "Nats-Expected-Last-Sequence"
 """The header with which the first record of a batch is stored only directly after a sequence."""
 
-_BATCH_BYTES = 4 * 1024 * 1024
+_BATCH_BYTES = 4 * 1024 * 1024  # of the records of one append
 
 
 class Recording(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,11 +15,15 @@ from events.jetstream.stream import NOT_FOUND, make_stream
 from events.loggers import get_logger
 
 MEMBERS_BUCKET = "NEURAXIS_members"
+"""The bucket of the workers' heartbeats; a worker with a recent one is a member."""
+
 SNAPSHOTS_BUCKET = "NEURAXIS_snapshots"
+"""The bucket of the partitions' snapshots."""
+
 MEMBER_EXPIRY = 3.0
 """Seconds after its last heartbeat that a member counts as dead."""
 
-_CHUNK = 512 * 1024  # bytes
+_CHUNK = 512 * 1024  # bytes of a snapshot in one message
 KEY_SEPARATOR = "/"
 """What stands for the dots of a key where the key is a single token of a subject."""
 
@@ -40,7 +44,11 @@ async def ensure_bucket(
     erasable: bool = False,
     history: int = 1,
 ) -> None:
-    """Make a bucket if it does not exist, with ``history`` values of each key; ``erasable``: values can be erased."""
+    """Make a bucket if it does not exist.
+
+    ``max_age``: seconds for which a value is kept, 0: for ever. ``erasable``: values can be overwritten on disk.
+    ``history``: values that are kept of each key.
+    """
     config = {
         "name": f"KV_{bucket}",
         "subjects": [f"$KV.{bucket}.>"],

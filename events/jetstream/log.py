@@ -1,4 +1,4 @@
-"""The log's JetStream adapter: appends behind fences, and reading."""
+"""The log's JetStream adapter: appending on the condition of a fence (``events.log.Fence``), and reading."""
 
 import asyncio
 import re
@@ -23,6 +23,7 @@ from events.sealing.keys import Keyring
 from events.sealing.sealing import OpenedTail, Sealing
 from schemas.subjects import Partitions
 
+# Headers by which the server checks a fence, and by which it knows the messages of an atomic batch.
 EXPECTED = "Nats-Expected-Last-Subject-Sequence"
 EXPECTED_FILTER = "Nats-Expected-Last-Subject-Sequence-Subject"
 BATCH_ID = "Nats-Batch-Id"
@@ -39,7 +40,7 @@ _BATCH_INCOMPLETE = 10176
 _TRY_LATER = (10122, 10167, 10194)  # the account's limit of bytes, too many requests, stream offline
 
 _APPEND_DEADLINE = 5.0  # seconds
-_SILENCE_S = 30.0
+_SILENCE_S = 30.0  # see ``JetStreamLog.silence_s``
 _WRONG_LAST_ERROR = re.compile(r"wrong last sequence: (\d+)")
 
 
@@ -103,7 +104,10 @@ class JetStreamLog:
         create: bool = True,
         sealed: bool | None = None,
     ) -> "JetStreamLog":
-        """Connect, and make or check the stream; raises as ``Connection.open`` and ``ensure_stream`` do."""
+        """Connect, and make or check the stream.
+
+        The other arguments are those of ``ensure_stream``. Raises as ``Connection.open`` and ``ensure_stream`` do.
+        """
         connection = await Connection.open(Access(servers=access) if isinstance(access, str) else access)
         try:
             return await cls.over(

@@ -8,7 +8,7 @@ from events.errors import LogError
 from events.jetstream.connection import Connection
 from schemas.permissions import OWN_RIGHTS
 
-_DEADLINE = 2.0
+_DEADLINE = 2.0  # seconds
 
 
 class SubjectRights(msgspec.Struct, frozen=True):

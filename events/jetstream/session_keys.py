@@ -1,4 +1,7 @@
-"""The secrets of sessions in a JetStream key-value bucket; implements ``events.sealing.keys.KeyStore``."""
+"""The secrets of sessions in a JetStream key-value bucket; implements ``events.sealing.keys.KeyStore``.
+
+People's words in a session are encrypted with a key that is made from its secret.
+"""
 
 import base64
 from collections.abc import Collection, Mapping
@@ -13,6 +16,8 @@ from events.sealing.keys import KeyEntry, Keyring
 from schemas.permissions import keys_bucket
 
 _EXPECTED = "Nats-Expected-Last-Subject-Sequence"
+"""Header by which a write is stored only if the key's last one has this sequence."""
+
 # JetStream error codes.
 _WRONG_LAST_SEQUENCE = (10071, 10164)
 _NO_MESSAGE = 10037

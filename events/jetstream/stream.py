@@ -43,7 +43,7 @@ _NS_PER_S = 1_000_000_000
 
 
 class StreamFacts(msgspec.Struct, frozen=True):
-    """What was fixed when the stream was made: its partitions, and whether people's words in it are sealed.
+    """What was fixed when the stream was made: its partitions, and whether people's words in it are sealed (encrypted).
 
     ``imported_through`` is the last sequence that was imported, 0 in a log that began here; ``trimmed_through`` the
     last that was removed from its beginning, and is in a ledger.
@@ -115,7 +115,7 @@ async def ensure_stream(
     """Make the stream, or check an existing one; return its facts.
 
     With ``partitions`` and ``sealed`` None, those of an existing stream are accepted; a new one gets the default counts
-    and is not sealed.
+    and is not sealed. ``create``: make the stream if it does not exist.
 
     Raises:
         Misconfigured: no JetStream; no stream (with ``create`` off); other partition counts or sealing than wanted; a

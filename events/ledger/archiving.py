@@ -39,7 +39,7 @@ from events.ledger.schema import (
 )
 from events.ledger.sqlite_errors import error_of_sqlite, translated_errors
 
-_NS = 1_000_000_000
+_NS = 1_000_000_000  # in a second
 _NAMES = ", ".join(COLUMNS)
 
 

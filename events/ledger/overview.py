@@ -87,7 +87,10 @@ class FiringAlert(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BreakerRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A session whose breaker is not in NORMAL, as of its latest event, which has sequence ``seq``."""
+    """A session whose breaker (the circuit breaker over trust in it) is not in NORMAL, as of its latest event.
+
+    ``seq`` is that event's sequence.
+    """
 
     agent: str
     session: str

@@ -89,8 +89,8 @@ class Folded(msgspec.Struct, Generic[S], frozen=True):
 
 
 # Reading columns and look-ups take half of the time of a fold's inner loop. So topic and version are read as one
-# column, and events of the current version skip the steps of decode_event. NULL stands for headers that could not be
-# read.
+# column, such as ``forged_id.reflex.passed@2`` (of version 1 the topic alone), and events of the current version skip
+# the steps of decode_event. NULL stands for headers that could not be read.
 _KIND = "iif(version = 1, topic, topic || '@' || version)"
 _DECODERS: Mapping[str, Callable[[bytes], Event]] = {
     topic if entry.version == 1 else f"{topic}@{entry.version}": msgspec.json.Decoder(entry.event).decode

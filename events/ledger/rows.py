@@ -67,6 +67,7 @@ BATCH_ROWS = 1_024
 """Messages in a batch of :func:`batches`, at most; :data:`BATCH_BYTES` bounds their bodies."""
 
 BATCH_BYTES = 4 * 1024 * 1024
+"""Bytes of bodies after which a batch ends."""
 
 _INT64 = 2**63
 

@@ -23,9 +23,10 @@ APPLICATION_ID = 0x4E584C47
 """SQLite's application id of a ledger: the letters NXLG."""
 
 BUSY_TIMEOUT_MS = 5_000
+"""Milliseconds that a connection waits for another one's lock on the file."""
 
-# Large pages: rows are about 1 KB. With pages of 4 KB, a third of each would stay empty, since rows do not fit.
 PAGE_SIZE = 16384
+"""Bytes of a page. Rows have about 1 KB: of pages of 4 KB a third would stay empty, since rows do not fit."""
 
 PRAGMAS = ("PRAGMA synchronous = FULL", "PRAGMA cache_size = -16000", "PRAGMA temp_store = MEMORY")
 """Settings of a writing connection: durable at every commit, a cache (16 MB) that holds a batch's pages, and no file in

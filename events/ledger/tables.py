@@ -110,7 +110,10 @@ TABLES: Mapping[str, str] = {
         finding_count INTEGER NOT NULL
     ) WITHOUT ROWID""",
 }
-"""Table -> its columns. Latencies are milliseconds between server times, ``_ns`` Unix nanoseconds."""
+"""Table -> its columns. Latencies are milliseconds between server times, ``_ns`` Unix nanoseconds.
+
+``topic`` is an event's public subject, but in ``mode_selections`` what the conversation is about.
+"""
 
 INDEXES: Mapping[str, str] = {
     # Lists of exchanges are read from the latest on. Sequences grow, so new entries go to the end of the index.

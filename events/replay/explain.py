@@ -66,6 +66,8 @@ ANSWERING = frozenset({"memory", "router"})
 
 TERMINAL = "forged_id.response.emitted"
 ROOT_TOPIC = "forged_id.input.received"
+"""The events with which every exchange ends and begins."""
+
 FEEDBACK_TOPICS = frozenset(
     {"forged_id.router.feedback_observed", "forged_id.feedback.given", "forged_id.feedback.harm_reported"}
 )

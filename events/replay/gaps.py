@@ -8,7 +8,7 @@ from events.losses import Losses, gaps, merged_ranges
 Range = tuple[int, int]
 """A first and a last sequence."""
 
-_MOST_NAMED = 3
+_MOST_NAMED = 3  # ranges that a warning names; the rest are counted
 
 
 class Gaps:

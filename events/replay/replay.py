@@ -114,10 +114,15 @@ class Replay:
         self.on_view: Callable[[View], None] | None = None
         self.decides_tail = False
         self.looks_ahead = False
+        # When each partition's last event was stored, Unix nanoseconds.
         self._last_own_ns: dict[ActorPartition, int] = {}
+        # Of partitions whose next event was looked up: the sequence before which, as that shows, their messages led to
+        # nothing; None: there is no further event, so that all did.
         self._next_cause_seqs: dict[ActorPartition, int | None] = {}
+        # Partitions of which the latter was assumed.
         self._unsettled: set[ActorPartition] = set()
-        self._settled_upto = 0
+        self._settled_upto = 0  # messages up to there have waited for long; see ``_settle_silent``
+        # How many messages the log had so far, the first and last sequence of those fed, and the last of all.
         self._events = self._first = self._last = self._end = 0
 
     @property

@@ -14,7 +14,9 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 SECRET_BYTES = 32
-_NONCE_BYTES = 12
+"""Bytes of a session's secret."""
+
+_NONCE_BYTES = 12  # as AES-GCM recommends
 
 
 class SealBroken(ValueError):

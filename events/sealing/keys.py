@@ -14,7 +14,7 @@ from events.sealing.cipher import SessionKey, new_secret
 MOST_KEPT = 20_000
 """Keys a process keeps in memory; the oldest are read again when they are needed."""
 
-_FETCHED_AT_ONCE = 500
+_FETCHED_AT_ONCE = 500  # keys in one request to the store
 _ALL_NAMES = ""
 """Among changed names: all names may have changed."""
 

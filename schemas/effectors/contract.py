@@ -1,4 +1,4 @@
-"""The effector contract: code that acts on the outside world, and what its shell must know to run it.
+"""The effector contract: code that acts on the outside world, and what its shell (the code that runs it) must know.
 
 An effector answers requests with events; requests are events too. An answer is, for example, a language model's text or
 the receipt of a delivery. Outside, an effect happens at least once, since a foreign system and the log cannot be
@@ -70,9 +70,10 @@ class Effector:
         name: Owner name in the catalogue; what it answers with must be its own events.
         consumes: The event types that ask for an effect.
         handle: Performs a request, and returns the events that answer it, at least one. They inherit the request's
-            address, and must be about the same agent. It may run twice for one request: where the foreign system knows
-            idempotency keys, pass the request's ``id`` as one. If it raises, or takes longer than ``timeout_s``, the
-            answer is a ``failed`` event. Only :class:`TryLater` leaves the request unanswered.
+            address (agent, session, exchange), and must be about the same agent. It may run twice for one request:
+            where the foreign system knows idempotency keys, pass the request's ``id`` as one. If it raises, or takes
+            longer than ``timeout_s``, the answer is a ``failed`` event. Only :class:`TryLater` leaves the request
+            unanswered.
         failed: Its own ``Failed`` event type.
         enrich_failure: (a failure that the shell made, its request) -> the failure with the name by which the asker
             knows the request, such as its id.

@@ -10,7 +10,12 @@ import msgspec
 from schemas.event import Milliseconds, Personal
 
 Purpose = Literal["act", "respond", "clarify", "acknowledge", "tiebreak", "reflect", "appraise"]
-"""What a model is asked for; each may have a model of its own."""
+"""What a model is asked for; each may have a model of its own.
+
+``act``: to plan what to look up before an answer. ``respond``, ``clarify``, ``acknowledge``: to write an answer, by the
+mode that was chosen for it. ``tiebreak``: to choose between two modes. ``reflect``: to criticise an answer or past
+choices of modes, or to word an idle agent's thought. ``appraise``: to judge how far a text is an attack.
+"""
 
 Ended = Literal["stop", "length", "content_filter", "unknown"]
 """How a model's answer ended, in OpenAI's words: by itself, at a length, by a filter; ``unknown``: not said."""

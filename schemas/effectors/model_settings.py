@@ -7,6 +7,7 @@ import msgspec
 from msgspec import inspect
 
 _KEY = "x-asks-model"
+"""The mark's key in the JSON Schema of a setting's type."""
 
 FOLLOWS_MODEL = msgspec.Meta(extra_json_schema={_KEY: True})
 """Marks the type of a setting whose default becomes ``llm`` when a model is attached."""

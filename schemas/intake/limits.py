@@ -15,6 +15,7 @@ layers are left out as soon as the event is read, and counted (``InputReceived.l
 """
 
 Bytes = Annotated[int, msgspec.Meta(ge=1, le=MOST_BYTES)]
+"""A limit of size, in bytes of UTF-8."""
 
 
 class InputLimits(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,6 +16,7 @@ ReadBy = Literal["alone", "too"]
 """Who reads a setting: running processes alone (``alone``), or decisions as well (``too``)."""
 
 _KEY = "x-measuring"
+"""The marks' key in the JSON Schema of a setting's type."""
 
 MEASURED_ALONE = msgspec.Meta(extra_json_schema={_KEY: "alone"})
 """Marks the type of a setting that no decision reads."""

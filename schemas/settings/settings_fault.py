@@ -14,6 +14,7 @@ UNREADABLE_SETTINGS = "unreadable_settings"
 
 _MAX_VALUE_CHARACTERS = 60
 _MAX_ERROR_CHARACTERS = 100
+"""How many characters of a wrong value, and of the error, a reason repeats at most."""
 
 
 def settings_fault(owner: str, settings: Mapping[str, Any], kind: type[Any]) -> str:

@@ -1,4 +1,4 @@
-"""The ACT loop: gathering information before an answer. Owner: ``act``.
+"""The ACT loop: gathering information before an answer, in iterations of a few actions each. Owner: ``act``.
 
 ``wake_after_ms`` is the time until the earliest of a session's loops times out; 0 once the last one has ended.
 """
@@ -22,7 +22,10 @@ Termination = Literal["plan_empty", "timeout", "max_iterations"]
 
 
 class Action(msgspec.Struct, frozen=True, kw_only=True):
-    """One action of a plan; ``query`` is what to recall, associate or ask, ``key`` and ``value`` what to memorize."""
+    """One action of a plan; ``query`` is what to recall, associate or ask, ``key`` and ``value`` what to memorize.
+
+    ``specialist`` names the outside service that is asked, where the skill is ``delegate``.
+    """
 
     index: Count
     skill: Skill

@@ -15,6 +15,8 @@ from schemas.event import ROOT, Event, Wake
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Status = Literal["firing", "resolved"]
+"""Whether what an alert is about lasts, or is over."""
+
 SeverityName = Literal["critical", "warning", "info"]
 
 SEVERITY_NAMES: Mapping[Severity, SeverityName] = {

@@ -12,6 +12,7 @@ from schemas.event import Event, Milliseconds, Personal, Unit
 from schemas.vocabulary.precedents import ProposedAction
 
 Valence = Annotated[float, msgspec.Meta(ge=-1.0, le=1.0)]
+"""How pleasant the feeling in a text is: from -1, unpleasant, to 1."""
 
 Judgement = Literal["none", "over_budget", "awaited", "heard", "missing"]
 """What a language model contributed to an appraisal; each value is explained in :class:`AppraisalCompleted`."""
@@ -71,9 +72,10 @@ class TurnReading(msgspec.Struct, frozen=True, kw_only=True):
 class AppraisalCompleted(Event, frozen=True, kw_only=True, tag="forged_id.appraisal.completed"):
     """An input in numbers, rounded to six decimals. All later stages use these.
 
-    ``models`` names and versions what the numbers came from. ``conversation_topic`` is the session's topic that the
-    input belongs to, ``similar_topic`` the nearest earlier one (empty: there is none). They are the same unless the
-    topic is new. ``topic_confidence`` is the similarity to the topic, for a new one 1 minus that to ``similar_topic``.
+    ``models`` names and versions what the numbers came from. ``valence`` is how pleasant the feeling in the text is,
+    ``arousal`` how strong it is. ``conversation_topic`` is the session's topic that the input belongs to,
+    ``similar_topic`` the nearest earlier one (empty: there is none). They are the same unless the topic is new.
+    ``topic_confidence`` is the similarity to the topic, for a new one 1 minus that to ``similar_topic``.
     ``uncertainty`` is the mean of 1 minus that confidence and the text's indeterminacy. ``novelty`` is one minus the
     highest similarity to the session's last inputs. ``proposed_action`` is what would be done with the input,
     ``affects_swarm`` whether it asks for configuration, broadcasts or other agents. ``embedding`` is the text's vector,
@@ -141,8 +143,9 @@ class AppraisalJudged(Event, frozen=True, kw_only=True, tag="forged_id.appraisal
 
     ``request`` is the id of the event that asked. ``reason`` is empty where a model answered, else why the local
     numbers stand: that of ``llm.failed``, ``answer_invalid``, ``unanswered`` (nothing came in time) or ``ended`` (the
-    exchange was over before). ``layers`` are those asked about with the numbers that count. ``late``: the input
-    went on before this judgement came, which counts against its session from here on.
+    exchange was over before). ``parts`` are the model's judgements, one for each layer that it judged. ``layers`` are
+    those asked about with the numbers that count. ``late``: the input went on before this judgement came, which counts
+    against its session from here on.
     """
 
     request: str

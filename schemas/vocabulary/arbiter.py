@@ -1,4 +1,7 @@
-"""The last gate before deliberation: deny, answer at once, let pass, or escalate. Owner: ``arbiter``."""
+"""The last gate before deliberation: deny, answer at once, let pass, or escalate. Owner: ``arbiter``.
+
+Deliberation is what answers an input that no guard and no precedent has settled: memory, choice of a mode, and a model.
+"""
 
 from typing import Literal
 

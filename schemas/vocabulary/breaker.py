@@ -10,7 +10,11 @@ from schemas.entry import Entry, Grouping, Severity, own_entries, own_events
 from schemas.event import Event, Unit, Wake
 
 BreakerState = Literal["NORMAL", "VIOLATED", "RECOVERY", "TERMINATED"]
-"""The state of a session's breaker; inputs are answered in NORMAL alone."""
+"""The state of a session's breaker; inputs are answered in NORMAL alone.
+
+VIOLATED: a violation has switched processing off. RECOVERY: an attempt runs in which inputs can rebuild trust.
+TERMINATED: the session is ended.
+"""
 
 Violation = Literal["role_confusion", "context_saturation"]
 """An input whose falsehood is too high, or is above half in a very long text."""
@@ -69,7 +73,9 @@ class BreakerWithheld(Event, frozen=True, kw_only=True, tag="forged_id.breaker.w
 
 
 class BreakerRecoveryStarted(Event, frozen=True, kw_only=True, tag="forged_id.breaker.recovery_started"):
-    """A recovery attempt began; ``by`` is ``input``, ``timer`` or ``operator``. Its timer replaces the trip's.
+    """A recovery attempt began; ``by`` is ``input``, ``timer`` or ``operator``.
+
+    Its timer replaces that of the violation.
 
     Unless it fails or inputs end it before, the attempt succeeds by itself ``wake_after_ms`` later.
     """
@@ -117,7 +123,10 @@ class BreakerTerminated(Event, frozen=True, kw_only=True, tag="forged_id.breaker
 
 
 class BreakerWarned(Event, frozen=True, kw_only=True, tag="forged_id.breaker.warned"):
-    """A session in NORMAL is in danger: its ``trust`` is low, or one more such input breaks the named rule."""
+    """A session in NORMAL is in danger: its ``trust`` is low, or one more such input breaks the named rule.
+
+    The rules are those of ``breaker.terminated``.
+    """
 
     danger: Literal["trust", "recent_falsehood", "balance_trend", "refusal_share"]
     standing: Standing

@@ -25,7 +25,7 @@ forgotten.
 """
 
 Energy = Annotated[float, msgspec.Meta(ge=0.0)]
-"""Activation that drifting has spent."""
+"""Activation that drifting has spent: what concepts in memory have passed on to others, summed up; 0 or more."""
 
 
 class DriftScheduled(Event, frozen=True, kw_only=True, tag="forged_id.drift.scheduled"):

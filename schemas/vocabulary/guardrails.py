@@ -23,23 +23,26 @@ class LoopTrace(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         loop_id: The loop; ``family`` is the loop that it and all its reruns go back to.
         rerun_of: The loop that it is a rerun of; empty for a family's first.
-        rerun_depth: 0 for a family's first loop, n for its ``_rn``.
+        rerun_depth: 0 for a family's first loop, n for its nth rerun, whose name ends in ``_r`` and that number.
         rerun_count: Reruns of the family so far, by what was ordered and by its loops' names; includes the one ordered
             by this decision.
         max_reruns: Limit of ``rerun_count``.
         alignment_score: How well the answer addresses what was asked; None where nobody scored it.
         drift_score: How far it strays; None likewise.
-        summary_valid: Whether its reflection is valid: its scores are good enough, and its critics agree.
+        summary_valid: Whether its reflection (what the critics made of its answer) is valid: its scores are good
+            enough, and its critics agree.
         bias_echo: Whether the same bias came up in too many loops of the agent lately.
         repeated_tags: Those biases; ``repetition_counts``: bias tag -> in how many of the latest loops it came up.
-        reflection_fatigue: The family's fatigue after this loop, and by how much this one moved it
-            (``fatigue_increment``); ``fatigue_threshold_exceeded``: it is high enough to end the family.
+        reflection_fatigue: The family's fatigue after this loop: it grows with each rerun that improves nothing, and
+            falls with one that does. ``fatigue_increment`` is by how much this loop moved it;
+            ``fatigue_threshold_exceeded``: it is high enough to end the family.
         improvement_detected: Whether a rerun's scores are better than those of the loop judged before it.
         rerun_trigger: Every trigger that applied and that nobody overrode, in the order of decision. ``rerun_reason``
             is that of the first, ``rerun_reason_detail`` has the numbers of all.
         force_finalize: Whether a limit ended the family, whatever its scores.
         overridden_by: Who overrode a limit that would have ended it; empty: nobody.
-        orchestrator_persona: The persona that asked; ``reflection_persona``: the one that judged.
+        orchestrator_persona: The persona (the character that a model was told to play) that asked;
+            ``reflection_persona``: the one that judged.
         source: Where the scores are from: ``caller``, ``features`` (appraisal computed them from the texts), ``llm`` (a
             model was the critic) or ``none``.
         completion: Id of the ``loop.completed`` that is judged, where a critic had to be asked first; else empty.

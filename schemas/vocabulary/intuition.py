@@ -1,6 +1,7 @@
 """Learned dangers. Owner: ``intuition``, which alone holds the index of precedents.
 
-A motif is the signature of a harmful precedent; inputs are compared with it.
+A motif is the signature of a harmful precedent; inputs are compared with it. A signature is the set of a text's
+shingles: a hash of each three of its words in a row, where its beginning and end count as words.
 """
 
 from functools import partial

@@ -1,4 +1,7 @@
-"""Anchors of the ledger's hash chain, and recorded losses of the log. Owner: ``ledger``."""
+"""Anchors of the ledger's hash chain, recorded losses of the log, and scarce resources. Owner: ``ledger``.
+
+The ledger is a copy of the log in an SQLite file. An anchor is the head of its chain, written into the log.
+"""
 
 from typing import Annotated, Literal
 
@@ -38,6 +41,7 @@ class LossRecorded(Event, frozen=True, kw_only=True, tag="forged_id.ledger.loss_
 
 
 Resource = Literal["disk", "inodes", "file descriptors", "memory", "address space", "storage"]
+"""What can be used up; ``storage`` is that of an account at the broker."""
 
 
 class ResourceScarce(Event, frozen=True, kw_only=True, tag="forged_id.ledger.resource_scarce"):

@@ -16,6 +16,8 @@ LoopName = Annotated[str, msgspec.Meta(min_length=1)]
 """A :data:`LoopId` without its limit of length: the name of a rerun is longer than that of its first loop."""
 
 Tag = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
+"""A word that a critic attaches to an answer."""
+
 Tags = Annotated[tuple[Tag, ...], msgspec.Meta(max_length=64)]
 """Words that a critic attaches to an answer, such as the biases that it sees in it."""
 
@@ -82,7 +84,7 @@ MOST_TERMS = 5_000
 """Terms of all entities of a tick together, chosen and candidates; more would take self-review over a second."""
 
 MOST_NUMBERS = 100_000
-"""Numbers of all their centroids together."""
+"""Numbers of the centroids of all entities of a tick together."""
 
 Names = Annotated[tuple[str, ...], msgspec.Meta(max_length=1000)]
 """Ids of memories, or names of parts of an identity."""

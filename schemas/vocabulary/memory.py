@@ -12,7 +12,12 @@ from schemas.event import Event, Personal, Unit
 from schemas.vocabulary.drift import Strategy
 
 Layer = Literal["turn", "gist", "fact", "episode", "concept"]
-"""The layer of memory, in order: working memory, short term, medium term, episodic, semantic."""
+"""The layer of memory.
+
+``turn``: what was said in the session lately (working memory). ``gist``: an exchange in one line (short term).
+``fact``: a value under a key (medium term). ``episode``: an exchange, with how much it mattered (episodic).
+``concept``: a word, with those that were met together with it (semantic).
+"""
 
 Skill = Literal["recall", "memorize", "introspect", "associate", "delegate"]
 """What an action of the ACT loop can do; all but ``delegate`` are performed by memory."""
@@ -107,7 +112,10 @@ class MemoryRecalled(Event, frozen=True, kw_only=True, tag="forged_id.memory.rec
 
 
 class MemoryRemembered(Event, frozen=True, kw_only=True, tag="forged_id.memory.remembered"):
-    """What stays of an answered exchange: a gist, facts, an episode of some salience, and concepts met together."""
+    """What stays of an answered exchange: a gist, facts, an episode, and concepts met together.
+
+    ``salience`` is how much the episode matters.
+    """
 
     conversation_topic: str
     gist: Personal

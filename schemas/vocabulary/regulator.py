@@ -44,6 +44,7 @@ FLOORS: Mapping[str, str] = MappingProxyType({"tiebreaker_base_margin": "tiebrea
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Step = Annotated[int, msgspec.Meta(ge=1)]
+"""The number of an adjustment in a series of them, from 1."""
 
 PressureName = Literal[
     "tie_breaker",

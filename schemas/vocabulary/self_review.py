@@ -143,8 +143,8 @@ class SelfReviewMeasured(Event, frozen=True, kw_only=True, tag="forged_id.self_r
 class SelfReviewDisarmed(Event, frozen=True, kw_only=True, tag="forged_id.self_review.disarmed"):
     """A review may be triggered again.
 
-    Where its cause has passed, ``forged_id.resolved`` is appended together with this event: that one's prefix is none
-    that the partition's fence counts.
+    Where its cause has passed, ``forged_id.resolved`` is appended together with this event, never alone: a partition
+    appends only if nobody else has written its main subjects since it read them, and ``resolved`` is none of these.
 
     The reason is ``lapsed`` for a review that was never resolved, once the statistics hold nothing of its cause any
     more.

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from tests.each import each
 
 @each("name", list(BENCHES))
 def test_every_benchmark_can_be_looked_through_for_what_it_needs(name: str) -> None:
+    assert find_spec(module_of(name)) is not None, "a benchmark that is not there needs nothing"
     assert set(missing_modules(module_of(name))) <= {
         "eventsourcing",
         "faststream",

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.harness.path_costs import UNITS, Cost, costs_of, flushes_in_a_row, together
-from bench.path import EVERY, PATHS, measure
+from bench.system.path import EVERY, PATHS, measure
+from bench.system.path_costs import UNITS, Cost, costs_of, flushes_in_a_row, together
 
 PAGE = Path("docs/performance.md")
 IN_A_ROW = "flushes in a row"

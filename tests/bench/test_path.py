@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from bench.path import Step, steps_of
+from bench.system.path import Step, steps_of
 from tests.e2e.live import environment
 
 MS = 1_000_000
@@ -27,6 +27,6 @@ def test_a_step_is_the_median_of_what_at_least_half_of_the_exchanges_have() -> N
 
 
 def test_every_function_that_is_measured_is_still_there() -> None:
-    code = "from bench.harness.path_probe import install; install()"
+    code = "from bench.system.path_probe import install; install()"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment(), check=False)
     assert (done.returncode, done.stderr) == (0, "")

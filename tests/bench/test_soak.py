@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from bench.soak import growth_per_hour, latency_ratio, measure
+from bench.system.soak import growth_per_hour, latency_ratio, measure
 
 
 def test_growth_is_the_slope_of_the_last_half_an_hour() -> None:

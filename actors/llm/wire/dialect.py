@@ -74,7 +74,7 @@ PLAIN = Dialect()
 
 
 class Dialects:
-    """What was learned about an endpoint and its models; ``context`` is their configured context."""
+    """What was learned about an endpoint and its models; ``context`` is their context in tokens, as configured."""
 
     def __init__(self, context: int = 0) -> None:
         self._shared: dict[str, object] = {}

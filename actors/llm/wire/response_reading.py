@@ -22,7 +22,7 @@ from actors.llm.wire.response_parsing import (
     piece_of,
     read_answer,
 )
-from events.http_client import httpx
+from events.libraries.http_client import httpx
 from schemas.intake.sse import DONE, Event, Events, is_stream
 
 MOST_BYTES = 8 * 1024 * 1024

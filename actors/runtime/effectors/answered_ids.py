@@ -47,11 +47,11 @@ class Answer:
 
 
 class Answers:
-    """What an effector has answered, for each filter.
+    """What an effector has answered, for each filter of subjects under which it answers (one an agent).
 
     Args:
         log: Where answers are appended.
-        sealed_log: The same log, read without opening sealed bodies: ids are in headers.
+        sealed_log: The same log, read without decrypting sealed bodies: ids are in headers.
         most: See :data:`MOST_IDS`.
     """
 
@@ -154,11 +154,11 @@ class AnsweredIds:
         self._log = log
         self._filter = filter
         self._most = most
-        self._since: int | None = None
-        self._last = 0
-        self._fence = 0
+        self._since: int | None = None  # the sequence after which all ids are known; None: none is
+        self._last = 0  # the sequence up to which events were read
+        self._fence = 0  # the sequence of the last event under the filter, which an append must name
         self._ids: set[str] = set()
-        self._order: deque[tuple[int, str]] = deque()
+        self._order: deque[tuple[int, str]] = deque()  # the same ids with their sequences, in order
 
     def __len__(self) -> int:
         return len(self._order)

@@ -1,7 +1,8 @@
 """Which living worker leads and which stands by for each partition: a pure function of who is alive.
 
 Every worker computes this for itself from the list of members, so no lease is handed out. While two workers see
-different lists, both may lead the same partition. That is harmless: the fence lets only one of them append.
+different lists, both may lead the same partition. That is harmless: the fence of an append (the last event of the
+partition is the one that the writer knows) lets only one of them append.
 
 An actor's partitions are spread evenly. Which actors' partitions meet in one process is chosen, too: those of a session
 are led together, so that most of an exchange's chain stays within a process; actors that are much at work for the same

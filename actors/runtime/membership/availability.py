@@ -1,8 +1,8 @@
 """Who serves which stage according to heartbeats, and since when nobody does.
 
-One check of the heartbeats shows which stages nobody serves, but proves little. A lease expires late, a worker that
-takes over may still be starting, and the observer itself may have been cut off. So an absence is counted from the last
-check that found the stage served. Time during which nobody watched is never counted.
+One check of the heartbeats shows which stages nobody serves, but proves little. The last heartbeat of a dead worker
+expires late, a worker that takes over may still be starting, and the observer itself may have been cut off. So an
+absence is counted from the last check that found the stage served. Time during which nobody watched is never counted.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -65,10 +65,10 @@ class AvailabilityWatch:
         self._lacks: dict[StagePartition, Lack] = {}
         self._since: dict[StagePartition, float] = {}
         self._never_served = set(_all_keys(partitions))
-        self._counts: dict[tuple[str, str], int] = {}
+        self._counts: dict[tuple[str, str], int] = {}  # (member, stage) -> its decisions over budget, when last checked
         self._window_began = 0.0
-        self._overruns: dict[str, Overrun] = {}
-        self._overran_at: dict[str, float] = {}
+        self._overruns: dict[str, Overrun] = {}  # stage -> its decisions over budget in the window
+        self._overran_at: dict[str, float] = {}  # stage -> when the last of them was noticed
 
     @property
     def lacks(self) -> Mapping[StagePartition, Lack]:

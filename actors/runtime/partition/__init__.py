@@ -1,1 +1,4 @@
-"""One partition of an actor in a worker: recovery, decisions, appends under a fence, snapshots, timers."""
+"""One partition of an actor in a worker: recovery, decisions, fenced appends, snapshots, timers.
+
+An append is *fenced*: the broker stores it only if the partition's last event is the one that this worker knows.
+"""

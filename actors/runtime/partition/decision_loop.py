@@ -1,6 +1,8 @@
 """The decision loop of one partition: it decides, and puts each decision into an outbox to be appended.
 
-It is synchronous, with one exception: the proof that the log is complete is awaited in a task of its own.
+It is synchronous, with one exception: the proof that the log is complete is awaited in a task of its own. A *fence* is
+the condition of an append: the partition's last event is the one that this process knows. A *spontaneous event* is one
+that no message led to, such as a timer's.
 """
 
 import asyncio

@@ -29,7 +29,7 @@ class SnapshotSaver:
         self._actor = actor
         self._partition = partition
         self._context = context
-        self._folded = 0
+        self._folded = 0  # messages since the last snapshot
         self.last_loss = 0
         self._renew_after = 0  # a renewal is due once this sequence is folded; 0: none
         self._renewing = 0  # the same of the renewal that was due last

@@ -116,7 +116,7 @@ def record(
     Every event up to the end of the chosen exchanges is in it, since any may have shaped their decisions.
     """
     from deploy.cli.failures import WrongUse
-    from events.private_files import make_private_folder, remove_if_empty
+    from events.files.private_files import make_private_folder, remove_if_empty
 
     if not name or Path(name).name != name or name.startswith("."):
         raise WrongUse(f"{name!r} is no name of a bundle: use one without slashes, such as polite-override")

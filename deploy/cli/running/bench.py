@@ -29,19 +29,24 @@ BENCHES = {
     "replay": "fold and verification of a ledger, against reading and decoding alone, and their memory",
     "router": "the cost of a mode selection",
     "self_review": "the cost of a tick, and of the counterfactual in it",
-    "senses": "what judging an input costs reflex, intuition and appraisal together: python -m bench.senses PROMPTS",
+    "senses": "judging an input by reflex, intuition and appraisal together: python -m bench.decisions.senses PROMPTS",
     "soak": "an hour at 70% of the most a set can do: memory, lag and latency by the minute",
     "turns": "the cost of telling a turn's kind; shares routed right: python -m bench.quality.turns LABELLED PROMPTS",
 }
 """Benchmark -> what it measures, and with which peers in the same run."""
 
-_OF_QUALITY = ("detection", "turns")
-"""Those that measure how often decisions are right, in ``bench/quality``; the others are beside each other."""
+_FOLDERS = {
+    "storage": ("append", "growth", "ledger", "questions", "replay"),
+    "decisions": ("bounds", "intuition", "memory", "reflex", "router", "self_review", "senses"),
+    "system": ("dashboard", "event_loops", "exchanges", "guards", "hops", "pass_through", "path", "soak"),
+    "quality": ("detection", "turns"),
+}
+"""Folder of ``bench`` -> the benchmarks in it."""
 
 
 def module_of(name: str) -> str:
     """Return the module of a benchmark."""
-    return f"bench.quality.{name}" if name in _OF_QUALITY else f"bench.{name}"
+    return next(f"bench.{folder}.{name}" for folder, names in _FOLDERS.items() if name in names)
 
 
 IN_BRIEF = (

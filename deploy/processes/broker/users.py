@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from events.whole_files import PRIVATE, replace_file
+from events.files.whole_files import PRIVATE, replace_file
 from schemas.permissions import (
     ALERT_CONSUMERS,
     BrokerUser,

@@ -42,8 +42,8 @@ LOST_AT = "neuraxis.lost-at"
 
 _NO_CONSUMER = 10014  # JetStream's error code
 _NS_PER_S = 1_000_000_000
-_RETRY_WAIT = 0.1
-_DRAIN_WITHIN = 2.0
+_RETRY_WAIT = 0.1  # seconds
+_DRAIN_WITHIN = 2.0  # seconds
 _logger = get_logger("neuraxis.durable")
 
 
@@ -82,14 +82,14 @@ class DurablePull:
         self.began = asyncio.Event()
         self._max_unacknowledged = 1 if in_order else MAX_PENDING
         self._imported_through = imported_through
-        self._lost_at = 0
-        self._gap_ends: tuple[int, ...] = ()
+        self._lost_at = 0  # the sequence at which the log last recorded a loss; 0: never
+        self._gap_ends: tuple[int, ...] = ()  # the last sequences of the log's gaps, where they matter here
         self._past_gap = 0  # the end of the last gap behind which the consumer starts
         self._last_delivered = (-1, -1)  # consumer and stream sequence, when last asked
-        self._waiting_callers = 0
-        self._requested = 0
-        self._last_received = 0.0
-        self._generation = 0
+        self._waiting_callers = 0  # of ``next``
+        self._requested = 0  # messages that were requested and did not arrive yet
+        self._last_received = 0.0  # a message, or a heartbeat; the event loop's time
+        self._generation = 0  # counts the subscriptions; messages to earlier ones are ignored
         self._inbox = ""
         self._subscription: Subscription | None = None
         self._arrived: asyncio.Queue[PulledMessage] = asyncio.Queue()  # what no caller of ``next`` has received yet

@@ -17,7 +17,7 @@ ABSENT_FOR_S = 2.0
 """Seconds for which a cluster must say that a message is absent, or that a stream ends before it."""
 
 _HEARD_WITHIN_NS = 2_000_000_000  # servers send heartbeats every second
-_GIVE_UP_AFTER_S = 15.0
+_GIVE_UP_AFTER_S = 15.0  # without a leader that hears most copies
 _POLL_INTERVAL_S = 0.25
 
 

@@ -19,7 +19,7 @@ from schemas.permissions import READ_ROOT
 GAPS = "LOG.GAPS"
 """The call that tells which sequences the log lacks."""
 
-_ATTEMPTS = 3
+_ATTEMPTS = 3  # to ask the server for the login's rights
 _RETRY_S = 0.25
 _logger = get_logger("neuraxis.reads")
 

@@ -56,7 +56,7 @@ BACKLOG_BYTES = 32 * 1024
 """Nor while the buffer holds this many bytes for each message of a request."""
 
 _NS_PER_S = 1_000_000_000
-_RETRY_WAIT = 0.1
+_RETRY_WAIT = 0.1  # seconds
 _logger = get_logger("neuraxis.reading")
 
 
@@ -85,12 +85,12 @@ class StreamReader:
         self._pull_size = pull
         self._pull_bytes = min(MOST_BYTES, max(_MIN_PULL_BYTES, BACKLOG_BYTES * pull))
         self._gap_ends = tuple(gap_ends)
-        self._gaps_ahead: tuple[int, ...] = ()
+        self._gaps_ahead: tuple[int, ...] = ()  # the last sequences of the gaps behind which it will start again
         self._connection = connection
         self._stream = stream
         self._filters = tuple(filters)
         self._after = after
-        self._last_read: tuple[int, int] | None = None
+        self._last_read: tuple[int, int] | None = None  # the last message's sequence and time (Unix nanoseconds)
         self._scanned = 0  # the sequence up to which the server has searched for matching messages
         self._created = 0  # the generation whose consumer the server has made
         self._is_clustered = False
@@ -102,10 +102,10 @@ class StreamReader:
         self._buffered_bytes = 0
         self._filled = asyncio.Event()
         self._renew = asyncio.Event()  # set when a new consumer has to be made
-        self._requested = 0
+        self._requested = 0  # messages that were requested and did not arrive yet
         self._next_consumer_seq = 1
-        self._last_received = 0.0
-        self._silence = SILENCE
+        self._last_received = 0.0  # a message, or a heartbeat; the event loop's time
+        self._silence = SILENCE  # seconds until a new consumer is made
         self._inbox = ""
         self._consumer = ""
         self._subscription: Subscription | None = None

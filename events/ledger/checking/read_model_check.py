@@ -11,7 +11,7 @@ from events.ledger.read_models import FOLDS, add_values
 from events.ledger.rows import TOPIC, Row
 from events.ledger.tables import TABLES, make
 
-_BATCH = 4_096
+_BATCH = 4_096  # events that are folded before their rows are inserted
 _REMEDY = "`neuraxis log rebuild` folds it anew"
 
 

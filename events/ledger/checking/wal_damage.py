@@ -9,6 +9,7 @@ from array import array
 from struct import Struct
 from typing import Literal, TypeAlias
 
+# The header of the log, and that of each frame (a changed page of the database): numbers of 4 bytes.
 _HEADER = Struct(">IIIIIIII")
 _FRAME = Struct(">IIIIII")
 _MAGIC = 0x377F0682

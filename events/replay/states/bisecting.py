@@ -17,7 +17,7 @@ from events.routes import partition_filters
 from schemas.actor import Actor
 from schemas.subjects import split_stored
 
-_MAX_VALUE_CHARACTERS = 60
+_MAX_VALUE_CHARACTERS = 60  # of a value in an error message
 
 
 class BisectResult(msgspec.Struct, frozen=True, kw_only=True):

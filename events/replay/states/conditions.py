@@ -9,6 +9,7 @@ import msgspec
 from schemas.persistent import state_builtins
 
 Step = str | int
+"""A step of a path: a name or key, or an index."""
 MISSING = object()
 """The value at a path that does not exist."""
 

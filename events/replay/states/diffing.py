@@ -15,6 +15,7 @@ from schemas.actor import Actor
 from schemas.persistent import state_builtins
 
 Step = str | int
+"""A step of a path: a name or key, or an index."""
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -25,7 +25,7 @@ from schemas.envelope import Envelope, decode_headers
 from schemas.errors import UndecodableEvent, VocabularyError
 from schemas.identity import event_id
 
-_MOST_FINDINGS = 20
+_MOST_FINDINGS = 20  # that a report lists; all are counted
 
 
 class EffectFinding(msgspec.Struct, frozen=True):

@@ -12,7 +12,7 @@ from schemas.subjects import split_stored
 
 OVERDUE_S = 10
 """Seconds of a log after which something pending is overdue. Actors decide within milliseconds, under load within some
-hundred; but the lease of a killed worker lasts for 3 seconds, and its successor first reads the log up to its end."""
+hundred; but a killed worker counts as alive for 3 seconds, and its successor first reads the log up to its end."""
 
 LIVELY_S = 5
 """In so many different seconds others must have decided messages meanwhile. While a set is down, none are added."""

@@ -173,7 +173,7 @@ class RecordIndexer:
             self._models[actor.name, recorded.envelope.cause] = names
 
 
-_ID_DIGITS = 32
+_ID_DIGITS = 32  # hex digits of an event's id
 _NUMBER_DIGITS = 20  # of the greatest sequence that a broker counts to, 2^64 - 1
 _DECISION_HEADERS = ("ce-causeseq", "ce-index", "ce-count")
 

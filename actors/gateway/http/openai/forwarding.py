@@ -27,7 +27,7 @@ from actors.gateway.http.openai.streaming_response import SourceBroken
 from actors.gateway.http.openai.upstream import Headers, Upstream, UpstreamFailed, headers_to_return, unfit
 from actors.gateway.input_client import Client
 from events.errors import LogError
-from events.http_client import httpx
+from events.libraries.http_client import httpx
 from events.loggers import get_logger
 from schemas.vocabulary.gateway import InputAbandoned
 from schemas.vocabulary.reflex import AnswerFault

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 
-from events.http_client import httpx
+from events.libraries.http_client import httpx
 from schemas.intake.strict import quoted_name
 
 Headers = Iterable[tuple[bytes, bytes]]

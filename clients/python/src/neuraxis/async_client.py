@@ -29,7 +29,7 @@ class AsyncClient:
         api_key: The API key. Default: ``NEURAXIS_API_KEY``, or else none.
         timeout: Seconds that a call may take in total, including its repeats and the pauses before them.
         retries: How often a failed call is sent again, if a repeat cannot have a second effect.
-        data: The data folder of a set on this machine.
+        data: The data folder of a set (the processes that ``neuraxis up`` runs) on this machine.
         transport: The httpx transport that carries requests, for tests.
 
     Raises:
@@ -92,7 +92,8 @@ class AsyncClient:
             layers: The other parts of the prompt, each in its role.
             documents: Parts of the prompt that were retrieved.
             tool_results: Parts of the prompt that tools returned.
-            context: The kind of situation; it is compared with that of precedents.
+            context: The kind of situation, a name of your own; precedents (earlier inputs whose outcome is recorded) of
+                the same kind are taken to be more similar.
             session: The session of the input; without one it is judged by itself.
             agent: The agent that it is for; default: the server's.
             user: Who asks, if the server has an agent for each user.
@@ -159,7 +160,7 @@ class AsyncClient:
         keys. If you leave the loop early, close the generator (``contextlib.aclosing``).
 
         Args:
-            topic: The subject; ``*`` and ``>`` are wildcards, the root may be left out.
+            topic: The subject; ``*`` and ``>`` are wildcards, the root (``forged_id.``) may be left out.
             after: Begin after this sequence, such as that of the last event you processed; None: with new events.
             words: Include people's words, which are hidden otherwise.
             patience: Seconds without a connection after which the failure is raised.

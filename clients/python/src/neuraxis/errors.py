@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from neuraxis.models import Verdict
 
-_LONGEST_WAIT_S = 3600.0
+_LONGEST_WAIT_S = 3600.0  # that a server may ask for
 
 
 class NeuraxisError(Exception):

@@ -83,7 +83,8 @@ class Alert:
         last_ns: When the latest event was stored, in Unix nanoseconds.
         first_seq: Sequence of the first event.
         cause_seq: Sequence of the latest event.
-        resolved_by: The subject that ended it, or ``quiet`` or ``lapsed``; empty while it fires.
+        resolved_by: The subject that ended it; ``quiet``: no further event came for a while; ``lapsed``: it lasted for
+            so long that its end must have been missed. Empty while it fires.
     """
 
     alert: str

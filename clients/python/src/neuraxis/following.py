@@ -13,7 +13,7 @@ EVENTS_PATH = "/api/events"
 SILENCE_S = 45.0
 """Seconds without a byte after which a connection counts as lost: the server sends a comment every 15 seconds."""
 
-_LONGEST_PAUSE_S = 5.0
+_LONGEST_PAUSE_S = 5.0  # before a new connection
 
 
 def end_of_log() -> Call[int]:
@@ -25,7 +25,7 @@ def end_of_log() -> Call[int]:
 
 
 def end_of_ledger() -> Call[int]:
-    """Ask for the end of the ledger, just behind the log: a key of one agent may not ask for the end of the log."""
+    """Ask for the end of the ledger, a copy of the log just behind it: a key of one agent may not ask for the log's."""
     return Call(method="GET", path="/api/exchanges", query={"limit": "1"}, read=_read_end_of_ledger, repeatable=True)
 
 

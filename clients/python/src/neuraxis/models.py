@@ -13,10 +13,14 @@ Role = Literal["system", "user", "assistant", "tool", "document"]
 """Who wrote a layer, or what kind of text it is."""
 
 Stage = str
-"""What ended an exchange: REFLEX, INTUITION, COHERENCE, BREAKER, ARBITER or DELIBERATIVE."""
+"""What ended an exchange (an input and what follows from it).
+
+One of the guards (REFLEX, INTUITION, COHERENCE, BREAKER, ARBITER), or the deliberation behind them (DELIBERATIVE).
+"""
 
 Action = str
-"""How it ended: EXECUTED, PASSED, BLOCKED, REJECTED, WITHHELD or FAILED."""
+"""How it ended: EXECUTED (it was answered), PASSED (it was only checked, and the guards let it pass), FAILED, or a
+refusal: BLOCKED, REJECTED or WITHHELD."""
 
 REFUSALS = frozenset({"BLOCKED", "REJECTED", "WITHHELD"})
 """The actions by which guards refuse."""
@@ -78,7 +82,10 @@ class Verdict:
 
 @dataclass(frozen=True, kw_only=True)
 class Decision:
-    """The decision on a question; ``mode`` is empty if a guard refused, so that no mode was chosen."""
+    """The decision on a question.
+
+    ``mode`` says how it was answered, such as RESPOND, or CLARIFY (by a question back). It is empty if a guard refused.
+    """
 
     exchange: str
     stage: Stage
@@ -130,7 +137,7 @@ class Page:
     """Exchanges, the latest first.
 
     Pass ``before`` to get the next page; it is 0 at the end. ``head`` is the sequence up to which the ledger is
-    written.
+    written: the server's copy of the log, which the page comes from.
     """
 
     exchanges: tuple[Exchange, ...]
@@ -150,8 +157,8 @@ class Explanation:
 class Feedback:
     """Feedback that was stored in the log; ``event`` is its id there.
 
-    If an operator said that the exchange was harmful, ``precedent`` names the precedent that was recorded: inputs like
-    that one are rejected. Otherwise it is empty.
+    If an operator said that the exchange was harmful, its input was recorded as a precedent, which ``precedent`` names:
+    inputs like that one are rejected. Otherwise it is empty.
     """
 
     exchange: str

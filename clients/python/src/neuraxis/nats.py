@@ -26,6 +26,7 @@ from neuraxis.events import ALERTS, Event, event_of_message, stored_filter, topi
 from neuraxis.server import FOLDER, run_file
 
 STREAM = "NEURAXIS"
+"""The default name of the stream that is the log."""
 CONNECT_S = 10.0
 """Seconds that a first connection, or a request to the broker, may take."""
 
@@ -44,7 +45,7 @@ _UNUSED_S = 300.0
 
 @dataclass(frozen=True, kw_only=True)
 class Login:
-    """The address of a broker and a user's login; ``password`` is shown nowhere."""
+    """The address of a broker and a user's login; ``password`` is shown nowhere, ``creds`` is a credentials file."""
 
     url: str
     user: str = ""

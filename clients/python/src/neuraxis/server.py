@@ -12,6 +12,8 @@ from neuraxis.errors import Misconfigured
 
 URL = "NEURAXIS_URL"
 API_KEY = "NEURAXIS_API_KEY"
+"""Environment variables with the server's address and the API key."""
+
 FOLDER = Path(".neuraxis")
 """The default data folder of ``neuraxis up``."""
 

@@ -16,7 +16,7 @@ from actors.gateway.http.openai.relayed_answer import read_streamed_answer, read
 from actors.gateway.http.openai.streaming_response import SourceBroken
 from actors.gateway.wait_deadlines import WaitDeadline
 from events.errors import LogError
-from events.http_client import httpx
+from events.libraries.http_client import httpx
 from events.loggers import get_logger
 from schemas.vocabulary.reflex import AnswerFault
 

@@ -1,4 +1,7 @@
-"""The inputs of ``bench.guards``: short questions, texts of 2 KB and attacks. Each has a number; no two are equal."""
+"""The inputs of ``bench.system.guards``: short questions, texts of 2 KB and attacks.
+
+Each has a number; no two are equal.
+"""
 
 from base64 import b64encode
 

@@ -1,14 +1,16 @@
 """One exchange step by step: what each process does for it, and what that costs.
 
-A whole set runs as ``neuraxis up`` starts it, with its functions wrapped (``harness.path_probe``), once for an exchange
-that the set itself answers (without a language model), and once for one that it passes on. Requests come one at a time.
+A whole set runs as ``neuraxis up`` starts it, with its functions wrapped (``path_probe``), once for an exchange that
+the set itself answers (without a language model), and once for one that it passes on. Requests come one at a time.
 For each process it prints how often an exchange makes it read, decode, dispatch, decide, evolve, append, allocate
 and wake up, with the microseconds of one of these, and the processor time of all parts. The time line gives the median
 over all exchanges of the milliseconds since the request was sent.
 
-Wrapping costs time: so compare the parts with each other, and take the latency itself from ``bench.pass_through``. A
-flush is the wait from an append until its acknowledgement. Wake-ups are voluntary context switches. Allocations are
-counted in a run of their own, by memray, where that is installed. Run it with ``python -m bench.path [EXCHANGES]``.
+Wrapping costs time: so compare the parts with each other, and take the latency itself from
+``bench.system.pass_through``. A flush is the wait from an append until its acknowledgement. Wake-ups are voluntary
+context switches. Allocations are counted in a run of their own, by memray, where that is installed.
+
+Run it with ``python -m bench.system.path [EXCHANGES]``.
 """
 
 import asyncio
@@ -26,14 +28,16 @@ from typing import Any
 
 import msgspec
 
-from bench.harness.path_costs import Cost, costs_of, flushes_in_a_row, together
-from bench.harness.path_probe import ALLOCATIONS, COUNTING, FOLDER
 from bench.harness.processes import Used, used_by_set
 from bench.harness.table import record
-from bench.pass_through import ENDPOINT_MODEL, SET_MODEL, Load, running_set, served
+from bench.system.pass_through import ENDPOINT_MODEL, SET_MODEL, Load, running_set, served
+from bench.system.path_costs import Cost, costs_of, flushes_in_a_row, together
+from bench.system.path_probe import ALLOCATIONS, COUNTING, FOLDER
 from deploy.processes.running_set import RunFile
 
 EXCHANGES = 100
+"""Exchanges that are measured on each path, by default."""
+
 APART_S = 0.05
 """Seconds between two requests, so that work that goes on after an answer does not slow the next request."""
 
@@ -49,7 +53,7 @@ WARM_UP = 50
 SETTLE_S = 0.3
 """Seconds to wait for work that goes on after an answer, before the use of processes is read."""
 
-_PROBED = "bench.harness.path_probe"
+_PROBED = "bench.system.path_probe"
 
 
 class Step(msgspec.Struct, frozen=True):

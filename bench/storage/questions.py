@@ -3,12 +3,13 @@
 The real deciders make the ledger. It is measured at each size on the way to the largest:
 
 - events a second decided and appended since the size before, and folded into the states of all actors;
-- processor time of ``state``, ``diff`` and ``bisect`` of one partition and of ``why``; ``again`` means with the
+- processor time of ``state`` (of one partition at a point of the log), ``diff`` (between two points), ``bisect`` (the
+  first event after which a condition holds) and ``why`` (an exchange ended as it did); ``again`` means with the
   snapshots that the fold before it has left (from 50,000 events on);
 - bytes an event in the ledger, and in a stream without and with the compression ``s2``; encoded bytes of the states a
   session.
 
-Processor time, since a shared machine's clock tells little. Run it with ``python -m bench.questions [EVENTS]``.
+Processor time, since a shared machine's clock tells little. Run it with ``python -m bench.storage.questions [EVENTS]``.
 """
 
 import asyncio
@@ -40,11 +41,17 @@ from events.replay.states.partition_state import state_at
 from schemas.persistent import encode_state
 
 EVENTS = 100_000
+"""Events of the largest ledger, by default."""
+
 SIZES = (10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000)
+"""Numbers of events at which it is measured on the way there."""
+
 STREAMED = 20_000
 """Events that are put into a stream to measure its size."""
 
 _ACTOR, _PARTITION, _KEY = ACTORS["router"], "03", "session-3"
+"""Whose state is asked for: that of a session in a partition of an actor."""
+
 _WINDOW = 10_000
 """Sequences between the two points of ``diff``."""
 

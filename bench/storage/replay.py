@@ -7,7 +7,8 @@ and the fold is the deciders' work; some six deciders fold each event. Cases run
 Memory is the peak of a new process, over a half and over all of the file. It grows with the states, whose encoded size
 is printed with it, and with the messages that wait for a decision, up to ``BACKLOG`` of ``events.replay.replay``.
 
-Run it with ``python -m bench.replay [LEDGER | EVENTS]``; without a file, a ledger is recorded first, by all deciders.
+Run it with ``python -m bench.storage.replay [LEDGER | EVENTS]``; without a file, a ledger is recorded first, by all
+deciders.
 """
 
 import asyncio
@@ -38,8 +39,12 @@ from schemas.catalogue import CATALOGUE
 from schemas.persistent import encode_state
 
 EVENTS = 12_000
+"""Events of the ledger that is recorded, by default."""
+
 ROUNDS = 3
 JOBS = 2
+"""Processes that share the replay in the cases named ``jobs``, each with some of the partitions."""
+
 _KILO, _MEGA = 1024, 1024 * 1024
 
 _RAW = "SELECT seq, time, subject, headers, data FROM events ORDER BY seq"
@@ -153,7 +158,7 @@ def _count(path: Path) -> int:
 
 
 def _peak(path: Path, upto: int) -> list[float]:
-    command = [sys.executable, "-m", "bench.replay", "--peak", str(path), str(upto)]
+    command = [sys.executable, "-m", "bench.storage.replay", "--peak", str(path), str(upto)]
     shown = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return [float(each) for each in shown.split()]
 

@@ -4,7 +4,7 @@ All texts are different. In each round, each text is judged once by all three, o
 a sense can use what the one before has cached, and no text was read before. Each round has a process of its own. Times
 are CPU times, and for each text the lowest of the rounds counts: on a shared machine the 99th percentile would be
 meaningless otherwise. Texts are prose and a mixture of code, mail, markup and encoded text; with files of prompts
-(``{"text": ...}`` a line) their rows, too. Run it with ``python -m bench.senses [PROMPTS...]``.
+(``{"text": ...}`` a line) their rows, too. Run it with ``python -m bench.decisions.senses [PROMPTS...]``.
 """
 
 import json
@@ -34,6 +34,8 @@ from bench.harness.table import record
 from schemas.vocabulary.gateway import InputReceived
 
 SENSES = ("reflex", "intuition", "appraisal", "all")
+"""What a row of the table is about; ``all``: the three together."""
+
 ROUNDS = 3
 SHORT, LONG = 2_000, 100_000
 """Sizes of texts, in characters."""
@@ -154,7 +156,7 @@ def main() -> None:
         return
     least: dict[str, list[list[float]]] = {}
     for _ in range(ROUNDS):
-        command = [sys.executable, "-m", "bench.senses", "--round", *files]
+        command = [sys.executable, "-m", "bench.decisions.senses", "--round", *files]
         done = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
         for kind, times in done.items():
             least[kind] = np.minimum(least.get(kind, times), times).tolist()

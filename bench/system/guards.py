@@ -7,8 +7,9 @@ earlier verdict that stops the input. The peer is FastStream with JetStream on t
 four persisted hops that pass the text on and judge nothing. Sides take turns; the median round counts.
 
 Below these are the parts of the guards' path: for each actor, the time from a message to the event that it led to, and
-how much of it was the decision. The p99 to the arbiter should be below 25 ms. Run it with ``python -m bench.guards
-[ROUNDS]``.
+how much of it was the decision. The p99 to the arbiter should be below 25 ms.
+
+Run it with ``python -m bench.system.guards [ROUNDS]``.
 """
 
 import contextlib
@@ -20,10 +21,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from nats.aio.client import Client
 
 from actors.gateway.inputs import new_input
-from bench.harness.guards_inputs import text_of
 from bench.harness.hops_faststream import SUBJECTS
 from bench.harness.side import FASTSTREAM, Side, measure_and_show, number_in, open_faststream
 from bench.harness.table import Row, percentile_rows, rows_of
+from bench.system.guards_inputs import text_of
 from events.jetstream import Access, Connection
 from events.jetstream.reading.stream_reader import StreamReader
 from events.jetstream.stream import DEFAULT_STREAM

@@ -3,8 +3,9 @@
 A whole set runs as ``neuraxis up`` starts it: all actors, the ledger, each append flushed before it is acknowledged, no
 language model. *Start* is the time from the command to the first answer. *Saturated* keeps a fixed number of requests
 under way. At a fixed rate, requests do not wait for answers. The peer is a chain of four hops in FastStream on a broker
-that flushes alike; an exchange here has eleven events and a chain of eight. Run it with ``python -m bench.exchanges
-[SECONDS]``.
+that flushes alike; an exchange here has eleven events and a chain of eight.
+
+Run it with ``python -m bench.system.exchanges [SECONDS]``.
 """
 
 import asyncio
@@ -21,10 +22,12 @@ from bench.harness.processes import pids_of, resident_mb
 from bench.harness.server import SYNCS, nats_server
 from bench.harness.side import Side, open_faststream
 from bench.harness.table import Row, is_brief, percentile_rows, rows_of, show
-from bench.pass_through import SET_MODEL, UNDER_WAY, Load, running_set
+from bench.system.pass_through import SET_MODEL, UNDER_WAY, Load, running_set
 from deploy.processes.running_set import RunFile
 
 SECONDS = 5.0 if is_brief() else 30.0
+"""Seconds of each load, by default."""
+
 RATE = 20
 """Requests a second at the fixed rate."""
 

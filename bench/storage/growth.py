@@ -1,8 +1,10 @@
-"""What a log costs as it grows: appending behind a fence, finding a fence, and reading one partition's history.
+"""What a log costs as it grows: fenced appends, finding a partition's last event, and reading its history.
 
-One stream, flushed at each append, is filled to each size in turn. At each size it prints the time of an append behind
-a fence, of the question for a partition's last event, and of reading the partition's last thousand events. All should
-stay the same. Run it with ``python -m bench.growth [EVENTS...]``.
+A fenced append is stored only if the last event of its partition is the one that the writer knows. One stream, flushed
+at each append, is filled to each size in turn. At each size it prints the time of a fenced append, of the question for
+a partition's last event, and of reading the partition's last thousand events. All should stay the same.
+
+Run it with ``python -m bench.storage.growth [EVENTS...]``.
 """
 
 import asyncio
@@ -14,13 +16,15 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 
-from bench.append import record_of
 from bench.harness.server import SYNCS, nats_server
 from bench.harness.table import is_brief, record
+from bench.storage.append import record_of
 from events.jetstream import JetStreamLog
 from events.log import Append, Fence
 
 SIZES = (10_000, 100_000) if is_brief() else (10_000, 100_000, 1_000_000)
+"""Numbers of events at which the log is measured."""
+
 PARTITIONS = 16
 BATCH = 1_000
 """Events appended at once while the stream is filled; the server takes no more."""

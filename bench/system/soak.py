@@ -5,7 +5,7 @@ language model. First the most exchanges a second are measured; then requests co
 for answers, from people who come back. Each minute has a row: latency, refused requests, messages that the ledger
 lacks, megabytes resident of each process, and bytes an exchange of stream and ledger. At the end stands the growth of
 memory over the last half, by a least-squares line, and the latency of the last third against that of the first. Run it
-with ``python -m bench.soak [MINUTES [SHARE]]``.
+with ``python -m bench.system.soak [MINUTES [SHARE]]``.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ import numpy as np
 
 from bench.harness.processes import pids_of, resident_mb
 from bench.harness.table import record
-from bench.pass_through import SET_MODEL, UNDER_WAY, Load, running_set
+from bench.system.pass_through import SET_MODEL, UNDER_WAY, Load, running_set
 from deploy.processes.running_set import RunFile
 
 MINUTES = 60

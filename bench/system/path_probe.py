@@ -1,6 +1,6 @@
 """Runs ``neuraxis`` with probes: it records when each event is decided, sent and delivered, and each part's CPU time.
 
-Run as ``python -m bench.harness.path_probe ARGUMENTS``, instead of ``python -m neuraxis_server``; ``up`` starts its
+Run as ``python -m bench.system.path_probe ARGUMENTS``, instead of ``python -m neuraxis_server``; ``up`` starts its
 processes the same way. At its end each process writes its records into the folder ``NEURAXIS_PROBES``. Time is counted
 while that folder has a file ``counting``. Functions are wrapped by name: if one does not exist, the start fails.
 

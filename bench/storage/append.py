@@ -1,8 +1,9 @@
 """Appending: fenced appends and group commit, compared with raw nats-py on the same server, stream and payload.
 
-The peer does less: it does not check the stream's last sequence, and it waits for ever after a lost connection. In each
-round, each case appends the same number of prepared records; cases run in turns, and the median round counts. Run it
-with ``python -m bench.append [RECORDS]``.
+A fenced append is stored only if the last message of its partition is the one that the writer knows. Group commit
+appends the decisions of many partitions as one atomic batch. The peer does less: it does not check the stream's last
+sequence, and it waits for ever after a lost connection. In each round, each case appends the same number of prepared
+records; cases run in turns, and the median round counts. Run it with ``python -m bench.storage.append [RECORDS]``.
 """
 
 import asyncio
@@ -30,6 +31,8 @@ from schemas.identity import event_id
 from schemas.vocabulary.reflex import ReflexPassed
 
 RECORDS = 2_000
+"""Records that a case appends in a round, by default."""
+
 ROUNDS = 5
 IN_FLIGHT = 16
 """Concurrent appends in the second group of cases, each to a partition of its own."""
@@ -79,7 +82,7 @@ class _Bench:
         self._count = count
 
     async def fenced(self, in_flight: int) -> float:
-        """Append one by one behind fences, to ``in_flight`` partitions at once; return events a second."""
+        """Append one by one with fences, to ``in_flight`` partitions at once; return events a second."""
         lasts = [await self._log.last(_filter(partition)) for partition in range(in_flight)]
 
         async def write(partition: int, records: Sequence[Record]) -> None:

@@ -3,7 +3,7 @@
 Raw sqlite3 is the ceiling: no ledger in SQLite can be faster. Every writer is durable at each commit (WAL,
 synchronous=FULL). The peers do less: none hashes, keeps the message exactly, or folds read models; ``eventsourcing``
 stores an id, a version, a type and the body. Cases of one table run in turns, and the median round counts, so that a
-noisy machine affects all of them equally. Run it with ``python -m bench.ledger [EVENTS]``.
+noisy machine affects all of them equally. Run it with ``python -m bench.storage.ledger [EVENTS]``.
 """
 
 import asyncio
@@ -34,13 +34,18 @@ from schemas.identity import event_id
 from schemas.subjects import Partitions, stored_subject
 
 EVENTS = 100_000
+"""Events that each case appends or reads, by default."""
+
 ROUNDS = 1 if is_brief() else 3
 BATCH = 5_000
+"""Events of a transaction."""
+
 ROWS_SINGLY = 2_000
 """Events of the row-by-row case, which is slow."""
 
 PARTITIONS = Partitions()
 START_NS = 1_750_000_000_000_000_000
+"""When the log begins, Unix nanoseconds."""
 
 # One exchange that reaches an answer, as the gateway and the actors record it.
 EXCHANGE = tuple(

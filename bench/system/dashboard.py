@@ -3,7 +3,7 @@
 The page's own files are served with made-up answers, so that the page alone is measured: each exchange that ends is in
 the list at once, and is announced by an event. It prints the time from the end of an exchange until its row is in the
 page, the time between frames, and how long the page's main thread was at work. It needs Playwright and a Chromium on
-PATH. Run it with ``python -m bench.dashboard [SECONDS]``.
+PATH. Run it with ``python -m bench.system.dashboard [SECONDS]``.
 """
 
 import asyncio
@@ -29,6 +29,8 @@ RATE = 100
 """Exchanges a second."""
 
 SECONDS = 10.0
+"""Seconds that are measured, by default."""
+
 SETTLE_S = 2.0
 """Seconds after the page is open before anything is measured."""
 
@@ -37,6 +39,7 @@ LONG_MS = 50.0
 
 _EVENT = "forged_id.response.emitted"
 _FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage")
+# Run in the page: notes when each exchange's row appears, the milliseconds between frames, and those of long tasks.
 _WATCH = """
   window.seen = {}; window.frames = []; window.long = [];
   const noted = () => { for (const row of document.querySelectorAll("tr[data-exchange]")) {

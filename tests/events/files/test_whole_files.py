@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from events.whole_files import PRIVATE, replace_file, replace_files
+from events.files.whole_files import PRIVATE, replace_file, replace_files
 from tests.full_disk import SmallDisk, small_disk
 
 BIG = bytes(2 * 1024 * 1024)

@@ -3,7 +3,7 @@
 The peers are a loop of ``in`` and one compiled ``re`` alternation. Both do less: they lower the case and nothing else
 (no look-alikes, no invisible characters, no white space runs; the loop has no word boundaries either). Hostile texts
 have a mebibyte each, and are made to be slow. How much reflex detects is measured by
-``bench.quality.reflex_detection``. Run this with ``python -m bench.reflex``.
+``bench.quality.reflex_detection``. Run this with ``python -m bench.decisions.reflex``.
 """
 
 import random
@@ -23,6 +23,8 @@ from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.patterns import PatternSet
 
 SYNTHETIC_SIGNATURES = 10_000
+"""Phrases of the library that is made of random words."""
+
 KIB = 1024
 MIB = 1024 * KIB
 SECONDS_PER_CASE = 1.0

@@ -2,8 +2,9 @@
 
 A decision is ``decide`` on ``memory.recalled`` with the text pending in a session of four turns, about which a little
 is remembered: signals, scores, margins and the event. Feedback is ``decide`` on ``input.received`` of the same text,
-after an answer that it is compared with. Encoding and appending are not measured. Run it with ``python -m
-bench.router``.
+after an answer that it is compared with. Encoding and appending are not measured.
+
+Run it with ``python -m bench.decisions.router``.
 """
 
 from typing import Any
@@ -20,6 +21,8 @@ from schemas.vocabulary.memory import COLD, MemoryRecalled
 from schemas.vocabulary.responder import ResponseEmitted
 
 BUDGET_US = 5_000.0
+"""Microseconds that a decision should take at most."""
+
 SECONDS_PER_CASE = 1.0
 _PARAGRAPH = (
     "I looked at the second version of the plan, and the part about the storage is not clear to me. The figures in the "

@@ -2,9 +2,9 @@
 
 Each side has a process of its own and the same load from this one: inputs published without waiting, ends read from
 the stream by an ordered consumer. Saturated: pipelines a second with a fixed number under way. At a fixed rate: the
-time from an input's publication to its end. Sides take turns; the median round counts. The peer does less: it fences
-nothing, keeps no state, and a handler that dies between publishing and acknowledging repeats its event. Run it with
-``python -m bench.hops [ROUNDS]``.
+time from an input's publication to its end. Sides take turns; the median round counts. The peer does less: its appends
+do not check that nobody else has appended meanwhile, it keeps no state, and a handler that dies between publishing and
+acknowledging repeats its event. Run it with ``python -m bench.system.hops [ROUNDS]``.
 """
 
 import contextlib
@@ -34,6 +34,8 @@ UNDER_WAY = (64, 512)
 
 OURS = "neuraxis"
 SESSIONS = 499
+"""Sessions that the inputs are spread over, in turn."""
+
 TEXT = "What did we discuss about the lease of the office? " * 3
 _PARTITIONS = Partitions()
 

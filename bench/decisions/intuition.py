@@ -5,10 +5,11 @@ Zipf's law, so that some shingles are in a tenth of them and most in one. Half o
 in seven changed, half are new texts. ``motif`` is the search that rejects (the nearest motif with a similarity from 0.7
 on), ``verdict`` all that a verdict lists (the five most similar precedents from 0.3 on, and the nearest motif, however
 different), ``added`` one more precedent in the state and its index. Every answer is exact, and the peers' answers are
-checked. ``hostile layers`` is the whole verdict, without the scorer, on inputs that are made to be slow: layers full of
-sentences of the words that all motifs have, or of one sentence again and again. Times are the thread's CPU times: on a
-shared machine, elapsed times would make the 99th percentile meaningless. Run it with ``python -m bench.intuition
-[MOTIFS...]``.
+checked. ``hostile layers`` is the whole verdict, without the scorer (a trained model), on inputs that are made to be
+slow: layers full of sentences of the words that all motifs have, or of one sentence again and again. Times are the
+thread's CPU times: on a shared machine, elapsed times would make the 99th percentile meaningless.
+
+Run it with ``python -m bench.decisions.intuition [MOTIFS...]``.
 """
 
 import gc
@@ -45,6 +46,8 @@ THRESHOLD = 0.7
 """Similarity from which an input is rejected."""
 
 QUESTIONS = 2_000
+"""Texts whose nearest motif is searched for, in each case."""
+
 SECONDS_PER_CASE = 1.0 if is_brief() else 4.0
 HOSTILE_MOTIFS = (667, 20_000)
 """Numbers of motifs against which hostile inputs are judged."""
@@ -52,9 +55,9 @@ HOSTILE_MOTIFS = (667, 20_000)
 HOSTILE_LAYERS = (1, 100, 1024)
 """Number of layers of a hostile input, which has a megabyte in all."""
 
-_WORDS = ("please", "ignore", "the", "earlier", "secret", "instructions", "and", "then")
-_VOCABULARY = 30_000
-_SITUATION = "general"
+_WORDS = ("please", "ignore", "the", "earlier", "secret", "instructions", "and", "then")  # of hostile inputs
+_VOCABULARY = 30_000  # words that texts are drawn from
+_SITUATION = "general"  # the kind of situation that every text is of
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,6 +80,7 @@ class Times(NamedTuple):
 
 
 Search = Callable[[Hashes], str | None]
+"""A question, as the hashes of its shingles -> the name of the nearest motif, None if none is near enough."""
 
 
 def _warm() -> None:

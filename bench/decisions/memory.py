@@ -4,7 +4,7 @@ Episodes are random embeddings of whole numbers, grouped in topics, so that ques
 index alone, ``recall`` all that ``memory.recalled`` lists (turns, gists, 900 facts, episodes, concepts), ``remember``
 one more exchange in the state and its index, at capacity, so that each drops the oldest. Peers hold the same vectors:
 as int8, converted for each question; as int32; and normalised as float32, which is not exact. The exact ones must find
-the same episodes. Run it with ``python -m bench.memory [EPISODES...]``.
+the same episodes. Run it with ``python -m bench.decisions.memory [EPISODES...]``.
 """
 
 import sys
@@ -29,7 +29,7 @@ SIZES = (10_000, 100_000)
 """Numbers of episodes."""
 
 WIDTHS = (128, 256)
-"""Numbers of an embedding."""
+"""How many numbers an embedding has."""
 
 MOST_RETURNED = 8
 """Episodes that a search returns at most."""
@@ -40,11 +40,13 @@ BUDGET_MS = 50.0
 
 _MODEL = "bench"
 _HOUR_NS = 3_600 * 10**9
-_TOPICS = 500
+_TOPICS = 500  # that episodes are grouped in
 _SESSION = "session"
 
 Vectors = npt.NDArray[np.int8]
+"""An embedding, or one in each row."""
 Search = Callable[[Vectors], list[int]]
+"""A question's embedding -> the indexes of the nearest episodes, the nearest first."""
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):

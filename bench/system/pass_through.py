@@ -5,8 +5,9 @@ server and HTTP client as the gateway, which reads a request whole and passes it
 ``neuraxis up`` runs it, input guards on, each append flushed before it is acknowledged: an answer comes once it is
 recorded. Requests come at a fixed rate without waiting for answers, a session each. Sides take turns; the median round
 counts. The p50 should be at most 10 ms more than the proxy's. It also prints the processor time of each process of the
-set, and the highest rate at which the set answers everything within a second of the last request. Run it with ``python
--m bench.pass_through [ROUNDS]``.
+set, and the highest rate at which the set answers everything within a second of the last request.
+
+Run it with ``python -m bench.system.pass_through [ROUNDS]``.
 """
 
 import asyncio
@@ -26,9 +27,9 @@ from typing import Any
 import httpx
 import msgspec
 
-from bench.harness.guards_inputs import text_of
 from bench.harness.processes import used_by_set
 from bench.harness.table import Row, is_brief, percentile_rows, rows_of, show
+from bench.system.guards_inputs import text_of
 from deploy.processes.running_set import RunFile
 
 ROUNDS = 3
@@ -48,6 +49,8 @@ BEHIND_S = 1.0
 """Seconds within which the last answer must come after the last request, or a backlog has grown."""
 
 WARM_UP_S = 3.0
+"""Seconds of requests to each side before any is measured."""
+
 OURS, PROXY, ENDPOINT = "neuraxis", "a bare proxy", "the endpoint itself"
 ENDPOINT_MODEL, SET_MODEL = "bench", "neuraxis"
 """What a request names as its model: the endpoint's, to which the set passes it on, or the set, which answers it."""
@@ -117,7 +120,7 @@ def _serve(url: str) -> None:
 def served(url: str = "") -> Iterator[str]:
     """Run the endpoint, or the proxy to ``url``, in a process of its own; yields its address."""
     with subprocess.Popen(
-        [sys.executable, "-m", "bench.pass_through", "serve", url], stdout=subprocess.PIPE
+        [sys.executable, "-m", "bench.system.pass_through", "serve", url], stdout=subprocess.PIPE
     ) as process:
         try:
             assert process.stdout is not None
@@ -145,7 +148,7 @@ def running_set(
                 cwd=folder,
                 stdout=output,
                 stderr=output,
-                env={**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent), **environment},
+                env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), **environment},
             )
         try:
             deadline = time.monotonic() + _START_TIMEOUT_S

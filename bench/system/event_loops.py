@@ -3,7 +3,7 @@
 Two whole sets run side by side, as ``neuraxis up`` starts them, each answering by itself without a language model; they
 differ in ``runtime.event_loop`` alone. Requests come to one of them at a time, at a fixed rate; the sides take turns,
 and the median round counts. It prints the time of an answer, and the processor time of an exchange, by process. Run it
-with ``python -m bench.event_loops [ROUNDS]``.
+with ``python -m bench.system.event_loops [ROUNDS]``.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from bench.harness.processes import used_by_set
 from bench.harness.table import Row, percentile_rows, rows_of, show
-from bench.pass_through import SET_MODEL, Load, running_set
+from bench.system.pass_through import SET_MODEL, Load, running_set
 
 ROUNDS = 6
 RATE = 5

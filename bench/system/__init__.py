@@ -1,0 +1,1 @@
+"""Processes at work together through a broker: exchanges, requests passed on, plain hops, and the dashboard."""

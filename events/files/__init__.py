@@ -1,0 +1,1 @@
+"""Writing files: completely or not at all, and readable by their owner alone."""
