@@ -1,5 +1,8 @@
 """Alerts' state machine: groups of events that need a person's attention. Pure.
 
+A group is announced as *firing* when it opens and again as it grows, and as *resolved* when its condition is over. Its
+topic is the name of its events' type, as in the catalogue.
+
 an event with a severity  -> alert.<severity>.<source>, firing, if its group is to be announced and the limits allow
 an event that ends one    -> the same, resolved, where the group was announced
 clock.fired, own timer    -> firing, for what was held back; resolved, for what has gone quiet; alert.scheduled
@@ -43,11 +46,12 @@ _NEXT_TIMER_MS = 1_000
 """Time to the next timer where one timer could not do all that is due."""
 
 _SLACK_NS = 1_000_000_000
-"""A timer that is later than wanted by at most this is not set again."""
+"""A timer that is later than wanted by at most this (a second) is not set again."""
 
 
 class State(msgspec.Struct, frozen=True):
-    """The open groups by id; announcements by severity; when the clock wakes this actor (0: not at all).
+    """The open groups by id; in ``windows`` the latest announcements by severity; ``wake_ns``: when the clock wakes
+    this actor (0: not at all).
 
     ``siblings`` counts the open groups of each topic, and of each agent and topic; see ``_sibling_keys``. ``untold``
     counts events of groups that ended unannounced, since the last ``alert.scheduled``, which reports the count.
@@ -240,6 +244,7 @@ def _held_back_alerts(state: State, message: Message) -> Iterator[Alert]:
 
 
 def _reason_of_end(group: Group) -> str:
+    """Return why a group is over: the event that ends its condition never came, or, if there is none, all is quiet."""
     return LAPSED if ALERTING[group.key.topic].ended_by and not group.coarse else QUIET
 
 

@@ -8,7 +8,8 @@ operator.breaker_reset_ordered  the session starts over
 operator.breaker_recovery_ordered  a recovery attempt begins, if the session is in VIOLATED
 breaker.*                       the machine takes the values that the event records
 
-Each session has a machine of its own, folded from these messages.
+Each session has a machine of its own, folded from these messages. Its *standing* is what every event of the breaker
+reports of it: state, trust and counts before and after the move.
 """
 
 from collections.abc import Iterable

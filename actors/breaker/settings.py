@@ -22,6 +22,10 @@ Balance = Annotated[float, msgspec.Meta(ge=-1.0, le=1.0)]
 class BreakerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a breaker decides with. "Above" and "below" are strict: a value equal to the limit is within it.
 
+    Appraisal gives each layer of an input (its text, a document and the like) a truth and a falsehood (how far it gives
+    orders to the model itself), from 0 to 1. Trust in a session is a moving average of 1 - falsehood. Its stance says
+    how careful answers have to be.
+
     Attributes:
         initial_trust: Trust of a new session.
         alpha: Weight of the newest input in the moving average of trust.

@@ -1,11 +1,13 @@
 """The coherence gate: does a thought fit what is known, the swarm and the constitution?
 
-A thought is what an input would lead to: a proposed action, with its risks. The gate joins ``intuition.passed`` and
-``appraisal.completed`` of an exchange, in either order, with the flags of its ``reflex.passed`` and the latest
-``swarm.measured`` (a coherence index of 1.0 before the first), and decides once:
+A thought is what an input would lead to: a proposed action, with its risks. The swarm is all actors and agents
+together; its coherence index, from 0 to 1, says how far they agree. The constitution forbids harm, and changes of the
+system's own rules. Entropy, here, is no measure of information: it says how badly a thought fits, from 0 to 1. The gate
+joins ``intuition.passed`` and ``appraisal.completed`` of an exchange, in either order, with the flags of its
+``reflex.passed`` and the latest ``swarm.measured`` (a coherence index of 1.0 before the first), and decides once:
 
 - a sign of a constitutional violation makes entropy exactly 1.0: a risk of harm, a risk to the system's own rules
-  (``layer_0``), or a FLAG signature;
+  (``layer_0``), or a FLAG signature (a pattern of reflex that is reported and does not block);
 - otherwise entropy = (0.4 knowledge + 0.3 swarm) / 0.7, the mean of the two by weight;
 - the share of the input that reflex or intuition could not look at, because their work is bounded, raises entropy: by
   the largest such share of the distance to 1; from a share of 0.9 on it is 1. Otherwise an attacker could pass the gate

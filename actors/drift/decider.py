@@ -1,5 +1,8 @@
 """Drift's state machine, by agent. Switched off, it keeps nothing and emits nothing.
 
+A *drift* is an idle agent's attempt at a thought about what memory holds: concepts, which are terms that occurred in
+episodes, the remembered exchanges. The composer puts it into fixed sentences, or a model is asked for its words.
+
 input.received           the exchange is open; the agent is not idle
 response.emitted         the exchange is over -> drift.scheduled, if no timer is pending, or one later than usual
 clock.fired, own timer   an exchange is open -> drift.skipped (busy), until that ends

@@ -1,8 +1,10 @@
-"""An agent's biases: by bias tag, the loop families (a loop and its reruns) that showed it lately. Pure.
+"""An agent's biases: by bias tag, the loop families that showed it lately. Pure.
 
-A bias that too many families show is an echo, and ends them. Distinct families are counted: several reruns of one
-deliberation count once. A loop that was ended because of a bias does not count for that bias. Otherwise each further
-attempt would prolong the echo, and it would never end.
+A *loop* is one pass of a deliberation, such as a model's answer; its *family* is that loop and its reruns. A *bias tag*
+names a fault that those who score a loop (its critics) saw in it, such as ``overconfidence``. A bias that too many
+families show is an echo, and ends them. Distinct families are counted: several reruns of one deliberation count once. A
+loop that was ended because of a bias does not count for that bias. Otherwise each further attempt would prolong the
+echo, and it would never end.
 """
 
 from collections.abc import Iterable, Mapping
@@ -31,7 +33,7 @@ class Biases(msgspec.Struct, frozen=True):
 def count_families(
     biases: Biases, tags: Iterable[str], family: str, now_ns: int, settings: GuardrailsSettings
 ) -> dict[str, int]:
-    """Return, for each tag of a loop, in how many families of the window it came up; the loop's family is counted."""
+    """Return, for each tag of a loop, how many families showed it within ``bias_window_ms``, its own included."""
     return {tag: len(_others(biases, tag, family, now_ns, settings)) + 1 for tag in sorted(set(tags))}
 
 

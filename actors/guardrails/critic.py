@@ -16,7 +16,7 @@ MOST_TAGS = 16
 """Most bias tags of a critique."""
 
 LONGEST_ANSWER = 4_000
-"""In characters; far more than the schema needs."""
+"""Most characters of an answer that is read; far more than the schema needs."""
 
 _INSTRUCTION = files(__package__).joinpath("pessimist.md").read_text(encoding="utf-8").strip()
 _TAG = r"^[a-z][a-z_]{1,39}$"

@@ -1,5 +1,8 @@
 """Guardrails' state machine: loop families and biases of agents, folded from guardrails' own decisions.
 
+A *loop* is one pass of a deliberation, such as a model's answer; its *family* is that loop with its reruns. It is
+judged by its scores, which a *critic* gives: its sender, the actor appraisal, or a model.
+
 loop.completed            -> the decision on an external loop; .repeated or .refused; or, if appraisal must score its
                           question and answer first, guardrails.appraisal_requested
 loop.overridden           -> guardrails.overridden, or .refused if no such loop is known
@@ -248,7 +251,7 @@ def _decided_by(state: State, message: Message, loop_id: str) -> str:
 
 
 def _is_critique(exchange: OpenExchange, answer: LlmCompleted | LlmFailed) -> bool:
-    """Whether a model's answer is the critique that is waited for. The failure of an unreadable request names none."""
+    """Whether a model's answer is the critique that is waited for; the failure of an unreadable request has no id."""
     if not exchange.asked or exchange.appraised is None:
         return False
     if isinstance(answer, LlmFailed) and not answer.request:

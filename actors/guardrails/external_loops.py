@@ -15,7 +15,7 @@ from schemas.vocabulary.loops import LoopCompleted
 
 
 class ExternalLoop(msgspec.Struct, frozen=True, kw_only=True):
-    """A loop that waits for a critic: what is known of it, and its texts, shortened.
+    """A loop that waits for a critic: what is known of it (``reading``), and its texts, shortened.
 
     ``appraised`` are appraisal's scores, None until they have come.
     """

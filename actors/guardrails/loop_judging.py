@@ -48,8 +48,10 @@ _LIMITS: frozenset[Trigger] = frozenset({"max_reruns", "bias_echo", "fatigue"})
 class FinishedLoop(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of a finished loop: its scores (None: not scored), its biases, and their ``source``.
 
-    ``max_reruns`` is the limit that the loop names for its family. ``completion`` is the id of the event that is
-    judged, if a critic was asked meanwhile.
+    ``critics_conflict``: its critics contradict each other. The personas name the roles in which it was written and
+    judged. ``source``: its sender gave the scores (``caller``), or appraisal did, by the answer's ``features``, or a
+    model (``llm``), or nobody. ``max_reruns`` is the limit that the loop names for its family. ``completion`` is the id
+    of the event that is judged, if a critic was asked meanwhile.
     """
 
     loop_id: str

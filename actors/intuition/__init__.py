@@ -11,9 +11,10 @@ Any other input is ``intuition.passed``. Both verdicts list the precedents, harm
 input's text, so that the coherence gate and the arbiter need no index of their own. The input's text and its user, tool
 and document layers are judged; the situation's type counts in every comparison but is never a match alone.
 
-A specialist's answer to ACT (``delegate.answered``) is judged in the same way before it goes into a prompt:
-``intuition.result_rejected`` or ``intuition.result_passed``. Answers of models are not judged here: precedents describe
-situations that an agent was put into by the text it received, not what it should not say. Reflex reads those answers.
+An external specialist's answer to an ACT loop, which looks things up (``delegate.answered``), is judged in the same way
+before it goes into a prompt: ``intuition.result_rejected`` or ``intuition.result_passed``. Answers of models are not
+judged here: precedents describe situations that an agent was put into by the text it received, not what it should not
+say. Reflex reads those answers.
 
 Precedents come from people (``precedent.recorded``, ``precedent.withdrawn``) and belong to one agent. Those with a
 harmful outcome are announced as ``intuition.motif_learned`` and, when they no longer count,

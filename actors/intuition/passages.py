@@ -1,4 +1,4 @@
-"""Passages of an input's parts in which a motif may be hidden among other words.
+"""Passages of an input's parts in which a motif (a precedent that did harm) may be hidden among other words.
 
 The similarity of a short motif to a long text that contains it is low by definition: most of the text is not the motif.
 So every run of up to some number of successive phrases is compared as a text of its own, with its own begin and end

@@ -1,6 +1,8 @@
 """Recall: finds the memories of all layers that match a cue, each with an energy in [0, 1]. Pure, exact everywhere.
 
-The energy says how strongly a memory is recalled:
+A turn is one of the session's latest exchanges, a gist an exchange's summary in one line, an episode what is remembered
+of it for long, a fact what a person stated, a concept a term that occurred in episodes. The energy says how strongly a
+memory is recalled:
 
 ========  =========================================================================================
 layer     energy
@@ -15,9 +17,9 @@ concept   if the cue names it: its confidence, times s / (1 + s) for its decayed
 drift     overlap of terms, for the latest thought on a concept while idle; in any session, as a gist; two at most
 ========  =========================================================================================
 
-Overlap of terms replaces a lower cosine in two cases: if no embedding can be compared, and if the terms of the cue are
-not those of its embedding. Episodes are then searched among those most similar, and among those of the concepts that
-the cue names.
+Salience is how exciting and new an exchange was. Overlap of terms replaces a lower cosine in two cases: if no embedding
+can be compared, and if the terms of the cue are not those of its embedding. Episodes are then searched among those most
+similar, and among those of the concepts that the cue names.
 
 The energy is multiplied by the weight that reviews gave the memory (``weights``). Then the strongest are taken: first
 statements of a person, then echoes, in which the person only asked and the agent answered. Of memories with the same

@@ -1,4 +1,7 @@
-"""The monitor's state machine: an agent's latest decisions, and what was reported of them.
+"""The monitor's state machine: an agent's latest routing decisions, and what was reported of them.
+
+A decision chooses a mode of answering, such as RESPOND or CLARIFY; a misroute is one that the next input shows to be
+wrong.
 
 router.mode_selected      one more decision  } -> monitor.mode_out_of_range, .mode_red_flag, .mode_in_range,
 router.feedback_observed  perhaps a misroute }    .rate_exceeded and .rate_recovered, each on a change

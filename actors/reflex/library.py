@@ -1,4 +1,4 @@
-"""The pattern library: which signatures are known threats, and in which order.
+"""The pattern library: which signatures (phrases) are known threats, and in which order.
 
 A built-in profile is beside this module: ``seed`` as plain pattern sets, ``standard`` as templates (``templates``).
 Imports of operators (``imported_patterns``) come after it. The order of sets, and of signatures in them, is the library
@@ -24,6 +24,7 @@ Profile = Literal["standard", "seed"]
 Path = tuple[str | int, ...]
 """A path in a document of pattern sets, such as ``(2, "signatures", 5)``."""
 
+# The template files of the profile ``standard``, in library order.
 _STANDARD = (
     "english",
     "german",

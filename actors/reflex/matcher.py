@@ -1,8 +1,8 @@
-"""Finds the signatures of a library in a text, all in one pass.
+"""Finds the signatures (phrases of attacks) of a library in a text, all in one pass.
 
 Signatures and text are both squeezed and blurred (``normalise``), so that white space, invisible characters and digits
-for letters do not hide a phrase from the automaton. Each hit of the automaton is then checked in detail. It is a match
-if
+for letters do not hide a phrase from the automaton. Each hit of the automaton is then checked in detail; the *gaps*,
+that is what stands between two letters, are compared, too. It is a match if
 
 - the text has white space exactly where the signature has it; an invisible character may count as white space or
   as nothing, whichever fits, since a reader of the text may take it for either. Or the text has white space after
@@ -72,7 +72,8 @@ WINDOW = 4096
 
 MAX_TOGETHER = 128
 """Most spellings that may end at one position of a text. Imports are limited to fewer
-(``imported_patterns.MAX_DEPTH``), but a signature may have several spellings, and those of the profile are added."""
+(``imported_patterns.MAX_DEPTH``), but a signature may have several spellings, and those of the built-in library are
+added."""
 
 _LEETSPEAK_DIGITS = bytes.maketrans(b"0134578", b"oieastb")
 """Leetspeak's digits as letters, for text that is in rot13 as well."""

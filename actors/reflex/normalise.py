@@ -1,7 +1,7 @@
-"""Texts in the form that is matched: letters folded, white space and invisible characters removed.
+"""Texts in the form that is searched for signatures (phrases of attacks): letters folded, white space removed.
 
-``squeeze`` is the hot path: it returns only the bytes to search. Where something was found, ``lay_out`` reads the text
-again and returns what was between the letters, and where each letter came from.
+Invisible characters are removed, too. ``squeeze`` is the hot path: it returns only the bytes to search. Where something
+was found, ``lay_out`` reads the text again and returns what was between the letters, and where each letter came from.
 
 Digits and symbols that look like letters (leetspeak) are ambiguous: 1 is an i or an l. ``blur`` replaces all characters
 of such a group by one letter, in signatures and texts alike, so that one search finds every reading. A hit is then

@@ -1,5 +1,9 @@
 """One cycle of an agent's feedback loop: judge the adjustments on trial, then change one weight at most. Pure.
 
+A cycle, once a day, looks at the routing decisions of the last day. A *pressure* is a fault of theirs that a weight of
+the router may correct; a *series* is several steps of one weight that are judged together; *fading* takes a correction
+back. ``parameter`` is always the name of a weight.
+
 A cycle undoes an adjustment that did not help before it makes another (``weight_changes``). These invariants hold for
 every history of decisions: all changes within any ``day_ms`` add up to ``per_day`` at most; ``cooldown_ms`` lie between
 two changes of a weight; weights stay within ``BOUNDS`` and ``FLOORS``. A revert takes back exactly what was applied,
@@ -66,7 +70,7 @@ def slice_width_ns(settings: RegulatorSettings) -> int:
 
 
 def fresh_opinion(record: AgentRecord, now_ns: int, settings: RegulatorSettings) -> Opinion | None:
-    """Return reflection's opinion if it is no older than the window; else None.
+    """Return reflection's opinion if it is no older than the window; else None. It sums up a model's second opinions.
 
     Decisions before the last change that an opinion led to are left out, since that change may have helped.
     """

@@ -1,5 +1,8 @@
 """The pressures: what is wrong with an agent's routing, how badly, and which weights may correct it. Pure.
 
+The router decides by weighted scores how to answer: its *mode*, such as RESPOND, or ACT, which looks things up first.
+Its *profile* is a set of weights, chosen by a setting. A misroute is a decision that feedback has shown to be wrong.
+
 =====================  ==================================================  ============================================
 pressure               condition                                           metric
 =====================  ==================================================  ============================================
@@ -53,6 +56,8 @@ _SURE_DEVIATIONS = 1.5
 """Standard deviations by which a small rate must exceed its threshold, so that chance alone does not explain it."""
 
 Sign = Literal[-1, 1]
+"""The direction of a change: down or up."""
+
 Remedy = tuple[str, Sign]
 """A weight, and the direction in which it is moved."""
 
@@ -127,7 +132,8 @@ _SHARES: Mapping[PressureName, _Share] = MappingProxyType(
 
 
 class Opinion(msgspec.Struct, frozen=True):
-    """Reflection's latest conclusion: the share of disagreement, its main dimension, and whether it is a pressure.
+    """Reflection's latest conclusion: the share of disagreement, its main dimension (``dominant``, with its share of
+    the disagreement), and whether it is a pressure.
 
     Reflection asks a model for second opinions on past routing decisions. A dimension is in what a decision was
     ambiguous. ``spans`` say when the decisions that it is about were made.

@@ -1,7 +1,8 @@
 """The responder's state machine: ends each exchange once, or asks a model for its answer. Pure.
 
 A partition's state is folded from inputs, verdicts, models' answers and ends; ``ending_events`` says what ends an
-exchange.
+exchange. A stage is *silent* until it has given a verdict on the exchange. An end is *held* while an earlier stage is
+silent, since that one may still ask for another end.
 """
 
 from collections.abc import Iterable, Iterator
@@ -150,7 +151,10 @@ def _updated_exchange(state: ResponderState, message: Message) -> Pending | None
 
 
 def _with_end(pending: Pending, turns: tuple[Turn, ...], settings: ResponderSettings, message: Message) -> Pending:
-    """Return an open exchange after a message that may end it; computed once for deciding and folding."""
+    """Return an open exchange after a message that may end it; computed once for deciding and folding.
+
+    The inputs are immutable, so the result of the last call is recognised by their identity.
+    """
     return _cached_with_end(ByIdentity(pending, turns, settings, message))
 
 

@@ -1,5 +1,8 @@
 """The router's state machine: which mode an exchange is answered in, and how good that choice was.
 
+The modes: in substance (RESPOND), by asking back (CLARIFY), after looking things up (ACT), by a brief word
+(ACKNOWLEDGE), or not at all (IGNORE).
+
 input.received          -> router.feedback_observed, if it comments on the session's previous exchange;
                         the text is kept until its exchange ends
 appraisal.completed     the kind of turn that the text is, is kept with it

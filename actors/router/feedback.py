@@ -39,7 +39,10 @@ _PARTIAL_OVERLAP, _FULL_OVERLAP = 0.5, 0.8
 
 
 class Answered(msgspec.Struct, frozen=True, kw_only=True):
-    """The session's previous exchange: the mode of its answer, the first choice, the hashes of its input's words."""
+    """The session's previous exchange: the mode of its answer, the first choice, the hashes of its input's words.
+
+    It ended at ``at_ns`` (Unix nanoseconds).
+    """
 
     exchange: str
     mode: Mode

@@ -52,7 +52,8 @@ def with_regulation(
 
 
 def moved_offsets(offsets: Offsets, parameter: str, delta: float, weights: Mapping[str, float]) -> Offsets:
-    """Return an agent's offsets after its effective weight moves by ``delta``; an offset of 0 is left out.
+    """Return an agent's offsets after its effective weight ``parameter`` moves by ``delta``; an offset of 0 is left
+    out.
 
     If a setting was changed since, part of an offset may be beyond a bound. That part is dropped: it has no effect, and
     additions to it would have none either. The regulator's own sum cannot replace the offsets kept here: it does not

@@ -1,5 +1,8 @@
 """Finds the swap of one entity of a prompt for another that would have raised the prompt's score most. Pure.
 
+An *entity* is a memory that the prompt was made of; the *stimulus* is the text that it answers, the context all its
+entities. An entity's prior is its worth by earlier reviews, its energy how strongly it was recalled.
+
 Many swaps are scored at once, in arrays with a row for each entity that is removed and a column for each that is added:
 a swap only changes the sums from which the prompt's own score is computed (``score``). Arithmetic and rounding are the
 same, so a swap's score equals the score of the prompt with that swap made. Parts are whole numbers, kept as floats.
@@ -16,7 +19,7 @@ _CHUNK = 1 << 14
 
 
 class Swap(msgspec.Struct, frozen=True):
-    """The entity to remove from the prompt, the entity to put in its place, and the gain in score, in millionths."""
+    """The entity to take out of the prompt, the one to put into it instead, and the gain in score, in millionths."""
 
     out: str
     into: str

@@ -44,9 +44,9 @@ class TickNumbers(msgspec.Struct, frozen=True):
     """A tick in numbers: those of the chosen entities (``chosen`` is how many) first, then those of the candidates.
 
     ``entity_cosines`` are the cosines of entities with each other; ``all_cosines`` those of entities, stimulus and
-    given context, in this order. ``context_sums`` are the context's dot products: with itself, with each row of
-    ``all_cosines``, and with the stimulus. Priors, energies and cosines are in millionths. ``terms`` are the context's:
-    those of the chosen entities, and those that a given context names.
+    given context, in this order. A prior is an entity's worth by earlier reviews. ``context_sums`` are the context's
+    dot products: with itself, with each row of ``all_cosines``, and with the stimulus. Priors, energies and cosines are
+    in millionths. ``terms`` are the context's: those of the chosen entities, and those that a given context names.
     """
 
     entities: tuple[Entity, ...]

@@ -1,8 +1,9 @@
-"""What an input asks the system to do: its risks, the action it proposes, and whether it affects the swarm. By phrases.
+"""What an input asks the system to do: its risks, the action it proposes, and whether it affects all agents (the
+swarm).
 
-The rules are plain, because a violation ends the exchange and somebody will ask why. ``harm`` is a request (a question
-how, an order to write or to teach) shortly before a harmful act, without words against it. ``layer_0`` is a verb of
-change before the system's own rules. Phrases are English; ``risks.json`` lists them.
+Phrases are searched for by plain rules, because a violation ends the exchange and somebody will ask why. ``harm`` is a
+request (a question how, an order to write or to teach) shortly before a harmful act, without words against it.
+``layer_0`` is a verb of change before the system's own rules. Phrases are English; ``risks.json`` lists them.
 
 A long text is read in pieces: the first, the last, and those between that contain the words of a risk, since a request
 may stand anywhere. Of more than ``MOST_PIECES`` such pieces, the others are only counted as unread.

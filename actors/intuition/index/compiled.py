@@ -1,4 +1,4 @@
-"""The engine compiled by numba (extra ``fast``): the same answers as the interpreted one.
+"""The index's search engine compiled by numba (extra ``fast``): the same answers as the interpreted one.
 
 Machine code is cached on disk beside this file, or where numba keeps it for the user, so that only the first process
 after an installation waits for the compiler.
@@ -126,6 +126,7 @@ def _touch(packed_counts: Any, touched: Any, gathered: int, entry: int, largest:
 
 @_compile
 def _shared(hashes: Any, shingles: Any, begin: int, size: int) -> int:
+    """Return how many of the query's shingles are among an entry's: ``size`` from ``begin`` on; both ascend."""
     shared = 0
     at = 0
     for other in range(begin, begin + size):
@@ -165,7 +166,11 @@ def _search(
     budget: int,
     similar: Any,
 ) -> Any:
-    """Fill ``similar`` with positions and overlaps; return their count, the motif and its overlap, work and cut."""
+    """Fill ``similar`` with positions and overlaps; return their count, the motif and its overlap, work and cut.
+
+    ``keys``, ``counts`` and ``firsts`` are the hash table's, ``pool`` to ``smallest`` the store's, ``hashes`` and
+    ``situation`` to ``budget`` the query's; ``cells`` says where the search for each shingle begins.
+    """
     lists = 0
     lengths = np.empty(len(hashes), np.int64)
     for at in range(len(hashes)):

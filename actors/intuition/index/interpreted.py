@@ -1,4 +1,7 @@
-"""The engine that needs only numpy: exact, several times slower than the compiled one."""
+"""The index's search engine that needs only numpy: exact, several times slower than the compiled one.
+
+A *tally* is how many shingles an entry shares with the query, as counted so far; ``touched`` are the entries found.
+"""
 
 import numpy as np
 import numpy.typing as npt

@@ -44,7 +44,7 @@ _ASKS_FOR_ALL = re.compile(
 """A question for everything that is known about the speaker."""
 
 ASKED_FOR_ALL = 0.5
-"""The energy of each fact when a person asks for everything known about them."""
+"""The energy (strength of recall, 0 to 1) of each fact when a person asks for everything known about them."""
 
 _RELATED = word_lists().related
 _NONE: frozenset[str] = frozenset()

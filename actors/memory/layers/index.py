@@ -1,4 +1,5 @@
-"""An index of the episodes' embeddings: arrays that are searched exhaustively, exactly, and as of a version.
+"""An index of the embeddings of episodes (exchanges as an agent remembers them): searched exhaustively, as of a
+version.
 
 An index is a store and the version at which it is queried. The store is append-only and shared by the states that
 descend from one another. Adding appends a row; retiring records the version from which a row does not count. So an old

@@ -1,8 +1,9 @@
 """The composer: answers without a language model, and says so.
 
-It is pure and deterministic: the same text, mode, signals and memory give the same answer. It quotes what is remembered
-and claims no more than that. Its sentences are data (``answers.json``). They are part of the recorded decisions: a
-changed sentence is changed behaviour, so raise the actor's ``behaviour`` with it.
+It is pure and deterministic: the same text, mode (how to answer, such as RESPOND or CLARIFY), signals (what the router
+read from the text) and memory give the same answer. It quotes what is remembered and claims no more than that. Its
+sentences are data (``answers.json``). They are part of the recorded decisions: a changed sentence is changed behaviour,
+so raise the actor's ``behaviour`` with it.
 """
 
 import re
@@ -39,7 +40,8 @@ class Recall(msgspec.Struct, frozen=True, kw_only=True):
         told: Quotes of the facts that the text to be answered itself states.
         gone: Quotes of the facts that it takes back or replaces.
         lack: Why no model answers: none is attached, or the one that was asked gave no answer.
-        guarded: Whether the breaker's stance is ``guarded``: then nothing is quoted, and the answer says so.
+        guarded: Whether the breaker's stance, which says how careful answers have to be, is ``guarded``: then nothing
+            is quoted, and the answer says so.
     """
 
     earlier: tuple[str, ...] = ()

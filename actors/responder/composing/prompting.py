@@ -78,7 +78,9 @@ def rerun_instruction(triggers: Iterable[Trigger]) -> list[str]:
 
 
 class Pass(msgspec.Struct, frozen=True):
-    """A pass of a deliberation: its loop; for a rerun also the reason, what to improve, and the earlier answer."""
+    """A pass of a deliberation: the name of its loop, by which guardrails judge it; for a rerun also the reason, what
+    to improve, and the earlier answer.
+    """
 
     loop_id: str
     reason: str = ""

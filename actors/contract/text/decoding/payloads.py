@@ -46,6 +46,8 @@ _SPACED_BASE64 = re.compile(r"(?<!\S)[A-Za-z0-9+/=](?: [A-Za-z0-9+/=]){15,}(?!\S
 _BASE32 = re.compile(r"(?:[A-Z2-7]{16,}|(?=[a-z]*[2-7])[a-z2-7]{16,})=*")
 _ASCII85 = re.compile(r"<~[!-uz\s]{10,}?~>")
 _LONGEST_WORD = 64
+"""Most characters of a word that may be encoded by itself, in a text encoded word by word."""
+
 _IS_PRINTED = np.isin(np.arange(256), np.frombuffer(PRINTED, dtype=np.uint8))
 _MOST_BETWEEN = 2
 """Most other words between two encoded words of one text, such as the names of a document's values."""

@@ -31,6 +31,8 @@ MODEL_KIND = "turn"
 """The name of these weights: the first part of the model's name and of its file's name."""
 
 DECIMALS = 6
+"""Decimals of the probabilities."""
+
 WEIGHT_UNIT = 16.0
 """Feature weights are integer multiples of one over this."""
 

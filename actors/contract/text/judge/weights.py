@@ -1,7 +1,8 @@
 """Where the weights of the trained judges are loaded from: the package, or a folder of your own training.
 
-Weights are versioned by hash. A decision that uses weights records their hash. An older log is decided again with the
-older weights, if a folder with their files is supplied.
+A judge is a linear classifier of texts: the ``scorer`` of attacks, the judge of ``trust`` in a part of a prompt, and
+that of the kind of a ``turn`` in a dialogue. Weights are versioned by hash. A decision that uses weights records their
+hash. An older log is decided again with the older weights, if a folder with their files is supplied.
 """
 
 import os
