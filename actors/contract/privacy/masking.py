@@ -13,6 +13,7 @@ from actors.contract.privacy.recognising import PersonalSpan
 from schemas.effectors.model_calls import Masked, PersonalKind
 
 Recognise = Callable[[str], tuple[PersonalSpan, ...]]
+"""Finds the personal data in a text."""
 
 _PLACEHOLDER = re.compile(r"\[[A-Z]{2,5}_\d{1,7}\]")
 _PLACEHOLDER_BYTES = re.compile(_PLACEHOLDER.pattern.encode())

@@ -24,7 +24,7 @@ _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 
 
 class Answers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The sentences by name, as ``string.Template``s, and the words that the composer knows (case-folded)."""
+    """The sentences by name, as ``string.Template``s, and the words of thanks and farewell, case-folded."""
 
     answers: dict[str, str]
     thanks: frozenset[str]
@@ -53,6 +53,8 @@ class Recall(msgspec.Struct, frozen=True, kw_only=True):
 
 
 ANSWERS = msgspec.json.decode(files(__package__).joinpath("answers.json").read_bytes(), type=Answers)
+"""The composer's sentences and words."""
+
 _TEMPLATES = {name: Template(text) for name, text in ANSWERS.answers.items()}
 
 

@@ -26,6 +26,7 @@ before; it asks for something to be done.
 """
 
 KINDS: tuple[TurnKind, ...] = get_args(TurnKind)
+"""All kinds, in the order of the weights."""
 
 MODEL_KIND = "turn"
 """The name of these weights: the first part of the model's name and of its file's name."""

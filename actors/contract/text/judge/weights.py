@@ -21,6 +21,8 @@ FOLDER = "NEURAXIS_MODELS"
 """Environment variable that names a folder; its weights files replace the packaged ones of the same kind."""
 
 Weights = Model | TurnModel
+"""The weights of any of these judges."""
+
 Judge = TypeVar("Judge", Model, TurnModel)
 
 _READERS: Mapping[str, Callable[[bytes], Weights]] = MappingProxyType(
