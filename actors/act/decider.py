@@ -174,6 +174,7 @@ def _end_iteration(
 
 
 def _iteration(loop: Loop, message: Message, reason: str) -> ActIterated:
+    """Return the event that records an iteration, as far as it has come."""
     outcomes = loop.underway.outcomes if loop.underway is not None else ()
     productive = any(map(is_productive, outcomes))
     by_index = sorted(outcomes, key=lambda outcome: outcome.performed.action.index)

@@ -177,9 +177,11 @@ def _finding_texts(outcome: Outcome) -> list[str]:
 
 
 def _length(text: str) -> int:
+    """Return the length of a text on one line."""
     return len(" ".join(text.split()))
 
 
 def _cut(text: str, most: int) -> str:
+    """Return a text on one line, of at most ``most`` characters."""
     line = " ".join(text.split())
     return line if len(line) <= most else f"{line[: most - 1]}…"

@@ -176,6 +176,7 @@ def is_refusal(end: ResponseEmitted) -> bool:
 
 
 def _known(state: BreakerState, key: str) -> Machine | None:
+    """Return the machine of a session by its key; None if the session is not known."""
     ended = state.terminated.get(key)
     if ended is None:
         return state.marked.get(key) or state.sessions.get(key)
@@ -203,6 +204,7 @@ def _started(machine: Machine, message: Message, event: BreakerRecoveryStarted) 
 
 
 def _with_standing(machine: Machine, standing: Standing) -> Machine:
+    """Return the machine with the values that an event of the breaker records."""
     return msgspec.structs.replace(
         machine,
         state=standing.state,

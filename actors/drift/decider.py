@@ -180,6 +180,7 @@ def _events_of_timer(agent: AgentState, message: Message, settings: DriftSetting
 
 
 def _wakes(agent: AgentState, message: Message, fired: ClockFired) -> bool:
+    """Whether a timer that fired is the one that an agent waits for."""
     # Compare the setter: a timer may fire while the event that replaces it is being stored.
     return bool(agent.timer) and fired.set_by == agent.timer and not message.exchange and not message.session
 
@@ -189,6 +190,7 @@ def _is_awaited(cycle: Cycle | None, wandered: MemoryWandered) -> bool:
 
 
 def _answers(request: SynthesisRequest, event: LlmCompleted | LlmFailed) -> bool:
+    """Whether a model's event is the answer, or the failure, of a request that has none yet."""
     if request.source:
         return False
     if isinstance(event, LlmFailed) and not event.request:
@@ -201,6 +203,7 @@ def _is_about_answer(request: SynthesisRequest, verdict: ReflexAnswerPassed | Re
 
 
 def _is_about(order: ForgetOrdered, message: Message, request: SynthesisRequest | None) -> bool:
+    """Whether an order to forget may concern the text that a model is asked about."""
     # Only memory could tell whether the fact is quoted here. Losing one thought is no harm.
     return request is not None and (order.what == "fact" or request.session == message.session)
 

@@ -52,6 +52,7 @@ def with_loop(biases: Biases, tags: Iterable[str], family: str, now_ns: int, set
 
 
 def _others(biases: Biases, tag: str, family: str, now_ns: int, settings: GuardrailsSettings) -> tuple[Sighting, ...]:
+    """Return the other families that showed a bias within the window."""
     since_ns = now_ns - settings.bias_window_ms * _NS_PER_MS
     sightings = biases.seen.get(tag, ())
     return tuple(each for each in sightings if each.at_ns > since_ns and each.family != family)
@@ -60,6 +61,7 @@ def _others(biases: Biases, tag: str, family: str, now_ns: int, settings: Guardr
 def _bounded(
     seen: Map[str, tuple[Sighting, ...]], now_ns: int, settings: GuardrailsSettings
 ) -> Map[str, tuple[Sighting, ...]]:
+    """Return the biases without those not shown within the window, and without the oldest of too many."""
     since_ns = now_ns - settings.bias_window_ms * _NS_PER_MS
     by_age = sorted((sightings[-1].at_ns, tag) for tag, sightings in seen.items())
     for index, (at_ns, tag) in enumerate(by_age):

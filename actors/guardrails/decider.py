@@ -246,6 +246,7 @@ def _loop_of_answer(
 
 
 def _decided_by(state: State, message: Message, loop_id: str) -> str:
+    """Return the id of the event that judged a loop before; empty if none did."""
     family = family_of(state, message.agent, loop_id)
     return "" if family is None else family.decided(loop_id)
 

@@ -270,6 +270,7 @@ def _fingerprints(words: Hashes, starts: Integers, ends: Integers) -> Hashes:
 
 
 def _powers(base: np.uint64, count: int) -> Hashes:
+    """Return the first powers of a number modulo 2^64, from 0 on."""
     factors = np.full(count, base, np.uint64)
     factors[:1] = 1
     powers: Hashes = np.multiply.accumulate(factors)
@@ -286,4 +287,5 @@ def _positions_before(shingles: Hashes) -> Integers:
 
 
 def _sums(flags: Flags) -> Integers:
+    """Return the number of set flags before each position, and in all."""
     return np.concatenate((np.zeros(1, np.int64), np.cumsum(flags)))

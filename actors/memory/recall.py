@@ -188,6 +188,7 @@ def _exchange(energy: float, layer: Layer, number: int, text: str, stale: frozen
 
 
 def _exchange_key(candidate: Candidate) -> str:
+    """Return the key of the exchange that a memory is of; empty for a memory of another kind."""
     return f"{_EXCHANGE}{candidate.number}" if candidate.layer in _EXCHANGE_LAYERS and not candidate.kind else ""
 
 
@@ -209,6 +210,7 @@ def _session_memories(
 
 
 def _comparable(episode: Episode | None, cue: Cue) -> bytes:
+    """Return an episode's embedding if it can be compared with the cue's; else empty."""
     return episode.embedding if episode is not None and cue.embedding and episode.model == cue.model else b""
 
 

@@ -117,4 +117,5 @@ def _beyond(value: float, limit: float, side: Side, margin: float) -> bool:
 
 
 def _margin(hysteresis: float, span: float) -> float:
+    """Return how far inside a limit counts as back: the setting, at most a quarter of the possible span."""
     return min(hysteresis, span / 4)

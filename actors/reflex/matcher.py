@@ -216,6 +216,7 @@ class _Search:
             self._run_bare(bare, bare.letters.decode()[::-1].encode(), _REVERSED)
 
     def _run_bare(self, bare: BareLetters, letters: bytes, reading: int) -> None:
+        """Search letters without the symbols between them, in the reading with that index."""
         self.settled.update(hit.rank for hit in self.hits)
         self.done.clear()
         gaps: LetterGaps | None = None
@@ -265,6 +266,7 @@ class _Search:
     def _verify(
         self, candidates: list[_Candidate], squeezed: bytes, letters: str, letter_of: Offsets | None, rewriting: int
     ) -> None:
+        """Keep the candidates that are matches in any wanted reading."""
         layout = self.layout
         assert layout is not None
         places = candidates if letter_of is None else _in_letters(candidates, letter_of)
@@ -284,6 +286,7 @@ class _Search:
                     self._keep(spelling.rank, reading, layout.origins, start, end)
 
     def _keep(self, rank: int, reading: int, origins: Offsets, start: int, end: int) -> None:
+        """Add a match, if its reading is wanted and its signature was not found often enough already."""
         count = self.counts.get((rank, reading), 0)
         if reading not in self.wanted or count >= self.limit:
             return

@@ -138,6 +138,7 @@ def _is_insignificant(text: str, gaps: LetterGaps, index: int, any_symbol: int |
 
 
 def _gap(gaps: LetterGaps, index: int) -> tuple[int, int]:
+    """Return the start and end, in the text, of what is before a bare letter."""
     return int(gaps.origins[index - 1]) + 1, int(gaps.origins[index])
 
 

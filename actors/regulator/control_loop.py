@@ -204,6 +204,7 @@ def _confirmation(record: AgentRecord, judged: Judged) -> Confirmed:
 def _all_held(
     pressures: tuple[Pressure, ...], held: Held, event: Adjusted | Reverted | None = None
 ) -> tuple[Pressure, ...]:
+    """Return the pressures with the reason why they are not corrected, except the one that ``event`` corrects."""
     return tuple(
         _with_weight_moved(each, event)
         if isinstance(event, Adjusted) and event.pressure == each.name

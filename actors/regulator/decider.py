@@ -94,6 +94,7 @@ def record_of(state: State, agent: str) -> AgentRecord:
 
 
 def _keep_rank(record: AgentRecord) -> tuple[bool, int]:
+    """Return how long an agent is kept when there are too many: the lowest are dropped first."""
     # When there are too many agents, those with changed weights are dropped last: what was tried would be lost.
     return bool(record.offsets or record.trials), record.seen_ns
 

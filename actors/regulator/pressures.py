@@ -332,14 +332,17 @@ def _with_available_remedy(pressure: Pressure, weights: Container[str]) -> Press
 
 
 def _bounded(remedies: tuple[Remedy, ...]) -> tuple[Remedy, ...]:
+    """Return the remedies whose weights regulation may change: those with bounds."""
     return tuple(each for each in remedies if each[0] in BOUNDS)
 
 
 def _excess_share(value: float, threshold: float) -> float:
+    """Return how far a value is above a threshold, as a share of the greatest possible distance."""
     return min(max((value - threshold) / (1.0 - threshold), 0.0), 1.0) if threshold < 1.0 else 0.0
 
 
 def _shortfall_share(value: float, threshold: float) -> float:
+    """Return how far a value is below a threshold, as a share of the threshold."""
     return min(max((threshold - value) / threshold, 0.0), 1.0) if threshold > 0.0 else 0.0
 
 

@@ -130,6 +130,7 @@ def _in_force(record: AgentRecord) -> Map[str, float]:
 def _step_back(
     record: AgentRecord, parameter: str, counts: Counts, now_ns: int, settings: RegulatorSettings
 ) -> Adjusted | None:
+    """Return an adjustment that takes back part of a weight's correction; None if none may be made now."""
     offset, before, cause = _in_force(record)[parameter], record.weights.get(parameter), record.causes[parameter]
     size = min(abs(offset), settings.per_day, settings.per_day - spent_today(record, now_ns, settings))
     delta = towards_zero(-size if offset > 0 else size)
@@ -207,6 +208,7 @@ def _step(
 
 
 def _revert(record: AgentRecord, judged: Judged) -> Reverted:
+    """Return the revert of the latest step of a judged adjustment."""
     trial = judged.trial
     before, (least, most) = record.weights.get(trial.parameter, 0.0), limits(trial.parameter, record.weights)
     after, delta = rounded(before - trial.deltas[-1]), -trial.deltas[-1]

@@ -283,6 +283,7 @@ def _without_model(context: ExchangeContext, event: ModeSelected, why: str) -> R
 
 
 def _composed(context: ExchangeContext, event: ModeSelected, mode: Mode, *, reason: str) -> ResponseEmitted:
+    """Return the end with the composer's answer in a mode."""
     guarded = context.pending.stance == "guarded"
     memories = () if guarded else without_retired(memories_of(context), context.pending.retired)
     limit = context.settings.quote_limit

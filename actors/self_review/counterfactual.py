@@ -50,6 +50,7 @@ def best_swap(numbers: TickNumbers, before: Grade, budget: int) -> Swap | None:
 
 
 def _tokens_after(numbers: TickNumbers, outs: slice) -> Ints:
+    """Return the prompt's tokens after each swap."""
     tokens = np.array(numbers.tokens, np.int64)
     return _swapped(int(tokens[: numbers.chosen].sum()), tokens, numbers, outs)
 
@@ -159,6 +160,7 @@ def _not_all_zero(amounts: Ints) -> tuple[Ints, Ints]:
 
 
 def _diversity(numbers: TickNumbers, outs: slice) -> Floats:
+    """Return 1 - the mean similarity of two members of each swapped prompt."""
     count = numbers.chosen
     pairs = count * (count - 1) // 2
     if not pairs:

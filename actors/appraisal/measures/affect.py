@@ -98,6 +98,7 @@ class _Analyzer(SentimentIntensityAnalyzer):  # type: ignore[misc]
         return changed
 
     def _changed_valence(self, words: list[str], index: int, has_capitals: bool) -> float:
+        """Return the valence of the word at ``index`` by the package's own reading of the words around it."""
         first = max(0, index - _BEFORE)
         near = SentiText("")
         near.words_and_emoticons = words[first : index + 1 + _AFTER]

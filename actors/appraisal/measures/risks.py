@@ -204,6 +204,7 @@ def _found(phrases: Phrases, tokens: Sequence[str]) -> bool:
 
 
 def _asks_for_harm(tokens: Sequence[str], first: int, last: int) -> bool:
+    """Whether a harmful act is asked for whose phrase begins at token ``first`` or later, before ``last``."""
     lists = _lists()
     harmful = list(_occurrences(lists.harm, tokens))
     if not harmful:
@@ -228,6 +229,7 @@ def _any_within(positions: Sequence[int], first: int, last: int) -> bool:
 
 
 def _alters_core(tokens: Sequence[str], first: int, last: int) -> bool:
+    """Whether the system's rules are to be changed by a verb at token ``first`` or later, before ``last``."""
     lists = _lists()
     alters = list(_occurrences(lists.alter, tokens))
     owners = [start for start, _ in _occurrences(lists.owner, tokens)] if alters else []
@@ -242,6 +244,7 @@ def _alters_core(tokens: Sequence[str], first: int, last: int) -> bool:
 
 
 def _negated(tokens: Sequence[str], index: int) -> bool:
+    """Whether one of the three tokens before an index negates what begins there."""
     return any(token in {"not", "never", "don't", "cannot", "can't"} for token in tokens[max(0, index - 3) : index])
 
 

@@ -93,6 +93,7 @@ def smallest(store: Store, hashes: Hashes) -> Sizes:
 
 @_compile
 def _smallest(keys: Any, sizes: Any, hashes: Any, cells: Any) -> Any:
+    """Return for each shingle the size of the smallest entry that holds it; see ``smallest``."""
     found = np.empty(len(hashes), np.uint16)
     for at in range(len(hashes)):
         found[at] = sizes[_find(keys, hashes[at], cells[at])]
@@ -101,6 +102,7 @@ def _smallest(keys: Any, sizes: Any, hashes: Any, cells: Any) -> Any:
 
 @_compile
 def _find(keys: Any, sought: Any, cell: Any) -> Any:
+    """Return the cell of a shingle, or the empty cell at which its search ends."""
     while keys[cell] != sought and keys[cell] != 0:
         cell += 1
     return cell
@@ -108,6 +110,7 @@ def _find(keys: Any, sought: Any, cell: Any) -> Any:
 
 @_compile
 def _score(overlap: int, size: int) -> float:
+    """Return the score of an entry: its order is that of the cosine with the query (see ``query``)."""
     return float(overlap * overlap) / size
 
 

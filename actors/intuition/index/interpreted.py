@@ -71,6 +71,7 @@ def search(store: Store, query: Query) -> Answer:
 
 
 def _search_many(store: Store, query: Query, cells: Integers, counts: Cells, allowed: int, latest: Cells) -> Hits:
+    """Return the most similar entries and the nearest motif among those in long lists, by array operations."""
     touched, unread = _gather(store, query, cells, counts, allowed, latest)
     shared = (store.packed_counts[touched] & TALLY_MASK).astype(np.int64)
     store.packed_counts[touched] -= shared.astype(np.uint32)
@@ -157,6 +158,7 @@ def _scores(overlaps: Integers, sizes: Integers) -> Scores:
 def _best(
     positions: Cells, scores: Scores, overlaps: Integers, wanted: npt.NDArray[np.bool_], most: int
 ) -> tuple[Hit, ...]:
+    """Return the ``most`` best of the wanted entries, highest score first, then the one added first."""
     chosen = np.flatnonzero(wanted)
     if len(chosen) > most:
         # Entries below the score at rank ``most`` are dropped; equal ones stay until the order of adding decides.

@@ -135,6 +135,7 @@ class _Counted(NamedTuple):
 
 
 def _counted(weights: npt.NDArray[np.int32], found: Occurrences) -> _Counted:
+    """Return the n-grams with their weights, those at the same position combined."""
     # Position and weight in one integer, so that the weights are sorted along.
     ordered = np.sort(found.positions | (weights[found.grams] + _MIDDLE).astype(np.uint64))
     positions = ordered >> _16
