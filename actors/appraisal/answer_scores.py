@@ -110,11 +110,11 @@ class PendingAnswer(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         question: The input's text.
         request: Id of the event that asked a model; empty: no answer is waited for.
-        loop_id: The loop that the answer belongs to; empty if nobody will judge the answer.
+        loop_id: The loop (pass of the deliberation) that the answer belongs to; empty if nobody will judge the answer.
         talk: The conversation: the turns before the question, and the question.
         given: All that the model was first given, without our own instructions.
-        answer: Its answer, which reflex reads before it is appraised; None: it has none yet.
-        answered: Id of the event that has it.
+        answer: The model's answer, which reflex reads before it is appraised; None: there is none yet.
+        answered: Id of the event that has the answer.
     """
 
     question: str
@@ -150,7 +150,7 @@ def new_pending(question: str) -> PendingAnswer:
 def with_request(pending: PendingAnswer, request: str, event: ResponseRequested) -> PendingAnswer:
     """Return what is kept after a model was asked by the event ``request``, for the first time or again.
 
-    A rerun's prompt shows the answer that it has to improve. That answer is not among the texts compared with: a bad
+    A rerun's prompt shows the answer that has to be improved. That answer is not among the texts compared with: a bad
     answer that is repeated would otherwise look good.
     """
     if pending.given:
@@ -196,7 +196,7 @@ def appraise_answer(
 
 
 def appraise_external_answer(asked: AppraisalRequested, settings: AppraisalSettings) -> AnswerAppraised:
-    """Return the answer of an external loop in numbers; only its question is known here."""
+    """Return the answer of another engine's deliberation in numbers; of the conversation only the question is known."""
     embedder = model_of(settings.embedder)
     question, answer = embedded_part(asked.question), embedded_part(asked.answer)
     scores = scores_of(embedder, question, question, question, answer)

@@ -13,7 +13,7 @@ llm.completed           that answer is kept until reflex has read it
 reflex.answer_passed    -> appraisal.answer_appraised, where it is about that answer
 llm.completed, .failed  -> appraisal.judged, where it judges an input; and appraisal.completed, if that waits
 clock.fired             -> the same, where no judgement has come in time
-guardrails.appraisal_requested -> appraisal.answer_appraised, for the answer of an external loop
+guardrails.appraisal_requested -> appraisal.answer_appraised, for the answer of another engine's deliberation
 response.emitted        the exchange has ended: its text is dropped, a repetition of its input is not appraised; what
                         still waits for a judgement -> appraisal.judged and appraisal.completed without it
 operator.allowance_recorded, operator.allowance_withdrawn  allowed text is not judged from the next input on

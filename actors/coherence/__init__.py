@@ -14,11 +14,11 @@ joins ``intuition.passed`` and ``appraisal.completed`` of an exchange, in either
   by using up a bound;
 - entropy strictly above 0.8 leads to ``coherence.rejected``, which ends the exchange; else to ``coherence.passed``.
 
-Knowledge is the share of similar precedents that contradict the thought, and 0.5 if there are none. A precedent
-contradicts if its action has the opposite polarity (withholding against answering or acting), or if it has the same
-polarity and its outcome was harmful. Without the second rule, a precedent that did harm would count in favour of doing
-the same again. Which precedents are similar is decided by intuition, which alone holds their index; each one that it
-reports counts the same.
+Knowledge is the share of similar precedents (earlier situations with their outcome) that contradict the thought, and
+0.5 if there are none. A precedent contradicts if its action has the opposite polarity (withholding against answering or
+acting), or if it has the same polarity and its outcome was harmful. Without the second rule, a precedent that did harm
+would count in favour of doing the same again. Which precedents are similar is decided by intuition, which alone holds
+their index; each one that it reports counts the same.
 
 Swarm is 1 - index, plus 0.2 if the thought would affect the swarm, at most 1.
 """

@@ -2,9 +2,9 @@
 
 It decides after reflex has passed an input, with two detectors:
 
-- a *motif*, the signature of a precedent whose outcome was harmful. If its similarity to a whole part of the input, or
-  to a passage of it, is strictly above 0.7, the verdict is ``intuition.rejected``, with the most similar motif, and its
-  harm level as severity;
+- a *motif*, the signature (set of word triples) of a precedent, an earlier situation, whose outcome was harmful. If its
+  similarity to a whole part of the input, or to a passage of it, is strictly above 0.7, the verdict is
+  ``intuition.rejected``, with the most similar motif, and its harm level as severity;
 - the learned *scorer*, at or above the threshold set for its false-alarm rate; it can be switched off.
 
 Any other input is ``intuition.passed``. Both verdicts list the precedents, harmful or benign, most similar to the

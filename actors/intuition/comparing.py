@@ -6,7 +6,7 @@ wholes, in equal shares. The rest, and what those left over, is for passages, in
 can use up only its own share: the most promising passage of each part is compared before the second of any. By default
 that allows about 400 passages in all; if there are more parts than that, the most promising ones are compared. The work
 is counted in postings (the entries of inverted lists that are read), not timed: the same input is cut at the same point
-everywhere. A *motif* is a precedent that did harm.
+everywhere. A *precedent* is an earlier situation with its outcome, a *motif* one that did harm.
 """
 
 from collections.abc import Sequence

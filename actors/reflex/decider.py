@@ -57,7 +57,8 @@ PLAIN = "plain"
 """The view of a text as it is."""
 
 BLANKS = "blanks"
-"""The view of a text with its escaped white space and markup undone: of the other readings it has only ``split``."""
+"""The view of a text with its escaped white space and markup undone: of the other readings it has only ``split`` (words
+split by symbols or run together)."""
 
 _SPLIT = frozenset({"split"})
 

@@ -33,9 +33,9 @@ _STANDARD = (
     "italian",
     "portuguese",
     "dutch",
-    "markup",
-    "source",
-    "suspicious",
+    "markup",  # marks of chat formats, and phrases in other scripts
+    "source",  # signatures of ``seed`` that the other files lack
+    "suspicious",  # sets that only flag an input
 )
 
 

@@ -1,8 +1,9 @@
 """Finds the signatures (phrases of attacks) of a library in a text, all in one pass.
 
-Signatures and text are both squeezed and blurred (``normalise``), so that white space, invisible characters and digits
-for letters do not hide a phrase from the automaton. Each hit of the automaton is then checked in detail; the *gaps*,
-that is what stands between two letters, are compared, too. It is a match if
+Signatures and text are both *squeezed* (letters folded, white space and invisible characters left out) and *blurred*
+(digits and symbols as the letters that they look like; ``normalise``), so that none of these hides a phrase from the
+automaton. A signature may have several *spellings*, which are its squeezed forms. Each hit of the automaton is then
+checked in detail; the *gaps*, that is what stands between two letters, are compared, too. It is a match if
 
 - the text has white space exactly where the signature has it; an invisible character may count as white space or
   as nothing, whichever fits, since a reader of the text may take it for either. Or the text has white space after

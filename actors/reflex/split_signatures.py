@@ -1,6 +1,6 @@
 """Finds signatures (phrases of attacks) in words that are split, run together or separated by symbols.
 
-Such as ``i-g-n-o-r-e`` or ``ignore "all"``.
+Such as ``i-g-n-o-r-e`` or ``ignore "all"``. A *squeezed* text has its letters folded, and no white space.
 
 The letters and digits of a text are searched without the symbols and white space between them; for each hit, these gaps
 decide. In ordinary text the letters of a word are adjacent, and words are separated by white space alone, where the

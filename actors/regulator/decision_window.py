@@ -1,7 +1,8 @@
 """Counts of an agent's latest routing decisions, by slices of time. Pure.
 
-Only the router's first decision of an exchange is counted, under the mode that it led to: ACT if a loop ran, else the
-mode of the answer. The decision after an ACT loop cannot be ACT, so counting it would distort the shares.
+Only the router's first decision of an exchange is counted, under the mode that it led to: ACT if a loop ran that looks
+things up, else the mode of the answer. The decision after an ACT loop cannot be ACT, so counting it would distort the
+shares.
 """
 
 from math import fsum, log

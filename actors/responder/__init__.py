@@ -32,7 +32,8 @@ event                                 end                                     re
 ``swarm.stage_lost``                  the stage that waits / FAILED           ``no_owner: arbiter`` and the like
 ====================================  ======================================  =========================================
 
-A motif is the signature of a precedent that did harm; a precedent is an earlier situation with its outcome. The verdict
+``DISSONANT``: the input conflicts with rules or with what is known; ``UNREAD``: too much of it could not be read. A
+motif is the signature of a precedent that did harm; a precedent is an earlier situation with its outcome. The verdict
 of the first stage on the path ends an exchange. Everything later about the exchange, and every repeated input, is
 ignored. Appraisal and the breaker work in parallel with earlier stages. So an end that they ask for is held until the
 earlier stages have let the input pass. Otherwise the faster stage would win, and the same known threat would sometimes

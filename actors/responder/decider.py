@@ -42,7 +42,7 @@ _NS_PER_MS = 1_000_000
 
 
 class ResponderState(msgspec.Struct, frozen=True):
-    """Open exchanges, recently ended ones, the last answered turns of each session, and lost stages."""
+    """Open exchanges, recently ended ones, the last answered turns of each session, and stages that nobody serves."""
 
     settings: ResponderSettings = ResponderSettings()
     pending: Map[str, Pending] = Map()
