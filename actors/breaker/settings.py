@@ -92,6 +92,6 @@ class BreakerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         if self.guarded_below > self.cautious_below:
             raise ValueError("breaker setting 'guarded_below' is above 'cautious_below'")
         if self.marked_lifetime_ms < 2 * self.session_lifetime_ms:
-            # A session with its first violation moves from ``sessions`` to ``marked``. Its old entry in ``sessions``
-            # must expire before the one in ``marked`` does, or the session would be found without its violation.
+            # With its first violation a session moves from one map of the state to another, which keeps its entries for
+            # ``marked_lifetime_ms``. The old entry must expire first, or the session would be found without it.
             raise ValueError("breaker setting 'marked_lifetime_ms' must be at least twice 'session_lifetime_ms'")

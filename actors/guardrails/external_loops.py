@@ -2,7 +2,7 @@
 
 Appraisal scores the question and the answer that the loop brings. If a model is the critic, it is asked next, and
 appraisal's scores count only if it fails. A score that the caller gave is kept. The texts are kept until the loop is
-judged; if that never happens, for ``ended_lifetime_ms``.
+judged; if that never happens, for the setting ``ended_lifetime_ms``.
 """
 
 import msgspec

@@ -5,10 +5,10 @@ the router may correct; a *series* is several steps of one weight that are judge
 back. ``parameter`` is always the name of a weight.
 
 A cycle undoes an adjustment that did not help before it makes another (``weight_changes``). These invariants hold for
-every history of decisions: all changes within any ``day_ms`` add up to ``per_day`` at most; ``cooldown_ms`` lie between
-two changes of a weight; weights stay within ``BOUNDS`` and ``FLOORS``. A revert takes back exactly what was applied,
-unless a setting that has changed since leaves no room for it. A series of adjustments is undone step by step, the
-latest first.
+every history of decisions: by the settings, all changes within any ``day_ms`` add up to ``per_day`` at most, and
+``cooldown_ms`` lie between two changes of a weight; weights stay within the ``BOUNDS`` and ``FLOORS`` of
+``schemas.vocabulary.regulator``. A revert takes back exactly what was applied, unless a setting that has changed since
+leaves no room for it. A series of adjustments is undone step by step, the latest first.
 """
 
 import msgspec

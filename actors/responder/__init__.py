@@ -12,7 +12,7 @@ event                                 end                                     re
 ``intuition.rejected``                INTUITION / REJECTED                    the motif's name, or ``scorer``
 ``coherence.rejected``                COHERENCE / REJECTED                    ``DISSONANT``; ``UNREAD``
 ``breaker.tripped``                   BREAKER / WITHHELD                      the kind of violation
-``breaker.withheld``                  BREAKER / WITHHELD                      the state in lower case, or ``because``
+``breaker.withheld``                  BREAKER / WITHHELD                      lower-case state, or event's ``because``
 ``breaker.terminated``                BREAKER / WITHHELD                      the rule that ended the session
 ``arbiter.denied``                    ARBITER / REJECTED                      the arbiter's reason
 ``arbiter.immediate``                 ARBITER / EXECUTED                      the precedent's name

@@ -79,7 +79,8 @@ def clarifies(text: str) -> bool:
 def observe_feedback(text: str, previous: Answered, *, at_once: bool) -> FeedbackObserved | None:
     """Return how ``text`` judges the previous exchange's mode; None where it does not.
 
-    ``at_once``: it came within ``feedback_within_ms`` of the answer. The same question on the next day is no complaint.
+    ``at_once``: it came within the setting ``feedback_within_ms`` after the answer. The same question on the next day
+    is no complaint.
     """
     signals = read_text(text)
     if signals.explicit_feedback == "positive":

@@ -67,7 +67,7 @@ class _Analyzer(SentimentIntensityAnalyzer):  # type: ignore[misc]
     """
 
     def compound(self, text: str) -> float:
-        """Return what ``polarity_scores`` calls ``compound``."""
+        """Return the valence of a text, from -1 to 1: what the package's ``polarity_scores`` calls ``compound``."""
         plain = text.isascii() or self.emojis.keys().isdisjoint(text)
         shown = (text if plain else self._with_emoji_described(text)).strip()
         words = list(map(_bare, shown.split()))

@@ -3,7 +3,7 @@
 It is pure and deterministic: the same text, mode (how to answer, such as RESPOND or CLARIFY), signals (what the router
 read from the text) and memory give the same answer. It quotes what is remembered and claims no more than that. Its
 sentences are data (``answers.json``). They are part of the recorded decisions: a changed sentence is changed behaviour,
-so raise the actor's ``behaviour`` with it.
+so raise the actor's ``behaviour`` (the version of its decisions) with it.
 """
 
 import re

@@ -46,8 +46,8 @@ MIN_NGRAMS = 16
 class Occurrences(NamedTuple):
     """The n-grams of a text by number and position, ascending; no n-gram has two entries with the same first segment.
 
-    ``grams`` are the numbers: the hashes of n-grams in a ``Reading``, their indexes in the table of weights for
-    ``worst_passage``. ``positions`` are their packed positions (see ``packed_positions``).
+    ``grams`` are the numbers: the hashes of n-grams as ``features`` finds them, their indexes in the table of weights
+    for ``worst_passage``. ``positions`` are their packed positions (see ``packed_positions``).
     """
 
     grams: Integers
