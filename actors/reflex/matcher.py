@@ -170,7 +170,10 @@ class Matcher:
 
 
 class _Search:
-    """The search of one text: what was found so far, and how many candidates are left."""
+    """The search of one text: what was found so far (``hits``), and how many candidates are left.
+
+    ``counts`` says how often each signature was found, by its rank and the index of the reading.
+    """
 
     def __init__(self, matcher: Matcher, text: str, limit: int, wanted: frozenset[int], candidates_left: int) -> None:
         self.matcher, self.text, self.limit, self.wanted = matcher, text, limit, wanted

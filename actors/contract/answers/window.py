@@ -91,6 +91,8 @@ class AnswerWindow:
         self._pictures: Pictures = Pictures(prompt) if beside is None else beside._pictures.for_another_text()
         self._secrets: PromptSecrets = PromptSecrets(prompt) if beside is None else beside._secrets
         self._compares_layers = bool(self._leaks or self._secrets.values)
+        # The text that is not sent or must be read again; how many of its characters no check has read; and how many
+        # characters had been received at the last pause.
         self._tail = ""
         self._unread = 0
         self._paused_at = 0

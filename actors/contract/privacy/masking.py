@@ -34,6 +34,7 @@ class Masks:
     def __init__(self, recognise: Recognise, prompt: Iterator[str]) -> None:
         self._recognise = recognise
         self._unusable = {each for text in prompt for each in _PLACEHOLDER.findall(text)}
+        # Value -> placeholder, placeholder -> value, and the last number of each kind.
         self._names: dict[tuple[PersonalKind, str], str] = {}
         self._values: dict[str, str] = {}
         self._numbers: Counter[PersonalKind] = Counter()

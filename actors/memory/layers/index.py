@@ -49,7 +49,11 @@ class Near(NamedTuple):
 
 
 class _Rows:
-    """The rows of one kind, in the order of adding. Arrays have spare room; the first ``count`` rows are in use."""
+    """The rows of one kind, in the order of adding. Arrays have spare room; the first ``count`` rows are in use.
+
+    ``added_at`` and ``retired_at`` are the versions from which on a row counts, and no longer counts. ``squares`` are
+    the vectors' products with themselves.
+    """
 
     def __init__(self, vectors: Bytes, squares: Numbers, weights: Floats, numbers: Numbers) -> None:
         self.count = len(numbers)
@@ -89,7 +93,7 @@ class _Rows:
 
 
 class _Store:
-    """The rows of all kinds, and the number of changes so far."""
+    """The rows of all kinds, after ``version`` changes: ``count`` rows, of which ``retired`` no longer count."""
 
     def __init__(self, rows: dict[_Kind, _Rows]) -> None:
         self.version = 0
