@@ -24,7 +24,7 @@ Profile = Literal["standard", "seed"]
 Path = tuple[str | int, ...]
 """A path in a document of pattern sets, such as ``(2, "signatures", 5)``."""
 
-# The template files of the profile ``standard``, in library order.
+# The files of the profile ``standard``, whose sets are written as templates, in library order.
 _STANDARD = (
     "english",
     "german",
