@@ -32,7 +32,7 @@ now. So under a profile that does not use appraisal's reading of a turn, ``clari
 ``act.question_moderate_context`` and ``acknowledge.question_penalty`` (all raised) correct the misroutes.
 
 Severity is the distance beyond the threshold, as a share of the greatest possible distance. So pressures of different
-kinds can be compared.
+kinds can be compared. A pressure that is not corrected is *held*, and its field ``held`` has the reason.
 """
 
 from collections import Counter

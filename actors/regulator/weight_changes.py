@@ -243,7 +243,7 @@ def rounded(value: float) -> float:
 
 
 def towards_zero(value: float) -> float:
-    """Return a value to 6 decimals, never larger than it is: rounding must not lead beyond a bound."""
+    """Return a value to 6 decimals, never farther from 0 than it is: rounding must not lead beyond a bound."""
     nearest = rounded(value)
     if abs(nearest) <= abs(value) + 1e-9:
         return nearest

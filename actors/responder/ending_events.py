@@ -1,8 +1,9 @@
 """One function for each kind of event that can end an exchange; it returns the end, or None. Pure.
 
-A mode is how the router decided to answer: in substance, by asking back, and so on; ACT first looks things up. The
-composer answers by fixed sentences where no model does. A motif is a precedent (an earlier situation with its outcome)
-that did harm. The breaker's stance says how careful answers to a session have to be.
+A mode is how the router decided to answer: in substance, by asking back, and so on; ACT first looks things up, the
+other modes are *terminal*. The composer answers by fixed sentences where no model does. A motif is a precedent (an
+earlier situation with its outcome) that did harm. The breaker's stance says how careful answers to a session have to
+be.
 """
 
 from collections.abc import Callable, Mapping

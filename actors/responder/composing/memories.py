@@ -1,4 +1,8 @@
-"""Chooses the memories that an answer can use: those that fit into its prompt, the strongest first. Pure."""
+"""Chooses the memories that an answer can use: those that fit into its prompt, the strongest first. Pure.
+
+A gist is an exchange's summary in one line, an episode what is remembered of it for long. *Findings* are what an ACT
+loop, which looks things up, has found.
+"""
 
 import re
 from collections.abc import Iterable, Sequence

@@ -3,6 +3,10 @@
 Only texts of this package and of the operator are instructions. Memories and the input's other layers (documents, say)
 are other people's text, whatever they claim to be. They are part of the user's message, in blocks between lines with a
 key that occurs in none of them, so that no text can end its own block.
+
+A *rerun* is another pass of a deliberation, which guardrails order to improve the answer. The breaker's *stance* says
+how careful answers to a session have to be. A mode is *terminal* if it ends the exchange: all but ACT, which looks
+things up first.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
