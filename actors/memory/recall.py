@@ -182,6 +182,7 @@ def _recollection(candidate: Candidate, memory: AgentMemory) -> Recollection:
 
 
 def _exchange(energy: float, layer: Layer, number: int, text: str, stale: frozenset[int]) -> Candidate:
+    """Return an exchange that may be recalled; ``stale`` are those that stated something which was taken back later."""
     is_stale = number in stale
     shown = f"{text}{NO_LONGER_SO}" if is_stale else text
     return Candidate(energy, layer, number, shown, says=persons_words(text), echo=is_stale or states_nothing(text))

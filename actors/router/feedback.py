@@ -10,6 +10,7 @@ RESPOND             refers to shared history, and no ACT loop had run           
 RESPOND             corrects or rewords the input before it, at once                ``missed_clarify``
 ==================  ==============================================================  ====================
 
+The modes: RESPOND answers in substance, CLARIFY asks back, ACT looks things up first, ACKNOWLEDGE says a brief word.
 The first row that holds counts. Of the judged input only hashes of its words are kept.
 
 Explicit feedback of an application (``feedback.given``) counts for any exchange, and replaces the judgement by the next

@@ -1,7 +1,8 @@
 """The regulator's offsets to the router's weights for each agent, applied live in the order of the log. Pure.
 
-Offsets are stored, not weights: so a setting that an operator changes later still counts, and the offset stays as small
-as it was. The regulator's bounds are checked here again, so that no event can move a weight out of them.
+The regulator is the actor that slowly corrects an agent's weights, in small steps. Offsets are stored, not weights: so
+a setting that an operator changes later still counts, and the offset stays as small as it was. The regulator's bounds
+are checked here again, so that no event can move a weight out of them.
 """
 
 from collections.abc import Mapping

@@ -2,7 +2,8 @@
 
 Weights are one flat mapping from name to number, so that the regulator can name one, an event can record all, and
 `what-if` (a replay under other settings) can replace any. Upper-case names are the base score of a mode; other names
-say whose score they change, and when.
+say whose score they change, and when. The modes: answer in substance (RESPOND), ask back (CLARIFY), look things up
+first (ACT), say a brief word (ACKNOWLEDGE), say nothing (IGNORE).
 """
 
 from collections.abc import Mapping
