@@ -1,4 +1,7 @@
-"""A language model as critic: its prompt, in the role of a pessimist, and how its answer is read. Pure."""
+"""A language model as critic: its prompt, in the role of a pessimist, and how its answer is read. Pure.
+
+A *bias tag* names a fault of an answer, such as ``overconfidence``.
+"""
 
 from importlib.resources import files
 from typing import Annotated, Any
@@ -35,7 +38,7 @@ _SCHEMA: dict[str, Any] = {
 
 
 class Critique(msgspec.Struct, frozen=True):
-    """A model's scores of an answer."""
+    """A model's scores of an answer: how well it fits its question, how far it strays from it, and its biases."""
 
     alignment: Unit
     drift: Unit

@@ -1,7 +1,9 @@
 """Guardrails' state machine: loop families and biases of agents, folded from guardrails' own decisions.
 
 A *loop* is one pass of a deliberation, such as a model's answer; its *family* is that loop with its reruns. It is
-judged by its scores, which a *critic* gives: its sender, the actor appraisal, or a model.
+judged by its scores, which a *critic* gives: its sender, the actor appraisal, or a model. An external loop is a
+deliberation that another engine reports. Fatigue grows with reruns that improve nothing; an override, a person's order,
+lifts a limit.
 
 loop.completed            -> the decision on an external loop; .repeated or .refused; or, if appraisal must score its
                           question and answer first, guardrails.appraisal_requested

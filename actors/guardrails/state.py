@@ -1,4 +1,8 @@
-"""What a partition of guardrails keeps, and how overrides and external loops change it. Pure."""
+"""What a partition of guardrails keeps, and how overrides and external loops change it. Pure.
+
+An override is a person's order that lifts a limit of a loop family for a time. An external loop is a deliberation that
+another engine reports.
+"""
 
 import msgspec
 

@@ -1,7 +1,8 @@
 """What self-review keeps of an agent, and how a tick changes it. Pure.
 
 A *tick* is one finished exchange, or one step of an external engine. Statistics, records (the highest value of each
-signal), scores and the working memory are updated by every tick, whether the gate may fire or not.
+signal), scores and the working memory are updated by every tick, whether the gate (which decides what is reviewed) may
+fire or not.
 
 A *seat* is a review's verdict on an entity (a memory in a prompt); it changes the entity's worth (``pog`` in settings).
 Every tick knows its session. When a session is forgotten, its ticks are removed from records and statistics, and so are
