@@ -13,17 +13,19 @@ termination         when
 ``max_iterations``  the loop has run ``max_iterations`` iterations
 ==================  =================================================
 
-There are two planners: rules (``offline``: recall the question, associate on what was found, stop), or a language model
-(``llm``). If a model's plan cannot be read, the iteration has no result (``malformed_plan``), and the model is asked
-again. If the model fails (``plan_failed``), it is not asked again, and the rules take over.
+There are two planners: rules (``offline``: recall memories of the question, then concepts associated with these, then
+stop), or a language model (``llm``). If a model's plan cannot be read, the iteration has no result
+(``malformed_plan``), and the model is asked again. If the model fails (``plan_failed``), it is not asked again, and the
+rules take over.
 
 Guards check a model's plan and a specialist's answer before they are acted on, remembered or put into a prompt.
 Reflex checks the plan; if it blocks it, the iteration has no result (``plan_withheld``). Reflex and intuition check the
 answer; if one of them rejects it, the action has failed (``withheld``).
 
 Time is measured by the log's timestamps. An action that is answered after its skill's time budget has failed; the
-others count. An action without an answer is given up when the clock fires (``wake_after_ms`` of every request, which
-``act.finished`` cancels). If the exchange ends first, by its deadline, its loop ends with it.
+others count. An action without an answer is given up when the clock fires (the actor that fires timers; every request
+sets one by ``wake_after_ms``, and ``act.finished`` cancels it). If the exchange ends first, by its deadline, its loop
+ends with it.
 
 ``decider`` holds the partition's state, ``loop`` one loop and its steps, ``loop_messages`` which messages concern a
 loop, ``planning`` the plans with their prompt and schema, ``log_lines`` the lines in the worker's log.

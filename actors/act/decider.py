@@ -1,7 +1,8 @@
 """The ACT loops of a partition: which are running, what each waits for, and what it does next.
 
-"Next" below stands for the requests of the next iteration (act.plan_requested; or act.actions_requested and
-act.delegation_requested), or for act.finished.
+An ACT loop gathers information, from memory and specialists (external services that answer questions), before an
+exchange is answered. "Next" below stands for the requests of the next iteration (act.plan_requested; or
+act.actions_requested and act.delegation_requested), or for act.finished.
 
 input.received             the text is kept until its exchange is routed elsewhere, or its loop has ended
 arbiter.escalated          the exchange's deadline becomes known
@@ -63,6 +64,7 @@ _NS_PER_MS = 1_000_000
 _OWN_TIMERS = frozenset(
     topic_of(event) for event in (ActPlanRequested, ActActionsRequested, ActDelegationRequested, ActFinished)
 )
+"""The events by which this actor sets its timer; a timer that another actor has set is not for it."""
 
 
 class Pending(msgspec.Struct, frozen=True):
@@ -75,7 +77,7 @@ class Pending(msgspec.Struct, frozen=True):
 
 
 class State(msgspec.Struct, frozen=True):
-    """Open exchanges, the exchanges of each session that have a loop, and recently ended exchanges."""
+    """Open exchanges, the exchanges of each session that have a loop (``acting``), and recently ended exchanges."""
 
     settings: ActSettings = ActSettings()
     pending: Map[str, Pending] = Map()
@@ -172,6 +174,7 @@ def _end_iteration(
 
 
 def _iteration(loop: Loop, message: Message, reason: str) -> ActIterated:
+    """Return the event that records an iteration, as far as it has come."""
     outcomes = loop.underway.outcomes if loop.underway is not None else ()
     productive = any(map(is_productive, outcomes))
     by_index = sorted(outcomes, key=lambda outcome: outcome.performed.action.index)

@@ -1,4 +1,4 @@
-"""The ACT loop's lines in the worker's log. They contain no person's text."""
+"""Lines in the worker's log about the ACT loop, which gathers information before an answer. No person's text."""
 
 from schemas.event import Event
 from schemas.vocabulary.act import ActActionsRequested, ActDelegationRequested, ActFinished
@@ -7,7 +7,7 @@ _PREFIX = "[MODE:ACT] [ACT LOOP]"
 
 
 def log_lines(event: Event, latency_ms: float) -> tuple[str, ...]:
-    """Return the lines about an event in the worker's log."""
+    """Return the lines about an event in the worker's log; ``latency_ms``, the time of its decision, is not in them."""
     match event:
         case ActActionsRequested(iteration=iteration, actions=actions):
             return (f"{_PREFIX} Iteration {iteration}: executing {_counted(len(actions), 'action')}",)

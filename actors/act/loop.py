@@ -1,4 +1,8 @@
-"""One ACT loop as an immutable value, and its steps. Pure."""
+"""One ACT loop as an immutable value, and its steps. Pure.
+
+It gathers information, from memory and specialists (external services that answer questions), before an exchange is
+answered.
+"""
 
 import msgspec
 
@@ -27,7 +31,10 @@ _CHARACTERS_PER_TOKEN = 4
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """The result of an action, the memories that it recalled, and what an introspection ``told`` (JSON)."""
+    """The result of an action, and the memories that it recalled.
+
+    ``told`` is what an introspection gave, as JSON: how much memory knows, in numbers.
+    """
 
     performed: Performed
     found: tuple[Recollection, ...] = ()
@@ -74,7 +81,7 @@ class RunningIteration(msgspec.Struct, frozen=True):
 
 
 class Step(msgspec.Struct, frozen=True):
-    """A finished iteration."""
+    """A finished iteration; ``reason`` says why it had no result, and is empty if it had one."""
 
     planner: Planner
     outcomes: tuple[Outcome, ...]
@@ -82,7 +89,12 @@ class Step(msgspec.Struct, frozen=True):
 
 
 class Loop(msgspec.Struct, frozen=True, kw_only=True):
-    """A running loop: its start and end at the latest, its planner, what was done and found, and what it waits for."""
+    """A running loop.
+
+    It started at ``started_ns`` and ends at ``due_ns`` at the latest (Unix nanoseconds). ``steps`` are its finished
+    iterations, ``findings`` what they found, the strongest first; ``productive``: one of them helped the answer. It
+    waits for a plan (``asked``) or for the results of an iteration (``underway``).
+    """
 
     started_ns: int
     due_ns: int
@@ -134,14 +146,14 @@ def open_actions(underway: RunningIteration) -> tuple[Action, ...]:
 
 
 def begin_actions(loop: Loop, actions: tuple[Action, ...], request: str, now_ns: int) -> Loop:
-    """Return the loop after memory was asked for actions."""
+    """Return the loop after memory was asked for actions; ``request`` is the id of the event that asks."""
     underway = loop.underway or RunningIteration(now_ns)
     underway = msgspec.structs.replace(underway, actions=(*underway.actions, *actions), request=request)
     return msgspec.structs.replace(loop, asked=None, underway=underway)
 
 
 def begin_delegation(loop: Loop, action: Action, request: str, now_ns: int) -> Loop:
-    """Return the loop after a specialist was asked for an action."""
+    """Return the loop after a specialist was asked for an action; ``request`` is the id of the event that asks."""
     underway = loop.underway or RunningIteration(now_ns)
     underway = msgspec.structs.replace(
         underway,
@@ -174,14 +186,14 @@ def _is_late(action: Action, waited_ms: int, settings: ActSettings) -> bool:
 
 
 def with_plan(loop: Loop, plan: LlmCompleted, source: str) -> Loop:
-    """Return the loop with a model's plan, which reflex must check first."""
+    """Return the loop with a model's plan, which reflex must check first; ``source`` is the id of its event."""
     if loop.asked is None or loop.asked.plan is not None:
         return loop
     return msgspec.structs.replace(loop, asked=msgspec.structs.replace(loop.asked, plan=plan, source=source))
 
 
 def with_unchecked_answer(loop: Loop, answer: DelegateAnswered, source: str) -> Loop:
-    """Return the loop with a specialist's answer, which the guards must check first."""
+    """Return the loop with a specialist's answer, for the guards to check first; ``source`` is the id of its event."""
     underway = loop.underway
     if underway is None or any(each.answer.request == answer.request for each in underway.unread):
         return loop
@@ -267,6 +279,7 @@ def _answer_found(answer: DelegateAnswered) -> Recollection:
     # made from it is remembered. The layer ``gist`` (a summary of an exchange) is the nearest to it.
     tokens = 1 + len(answer.answer) // _CHARACTERS_PER_TOKEN
     text = f"{answer.specialist}: {answer.answer}"
+    # The energy of a memory says how strongly it is recalled, from 0 to 1.
     return Recollection(id=f"delegate:{answer.request}", layer="gist", text=text, energy=1.0, tokens=tokens)
 
 

@@ -1,4 +1,8 @@
-"""Which messages concern an ACT loop: its own events, and the answers to its requests. Pure."""
+"""Which messages concern an ACT loop: its own events, and the answers to its requests. Pure.
+
+An ACT loop gathers information, from memory and specialists (external services that answer questions), before an
+exchange is answered. In each iteration it plans actions and waits for their results.
+"""
 
 import msgspec
 

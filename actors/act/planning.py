@@ -1,4 +1,9 @@
-"""Plans what a loop does next: by rules, or by a model. Pure; the prompt is a file beside this one."""
+"""Plans what an ACT loop does next: by rules, or by a model. Pure; the prompt is a file beside this one.
+
+The loop gathers information before an exchange is answered, by actions. Each action has a skill: recall memories of a
+query, memorize a value, introspect (ask how much memory knows), associate (find terms that occurred together with those
+of a query), or delegate a question to a specialist (an external service that answers questions).
+"""
 
 from collections.abc import Mapping
 from importlib.resources import files
@@ -15,6 +20,7 @@ from schemas.vocabulary.act import Action
 from schemas.vocabulary.memory import Skill
 
 SKILLS: tuple[Skill, ...] = ("recall", "memorize", "introspect", "associate", "delegate")
+"""All skills."""
 
 ALIASES: Mapping[str, Skill] = MappingProxyType(
     {
@@ -171,9 +177,11 @@ def _finding_texts(outcome: Outcome) -> list[str]:
 
 
 def _length(text: str) -> int:
+    """Return the length of a text on one line."""
     return len(" ".join(text.split()))
 
 
 def _cut(text: str, most: int) -> str:
+    """Return a text on one line, of at most ``most`` characters."""
     line = " ".join(text.split())
     return line if len(line) <= most else f"{line[: most - 1]}…"

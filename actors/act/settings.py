@@ -1,4 +1,4 @@
-"""Settings of the ACT loop."""
+"""Settings of the ACT loop, which gathers information before an exchange is answered."""
 
 from typing import Annotated
 
@@ -17,7 +17,8 @@ class ActSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What the loop decides with.
 
     Attributes:
-        planner: ``offline`` plans by rules; ``llm`` asks a model, and the rules take over when the model fails.
+        planner: ``offline`` plans by rules; ``llm``, the default if a model is attached, asks it, and the rules take
+            over when the model fails.
         timeout_ms: A loop that has run this long does not continue.
         answering_ms: A loop whose exchange has no more than this left before its deadline does not continue either: the
             time is for routing again, and for the answer. So with a deadline of 75 seconds or more a loop has all of
@@ -28,7 +29,8 @@ class ActSettings(msgspec.Struct, frozen=True, kw_only=True):
         plan_timeout_ms: How long a model may take for a plan, retries included.
         message_tokens: Most tokens of the person's text that a model sees for planning; of a longer one, its beginning,
             its end and the questions between.
-        recall_ms: Time budget of the skill, like the four after it. An action over its budget fails; the loop goes on.
+        recall_ms: Time budget of an action with the skill ``recall``; the four after it are those of the other skills.
+            An action over its budget fails; the loop goes on.
         most_actions: Most actions of a plan that are performed; a longer plan is cut.
         most_findings: Most findings that a loop reports, the strongest first.
         ended_lifetime_ms: A repeated input is recognised for at least this long after its exchange's end.

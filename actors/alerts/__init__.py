@@ -1,16 +1,16 @@
 """Alerts: conditions that need a person's attention, announced once, again when they grow, and when they are over.
 
-It consumes every subject of the catalogue that has a severity, and every event that ends such a condition. Events of
-one kind and one agent (or session, mode, reason: see ``grouping``) form a group. A group is announced as
+It consumes every event whose catalogue entry has a severity, and every event that ends such a condition. Events of one
+kind and one agent (or session, mode, reason: see ``grouping``) form a group. A group is announced as
 ``alert.<severity>.<source>`` when it opens, when its count has doubled, and every five minutes while it goes on. It is
 announced as resolved when its condition ends, or when nothing was added for fifteen minutes (one minute for severity
 info, which reports what is already done). At most sixty announcements of a severity are made in a minute, twenty of
 them for one agent. Those that were held back are made in a later minute, the agents taking turns, if their groups are
 still open.
 
-State is bounded: a topic has at most two thousand groups, and twenty of one agent. Further groups are counted together
-in one group of the topic, or of the agent and topic. An alert holds only numbers and codes, neither people's text nor
-sentences of ours: those are added where it is shown.
+State is bounded: a topic (the name of an event's type, as in the catalogue) has at most two thousand groups, and twenty
+of one agent. Further groups are counted together in one group of the topic, or of the agent and topic. An alert holds
+only numbers and codes, neither people's text nor sentences of ours: those are added where it is shown.
 
 ``grouping``   what makes a group, as data          ``groups``    what is kept of one
 ``decider``    the state machine                    ``settings``  times and limits

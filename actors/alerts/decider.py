@@ -1,5 +1,8 @@
 """Alerts' state machine: groups of events that need a person's attention. Pure.
 
+A group is announced as *firing* when it opens and again as it grows, and as *resolved* when its condition is over. Its
+topic is the name of its events' type, as in the catalogue.
+
 an event with a severity  -> alert.<severity>.<source>, firing, if its group is to be announced and the limits allow
 an event that ends one    -> the same, resolved, where the group was announced
 clock.fired, own timer    -> firing, for what was held back; resolved, for what has gone quiet; alert.scheduled
@@ -43,11 +46,12 @@ _NEXT_TIMER_MS = 1_000
 """Time to the next timer where one timer could not do all that is due."""
 
 _SLACK_NS = 1_000_000_000
-"""A timer that is later than wanted by at most this is not set again."""
+"""A timer that is later than wanted by at most this (a second) is not set again."""
 
 
 class State(msgspec.Struct, frozen=True):
-    """The open groups by id; announcements by severity; when the clock wakes this actor (0: not at all).
+    """The open groups by id; in ``windows`` the latest announcements by severity; ``wake_ns``: when the clock wakes
+    this actor (0: not at all).
 
     ``siblings`` counts the open groups of each topic, and of each agent and topic; see ``_sibling_keys``. ``untold``
     counts events of groups that ended unannounced, since the last ``alert.scheduled``, which reports the count.
@@ -118,18 +122,19 @@ def _firing_events(state: State, message: Message) -> Iterator[Event]:
     settings, now_ns = state.settings, message.time_ns
     state = _without(state, _ended_groups(state, message))
     group = _group_with_event(state, message)
-    due = due_ns(group, settings)
+    wake_ns = due_ns(group, settings)
     if is_news(group, now_ns, settings):
         if _has_room(state, group, now_ns):
             yield alert_of(group, _window(state, group))
         else:
-            due = min(due, next_minute_ns(now_ns))
-    if not state.wake_ns or due + _SLACK_NS < state.wake_ns:
+            wake_ns = min(wake_ns, next_minute_ns(now_ns))
+    if not state.wake_ns or wake_ns + _SLACK_NS < state.wake_ns:
         others = len(state.groups) - (group.key.id in state.groups)
-        yield AlertsScheduled(wake_after_ms=_after_ms(due, now_ns), open_groups=others + 1, untold=state.untold)
+        yield AlertsScheduled(wake_after_ms=_after_ms(wake_ns, now_ns), open_groups=others + 1, untold=state.untold)
 
 
 def _with_counted(state: State, message: Message) -> State:
+    """Return the state with an event counted in its group, if it needs a person's attention."""
     if topic_of(message.event) not in ALERTING:
         return state
     group = _group_with_event(state, message)
@@ -150,6 +155,7 @@ def _with_counted(state: State, message: Message) -> State:
 
 
 def _with_announced(state: State, message: Message, alert: Alert) -> State:
+    """Return the state after an announcement; nothing changes if its group is over."""
     group = state.groups.get(alert.alert)
     if group is None or alert.status == "resolved":
         return state
@@ -240,17 +246,19 @@ def _held_back_alerts(state: State, message: Message) -> Iterator[Alert]:
 
 
 def _reason_of_end(group: Group) -> str:
+    """Return why a group is over: the event that ends its condition never came, or, if there is none, all is quiet."""
     return LAPSED if ALERTING[group.key.topic].ended_by and not group.coarse else QUIET
 
 
 def _next_timer_ms(state: State, now_ns: int) -> int:
+    """Return in how many milliseconds the next timer is due; 0 if none is needed."""
     if not state.groups:
         return 0
-    earliest = min(due_ns(group, state.settings) for group in state.groups.values())
+    earliest_ns = min(due_ns(group, state.settings) for group in state.groups.values())
     held_back = [group for group in state.groups.values() if group.owed]
-    if earliest <= now_ns or any(_has_room(state, group, now_ns) for group in held_back):
+    if earliest_ns <= now_ns or any(_has_room(state, group, now_ns) for group in held_back):
         return _NEXT_TIMER_MS
-    rest_ms = max(state.settings.rest_ms, _after_ms(earliest, now_ns))
+    rest_ms = max(state.settings.rest_ms, _after_ms(earliest_ns, now_ns))
     # At the very beginning of a minute, before other announcements have used it up.
     return min(rest_ms, _after_ms(next_minute_ns(now_ns), now_ns)) if held_back else rest_ms
 
@@ -261,5 +269,6 @@ def _after_timer(state: State, message: Message) -> State:
     return state if state.groups else msgspec.structs.replace(state, windows=Map())
 
 
-def _after_ms(due: int, now_ns: int) -> int:
-    return max(1, -((now_ns - due) // _NS_PER_MS))
+def _after_ms(time_ns: int, now_ns: int) -> int:
+    """Return the milliseconds from now until a time in nanoseconds, rounded up, at least 1."""
+    return max(1, -((now_ns - time_ns) // _NS_PER_MS))

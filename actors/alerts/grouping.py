@@ -1,5 +1,7 @@
 """Which events belong to one alert, and what it holds of them: as the catalogue says, or by default. Pure.
 
+The catalogue lists every type of event under its topic, a name such as ``forged_id.reflex.blocked``.
+
 By default an event of a session or an agent is grouped by its agent, not by its session: sessions are many, and an
 attack on a thousand of them is a single piece of news. A failure is grouped by what failed and why, whichever actor
 failed. An unreadable message fails in every actor that receives it: those failures are one alert for each severity, not
@@ -25,15 +27,19 @@ _MOST_CHARACTERS = 80
 """Most characters of a value or key that are reported: real codes are short, longer ones are forged."""
 
 _FAILURE = Grouping(by_agent=False, fields=("reason",), copied_fields=("reason", "error", "failed_topic"))
-_UNREADABLE_FIELDS = ("reason", "failed_topic", "failed_seq")
 _BY_AGENT = Grouping()
 _GLOBAL = Grouping(by_agent=False)
+"""How failures are grouped by default, other events of an agent or session, and events of neither."""
+
+_UNREADABLE_FIELDS = ("reason", "failed_topic", "failed_seq")
+"""The fields that an alert about an unreadable message shows."""
 
 
 class Key(msgspec.Struct, frozen=True):
-    """The key of a group: its topic and what it is grouped by; ``shared_by`` names the topics that share it, if any.
+    """The key of a group: its topic and what it is grouped by.
 
-    ``detail`` holds the values of the fields that it is grouped by.
+    ``detail`` holds the values of the fields that it is grouped by. ``shared_by`` is the name under which several
+    topics share the group, empty for none.
     """
 
     topic: str
@@ -50,7 +56,7 @@ class Key(msgspec.Struct, frozen=True):
 
 
 def grouping_of(entry: Entry) -> Grouping:
-    """Return how events of a subject are grouped."""
+    """Return how events of a topic are grouped, given its entry in the catalogue."""
     if entry.grouping is not None:
         return entry.grouping
     if issubclass(entry.event, Failed):
@@ -95,11 +101,11 @@ def _field_text(event: Event, name: str) -> str:
 
 
 GROUPINGS: Mapping[str, Grouping] = {topic: grouping_of(entry) for topic, entry in ALERTING.items()}
-"""Public subject -> how its events are grouped."""
+"""Topic -> how its events are grouped."""
 
 ENDED: Mapping[str, tuple[str, ...]] = {
     topic_of(end): tuple(topic for topic, entry in ALERTING.items() if end in entry.ended_by)
     for entry in ALERTING.values()
     for end in entry.ended_by
 }
-"""Public subject -> the subjects whose conditions its events end."""
+"""Topic -> the topics whose conditions its events end."""

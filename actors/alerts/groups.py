@@ -20,9 +20,11 @@ _MINUTE_NS = 60_000_000_000
 class Group(msgspec.Struct, frozen=True, kw_only=True):
     """An open group: the events of one key.
 
-    ``told`` is the count that was announced last (0: none), ``told_ns`` when. ``owed``: its latest announcement was
-    held back by the limit. ``coarse``: it is a common group for events without room elsewhere; the end of one of its
-    conditions does not end the group.
+    ``first_seq`` and ``since_ns`` are the sequence and time (Unix nanoseconds) of its first event, ``last_seq``,
+    ``last_ns``, ``exchange`` and ``figures`` those of its latest one, with its exchange, numbers and codes. ``told`` is
+    the count that was announced last (0: none), ``told_ns`` when. ``owed``: its latest announcement was held back by
+    the limit. ``coarse``: it is a common group for events without room elsewhere; the end of one of its conditions does
+    not end the group.
     """
 
     key: Key
@@ -40,10 +42,10 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Window(msgspec.Struct, frozen=True):
-    """The announcements of a severity.
+    """The announcements of a severity in one minute, which are limited.
 
-    ``told`` were made in ``minute`` (since the epoch), ``shares`` of them for each agent; ``held`` were held back since
-    the last one.
+    ``minute`` is its number since the Unix epoch; ``told`` announcements were made in it, ``shares`` of them for each
+    agent; ``held`` were held back since the last one.
     """
 
     minute: int = 0
@@ -53,7 +55,7 @@ class Window(msgspec.Struct, frozen=True):
 
 
 def with_event(group: Group | None, key: Key, coarse: bool, message: Message) -> Group:
-    """Return a group with one more event, or the group that the event opens."""
+    """Return a group with one more event, or the group that the event opens, a common one if ``coarse``."""
     if group is None:
         group = Group(
             key=key,
@@ -137,7 +139,7 @@ def by_agents_turns(groups: Iterable[Group]) -> list[Group]:
 
 
 def alert_of(group: Group, window: Window, resolved_by: str = "") -> Alert:
-    """Return the event that announces a group, or its end."""
+    """Return the event that announces a group, or its end, with what ended it (``resolved_by``)."""
     entry, severity, key = ALERTING[group.key.topic], severity_of(group.key), group.key
     return ALERTS[severity, entry.owner](
         alert=key.id,

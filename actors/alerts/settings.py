@@ -14,7 +14,7 @@ AtOnce = Annotated[int, msgspec.Meta(ge=1, le=400)]
 
 
 class AlertsSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How alerts are grouped over time.
+    """How alerts are grouped over time. A group holds the events of one kind and one agent, session or the like.
 
     Attributes:
         quiet_ms: A group is over once nothing was added to it for this long.
@@ -25,7 +25,8 @@ class AlertsSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         most_a_minute: Most announcements of one severity in a minute; further ones are counted, and made in a later
             minute.
         most_an_agent: Most of them for one agent.
-        most_of_a_topic: Most open groups of one topic. Further events are counted in one common group.
+        most_of_a_topic: Most open groups of one topic (a type of event). Further events are counted in one common
+            group.
         most_of_an_agent: The same for one agent and topic.
         at_once: Most groups that one timer ends, and most that it announces; the next timer follows a second later.
         rest_ms: Least time between two timers.

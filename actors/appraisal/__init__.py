@@ -2,9 +2,10 @@
 
 All model inference on inputs happens here; so everything downstream replays bit for bit. From ``input.received`` it
 computes the topic among those of the session; the trust in the text and in each layer (truth, indeterminacy,
-falsehood); affect, novelty and uncertainty; what the input could violate; and the action it proposes. The event names
-the models that the numbers come from. It also carries the text's embedding, so that folding a log needs no model and
-gives the same state on every machine.
+falsehood); affect (how pleasant and how exciting the text is), novelty and uncertainty; the risks of what it asks for
+(harm, a change of the system's own rules); and the action it proposes. The event names the models that the numbers come
+from. It also carries the text's embedding, so that folding a log needs no model and gives the same state on every
+machine.
 
 If a language model is to be asked, it judges the parts of an input that the local numbers leave open (``trust.gate``).
 ``appraisal.judgement_requested`` asks it; ``appraisal.judged`` records the result, and how much of the falsehood that

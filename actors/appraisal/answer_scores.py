@@ -1,19 +1,21 @@
 """A model's answer in numbers: alignment with the question, drift, and which biases it shows.
 
-Alignment and drift are computed from the *agreement* of two texts: the mean of two cosines, one of the embeddings of
-the whole texts, one of the embeddings of their content words (``contract.text.terms``) alone. Drift is small if the
-answer agrees with any of these: the question, the conversation up to it, and all that the model was given (memories and
-layers included). Alignment is the answer's agreement with the question, or with any of them if the question has few
-content words ("And in the evening?"). Piecewise linear functions turn agreement into the two numbers, rising for
-alignment and falling for drift. They pass through the default thresholds of guardrails (0.75 and 0.25) at the
-agreements in ``SEMANTIC`` and ``LITERAL``.
+Alignment is how well the answer fits its question, drift how far it strays from all that came before it. They are
+computed from the *agreement* of two texts: the mean of two cosines, one of the embeddings of the whole texts, one of
+the embeddings of their content words (``contract.text.terms``) alone. Drift is small if the answer agrees with any of
+these: the question, the conversation up to it, and all that the model was given (memories and layers included).
+Alignment is the answer's agreement with the question, or with any of them if the question has few content words ("And
+in the evening?"). Piecewise linear functions turn agreement into the two numbers, rising for alignment and falling for
+drift. They pass through the default thresholds of guardrails (0.75 and 0.25) at the agreements in ``SEMANTIC`` and
+``LITERAL``.
 
 If the answer or the conversation has too few content words, nothing can be judged: "Lima." is a good answer. Then the
 numbers are neutral, just good enough to pass, and ``judged`` is false.
 
 **Measured** over 975 answers of real conversations (Open-Assistant, Taskmaster, mt_bench and others), against 4,875
 pairs of a conversation with an answer from another one; the agreements at the thresholds were chosen on the same pairs.
-An answer passes with an alignment of 0.75 or more and a drift of 0.25 or less.
+An answer passes with an alignment of 0.75 or more and a drift of 0.25 or less. The columns are the two embedders: token
+vectors of the package wordllama, and hashed n-grams.
 
 =================================  =========  ======
 share of                           wordllama  hashed
@@ -103,16 +105,16 @@ LITERAL = Scale(
 
 
 class PendingAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """What is kept of an open exchange; its texts are cut to what is read of them.
+    """What is kept of an open exchange; its texts are cut to what is embedded of them.
 
     Attributes:
         question: The input's text.
         request: Id of the event that asked a model; empty: no answer is waited for.
-        loop_id: The loop that the answer belongs to; empty if nobody will judge the answer.
+        loop_id: The loop (pass of the deliberation) that the answer belongs to; empty if nobody will judge the answer.
         talk: The conversation: the turns before the question, and the question.
         given: All that the model was first given, without our own instructions.
-        answer: Its answer, which reflex reads before it is appraised; None: it has none yet.
-        answered: Id of the event that has it.
+        answer: The model's answer, which reflex reads before it is appraised; None: there is none yet.
+        answered: Id of the event that has the answer.
     """
 
     question: str
@@ -148,7 +150,7 @@ def new_pending(question: str) -> PendingAnswer:
 def with_request(pending: PendingAnswer, request: str, event: ResponseRequested) -> PendingAnswer:
     """Return what is kept after a model was asked by the event ``request``, for the first time or again.
 
-    A rerun's prompt shows the answer that it has to improve. That answer is not among the texts compared with: a bad
+    A rerun's prompt shows the answer that has to be improved. That answer is not among the texts compared with: a bad
     answer that is repeated would otherwise look good.
     """
     if pending.given:
@@ -194,7 +196,7 @@ def appraise_answer(
 
 
 def appraise_external_answer(asked: AppraisalRequested, settings: AppraisalSettings) -> AnswerAppraised:
-    """Return the answer of an external loop in numbers; only its question is known here."""
+    """Return the answer of another engine's deliberation in numbers; of the conversation only the question is known."""
     embedder = model_of(settings.embedder)
     question, answer = embedded_part(asked.question), embedded_part(asked.answer)
     scores = scores_of(embedder, question, question, question, answer)
@@ -229,7 +231,7 @@ def models_of(event: Event) -> tuple[str, ...]:
 
 
 def scores_of(embedder: Model, question: str, talk: str, given: str, answer: str) -> Scores:
-    """Return the alignment and drift of an answer.
+    """Return the alignment and drift of an answer: how well it fits its question, and how far it strays from all else.
 
     ``talk`` is the conversation up to and with the question; ``given`` is all that the model was given.
     """

@@ -1,4 +1,8 @@
-"""Appraises an input: returns all that is inferred from it, as numbers rounded to six decimals."""
+"""Appraises an input: returns all that is inferred from it, as numbers rounded to six decimals.
+
+A part of an input is its text, or one of its layers: a document, a tool's result and the like. Trust in it is a truth,
+an indeterminacy and a falsehood (how far it gives orders to the model itself), each from 0 to 1.
+"""
 
 from collections.abc import Sequence
 from functools import cache, partial
@@ -33,7 +37,9 @@ def appraise(
     models: tuple[str, ...] = (),
     judged: InputReceived | None = None,
 ) -> AppraisalCompleted:
-    """Return the appraisal of an input in a session; ``models`` are those that the recorded numbers rest on.
+    """Return the appraisal of an input in a session.
+
+    ``models`` names the models that the recorded numbers rest on, if the input was appraised before; else it is empty.
 
     ``judged`` is the input without the text that operators have allowed. Trust and risks are computed from it, all else
     from the whole input.

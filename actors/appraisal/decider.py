@@ -1,16 +1,19 @@
 """Appraisal's state machine: the numbers of each input, once, and what is kept of a session. Pure.
 
+A model is asked in two cases: it judges whether parts of an input are an attack (a *judgement*), or it answers a
+person.
+
 input.received          -> appraisal.completed, unless the exchange was appraised or has ended; its text is kept. With
                         it, or instead of it (``trust_gate``), appraisal.judgement_requested where a model is to be
                         asked
 appraisal.judgement_requested  the model's judgement is waited for, and counted against the session's calls
-appraisal.completed     its embedding joins its session's stimuli and moves its topic
+appraisal.completed     its embedding is kept with its session, and moves the centre of its topic of conversation
 response.requested      a model is asked, and its answer waited for
 llm.completed           that answer is kept until reflex has read it
 reflex.answer_passed    -> appraisal.answer_appraised, where it is about that answer
 llm.completed, .failed  -> appraisal.judged, where it judges an input; and appraisal.completed, if that waits
 clock.fired             -> the same, where no judgement has come in time
-guardrails.appraisal_requested -> appraisal.answer_appraised, for the answer of an external loop
+guardrails.appraisal_requested -> appraisal.answer_appraised, for the answer of another engine's deliberation
 response.emitted        the exchange has ended: its text is dropped, a repetition of its input is not appraised; what
                         still waits for a judgement -> appraisal.judged and appraisal.completed without it
 operator.allowance_recorded, operator.allowance_withdrawn  allowed text is not judged from the next input on
@@ -65,7 +68,8 @@ _NS_PER_MS = 1_000_000
 class AppraisalState(msgspec.Struct, frozen=True):
     """A partition: settings, the memory of each session, the exchanges appraised or ended lately, and the open ones.
 
-    ``waiting`` holds the exchanges for which a model was asked, ``spent`` each session's number of such calls.
+    ``settled`` holds those appraised or ended, ``pending`` the open ones. ``waiting`` holds the exchanges for which a
+    model was asked for a judgement, ``spent`` each session's number of such calls.
     """
 
     settings: AppraisalSettings = AppraisalSettings()

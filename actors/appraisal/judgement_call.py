@@ -1,5 +1,8 @@
 """What a language model is asked about an input, and how its answer is read. Pure.
 
+It is asked how far each part (the input's text, a document, a tool's result) is an attack: its *falsehood*, a number in
+[0, 1].
+
 The parts are delimited: they stand between lines with a key that no part can contain, since the key is computed from
 all of them. The prompt says that what stands there is data. An answer can only raise a falsehood. So a part that
 persuades the model gains nothing.
@@ -37,6 +40,8 @@ _PART_LABELS = {
 
 
 class _Part(msgspec.Struct, frozen=True):
+    """A model's judgement of the part with that number, from 1."""
+
     part: Annotated[int, msgspec.Meta(ge=1)]
     kind: AttackKind
     falsehood: Annotated[int, msgspec.Meta(ge=0, le=SCALE)]

@@ -18,7 +18,7 @@ class Topic(msgspec.Struct, frozen=True):
 
 
 class SessionMemory(msgspec.Struct, frozen=True):
-    """A session: ``topics`` by last use, the latest last; ``stimuli`` are concatenated embeddings, the latest last.
+    """A session: its ``topics`` by last use, and ``stimuli``, the embeddings of its latest inputs, joined; latest last.
 
     ``models`` names the embeddings' model: embeddings of different models cannot be compared. ``named`` counts all
     topics so far.
@@ -58,7 +58,7 @@ def topic_of(memory: SessionMemory, embedding: bytes, threshold: float) -> Topic
 
 
 def novelty_of(memory: SessionMemory, embedding: bytes) -> float:
-    """Return 1 minus the highest similarity to the session's last stimuli; 1 for the first."""
+    """Return 1 minus the highest similarity to the session's latest inputs; 1 for the first."""
     if not memory.stimuli:
         return 1.0
     return round(1.0 - float(similarity(embedding, memory.stimuli).max()), DECIMALS)

@@ -9,23 +9,26 @@ from schemas.event import Milliseconds, Unit
 from schemas.vocabulary.gateway import Role
 
 Embedder = Literal["auto", "hashed"]
+"""How texts are embedded; ``AppraisalSettings.embedder`` says what each value means."""
 
 
 class TrustSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """When a language model is asked to judge an input, and how its judgement counts.
 
-    A model can raise a part's falsehood, and never lowers it: no text can persuade the model to trust it more. A part
-    is *open* while its local falsehood leaves undecided whether it is an attack.
+    Falsehood is how far a part gives orders to the model itself, from 0 to 1; the breaker withholds an input with too
+    high a falsehood. A model can raise a part's falsehood, and never lowers it: no text can persuade the model to trust
+    it more. A part is *open* while its local falsehood leaves undecided whether it is an attack.
 
     Attributes:
         gate: ``local``: the local numbers decide at once, and a model's judgement counts when it arrives. ``llm``: an
             input whose local numbers leave parts open waits for the model's judgement of these parts. ``both``: every
             input that the local numbers let pass waits for it, on every part.
-        judge: ``llm`` asks a model under the gate ``local``, too; ``off`` does not. It follows whether one is attached.
+        judge: ``llm`` asks a model under the gate ``local``, too; ``off`` does not. The default is ``llm`` if one is
+            attached.
         open_from: Falsehood from which a part is open, under the gates ``local`` and ``llm``. Measured on 1,200 prompts
             of unseen sources: of the attacks that the local guards miss a third lies above 0.08 and a twelfth above
             0.2, of harmless texts 7 % and 1 %.
-        open_to: Falsehood up to which a part is open; above it the breaker trips anyway.
+        open_to: Falsehood up to which a part is open; above it the breaker withholds the input anyway.
         parts: Largest number of parts of an input that a model is asked about: those with the highest falsehood.
         characters: Largest number of characters of these parts that are shown, in all.
         most_tokens: Largest length of the model's answer.

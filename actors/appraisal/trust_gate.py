@@ -1,5 +1,7 @@
 """A language model's judgement of an input: whether it is asked, what waits for it, and its effect. Pure.
 
+*Local* numbers are appraisal's own, which need no language model.
+
 The setting ``trust.gate`` says whether an input waits. If it does, ``appraisal.judgement_requested`` carries the local
 appraisal. ``appraisal.completed`` follows once the model has answered, failed or timed out, or the exchange has ended:
 with the higher falsehood of the two, or the local one. If the input does not wait, ``appraisal.completed`` is emitted
@@ -44,7 +46,7 @@ class CallBudget(msgspec.Struct, frozen=True, gc=False):
 
 
 def parts_of(judged_input: InputReceived, layers: Sequence[LayerTrust], roles: Sequence[str]) -> list[Part]:
-    """Return the parts of an input that are judged, with their texts; ``layers`` is the trust in them, in order."""
+    """Return the parts of an input with judged roles, and their texts; ``layers`` is the trust in each, in order."""
     found = [(layers[0], judged_input.text)]
     for trust, layer in zip(layers[1:], judged_input.layers, strict=False):
         if layer.role in roles:
@@ -56,7 +58,8 @@ def events_of_input(
     appraised: AppraisalCompleted, parts: Sequence[Part], settings: TrustSettings, spent: CallBudget | None, now_ns: int
 ) -> tuple[Event, ...]:
     """Return the events of an input with its local appraisal; only that one if no model is to be asked."""
-    # Above ``open_to`` the breaker trips, whatever a model says. This holds for layers that were left unread, too.
+    # Above ``open_to`` the breaker trips and withholds the input, whatever a model says. This holds for layers that
+    # were left unread, too.
     stopped = any(layer.falsehood > settings.open_to for layer in appraised.layers)
     asked = () if stopped else parts_to_judge(parts, settings)
     if not asked:
@@ -64,7 +67,8 @@ def events_of_input(
     if calls_within_hour(spent, now_ns) >= settings.calls_an_hour:
         return (msgspec.structs.replace(appraised, judgement="over_budget"),)
     question = judgement_request(asked, settings)
-    # The request is the first event either way. So its id is the same, and what-if finds its answer in both cases.
+    # The request is the first event either way. So its id is the same, and what-if, a replay under other settings,
+    # finds its answer in both cases.
     if settings.waits:
         return (msgspec.structs.replace(question, local=appraised),)
     return question, msgspec.structs.replace(appraised, judgement="awaited")
@@ -105,7 +109,7 @@ def events_of_answer(waiting: Waiting, event: LlmCompleted | LlmFailed) -> tuple
 
 
 def events_without_answer(waiting: Waiting, reason: str, model: str = "") -> tuple[Event, ...]:
-    """Return the events of a request without a usable answer: the local numbers stand."""
+    """Return the events of a request without a usable answer, with the ``reason``: the local numbers stand."""
     return _with_completed(waiting, _judged(waiting, reason, model, (), waiting.layers))
 
 

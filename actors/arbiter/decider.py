@@ -1,7 +1,8 @@
-"""Joins the verdicts of the two gates before the arbiter, and makes its one ruling. Pure.
+"""Joins the verdicts of the two gates before the arbiter, coherence and breaker, and makes its one ruling. Pure.
 
-input.received          the situation type and the purpose are kept until the ruling; the text is not
-intuition.passed        the precedents are kept
+input.received          the situation (a kind of input that the caller names) and the purpose are kept until the ruling;
+                        the text is not
+intuition.passed        the precedents (earlier situations with their outcome) are kept
 coherence.passed        that the gate passed it is kept
 breaker.cleared         the same
 both of these           -> arbiter.denied, .immediate, .passed or .escalated, once for an exchange

@@ -18,7 +18,11 @@ def rule(
     settings: ArbiterSettings,
     purpose: Purpose = "answer",
 ) -> Ruling:
-    """Return the ruling on an input. ``precedents`` and ``situation`` are None if they are not known."""
+    """Return the ruling on an input. ``precedents`` and ``situation`` are None if they are not known.
+
+    ``situation`` is the input's kind, a name that the caller chooses. ``constitutional_risk``: the coherence gate saw a
+    risk of harm, or to the system's own rules.
+    """
     if constitutional_risk:
         return ArbiterDenied(reason="constitutional_risk", precedent="", similarity=0.0)
     if precedents is None or situation is None:

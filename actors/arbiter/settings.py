@@ -7,7 +7,7 @@ from schemas.settings.measured_settings import Budget
 
 
 class ArbiterSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What the arbiter decides with.
+    """What the arbiter decides with. A precedent is an earlier situation with its outcome, which intuition reports.
 
     Attributes:
         harmful_from: Similarity from which a precedent with a harmful outcome denies.
@@ -16,7 +16,8 @@ class ArbiterSettings(msgspec.Struct, frozen=True, kw_only=True):
         deliberative_timeout_ms: Time that deliberation gets before its exchange ends as FAILED.
         pending_lifetime_ms: An exchange without a ruling is kept for at least this long, and at most twice as long.
         settled_lifetime_ms: A repeated message of an exchange is recognised for at least this long after its verdict.
-        latency_budget_ms: Budget of a decision; the shell compares measured times with it. No decision depends on it.
+        latency_budget_ms: Time for a decision; the process that makes it compares measured times with it. No decision
+            depends on it.
     """
 
     harmful_from: Unit = 0.75

@@ -1,9 +1,9 @@
 """The circuit breaker of a session's trust: only a recovery attempt makes up for a violation.
 
 States: NORMAL (inputs are answered); VIOLATED, RECOVERY (an attempt to recover is running) and TERMINATED (inputs are
-not answered). It decides from the numbers of ``appraisal.completed`` alone: a layer's falsehood above 0.65 is a role
-confusion; above 0.5 in more than 5000 characters it is a context saturation. Either is a violation, whatever the trust
-before. Trust is a moving average of 1 - falsehood.
+not answered). It decides from the numbers of ``appraisal.completed`` alone. A layer's falsehood, from 0 to 1, says how
+far it gives orders to the model itself: above 0.65 it is a role confusion; above 0.5 in more than 5000 characters it is
+a context saturation. Either is a violation, whatever the trust before. Trust is a moving average of 1 - falsehood.
 
 Every appraised input leads to exactly one of ``cleared``, ``withheld``, ``tripped`` and ``terminated``. It is the last
 event of its decision and says what becomes of the input: ``cleared`` lets it go on to the arbiter, each of the others
@@ -33,7 +33,7 @@ TERMINATED  withheld                                                withheld
   against; the window starts empty with every attempt. The share of refusals is checked only with a refusal. So a calm
   input never ends a session because of earlier ones. The one exception is the last turn of a third attempt.
 - ``warned`` comes before the final event when a session in NORMAL comes into danger: trust is low, or one more input of
-  some kind would break a rule. Its stance is then guarded, and the responder follows it. ``calmed`` ends this.
+  some kind would break a rule. Its stance (how careful the responder has to be) is then guarded. ``calmed`` ends this.
 
 Other messages:
 

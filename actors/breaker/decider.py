@@ -8,7 +8,8 @@ operator.breaker_reset_ordered  the session starts over
 operator.breaker_recovery_ordered  a recovery attempt begins, if the session is in VIOLATED
 breaker.*                       the machine takes the values that the event records
 
-Each session has a machine of its own, folded from these messages.
+Each session has a machine of its own, folded from these messages. Its *standing* is what every event of the breaker
+reports of it: state, trust and counts before and after the move.
 """
 
 from collections.abc import Iterable
@@ -175,6 +176,7 @@ def is_refusal(end: ResponseEmitted) -> bool:
 
 
 def _known(state: BreakerState, key: str) -> Machine | None:
+    """Return the machine of a session by its key; None if the session is not known."""
     ended = state.terminated.get(key)
     if ended is None:
         return state.marked.get(key) or state.sessions.get(key)
@@ -202,6 +204,7 @@ def _started(machine: Machine, message: Message, event: BreakerRecoveryStarted) 
 
 
 def _with_standing(machine: Machine, standing: Standing) -> Machine:
+    """Return the machine with the values that an event of the breaker records."""
     return msgspec.structs.replace(
         machine,
         state=standing.state,

@@ -25,7 +25,8 @@ Reason = Literal[
     "refusal_share",
     "violation_count",
 ]
-"""The rule that terminates a session."""
+"""The rule that terminates a session; ``attempts_used_up``: by a violation in the last attempt to recover;
+``attempt_budget``: that attempt has had all its inputs without success."""
 
 Danger = Literal["trust", "recent_falsehood", "balance_trend", "refusal_share"]
 """The rule that one more input of some kind would break, or low trust."""
@@ -91,7 +92,7 @@ class Machine(msgspec.Struct, frozen=True):
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
-    """An appraised input in the breaker's numbers.
+    """An appraised input in the breaker's numbers. A layer's falsehood is how far it gives orders to the model itself.
 
     ``falsehood`` is the highest over the layers, ``balance`` the mean of truth minus falsehood. ``layer`` is where
     ``violation`` was found. ``refused`` says that an earlier guard had already refused the input.
@@ -125,7 +126,10 @@ def new_machine(settings: BreakerSettings) -> Machine:
 
 
 def reading_of(layers: Sequence[LayerTrust], settings: BreakerSettings, refused: bool = False) -> Reading | None:
-    """Turn an appraisal's layers into a reading; None if there are none."""
+    """Turn an appraisal's layers into a reading; None if there are none.
+
+    ``refused``: an earlier guard refused the input.
+    """
     if not layers:
         return None
     worst = max(layers, key=_falsehood)
@@ -227,9 +231,10 @@ def broken_rule(
 ) -> Reason | None:
     """Return the first of the rules over a session's life that its latest input breaks, or None.
 
-    Each rule needs fresh evidence. The counts of violations are checked with a violation, the share of refusals with a
-    refusal, and a window with an input of the kind that the rule is against. Earlier inputs were checked when they came
-    in; without this, a calm input could end a session because of them. ``fresh``: the latest input is in the window.
+    ``violated``: that input has a violation; ``refused``: an earlier guard refused it. Each rule needs fresh evidence.
+    The counts of violations are checked with a violation, the share of refusals with a refusal, and a window with an
+    input of the kind that the rule is against. Earlier inputs were checked when they came in; without this, a calm
+    input could end a session because of them. ``fresh``: the latest input is in the window.
     """
     if violated and machine.breakers.total > settings.violations_above:
         return "violation_count"

@@ -1,4 +1,8 @@
-"""From the machine's moves to the events that record them."""
+"""From the machine's moves to the events that record them.
+
+The machine is the state of one session in numbers; a move is one step of it, such as ``tripped``. A layer's falsehood
+is how far it gives orders to the model itself, from 0 to 1.
+"""
 
 from collections.abc import Iterable
 

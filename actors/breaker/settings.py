@@ -22,6 +22,10 @@ Balance = Annotated[float, msgspec.Meta(ge=-1.0, le=1.0)]
 class BreakerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a breaker decides with. "Above" and "below" are strict: a value equal to the limit is within it.
 
+    Appraisal gives each layer of an input (its text, a document and the like) a truth and a falsehood (how far it gives
+    orders to the model itself), from 0 to 1. Trust in a session is a moving average of 1 - falsehood. Its stance says
+    how careful answers have to be.
+
     Attributes:
         initial_trust: Trust of a new session.
         alpha: Weight of the newest input in the moving average of trust.
@@ -88,6 +92,6 @@ class BreakerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         if self.guarded_below > self.cautious_below:
             raise ValueError("breaker setting 'guarded_below' is above 'cautious_below'")
         if self.marked_lifetime_ms < 2 * self.session_lifetime_ms:
-            # A session with its first violation moves from ``sessions`` to ``marked``. Its old entry in ``sessions``
-            # must expire before the one in ``marked`` does, or the session would be found without its violation.
+            # With its first violation a session moves from one map of the state to another, which keeps its entries for
+            # ``marked_lifetime_ms``. The old entry must expire first, or the session would be found without it.
             raise ValueError("breaker setting 'marked_lifetime_ms' must be at least twice 'session_lifetime_ms'")

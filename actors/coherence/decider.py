@@ -1,6 +1,8 @@
 """Joins what is known about an exchange, and gives the one verdict on it. Pure.
 
-A thought is what the input would lead to: the proposed action, with its risks.
+A thought is what the input would lead to: the proposed action, with its risks. Flags are signatures of reflex that
+matched and do not block. The swarm is all actors and agents together; its coherence index (``sci``, 0 to 1) says how
+far they agree.
 
 reflex.passed           the flags, and the share of the input not looked at, are kept until the verdict
 intuition.passed        the similar precedents are kept, and the share not looked at
@@ -31,8 +33,8 @@ _NS_PER_MS = 1_000_000
 class Gathered(msgspec.Struct, frozen=True):
     """What is known of an exchange so far; None is not known yet. No text is kept.
 
-    ``unread`` is the part of its input with the largest share not looked at. ``heard_reflex`` says
-    whether ``reflex.passed`` has come.
+    ``flags`` are the names of reflex's flags that count as a violation. ``unread`` is the part of its input with the
+    largest share not looked at. ``heard_reflex`` says whether ``reflex.passed`` has come.
     """
 
     heard_reflex: bool = False
@@ -43,7 +45,7 @@ class Gathered(msgspec.Struct, frozen=True):
 
 
 class CoherenceState(msgspec.Struct, frozen=True):
-    """Exchanges without a verdict, those settled lately, and the swarm's latest coherence index."""
+    """Exchanges without a verdict, those settled lately, and the swarm's latest coherence index (``sci``)."""
 
     settings: CoherenceSettings = CoherenceSettings()
     sci: float = 1.0
@@ -116,7 +118,7 @@ def _known_precedents(precedents: tuple[Similar, ...]) -> tuple[KnownPrecedent, 
 
 
 def _violations(risks: Risks) -> tuple[str, ...]:
-    """Return what the input could violate; ``layer_0`` is the system's own core."""
+    """Return what the input could violate; ``layer_0`` are the system's own rules."""
     return (*(("harm",) if risks.harm else ()), *(("layer_0",) if risks.layer_0 else ()))
 
 

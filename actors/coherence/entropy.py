@@ -1,4 +1,9 @@
-"""The entropy of a thought: plain arithmetic on recorded numbers, rounded to six decimals. Pure."""
+"""The entropy of a thought: plain arithmetic on recorded numbers, rounded to six decimals. Pure.
+
+A thought is what an input would lead to: the proposed action, with its risks. Its entropy, from 0 to 1, says how badly
+it fits precedents (earlier situations and their outcome) and the swarm (all actors and agents together, whose coherence
+index says how far they agree). It is no measure of information.
+"""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -69,7 +74,8 @@ def judge(
 ) -> CoherencePassed | CoherenceRejected:
     """Return the verdict on a thought, with every number it rests on.
 
-    ``flags`` are FLAG patterns that matched, ``unread`` is the part of the input with the largest share not looked at.
+    ``flags`` are patterns of reflex that matched and do not block, ``unread`` is the part of the input with the largest
+    share not looked at, ``sci`` the swarm's coherence index.
     """
     knowledge = knowledge_of(precedents, thought.proposed_action, settings)
     swarm = swarm_of(sci, thought.affects_swarm, settings)

@@ -17,11 +17,15 @@ Share = Annotated[float, msgspec.Meta(gt=0.0, le=1.0)]
 class CoherenceSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What the gate decides with.
 
+    A thought is what an input would lead to; its entropy, from 0 to 1, says how badly it fits what is known. A
+    precedent is an earlier situation with its outcome. The swarm is all actors and agents together. A FLAG signature is
+    a pattern of reflex that is reported and does not block.
+
     Attributes:
         entropy_threshold: Entropy above which a thought is rejected; the value itself passes. At 1.0 the gate rejects
             nothing, and the arbiter denies what violates the constitution.
         knowledge_weight: Weight of contradicting precedents.
-        swarm_weight: Weight of the swarm's state.
+        swarm_weight: Weight of how little the swarm agrees.
         unknown_knowledge: Knowledge term where there is no similar precedent.
         swarm_disturbance: Added to the swarm term by a thought that would affect the swarm.
         flags_violate_from: Confidence from which a FLAG signature of reflex counts as a constitutional violation; None:
@@ -31,7 +35,8 @@ class CoherenceSettings(msgspec.Struct, frozen=True, kw_only=True):
             only raises the entropy.
         pending_lifetime_ms: An exchange without a verdict is kept for at least this long, and at most twice as long.
         settled_lifetime_ms: A repeated message of an exchange is recognised for at least this long after its verdict.
-        latency_budget_ms: Budget of a decision; the shell compares measured times with it. No decision depends on it.
+        latency_budget_ms: Time for a decision; the process that makes it compares measured times with it. No decision
+            depends on it.
     """
 
     entropy_threshold: Unit = 0.8

@@ -3,7 +3,7 @@
 A specialist is a micro service whose metadata holds ``neuraxis.specialist: 1`` and whose endpoint lies below
 ``specialist.``. It is found by its name in the broker's own registry (``$SRV.INFO``), which is empty until a service
 runs. The effector answers ``act.delegation_requested`` with ``delegate.answered`` or ``delegate.failed``; after a
-failure, the ACT loop goes on without that action's result.
+failure, the ACT loop, which gathers information for an answer, goes on without that action's result.
 """
 
 from collections.abc import AsyncIterator
@@ -17,7 +17,7 @@ from schemas.vocabulary.act import ActDelegationRequested
 from schemas.vocabulary.delegate import DelegateFailed
 
 _GRACE_S = 5.0
-"""Seconds that the shell waits longer than a question may take: the question's own error says more."""
+"""Seconds that the worker waits longer than a question may take: the question's own error says more."""
 
 
 @asynccontextmanager

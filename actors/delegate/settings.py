@@ -1,4 +1,4 @@
-"""Settings of the effector that asks specialists."""
+"""Settings of the effector that asks specialists (NATS micro services that answer questions)."""
 
 from typing import Annotated
 

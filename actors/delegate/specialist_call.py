@@ -1,4 +1,4 @@
-"""Asking a specialist, and checking its answer."""
+"""Asking a specialist (a NATS micro service that answers questions), and checking its answer."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,8 +20,10 @@ from schemas.vocabulary.delegate import DelegateAnswered, DelegateFailed
 NO_SPECIALIST = "no_specialist"
 SPECIALIST_REFUSED = "specialist_refused"
 ANSWER_INVALID = "answer_invalid"
+"""Reasons of ``delegate.failed``: none of that name answers; it answers with an error; its answer cannot be used."""
 
 _ERROR_CODE = "Nats-Service-Error-Code"
+"""The header in which a NATS micro service reports an error."""
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,7 +57,7 @@ class NoAnswer(Exception):
 
 
 class SpecialistCaller:
-    """Performs requests over one connection."""
+    """Asks specialists over one connection."""
 
     def __init__(self, connection: Connection, settings: DelegateSettings, clock: Clock) -> None:
         self._connection = connection

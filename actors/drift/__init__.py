@@ -1,7 +1,8 @@
 """Drift: the thoughts that an idle agent has, while nobody talks to it.
 
-Drift decides whether and when an idle agent thinks. Memory, which holds the concepts and episodes, finds what the
-thought is about::
+Drift decides whether and when an idle agent thinks. Memory finds what the thought is about. It holds *episodes*, which
+are remembered exchanges, and *concepts*, which are terms that occurred in them. From a first concept, activation
+spreads to those that occurred with it, from 0 to 1::
 
     drift.scheduled -> clock.fired -> drift.started -> memory.wandered -> drift.thought and drift.scheduled
                                    -> drift.skipped                    -> drift.skipped
@@ -22,13 +23,14 @@ strength      only a fading concept is strengthened, by 0.1, and only by a thoug
 ============  ========================================================================================================
 
 The strategy for choosing the first concept is drawn by weight (fading .4, recent .3, salient .2, random .1). If it
-finds no concept, another is drawn among those left. All draws come from a generator seeded with the message's id and
-are recorded, so a drift replays exactly.
+finds no concept, another is drawn among those left. The most salient episode is the most exciting and new one. All
+draws come from a generator seeded with the message's id and are recorded, so a drift replays exactly.
 
-A thought is put into words by the composer, or, with ``synthesis = "llm"``, by a language model (purpose ``reflect``);
-if the model fails or is late, or reflex withholds what it wrote, by the composer. A thought has words of one session
-only: it is sealed with that session's key, and forgotten with it. Drift itself knows concepts by their ids in memory,
-and holds text only until a model's words were read. Forgetting may give a concept a new id, which ends its cooldown.
+A thought is put into words by the composer (fixed sentences), or, with ``synthesis = "llm"``, by a language model
+(purpose ``reflect``); if the model fails or is late, or reflex withholds what it wrote, by the composer. A thought has
+words of one session only: it is sealed with that session's key, and forgotten with it. Drift itself knows concepts by
+their ids in memory, and holds text only until a model's words were read. Forgetting may give a concept a new id, which
+ends its cooldown.
 
 An agent that nobody has talked to for 7 days, or whose memory was forgotten, does not drift. A partition keeps 10,000
 agents; of more, the least recently used are dropped, and drift again after their next exchange.

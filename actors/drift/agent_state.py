@@ -1,4 +1,8 @@
-"""What drift keeps of an agent: whether it is idle or fatigued, and which concepts are in cooldown. Pure."""
+"""What drift keeps of an agent: whether it is idle or fatigued, and which concepts are in cooldown. Pure.
+
+A *drift* is an idle agent's attempt at a thought. It starts from a concept (a term in memory); from there activation
+spreads to concepts that occurred with it, and an episode (a remembered exchange) with them is the thought's subject.
+"""
 
 import msgspec
 
@@ -19,8 +23,9 @@ _MOST_KEPT = 256
 class SynthesisRequest(msgspec.Struct, frozen=True):
     """A request to a model for the text of a thought.
 
-    ``request`` is the id of the event that asks, ``session`` the session whose text is shown, ``upon`` memory's answer.
-    ``answer`` is what the model wrote, and ``source`` the id of the event that has it, until reflex has read it.
+    ``request`` is the id of the event that asks, ``session`` the session whose text is shown, ``upon`` what memory
+    found, which the thought is about. ``answer`` is what the model wrote, and ``source`` the id of the event that has
+    it, until reflex has read it.
     """
 
     request: str
@@ -46,7 +51,7 @@ class SpentActivation(msgspec.Struct, frozen=True):
 
 
 class Thought(msgspec.Struct, frozen=True):
-    """A past thought: its first concept and its episode, by their ids in memory."""
+    """A past thought: its first concept (``seed``) and its episode, by their ids in memory."""
 
     seed: str
     episode: str

@@ -1,5 +1,8 @@
 """Drift's state machine, by agent. Switched off, it keeps nothing and emits nothing.
 
+A *drift* is an idle agent's attempt at a thought about what memory holds: concepts, which are terms that occurred in
+episodes, the remembered exchanges. The composer puts it into fixed sentences, or a model is asked for its words.
+
 input.received           the exchange is open; the agent is not idle
 response.emitted         the exchange is over -> drift.scheduled, if no timer is pending, or one later than usual
 clock.fired, own timer   an exchange is open -> drift.skipped (busy), until that ends
@@ -177,6 +180,7 @@ def _events_of_timer(agent: AgentState, message: Message, settings: DriftSetting
 
 
 def _wakes(agent: AgentState, message: Message, fired: ClockFired) -> bool:
+    """Whether a timer that fired is the one that an agent waits for."""
     # Compare the setter: a timer may fire while the event that replaces it is being stored.
     return bool(agent.timer) and fired.set_by == agent.timer and not message.exchange and not message.session
 
@@ -186,6 +190,7 @@ def _is_awaited(cycle: Cycle | None, wandered: MemoryWandered) -> bool:
 
 
 def _answers(request: SynthesisRequest, event: LlmCompleted | LlmFailed) -> bool:
+    """Whether a model's event is the answer, or the failure, of a request that has none yet."""
     if request.source:
         return False
     if isinstance(event, LlmFailed) and not event.request:
@@ -198,6 +203,7 @@ def _is_about_answer(request: SynthesisRequest, verdict: ReflexAnswerPassed | Re
 
 
 def _is_about(order: ForgetOrdered, message: Message, request: SynthesisRequest | None) -> bool:
+    """Whether an order to forget may concern the text that a model is asked about."""
     # Only memory could tell whether the fact is quoted here. Losing one thought is no harm.
     return request is not None and (order.what == "fact" or request.session == message.session)
 

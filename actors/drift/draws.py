@@ -1,4 +1,8 @@
-"""Random draws, from a generator seeded with the id of the message being decided: same message, same draws. Pure."""
+"""Random draws, from a generator seeded with the id of the message being decided: same message, same draws. Pure.
+
+They decide when an idle agent has its next thought (a *drift*), and from which concept (a term that occurred in
+remembered exchanges, the *episodes*) it starts. The most salient episode is the most exciting and new one.
+"""
 
 from collections.abc import Sequence
 from hashlib import sha256
@@ -10,7 +14,10 @@ from actors.drift.settings import DriftSettings
 from schemas.vocabulary.drift import Kind, Strategy
 
 STRATEGIES: tuple[Strategy, ...] = ("decaying", "recent", "salient", "random")
+"""Ways to choose the first concept: one that fades, one of the latest episode, of the most salient one, or any."""
+
 KINDS: tuple[Kind, ...] = ("reflection", "question", "hypothesis")
+"""Kinds of thoughts."""
 
 _MANTISSA_BITS = 53  # of a float
 _LONGEST_MS = 30 * 24 * 3600 * 1000
@@ -30,7 +37,10 @@ NO_PAUSE = Pause(0, False, ())
 
 
 class DriftDraws(NamedTuple):
-    """The course of a drift: strategies in the order of trying, the pick among concepts, the kind, and all draws."""
+    """The course of a drift: strategies in the order of trying, the kind of thought, and all draws.
+
+    ``pick``, in [0, 1), chooses among the concepts that a strategy allows.
+    """
 
     strategies: tuple[Strategy, ...]
     pick: float
@@ -62,7 +72,7 @@ def pause_of(draws: tuple[float, ...], settings: DriftSettings, fruitless: int =
 
 
 def draw_pause(message_id: str, settings: DriftSettings, fruitless: int = 0) -> Pause:
-    """Return the time until the next drift, as a message draws it."""
+    """Return the time until the next drift, as a message draws it, after ``fruitless`` drifts in a row."""
     return pause_of(draw(message_id, "pause", 3), settings, fruitless)
 
 

@@ -1,4 +1,9 @@
-"""The outcomes of a drift: a thought, a skip, or a request to a model; and when the next drift is due. Pure."""
+"""The outcomes of a drift: a thought, a skip, or a request to a model; and when the next drift is due. Pure.
+
+A drift is an idle agent's attempt at a thought about what memory found: from a first concept (``seed``, a term that
+occurred in remembered exchanges) to an episode, one of these exchanges. The composer puts it into fixed sentences, or a
+model is asked for its words.
+"""
 
 from typing import Literal
 
@@ -30,7 +35,10 @@ def schedule_next(message: Message, settings: DriftSettings) -> Emission:
 
 
 def skip_drift(reason: Skip, message: Message, pause: Pause, *, seed: str = "", activation: float = 0.0) -> Emission:
-    """Return the event that skips a drift, and schedules the next one if waiting can change anything."""
+    """Return the event that skips a drift, and schedules the next one if waiting can change anything.
+
+    ``seed`` and ``activation`` are those of what memory found, if it was asked.
+    """
     pause = NO_PAUSE if reason in _WITHOUT_TIMER else pause
     return of_agent(DriftSkipped(reason=reason, seed=seed, activation=activation, **pause._asdict()))
 

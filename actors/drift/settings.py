@@ -10,11 +10,14 @@ from schemas.event import Milliseconds, Unit
 Factor = Annotated[float, msgspec.Meta(ge=1.0, le=10.0)]
 """What an interval is stretched by."""
 
-_MINUTE = 60 * 1000
+_MINUTE_MS = 60 * 1000
 
 
 class DriftSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What drift decides with. Memory decides which concepts there are, and what they activate.
+
+    A drift is an idle agent's attempt at a thought. It starts from a concept, a term that occurred in remembered
+    exchanges (episodes); activation, from 0 to 1, spreads from it to concepts that occurred with it.
 
     Attributes:
         enabled: Off: nothing is kept and nothing is emitted.
@@ -33,7 +36,8 @@ class DriftSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         cooldown_ms: Time for which no further drift starts from the same concept.
         fatigue_budget: Sum of activations in ``fatigue_window_ms`` from which an agent does not drift.
         fatigue_window_ms: Time for which a thought counts for fatigue.
-        synthesis: Who puts thoughts into words: the composer, or a language model, which must be attached.
+        synthesis: Who puts thoughts into words: the ``composer``, by fixed sentences, or a language model; ``llm`` by
+            default if one is attached.
         most_tokens: Length of a model's answer at most.
         timeout_ms: How long a model's answer may take.
         patience_ms: Time after which a drift without an answer is given up.
@@ -46,26 +50,26 @@ class DriftSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """
 
     enabled: bool = True
-    interval_ms: Annotated[int, msgspec.Meta(ge=100, le=24 * 60 * _MINUTE)] = 5 * _MINUTE
+    interval_ms: Annotated[int, msgspec.Meta(ge=100, le=24 * 60 * _MINUTE_MS)] = 5 * _MINUTE_MS
     jitter: Annotated[float, msgspec.Meta(ge=0.0, le=0.9)] = 0.3
     long_gap_chance: Unit = 0.1
     long_gap_least: Factor = 1.8
     long_gap_most: Factor = 2.5
-    longest_pause_ms: Milliseconds = 24 * 60 * _MINUTE
+    longest_pause_ms: Milliseconds = 24 * 60 * _MINUTE_MS
     decaying: Unit = 0.4
     recent: Unit = 0.3
     salient: Unit = 0.2
     random: Unit = 0.1
     threshold: Unit = 0.4
     thoughts_kept: Annotated[int, msgspec.Meta(ge=0, le=4096)] = 128
-    cooldown_ms: Milliseconds = 60 * _MINUTE
+    cooldown_ms: Milliseconds = 60 * _MINUTE_MS
     fatigue_budget: Annotated[float, msgspec.Meta(gt=0.0, le=1_000.0)] = 2.5
-    fatigue_window_ms: Milliseconds = 30 * _MINUTE
+    fatigue_window_ms: Milliseconds = 30 * _MINUTE_MS
     synthesis: Annotated[Literal["composer", "llm"], FOLLOWS_MODEL] = "composer"
     most_tokens: Annotated[int, msgspec.Meta(ge=16, le=4096)] = 200
     timeout_ms: Milliseconds = 60 * 1000
-    patience_ms: Milliseconds = 2 * _MINUTE
-    ended_lifetime_ms: Milliseconds = 10 * _MINUTE
+    patience_ms: Milliseconds = 2 * _MINUTE_MS
+    ended_lifetime_ms: Milliseconds = 10 * _MINUTE_MS
     agents: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 10_000
 
     def __post_init__(self) -> None:

@@ -1,7 +1,7 @@
-"""The text of a thought: by the composer, or by a model's answer. Pure.
+"""The text of an idle agent's thought: by the composer (fixed sentences), or by a model's answer. Pure.
 
-Both are given what memory found, all of one session: the concept, the concepts it activated in that session's episode,
-and the episode's text.
+Both are given what memory found, all of one session: the concept (a term), the concepts it activated in an episode (a
+remembered exchange) of that session, and the episode's text.
 """
 
 from collections.abc import Mapping

@@ -22,12 +22,13 @@ none, as a score is missing     ``no_reflection_result``                ``guardr
 none                            ``no_issues_detected``                  ``guardrails.finalized``
 ==============================  ======================================  =============================================
 
-The triggers are checked in this order. The first one that applies is the reason; all that apply are recorded. A summary
-is valid if both scores pass thresholds of their own, and the critics agree.
+The triggers are checked in this order. The first one that applies is the reason; all that apply are recorded. *Summary*
+is the API's word for the judgement as a whole, no text. It is valid if both scores pass thresholds of their own, and
+the critics agree.
 
 - A limit (reruns, bias, fatigue) ends a family whatever its scores. A loop may name its family's own limit of reruns.
-- An override lifts the rerun limit or fatigue, for one family and for a time; it never lifts a bias echo. An override
-  that comes with a completion adds to those in force; ``loop.overridden`` replaces them.
+- An override (a person's order) lifts the rerun limit or fatigue, for one family and for a time; it never lifts a bias
+  echo. An override that comes with a completion adds to those in force; ``loop.overridden`` replaces them.
 - A loop is judged once; a second completion is ``guardrails.repeated``. The exception: a limit ended the family with
   this loop, and somebody has lifted that limit since.
 - A bias that shows in too many families within the window is an *echo*. The reruns of one deliberation count once, and

@@ -1,8 +1,10 @@
-"""An agent's biases: by bias tag, the loop families (a loop and its reruns) that showed it lately. Pure.
+"""An agent's biases: by bias tag, the loop families that showed it lately. Pure.
 
-A bias that too many families show is an echo, and ends them. Distinct families are counted: several reruns of one
-deliberation count once. A loop that was ended because of a bias does not count for that bias. Otherwise each further
-attempt would prolong the echo, and it would never end.
+A *loop* is one pass of a deliberation, such as a model's answer; its *family* is that loop and its reruns. A *bias tag*
+names a fault that those who score a loop (its critics) saw in it, such as ``overconfidence``. A bias that too many
+families show is an echo, and ends them. Distinct families are counted: several reruns of one deliberation count once. A
+loop that was ended because of a bias does not count for that bias. Otherwise each further attempt would prolong the
+echo, and it would never end.
 """
 
 from collections.abc import Iterable, Mapping
@@ -31,7 +33,7 @@ class Biases(msgspec.Struct, frozen=True):
 def count_families(
     biases: Biases, tags: Iterable[str], family: str, now_ns: int, settings: GuardrailsSettings
 ) -> dict[str, int]:
-    """Return, for each tag of a loop, in how many families of the window it came up; the loop's family is counted."""
+    """Return, for each tag of a loop, how many families showed it within ``bias_window_ms``, its own included."""
     return {tag: len(_others(biases, tag, family, now_ns, settings)) + 1 for tag in sorted(set(tags))}
 
 
@@ -50,6 +52,7 @@ def with_loop(biases: Biases, tags: Iterable[str], family: str, now_ns: int, set
 
 
 def _others(biases: Biases, tag: str, family: str, now_ns: int, settings: GuardrailsSettings) -> tuple[Sighting, ...]:
+    """Return the other families that showed a bias within the window."""
     since_ns = now_ns - settings.bias_window_ms * _NS_PER_MS
     sightings = biases.seen.get(tag, ())
     return tuple(each for each in sightings if each.at_ns > since_ns and each.family != family)
@@ -58,6 +61,7 @@ def _others(biases: Biases, tag: str, family: str, now_ns: int, settings: Guardr
 def _bounded(
     seen: Map[str, tuple[Sighting, ...]], now_ns: int, settings: GuardrailsSettings
 ) -> Map[str, tuple[Sighting, ...]]:
+    """Return the biases without those not shown within the window, and without the oldest of too many."""
     since_ns = now_ns - settings.bias_window_ms * _NS_PER_MS
     by_age = sorted((sightings[-1].at_ns, tag) for tag, sightings in seen.items())
     for index, (at_ns, tag) in enumerate(by_age):

@@ -1,4 +1,7 @@
-"""A language model as critic: its prompt, in the role of a pessimist, and how its answer is read. Pure."""
+"""A language model as critic: its prompt, in the role of a pessimist, and how its answer is read. Pure.
+
+A *bias tag* names a fault of an answer, such as ``overconfidence``.
+"""
 
 from importlib.resources import files
 from typing import Annotated, Any
@@ -16,7 +19,7 @@ MOST_TAGS = 16
 """Most bias tags of a critique."""
 
 LONGEST_ANSWER = 4_000
-"""In characters; far more than the schema needs."""
+"""Most characters of an answer that is read; far more than the schema needs."""
 
 _INSTRUCTION = files(__package__).joinpath("pessimist.md").read_text(encoding="utf-8").strip()
 _TAG = r"^[a-z][a-z_]{1,39}$"
@@ -35,7 +38,7 @@ _SCHEMA: dict[str, Any] = {
 
 
 class Critique(msgspec.Struct, frozen=True):
-    """A model's scores of an answer."""
+    """A model's scores of an answer: how well it fits its question, how far it strays from it, and its biases."""
 
     alignment: Unit
     drift: Unit

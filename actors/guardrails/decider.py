@@ -1,5 +1,10 @@
 """Guardrails' state machine: loop families and biases of agents, folded from guardrails' own decisions.
 
+A *loop* is one pass of a deliberation, such as a model's answer; its *family* is that loop with its reruns. It is
+judged by its scores, which a *critic* gives: its sender, the actor appraisal, or a model. An external loop is a
+deliberation that another engine reports. Fatigue grows with reruns that improve nothing; an override, a person's order,
+lifts a limit.
+
 loop.completed            -> the decision on an external loop; .repeated or .refused; or, if appraisal must score its
                           question and answer first, guardrails.appraisal_requested
 loop.overridden           -> guardrails.overridden, or .refused if no such loop is known
@@ -243,12 +248,13 @@ def _loop_of_answer(
 
 
 def _decided_by(state: State, message: Message, loop_id: str) -> str:
+    """Return the id of the event that judged a loop before; empty if none did."""
     family = family_of(state, message.agent, loop_id)
     return "" if family is None else family.decided(loop_id)
 
 
 def _is_critique(exchange: OpenExchange, answer: LlmCompleted | LlmFailed) -> bool:
-    """Whether a model's answer is the critique that is waited for. The failure of an unreadable request names none."""
+    """Whether a model's answer is the critique that is waited for; the failure of an unreadable request has no id."""
     if not exchange.asked or exchange.appraised is None:
         return False
     if isinstance(answer, LlmFailed) and not answer.request:

@@ -2,7 +2,7 @@
 
 Appraisal scores the question and the answer that the loop brings. If a model is the critic, it is asked next, and
 appraisal's scores count only if it fails. A score that the caller gave is kept. The texts are kept until the loop is
-judged; if that never happens, for ``ended_lifetime_ms``.
+judged; if that never happens, for the setting ``ended_lifetime_ms``.
 """
 
 import msgspec
@@ -15,7 +15,7 @@ from schemas.vocabulary.loops import LoopCompleted
 
 
 class ExternalLoop(msgspec.Struct, frozen=True, kw_only=True):
-    """A loop that waits for a critic: what is known of it, and its texts, shortened.
+    """A loop that waits for a critic: what is known of it (``reading``), and its texts, shortened.
 
     ``appraised`` are appraisal's scores, None until they have come.
     """

@@ -1,4 +1,7 @@
-"""Guardrails' lines in the worker's log: the decision on a loop, with its numbers. They contain no person's text."""
+"""Guardrails' lines in the worker's log: the decision on a loop, with its numbers. They contain no person's text.
+
+A loop is one pass of a deliberation, such as a model's answer.
+"""
 
 from schemas.event import Event
 from schemas.vocabulary.guardrails import (

@@ -1,4 +1,9 @@
-"""Loop families: a loop and its reruns, found by name, and what is kept of them. Pure."""
+"""Loop families: a loop and its reruns, found by name, and what is kept of them. Pure.
+
+A loop is one pass of a deliberation, such as a model's answer. Its alignment is how well the answer fits its question,
+its drift how far it strays from it, both from 0 to 1. Fatigue grows with reruns that improve neither. A limit of reruns
+or of fatigue ends a family; an *override*, a person's order, lifts one for a time.
+"""
 
 import re
 from collections.abc import Iterable, Sequence

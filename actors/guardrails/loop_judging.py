@@ -3,11 +3,11 @@
 A loop is one pass of a deliberation, its family that pass with its reruns. Of its two scores, alignment is how well the
 answer fits its question, drift how far it strays from it. Fatigue grows with reruns that improve neither.
 
-The triggers are checked in this order: the rerun limit, a bias echo and fatigue end a family, whatever its scores;
-scores beyond their thresholds, or an invalid summary, order a rerun; else the family is finalized. *Summary* is the
-API's word for the judgement as a whole, no text: it is invalid if the scores are not good enough for one
-(``summary_alignment``, ``summary_drift``), or the critics conflict. All triggers that apply are recorded, and the first
-is the reason. A limit that is lifted is no trigger; a bias echo cannot be lifted.
+The triggers are checked in this order: the rerun limit, a bias echo (too many families show the same bias) and fatigue
+end a family, whatever its scores; scores beyond their thresholds, or an invalid summary, order a rerun; else the family
+is finalized. *Summary* is the API's word for the judgement as a whole, no text: it is invalid if the scores are not
+good enough for one (``summary_alignment``, ``summary_drift``), or the critics conflict. All triggers that apply are
+recorded, and the first is the reason. A limit that is lifted is no trigger; a bias echo cannot be lifted.
 """
 
 from collections.abc import Iterator, Mapping
@@ -48,8 +48,10 @@ _LIMITS: frozenset[Trigger] = frozenset({"max_reruns", "bias_echo", "fatigue"})
 class FinishedLoop(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of a finished loop: its scores (None: not scored), its biases, and their ``source``.
 
-    ``max_reruns`` is the limit that the loop names for its family. ``completion`` is the id of the event that is
-    judged, if a critic was asked meanwhile.
+    ``critics_conflict``: its critics contradict each other. The personas name the roles in which it was written and
+    judged. ``source``: its sender gave the scores (``caller``), or appraisal did, by the answer's ``features``, or a
+    model (``llm``), or nobody. ``max_reruns`` is the limit that the loop names for its family. ``completion`` is the id
+    of the event that is judged, if a critic was asked meanwhile.
     """
 
     loop_id: str

@@ -1,6 +1,6 @@
-"""What guardrails keep of an open exchange if a model is the critic of its answers. Pure.
+"""What guardrails keep of an open exchange if a model is the critic (the one who scores) of its answers. Pure.
 
-If appraisal scores the answers alone, no text is kept.
+If the actor appraisal scores the answers alone, no text is kept.
 """
 
 import msgspec

@@ -18,8 +18,10 @@ class GuardrailsSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What guardrails decide with.
 
     A *loop* is one pass of a deliberation: an answer of this system, or one that an external orchestrator reports. A
-    *family* is a loop with its reruns. Alignment is how well an answer fits its question, drift how far it strays from
-    it; both are from 0 to 1. A *bias* is a tag that a loop's critics report; one in too many families is an *echo*.
+    *family* is a loop with its reruns; its *fatigue*, from 0 to 1, grows with reruns that improve nothing. Alignment is
+    how well an answer fits its question, drift how far it strays from it; both are from 0 to 1. A *bias* is a tag that
+    a loop's critics report; one in too many families is an *echo*. An *override* is a person's order that lifts a
+    limit.
 
     Attributes:
         alignment_threshold: A loop with an alignment below this runs again.
@@ -42,7 +44,8 @@ class GuardrailsSettings(msgspec.Struct, frozen=True, kw_only=True):
         bias_tags: Most different biases remembered of an agent; those not seen for the longest time are dropped.
         bias_loops: How many of the latest families with one bias are remembered; no count exceeds this.
         critic: Who scores an answer of this system.
-        loop_critic: Who scores an external loop that brings question and answer, but not both scores.
+        loop_critic: Who scores an external loop that brings question and answer, but not both scores; ``llm`` by
+            default if a model is attached.
         loop_critic_timeout_ms: How long a model may take for an external loop; less than a gateway waits.
         critic_timeout_ms: How long a model may take for an answer of this system; afterwards appraisal's scores count.
         critic_tokens: Most tokens of the model's critique.

@@ -1,4 +1,8 @@
-"""What a partition of guardrails keeps, and how overrides and external loops change it. Pure."""
+"""What a partition of guardrails keeps, and how overrides and external loops change it. Pure.
+
+An override is a person's order that lifts a limit of a loop family for a time. An external loop is a deliberation that
+another engine reports.
+"""
 
 import msgspec
 
@@ -21,8 +25,9 @@ _NS_PER_MS = 1_000_000
 class State(msgspec.Struct, frozen=True):
     """A partition: the loop families and biases of its agents, and the exchanges that are open or ended lately.
 
-    ``outside`` holds the external loops that wait for a critic, by the id of their completion. ``critiques`` holds
-    these ids by the id of the event that asks a model.
+    A loop is one pass of a deliberation, its family that pass with its reruns; a *completion* is the event that reports
+    a finished loop. A critic scores it. ``outside`` holds the external loops that wait for a critic, by the id of their
+    completion. ``critiques`` holds these ids by the id of the event that asks a model.
     """
 
     settings: GuardrailsSettings = GuardrailsSettings()
@@ -76,7 +81,7 @@ def _lifted(family: Family, message: Message, completed: LoopCompleted, settings
 
 
 def with_external_loop(state: State, message: Message, completion: str, external_loop: ExternalLoop) -> State:
-    """Return the state with one more external loop that waits for its critic."""
+    """Return the state with one more external loop that waits for its critic; ``completion`` is the id of its event."""
     kept = state.outside.set(completion, external_loop, message.time_ns, _lifetime_ns(state.settings))
     return msgspec.structs.replace(state, outside=kept)
 

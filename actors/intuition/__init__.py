@@ -2,18 +2,19 @@
 
 It decides after reflex has passed an input, with two detectors:
 
-- a *motif*, the signature of a precedent whose outcome was harmful. If its similarity to a whole part of the input, or
-  to a passage of it, is strictly above 0.7, the verdict is ``intuition.rejected``, with the most similar motif, and its
-  harm level as severity;
+- a *motif*, the signature (set of word triples) of a precedent, an earlier situation, whose outcome was harmful. If its
+  similarity to a whole part of the input, or to a passage of it, is strictly above 0.7, the verdict is
+  ``intuition.rejected``, with the most similar motif, and its harm level as severity;
 - the learned *scorer*, at or above the threshold set for its false-alarm rate; it can be switched off.
 
 Any other input is ``intuition.passed``. Both verdicts list the precedents, harmful or benign, most similar to the
 input's text, so that the coherence gate and the arbiter need no index of their own. The input's text and its user, tool
 and document layers are judged; the situation's type counts in every comparison but is never a match alone.
 
-A specialist's answer to ACT (``delegate.answered``) is judged in the same way before it goes into a prompt:
-``intuition.result_rejected`` or ``intuition.result_passed``. Answers of models are not judged here: precedents describe
-situations that an agent was put into by the text it received, not what it should not say. Reflex reads those answers.
+An external specialist's answer to an ACT loop, which looks things up (``delegate.answered``), is judged in the same way
+before it goes into a prompt: ``intuition.result_rejected`` or ``intuition.result_passed``. Answers of models are not
+judged here: precedents describe situations that an agent was put into by the text it received, not what it should not
+say. Reflex reads those answers.
 
 Precedents come from people (``precedent.recorded``, ``precedent.withdrawn``) and belong to one agent. Those with a
 harmful outcome are announced as ``intuition.motif_learned`` and, when they no longer count,

@@ -5,7 +5,8 @@ However many parts there are, and however many motifs share their words, an inpu
 wholes, in equal shares. The rest, and what those left over, is for passages, in the order of ``passages``. So a part
 can use up only its own share: the most promising passage of each part is compared before the second of any. By default
 that allows about 400 passages in all; if there are more parts than that, the most promising ones are compared. The work
-is counted in postings, not timed: the same input is cut at the same point everywhere.
+is counted in postings (the entries of inverted lists that are read), not timed: the same input is cut at the same point
+everywhere. A *precedent* is an earlier situation with its outcome, a *motif* one that did harm.
 """
 
 from collections.abc import Sequence
@@ -61,7 +62,11 @@ class _WorkBudget:
         self.left, self.cut = left, 0
 
     def nearest(self, words: Hashes, work: int, *, most: int = 0, floor: float = 1.0, motif_floor: float) -> Nearest:
-        """Compare words with the precedents, for at most ``work`` postings."""
+        """Compare words with the precedents, for at most ``work`` postings.
+
+        Returns up to ``most`` precedents with a similarity of ``floor`` or more, and the nearest motif from
+        ``motif_floor`` on.
+        """
         found = self._library.nearest(
             signature_of(words),
             self._situation,
@@ -76,7 +81,10 @@ class _WorkBudget:
 
 
 def compare(library: Library, settings: IntuitionSettings, texts: Sequence[str], situation: str) -> Comparison:
-    """Compare an input's parts with the precedents; the parts are distinct, and the first is the input's text."""
+    """Compare an input's parts with the precedents; the parts are distinct, and the first is the input's text.
+
+    ``situation`` is the input's kind, a name that its caller chooses.
+    """
     if not library.precedents:
         return Comparison(None, (), 0, 0)
     lengths = [len(text) for text in texts]

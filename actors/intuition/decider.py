@@ -1,5 +1,7 @@
 """Intuition's state machine: which inputs resemble a learned danger.
 
+A precedent is an earlier situation with its outcome, recorded by a person; a *motif* is one whose outcome was harmful.
+
 input.received          the text is kept until the verdict is recorded or the exchange ends
 reflex.passed           -> intuition.rejected or intuition.passed, once, for an exchange whose text is kept
 delegate.answered       -> intuition.result_rejected or intuition.result_passed, at once

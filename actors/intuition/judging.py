@@ -1,4 +1,8 @@
-"""Judges an input: compares its text and layers with the motifs, and scores them with the learned scorer."""
+"""Judges an input: compares its text and layers with the motifs, and scores them with the learned scorer.
+
+A motif is the signature (the set of word triples) of a precedent that did harm; a precedent is an earlier situation
+with its outcome.
+"""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -38,10 +42,11 @@ MOST_ANSWERS = 256 * 1024
 """Most bytes of the precedents' answers in a verdict, encoded: an event must fit into a message of the broker."""
 
 UNCOMPARED_HALF = 64
-"""This many omitted comparisons have the share 0.5 (``saturating_share``)."""
+"""This many omitted comparisons count as if half of the input were not compared (``saturating_share``)."""
 
 UNREAD_WEIGHT = 0.5
-"""The weight if no text was read for comparing; it is not 1, since scorer and reflex have read the input."""
+"""The share of the input that counts as unread if no text was read for comparing; it is not 1, since scorer and reflex
+have read the input."""
 
 MOST_UNREAD = 16
 """Most parts that a verdict lists among those that the scorer has not read."""
@@ -63,7 +68,8 @@ class Part(msgspec.Struct, frozen=True):
 class Input(msgspec.Struct, frozen=True):
     """What is judged of an input; the first part is its text. ``left_out`` counts layers that are not read.
 
-    ``allowed`` names the allowances that have removed text already.
+    ``situation`` is the input's kind, a name that its caller chooses. ``allowed`` names the allowances (an operator's)
+    that have removed text already.
     """
 
     parts: tuple[Part, ...]

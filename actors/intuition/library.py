@@ -1,4 +1,4 @@
-"""The precedents of one agent: a persistent map, and the index derived from it.
+"""The precedents of one agent (earlier situations with their outcome): a persistent map, and the index derived from it.
 
 The map is the state: snapshots hold it and hashes cover it. A precedent is kept as its signature, not as its
 description: hashes suffice for comparing, take less memory than an index entry, and contain no text of people.
@@ -18,8 +18,10 @@ from schemas.vocabulary.precedents import ProposedAction
 class Precedent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What is kept of a precedent.
 
-    ``signature`` holds the shingles of its description, 8 bytes each. ``number`` is its position in the order of
-    recording; a precedent that is recorded again gets a new one.
+    ``signature`` holds the shingles of its description, 8 bytes each. ``situation`` is its kind, a name that its author
+    chose; ``outcome`` is what came of the ``action``, ``harm_level`` how much harm, from 0 to 1; ``answer`` is what was
+    answered then. ``number`` is its position in the order of recording; a precedent that is recorded again gets a new
+    one.
     """
 
     signature: bytes

@@ -1,4 +1,4 @@
-"""Passages of an input's parts in which a motif may be hidden among other words.
+"""Passages of an input's parts in which a motif (a precedent that did harm) may be hidden among other words.
 
 The similarity of a short motif to a long text that contains it is low by definition: most of the text is not the motif.
 So every run of up to some number of successive phrases is compared as a text of its own, with its own begin and end
@@ -35,7 +35,7 @@ Flags = npt.NDArray[np.bool_]
 _SHINGLES_OF_A_WORD = 3
 """Number of shingles that contain a given word."""
 
-# Odd, so that its powers have inverses modulo 2^64.
+# The base of the polynomial in ``_fingerprints``: odd, so that its powers have inverses modulo 2^64.
 _BASE = 0x9E3779B97F4A7C15
 _INVERSE = np.uint64(pow(_BASE, -1, 2**64))
 
@@ -68,7 +68,12 @@ class _Runs(NamedTuple):
 
 
 class _Text:
-    """The parts of an input joined: words, phrases, and the size of the smallest precedent that holds each shingle."""
+    """The parts of an input joined: words, phrases, and the size of the smallest precedent that holds each shingle.
+
+    ``begins`` says where each phrase begins in ``words``, ``part_of`` to which part each belongs, ``part_firsts`` and
+    ``part_ends`` which phrases each part has. ``inner`` are these sizes for the shingles without marks, ``phrase_of``
+    says in which phrase each of them begins.
+    """
 
     def __init__(self, library: Library, readings: Sequence[HashedText]) -> None:
         sizes = [len(reading.words) for reading in readings]
@@ -216,6 +221,7 @@ def _bounds(text: _Text, runs: _Runs, threshold: float, count: Count) -> Bounds:
         size = min(2**level, NO_ENTRY - 1)
         marks = text.held_marks(size, at_level)
         held, others = count(text, at_level, text.inner <= size)
+        # A run has four shingles with marks, and the situation's type as one more element.
         bounds[of_level] = np.sqrt((held + marks + 1) / (held + others + 5))
     return bounds
 
@@ -270,6 +276,7 @@ def _fingerprints(words: Hashes, starts: Integers, ends: Integers) -> Hashes:
 
 
 def _powers(base: np.uint64, count: int) -> Hashes:
+    """Return the first powers of a number modulo 2^64, from 0 on."""
     factors = np.full(count, base, np.uint64)
     factors[:1] = 1
     powers: Hashes = np.multiply.accumulate(factors)
@@ -286,4 +293,5 @@ def _positions_before(shingles: Hashes) -> Integers:
 
 
 def _sums(flags: Flags) -> Integers:
+    """Return the number of set flags before each position, and in all."""
     return np.concatenate((np.zeros(1, np.int64), np.cumsum(flags)))

@@ -18,6 +18,9 @@ Share = Annotated[float, msgspec.Meta(gt=0.0, le=1.0)]
 class IntuitionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What intuition decides with.
 
+    A precedent is an earlier situation with its outcome; a motif is one that did harm. The scorer is a trained
+    classifier.
+
     Attributes:
         threshold: An input more similar than this to a motif (strictly) is rejected.
         scorer: Whether the learned scorer judges too.
@@ -34,7 +37,8 @@ class IntuitionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
         scored_characters: Characters of one input that the scorer reads, where each part counts 256 more; beyond that
             its layers are read in equal shares, several as one text (``actors.contract.text.joined_parts``).
         ended_lifetime_ms: Least time for which a repeated input of an ended exchange is recognised.
-        latency_budget_ms: The budget with which the shell compares measured times; no decision depends on it.
+        latency_budget_ms: Time for a decision; the process that makes it compares measured times with it. No decision
+            depends on it.
     """
 
     threshold: Unit = 0.7

@@ -1,4 +1,6 @@
-"""Signatures: a text as the set of its shingles, three words each.
+"""Signatures: a text as the set of its shingles, three words each. Pure.
+
+By signatures, texts are compared with precedents (earlier situations with their outcome).
 
 Two begin marks precede the text and two end marks follow it, so that texts of one or two words have shingles too, and
 the beginning and end of a text count. A shingle is a linear combination, modulo 2^64 and with odd factors, of the
@@ -74,5 +76,5 @@ def text_signature(text: str) -> Hashes:
 
 @lru_cache(maxsize=1024)
 def situation_hash(situation: str) -> int:
-    """Return the hash of a situation's type."""
+    """Return the hash of a situation's type, a name that the caller of an input chooses."""
     return hash_of(situation, "situation")

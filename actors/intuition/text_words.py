@@ -1,10 +1,10 @@
 """Splits a text into words and phrases: normalised, hashed, with bounded work for any length.
 
 Words are runs of letters, digits and underscores after case folding, without accents, compatibility forms and invisible
-characters; look-alikes count as the letters that they look like, as in reflex. In scripts without spaces between words
-each character is a word. A phrase ends at the end of a sentence or line, at a colon, a quotation mark or a bracket. Of
-a text longer than :data:`MOST_CHARACTERS`, that many characters are read, half from its beginning and half from its
-end.
+characters; look-alikes count as the letters that they look like, as in reflex's search for known threats. In scripts
+without spaces between words each character is a word. A phrase ends at the end of a sentence or line, at a colon, a
+quotation mark or a bracket. Of a text longer than :data:`MOST_CHARACTERS`, that many characters are read, half from its
+beginning and half from its end.
 """
 
 import re

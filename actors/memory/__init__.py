@@ -1,10 +1,10 @@
 """Memory: what an agent remembers, and which memories an input recalls.
 
 For an exchange that goes on to deliberation it records the memories recalled, and how familiar the topic is
-(``memory.recalled``). For the actions of an ACT iteration it records their results (``memory.actions_answered``). After
-an exchange that was answered (EXECUTED) it records what is remembered of it (``memory.remembered``). No model is
-called: facts, gists (summaries of one line) and concepts are read from the text by rules, and similarity is that of the
-embeddings that appraisal recorded.
+(``memory.recalled``). For the actions of an ACT loop, which looks things up before an answer, it records their results
+(``memory.actions_answered``). After an exchange that was answered (EXECUTED) it records what is remembered of it
+(``memory.remembered``). No model is called: facts, gists (summaries of one line) and concepts are read from the text by
+rules, and similarity is that of the embeddings that appraisal recorded.
 
 =========  ======================  ===================  ======================================================
 layer      is about                belongs to           ends

@@ -1,8 +1,9 @@
 """What an agent remembers across its sessions: facts, episodes, concepts and thoughts. Pure.
 
-A remembered exchange has one number, which its turn, gist and episode share; each fact has a number of its own. A
-number is never reused, so that ``episode:7`` always means the same thing. The number of a memory does not depend on the
-text of other memories. So a log in which some text cannot be decrypted gives the same numbers.
+An episode is an exchange as it is remembered, a concept a term that occurred in episodes, a gist an exchange's summary
+in one line. A remembered exchange has one number, which its turn, gist and episode share; each fact has a number of its
+own. A number is never reused, so that ``episode:7`` always means the same thing. The number of a memory does not depend
+on the text of other memories. So a log in which some text cannot be decrypted gives the same numbers.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,9 +23,9 @@ from schemas.vocabulary.memory import ActionResult, Fact
 class Weight(msgspec.Struct, frozen=True):
     """How much higher a memory ranks by the seats it got (verdicts of self-review on it).
 
-    ``log`` is the logarithm of the factor on its energy, in [-1, 1]; ``average`` is the mean of its seats. ``seat`` is
-    the number of its last seat among the agent's seats, ``exchange`` the number of the agent's latest exchange at that
-    time. With further exchanges both ``log`` and ``average`` fade.
+    ``log`` is the logarithm of the factor on its energy (how strongly it is recalled), in [-1, 1]; ``average`` is the
+    mean of its seats. ``seat`` is the number of its last seat among the agent's seats, ``exchange`` the number of the
+    agent's latest exchange at that time. With further exchanges both ``log`` and ``average`` fade.
     """
 
     average: float
@@ -38,8 +39,8 @@ class AgentMemory(msgspec.Struct, frozen=True, kw_only=True):
 
     ``exchanges``, ``told``, ``seats`` and ``thought`` count the exchanges remembered, the facts stated, the seats
     received and the thoughts received so far. ``thoughts`` are the ones that are kept, oldest first. ``recalls`` says
-    for each of the latest recalls whether it found anything. ``skills`` counts how often each skill was performed.
-    ``seen_ns`` is the time of the last event that changed this memory.
+    for each of the latest recalls whether it found anything. ``skills`` counts how often each skill (recall, memorize
+    and the like) was performed. ``seen_ns`` is the time of the last event that changed this memory.
     """
 
     exchanges: int = 0

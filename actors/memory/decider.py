@@ -1,7 +1,10 @@
 """Memory's state machine: what an agent remembers, what is recalled, and what is forgotten.
 
+Of an exchange it keeps a turn (both texts, for a while), a gist (a summary in one line), an episode (the gist, for
+long) and concepts (terms that occurred in it).
+
 input.received          the text is kept until the exchange ends; counted among its session's inputs
-appraisal.completed     topic, salience and embedding are kept with it
+appraisal.completed     topic, salience (how exciting and new it is) and embedding are kept with it
 arbiter.escalated       -> memory.recalled, once, for an exchange whose text is kept
 act.actions_requested   -> memory.actions_answered, for such an exchange
 response.emitted        the text is dropped; -> memory.remembered, if the exchange was executed and not blank,
@@ -78,7 +81,7 @@ from schemas.vocabulary.self_review import SeatAdded
 
 _NS_PER_MS = 1_000_000
 _COMPOSER = "composer"
-"""The backend of an answer that no model wrote."""
+"""The backend of an answer that no model wrote, but that was put together of fixed sentences and memories."""
 
 _ANY_EMBEDDING = b"\x01"
 """An embedding to search for when only the building of the index matters."""

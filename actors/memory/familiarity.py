@@ -1,4 +1,8 @@
-"""Computes how much is known about the topic of an exchange, in the numbers that the router scores with. Pure."""
+"""Computes how much is known about the topic of an exchange, in the numbers that the router scores with. Pure.
+
+A turn is one of the session's latest exchanges, a gist an exchange's summary in one line, an episode what is remembered
+of it, a fact what a person stated. A memory's energy, from 0 to 1, is how strongly it is recalled.
+"""
 
 from collections.abc import Sequence
 

@@ -1,7 +1,8 @@
 """Forgetting: what an operator's order removes, so that none of the text is left. Pure.
 
-*A session*: its turns and gists, its facts and episodes. If an earlier session stated a value for the same key, that
-value is known again.
+*A session*: its turns (the latest exchanges) and gists (summaries of exchanges in one line), its facts and episodes
+(exchanges as the agent remembers them). If an earlier session stated a value for the same key, that value is known
+again.
 
 *A fact*: everything stated under its key, every remembered exchange in which it was stated, and every exchange and fact
 that quotes one of its values in whole words. Values that consist only of grammatical words are not searched for. This

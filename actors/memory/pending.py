@@ -17,7 +17,7 @@ UNCLASSIFIED = "unclassified"
 """The topic of an exchange that was not appraised."""
 
 _MOST_NOTED = 8
-"""Most memorized facts of an exchange that its gist contains."""
+"""Most memorized facts of an exchange that its gist (its summary in one line) contains."""
 
 
 class Pending(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,7 +26,7 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
     ``exchanges_before`` counts the session's inputs before this one. If it is ``forgotten``, its text is gone: nothing
     is recalled for it, and nothing of it is remembered. ``noted`` are the facts that a skill memorized for it. ``told``
     are the facts that its text states and takes back, as they were read at its recall, since the answer may depend on
-    them.
+    them. ``topic`` to ``embedding`` are appraisal's numbers; ``model`` is what made the embedding.
     """
 
     agent: str

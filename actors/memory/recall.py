@@ -1,6 +1,8 @@
 """Recall: finds the memories of all layers that match a cue, each with an energy in [0, 1]. Pure, exact everywhere.
 
-The energy says how strongly a memory is recalled:
+A turn is one of the session's latest exchanges, a gist an exchange's summary in one line, an episode what is remembered
+of it for long, a fact what a person stated, a concept a term that occurred in episodes. The energy says how strongly a
+memory is recalled:
 
 ========  =========================================================================================
 layer     energy
@@ -15,9 +17,9 @@ concept   if the cue names it: its confidence, times s / (1 + s) for its decayed
 drift     overlap of terms, for the latest thought on a concept while idle; in any session, as a gist; two at most
 ========  =========================================================================================
 
-Overlap of terms replaces a lower cosine in two cases: if no embedding can be compared, and if the terms of the cue are
-not those of its embedding. Episodes are then searched among those most similar, and among those of the concepts that
-the cue names.
+Salience is how exciting and new an exchange was. Overlap of terms replaces a lower cosine in two cases: if no embedding
+can be compared, and if the terms of the cue are not those of its embedding. Episodes are then searched among those most
+similar, and among those of the concepts that the cue names.
 
 The energy is multiplied by the weight that reviews gave the memory (``weights``). Then the strongest are taken: first
 statements of a person, then echoes, in which the person only asked and the agent answered. Of memories with the same
@@ -180,12 +182,14 @@ def _recollection(candidate: Candidate, memory: AgentMemory) -> Recollection:
 
 
 def _exchange(energy: float, layer: Layer, number: int, text: str, stale: frozenset[int]) -> Candidate:
+    """Return an exchange that may be recalled; ``stale`` are those that stated something which was taken back later."""
     is_stale = number in stale
     shown = f"{text}{NO_LONGER_SO}" if is_stale else text
     return Candidate(energy, layer, number, shown, says=persons_words(text), echo=is_stale or states_nothing(text))
 
 
 def _exchange_key(candidate: Candidate) -> str:
+    """Return the key of the exchange that a memory is of; empty for a memory of another kind."""
     return f"{_EXCHANGE}{candidate.number}" if candidate.layer in _EXCHANGE_LAYERS and not candidate.kind else ""
 
 
@@ -207,6 +211,7 @@ def _session_memories(
 
 
 def _comparable(episode: Episode | None, cue: Cue) -> bytes:
+    """Return an episode's embedding if it can be compared with the cue's; else empty."""
     return episode.embedding if episode is not None and cue.embedding and episode.model == cue.model else b""
 
 

@@ -21,6 +21,10 @@ Strength = Annotated[float, msgspec.Meta(ge=0.0, le=64.0)]
 class MemorySettings(msgspec.Struct, frozen=True, kw_only=True):
     """What memory decides with. A lowered capacity applies from the next entry of its kind on.
 
+    A gist is an exchange's summary in one line, an episode an exchange as the agent remembers it, a concept a term that
+    occurred in episodes. A memory's energy, from 0 to 1, is how strongly it is recalled. Activation, from 0 to 1,
+    spreads from a concept to those that occurred with it.
+
     Attributes:
         turns: Exchanges in a session's working memory.
         gists: Gists kept of a session; the oldest are dropped.
@@ -40,8 +44,9 @@ class MemorySettings(msgspec.Struct, frozen=True, kw_only=True):
         recollections: Most memories recalled, the strongest first. More than an answer will use, so that a review of
             its prompt can compare.
         floor: Least energy with which a memory is recalled.
-        recalls_judged: The latest recalls from which the failure rate is computed.
-        weights: Most memories of an agent with a weight; those not reviewed for the longest time lose it.
+        recalls_judged: The latest recalls from which the failure rate (the share that found nothing) is computed.
+        weights: Most memories of an agent with a weight, which reviews of its prompts give; those not reviewed for the
+            longest time lose it.
         weight_fade_exchanges: The agent's exchanges over which a memory's weight fades linearly if no review renews it.
         thoughts: Thoughts of an idle agent that are kept; the oldest are dropped.
         thoughts_recalled: Most thoughts recalled at once, each on another concept.
@@ -53,8 +58,8 @@ class MemorySettings(msgspec.Struct, frozen=True, kw_only=True):
         strengthened_by: Strength that a thought adds to the fading concept it began with.
         agents: Agents of a partition that are remembered. If there are more, an eighth of them, used least recently, is
             dropped.
-        private: Agents for which keys, e-mail addresses and numbers of seven digits or more, such as those of cards,
-            accounts and telephones, are never facts; ``*`` stands for all.
+        private: Agents for which access keys, e-mail addresses and numbers of seven digits or more, such as those of
+            cards, accounts and telephones, are never facts; ``*`` stands for all.
         ended_lifetime_ms: A repeated input of an exchange is recognised for at least this long after its end.
     """
 

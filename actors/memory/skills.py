@@ -1,4 +1,8 @@
-"""The skills that an ACT iteration may ask memory for. No skill calls a model; a failure states its reason."""
+"""The skills that an ACT loop, which looks things up before an answer, may ask memory for.
+
+No skill calls a model; a failure states its reason. A turn is one of a session's latest exchanges, a gist an exchange's
+summary in one line, an episode what is remembered of it, a concept a term that occurred in episodes.
+"""
 
 from collections.abc import Iterable
 
@@ -27,7 +31,7 @@ skill is unknown."""
 
 
 class SkillContext(msgspec.Struct, frozen=True):
-    """What actions work on: an agent's memory as it was before them, in an exchange of a session."""
+    """What actions work on: an agent's memory as it was before them, in an exchange (``pending``) of a session."""
 
     memory: AgentMemory
     session: Session
@@ -37,7 +41,7 @@ class SkillContext(msgspec.Struct, frozen=True):
     keeps_private: bool = True
 
     def cue_of(self, query: str) -> Cue:
-        """Return the cue for a query: its terms, and the embedding of the exchange."""
+        """Return the cue for a query, by which memories are searched: its terms, and the embedding of the exchange."""
         terms, own = terms_of(query), terms_of(self.pending.text)
         return Cue(
             terms,

@@ -1,4 +1,4 @@
-"""The concepts of a text, and similarity by terms where there is no embedding. Pure."""
+"""The concepts of a text (the terms that it is about), and similarity by terms where there is no embedding. Pure."""
 
 from collections.abc import Collection
 from math import sqrt

@@ -1,12 +1,14 @@
 """Wandering: an idle agent's associations, from a concept to others that occurred with it. Pure.
 
-Strategies are tried in the order asked. The first one that has a starting concept is used; concepts that wandering has
-visited lately (*resting* ones) are left out:
+A concept is a term that occurred in episodes (remembered exchanges). Its strength is how often it did, each time
+counting less with age; its confidence, from 0 to 1, grows with the number of episodes. Strategies are tried in the
+order asked. The first one that has a starting concept is used; concepts that wandering has visited lately (*resting*
+ones) are left out:
 
 =========  =============================================================================================
 decaying   the weakest whose strength is between 0.2 and 2.0
 recent     one of the latest episode's
-salient    one of the most salient episode's of the last 7 days, of equals the latest
+salient    one of the most salient (exciting and new) episode's of the last 7 days, of equals the latest
 random     one with a confidence of 0.4 or more
 =========  =============================================================================================
 
@@ -36,7 +38,9 @@ _MOST_REPORTED = 12
 
 
 class WanderRequest(msgspec.Struct, frozen=True):
-    """How to wander: strategies in order, a number in [0, 1) that picks among concepts, and concepts to leave out."""
+    """How to wander: strategies in order, a number in [0, 1) that picks among concepts, and concepts to leave out
+    (``resting``, by their ids).
+    """
 
     strategies: tuple[Strategy, ...]
     pick: float

@@ -1,15 +1,16 @@
 """How reviews of an agent's prompts let its memories rank higher or lower in recalls. Pure.
 
 Self-review gives a memory *seats*: verdicts on its part in a prompt. They are averaged, the newest counting one half.
-The average is added to the memory's log-weight, within [-1, 1]. For ranking, a memory's energy is multiplied by the
-exponential of the log-weight. Whether a memory is recalled at all depends on its energy alone: no seat recalls an
-irrelevant memory, or hides a relevant one.
+The average is added to the memory's log-weight, within [-1, 1]. For ranking, a memory's energy (how strongly it is
+recalled, from 0 to 1) is multiplied by the exponential of the log-weight. Whether a memory is recalled at all depends
+on its energy alone: no seat recalls an irrelevant memory, or hides a relevant one.
 
 Weight and average fade over the agent's exchanges: an old review says little about present prompts, and a memory with a
 bad review must not stay last for ever.
 
-The turn, gist and episode of an exchange are one memory at three ages, and share one weight. A weight is dropped with
-its memory. If there are too many weights, those without a seat for the longest time are dropped.
+The turn, gist (summary in one line) and episode (what is remembered for long) of an exchange are one memory at three
+ages, and share one weight. A weight is dropped with its memory. If there are too many weights, those without a seat for
+the longest time are dropped.
 """
 
 from collections.abc import Iterable

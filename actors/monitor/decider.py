@@ -1,4 +1,7 @@
-"""The monitor's state machine: an agent's latest decisions, and what was reported of them.
+"""The monitor's state machine: an agent's latest routing decisions, and what was reported of them.
+
+A decision chooses a mode of answering, such as RESPOND or CLARIFY; a misroute is one that the next input shows to be
+wrong.
 
 router.mode_selected      one more decision  } -> monitor.mode_out_of_range, .mode_red_flag, .mode_in_range,
 router.feedback_observed  perhaps a misroute }    .rate_exceeded and .rate_recovered, each on a change
@@ -70,7 +73,7 @@ def evolve(state: State, message: Message) -> State:
             after = AgentWindow(watch.window, watch.conditions, watch.exceeded.delete(rate))
         case _:
             return state
-    return state if after is watch else _with(state, message.agent, after)
+    return state if after is watch else _with_agent(state, message.agent, after)
 
 
 def watch_of(state: State, agent: str) -> AgentWindow:
@@ -78,11 +81,12 @@ def watch_of(state: State, agent: str) -> AgentWindow:
     return state.watches.get(agent) or AgentWindow()
 
 
-def _with(state: State, agent: str, watch: AgentWindow) -> State:
-    return State(state.settings, with_entry(state.watches, agent, watch, state.settings.agents, _worth))
+def _with_agent(state: State, agent: str, watch: AgentWindow) -> State:
+    return State(state.settings, with_entry(state.watches, agent, watch, state.settings.agents, _keep_rank))
 
 
-def _worth(watch: AgentWindow) -> tuple[bool, int]:
+def _keep_rank(watch: AgentWindow) -> tuple[bool, int]:
+    """Return how long an agent is kept when there are too many: the lowest are dropped first."""
     # Unhealthy agents are dropped last: nobody would report the recovery of one that is dropped.
     decided_ns = watch.window.decisions[-1].at_ns if watch.window.decisions else 0
     return bool(watch.conditions or watch.exceeded), decided_ns

@@ -1,4 +1,7 @@
-"""The latest routing decisions of an agent, and the misroutes among them. Pure."""
+"""The latest routing decisions of an agent, and the misroutes among them. Pure.
+
+A decision chooses how to answer; ACT looks things up in a loop first.
+"""
 
 from math import fsum, log
 
@@ -7,11 +10,14 @@ import msgspec
 from schemas.vocabulary.router import Feedback, Mode, ModeSelected
 
 MODES: tuple[Mode, ...] = ("RESPOND", "CLARIFY", "ACT", "ACKNOWLEDGE", "IGNORE")
-"""Every mode, in the order of reports."""
+"""Every mode of answering, in the order of reports."""
 
 
 class Decision(msgspec.Struct, frozen=True):
-    """One decision; ``ambiguous``: its best two modes were closer than the margin."""
+    """One decision, made at ``at_ns`` (Unix nanoseconds).
+
+    ``ambiguous``: the scores of its best two modes were closer than the router's margin.
+    """
 
     at_ns: int
     mode: Mode
@@ -43,7 +49,10 @@ def decision_of(selected: ModeSelected, at_ns: int) -> Decision | None:
 
 
 def with_decision(window: Window, decision: Decision, most: int, window_ns: int) -> Window:
-    """Return the window with one more decision, and without those that have left it."""
+    """Return the window with one more decision, and without those that have left it.
+
+    It holds the latest ``most`` decisions, none older than ``window_ns``.
+    """
     oldest_ns = decision.at_ns - window_ns
     decisions = (*window.decisions, decision)[-most:]
     if decisions[0].at_ns < oldest_ns:

@@ -1,6 +1,8 @@
 """When a share or a rate counts as unhealthy, and as healthy again. Pure.
 
-Hysteresis: a measure beyond a limit is reported at once. It counts as beyond until it is back inside by a margin.
+A share is that of one mode of answering (RESPOND, CLARIFY and the like) among an agent's latest decisions. A rate is a
+share of ambiguous or wrong decisions (misroutes). Hysteresis: a measure beyond a limit is reported at once. It counts
+as beyond until it is back inside by a margin.
 """
 
 from collections.abc import Iterator
@@ -16,7 +18,7 @@ from schemas.vocabulary.monitor import ModeInRange, ModeOutOfRange, ModeRedFlag,
 from schemas.vocabulary.router import Mode
 
 Level = Literal["out", "red"]
-"""How far from healthy."""
+"""How far from healthy: outside the healthy range, or beyond the limit of a red flag."""
 
 
 class Condition(msgspec.Struct, frozen=True):
@@ -72,7 +74,10 @@ def judge_rates(
 
 
 def condition_of(share: float, healthy: Range, before: Condition | None, hysteresis: float) -> Condition | None:
-    """Return a mode's condition by its share, given its condition before; None: healthy."""
+    """Return a mode's condition by its share, given its condition before; None: healthy.
+
+    ``hysteresis`` is how far inside a limit the share must be to count as back.
+    """
     for side in _SIDES:
         limit, red = (healthy.high, healthy.red_above) if side == "above" else (healthy.low, healthy.red_below)
         same_side = before is not None and before.side == side
@@ -112,4 +117,5 @@ def _beyond(value: float, limit: float, side: Side, margin: float) -> bool:
 
 
 def _margin(hysteresis: float, span: float) -> float:
+    """Return how far inside a limit counts as back: the setting, at most a quarter of the possible span."""
     return min(hysteresis, span / 4)

@@ -1,4 +1,8 @@
-"""The monitor's settings: its window, and what is healthy."""
+"""The monitor's settings: its window, and what is healthy.
+
+A mode is how the router decides to answer: in substance (RESPOND), by asking back (CLARIFY), after looking things up
+(ACT), by a brief word (ACKNOWLEDGE), or not at all (IGNORE).
+"""
 
 from typing import Annotated
 
@@ -62,7 +66,7 @@ HEALTHY: dict[Mode, Range] = {
     ),
     "IGNORE": Range(low=0.0, high=0.02, red_above=0.05, sign_above="dropping messages"),
 }
-"""Mode -> its healthy range and red flags."""
+"""Mode -> its healthy range and red flags; "ACT death" is that ACT is hardly ever chosen."""
 
 
 class MonitorSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -74,8 +78,8 @@ class MonitorSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         decisions_needed: Decisions below which nothing is judged.
         hysteresis: How far inside a limit a measure must be to count as back, at most a quarter of its possible span.
         ranges: The healthy shares of each mode.
-        tie_breaker_above: Share of ambiguous decisions that is reported.
-        misroute_above: Share of misroutes that is reported.
+        tie_breaker_above: Share of ambiguous decisions (two modes had nearly the same score) that is reported.
+        misroute_above: Share of misroutes (decisions that the next input shows to be wrong) that is reported.
         missed_act_above: Share of decisions that should have been ACT that is reported.
         entropy_below: Normalised entropy of the modes that is reported.
         agents: Agents that a partition keeps. If there are more, an eighth is dropped: first the healthy ones without a

@@ -1,8 +1,9 @@
 """Reflection: while an agent is idle, asks a strong model for a second opinion on how its inputs were routed.
 
-Reflection only advises: it reports which decisions were ambiguous, and changes no setting. If enough opinions disagree,
-its report calls that a *pressure*, and the regulator may change a weight of the router. The model sees numbers and
-signals, never a person's text, and no exchange waits for it.
+Such a decision chooses how to answer (a *mode*, such as RESPOND or CLARIFY) by *signals*, numbers that the router reads
+from the text and from memory. Reflection only advises: it reports which decisions were ambiguous, and changes no
+setting. If enough opinions disagree, its report calls that a *pressure*, and the regulator may change a weight of the
+router. The model sees numbers and signals, never a person's text, and no exchange waits for it.
 
 ==========================  ==========================================================================================
 safeguard                   an opinion that fails it is ignored, and the reason recorded

@@ -1,7 +1,11 @@
 """Reflection's state machine, by agent. With the backend ``off`` it keeps nothing and emits nothing.
 
+It asks a model for second opinions on how an idle agent's inputs were routed. An *insight* is an opinion with the
+answer whether it counts; a *stratum* is a group of decisions (of low or high confidence, or with two nearly equal
+scores) that each review samples.
+
 input.received          the exchange is open; the agent is not idle
-router.mode_selected    the decision is kept with its exchange; if an ACT loop ran, the decision after it
+router.mode_selected    the decision is kept with its exchange; if an ACT loop (looking things up) ran, the one after it
 router.feedback_observed  if the person was satisfied, a disagreement with that decision does not count
 response.emitted        -> reflection.scheduled, if the agent is idle now and has decisions to review
 clock.fired             -> reflection.requested, if the agent has been idle long enough; if the last exchange ended too

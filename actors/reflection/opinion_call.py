@@ -1,4 +1,8 @@
-"""The prompt for a second opinion, and how the answer is read. It has numbers and signals, no person's text. Pure."""
+"""The prompt for a second opinion on routing decisions, and how the answer is read. Pure.
+
+It has the numbers by which each decision was made (*signals*), and no person's text. A *stratum* is a group of
+decisions, such as those of low confidence, that is sampled by itself.
+"""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType

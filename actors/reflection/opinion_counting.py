@@ -1,4 +1,9 @@
-"""Checks whether a second opinion counts, and concludes from all opinions within a window of time. Pure."""
+"""Checks whether a second opinion counts, and concludes from all opinions within a window of time. Pure.
+
+An opinion is a model's, on how a message was routed. An *insight* is an opinion with the answer whether it counts. A
+*dimension* is in what the decision was ambiguous; a *stratum* is a group of decisions that is sampled by itself; a
+*pressure* is a fault of the routing that the regulator may correct.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -93,7 +98,10 @@ def conclude(
     wake_after_ms: int,
     reason: str = "",
 ) -> ReflectionConcluded:
-    """Return the conclusion from the insights of a window, of which ``insights`` are new; shares to 6 decimals."""
+    """Return the conclusion from the insights of a window, of which ``insights`` are new; shares to 6 decimals.
+
+    ``wake_after_ms`` is the time to the next review (0: none is scheduled), ``reason`` why there are no new insights.
+    """
     differing: Counter[Dimension] = Counter(each.dimension for each in counted if not each.agrees)
     disagreeing = differing.total()
     disagreement = round(disagreeing / len(counted), 6) if counted else 0.0

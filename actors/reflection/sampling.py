@@ -1,4 +1,4 @@
-"""Draws the past decisions to review: a stratified sample, with the id of the deciding message as seed. Pure.
+"""Draws the past routing decisions to review: a stratified sample, with the id of the deciding message as seed. Pure.
 
 The strata are decisions of low confidence, of high confidence, and those that a tie-break decided. A decision with a
 tie-break belongs to the third, whatever its confidence: nearly all of these have low confidence, and would fill the
@@ -18,6 +18,8 @@ from schemas.vocabulary.reflection import Stratum
 from schemas.vocabulary.router import ModeSelected
 
 STRATA: tuple[Stratum, ...] = get_args(Stratum)
+"""All strata; between equal claims to a place in a batch the earlier one comes first."""
+
 NO_SHORTFALLS: Mapping[Stratum, float] = MappingProxyType({})
 """No stratum has had too few or too many decisions."""
 
@@ -60,6 +62,7 @@ one batch is made up for in the next.
 """
 
 _MOST_SHORTFALL = 1.0
+"""Most decisions that a later batch makes up for."""
 
 
 def places_by_stratum(

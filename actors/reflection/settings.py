@@ -8,12 +8,16 @@ from schemas.effectors.model_settings import FOLLOWS_MODEL
 from schemas.event import Milliseconds, Unit
 
 Count = Annotated[int, msgspec.Meta(ge=1, le=4096)]
+"""A number of decisions, opinions or tokens."""
 
-_MINUTE, _DAY = 60 * 1000, 24 * 3600 * 1000
+_MINUTE_MS, _DAY_MS = 60 * 1000, 24 * 3600 * 1000
 
 
 class ReflectionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What reflection decides with. "Below" and "above" are strict.
+
+    A decision is the router's, on how to answer an input; a tie-break is one between two ways with nearly the same
+    score. A pressure is a fault of an agent's routing that the regulator may correct.
 
     Attributes:
         backend: ``off`` keeps nothing and asks nobody; ``llm`` asks the attached model.
@@ -42,7 +46,7 @@ class ReflectionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     """
 
     backend: Annotated[Literal["off", "llm"], FOLLOWS_MODEL] = "off"
-    idle_after_ms: Milliseconds = 5 * _MINUTE
+    idle_after_ms: Milliseconds = 5 * _MINUTE_MS
     batch: Annotated[int, msgspec.Meta(ge=1, le=20)] = 5
     low_below: Unit = 0.20
     high_above: Unit = 0.60
@@ -50,15 +54,15 @@ class ReflectionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     high_share: Unit = 0.2
     confidence_above: Unit = 0.70
     disagreement_above: Unit = 0.25
-    window_ms: Milliseconds = 7 * _DAY
+    window_ms: Milliseconds = 7 * _DAY_MS
     insights_needed: Count = 10
     queue: Count = 128
     insights_kept: Count = 512
     most_tokens: Count = 1024
-    timeout_ms: Milliseconds = 2 * _MINUTE
-    patience_ms: Milliseconds = 4 * _MINUTE
-    retry_after_ms: Milliseconds = 60 * _MINUTE
-    ended_lifetime_ms: Milliseconds = 10 * _MINUTE
+    timeout_ms: Milliseconds = 2 * _MINUTE_MS
+    patience_ms: Milliseconds = 4 * _MINUTE_MS
+    retry_after_ms: Milliseconds = 60 * _MINUTE_MS
+    ended_lifetime_ms: Milliseconds = 10 * _MINUTE_MS
     agents: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 10_000
 
     def __post_init__(self) -> None:

@@ -1,7 +1,7 @@
 """Reflex: stops known threats before any other stage reads them.
 
 An input is judged by ``input.received`` alone. The text and the layers of the prompt are matched against a library of
-signatures, ignoring case, accents, look-alike letters, invisible characters and white space:
+signatures (phrases of attacks), ignoring case, accents, look-alike letters, invisible characters and white space:
 
 - a ``BLOCK`` signature: ``reflex.blocked``, and the exchange ends;
 - ``FLAG`` signatures only, or none: ``reflex.passed``, with the flags.
@@ -16,13 +16,13 @@ Spans are character offsets in that text or layer as it was received, or in the 
 
 Text of a model or a tool is read in the same way before it is delivered, remembered or put into a prompt: the answer of
 another model to a forwarded input (``input.answered``), answers, plans and thoughts of our own models
-(``llm.completed``), and specialists' results (``delegate.answered``). An answer is compared with what its model was
-asked (``answer_verdicts``). The verdict is ``reflex.answer_blocked`` if the answer reveals the system prompt, would
-send words of the prompt to a host through a picture's URL, or contains a key or password; otherwise
+(``llm.completed``), and external specialists' results (``delegate.answered``). An answer is compared with what its
+model was asked (``answer_verdicts``). The verdict is ``reflex.answer_blocked`` if the answer reveals the system prompt,
+would send words of the prompt to a host through a picture's URL, or contains a key or password; otherwise
 ``reflex.answer_passed``, with what was found. Settings say which of these findings withhold an answer
 (``withheld_for``, ``secrets``), and which withhold a text from a prompt (``results_withheld_for``). Texts of the
-composer and of precedents are not read: the project and operators wrote them, and they quote only the person's text and
-memories, which were read before.
+composer (fixed sentences) and of precedents (answers recorded with earlier situations) are not read: the project and
+operators wrote them, and they quote only the person's text and memories, which were read before.
 
 The work is bounded by counted steps, never by a clock: in decoding (``encodings``) and in the candidates that are
 examined (``matcher``). If a bound was reached, the verdict lists what was not read (``schemas.unread``), and the

@@ -32,6 +32,7 @@ _WRITERS: Mapping[type[Event], Writer] = {InputAnswered: "upstream", LlmComplete
 class GeneratedText(NamedTuple):
     """Text of a model or tool: its writer, the id of its event, its texts, and whether a person reads them.
 
+    ``by`` is the sender's own model (``upstream``), a ``model`` of ours, or an external specialist (``tool``).
     ``stopped_for`` holds the faults for which its delivery was already stopped, while it was streamed.
     """
 
@@ -50,7 +51,7 @@ class GeneratedText(NamedTuple):
 
 
 class SignatureFindings(NamedTuple):
-    """The signatures of attacks found in a text, and whether one of them blocks."""
+    """The signatures (phrases) of attacks found in a text, whether one of them blocks, and what was not read."""
 
     matches: tuple[Match, ...]
     block: bool
@@ -58,7 +59,7 @@ class SignatureFindings(NamedTuple):
 
 
 def generated_text_in(event: Event, source: str) -> GeneratedText | None:
-    """Return the text in an event that reflex reads; None for any other event, such as a model's tie-break.
+    """Return the text in an event that reflex reads; None for any other event, such as a model's judgement of a text.
 
     :func:`thought_in` finds a thought, which belongs to no exchange.
     """
@@ -98,7 +99,12 @@ def verdict_on(
     signatures: SignatureFindings,
     views: Iterable[tuple[int, str]],
 ) -> ReflexAnswerBlocked | ReflexAnswerPassed:
-    """Return the verdict; ``views`` are the readings of the texts besides the plain one, each with its text's index."""
+    """Return the verdict; ``views`` are the readings of the texts besides the plain one, each with its text's index.
+
+    The faults of a text: it holds much of the system prompt (``prompt_leak``); a picture's URL in it carries words of
+    the prompt to a host (``carrying_link``); a key or password is in it (``secret``); or a blocking signature, such as
+    an order to a model (``orders``).
+    """
     decoded_views = list(views)
     secrets = tuple(_secrets(generated.texts, prompt, decoded_views))
     withheld_for: tuple[AnswerFault, ...] = settings.results_withheld_for

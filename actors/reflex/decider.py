@@ -1,5 +1,8 @@
 """Reflex decides: an input with a known threat ends here; any other continues.
 
+Threats are known by *signatures*, phrases that are searched for: those of a built-in profile and those that operators
+have imported. A *view* is a text as it is, or with an encoding undone.
+
 input.received                            -> blocked or passed; library_changed before it, once after each change
 input.answered, of a forwarded input,
 llm.completed, delegate.answered          -> answer_blocked or answer_passed, for texts that reflex reads
@@ -54,12 +57,14 @@ PLAIN = "plain"
 """The view of a text as it is."""
 
 BLANKS = "blanks"
-"""The view of a text with its escaped white space and markup undone: of the other readings it has only ``split``."""
+"""The view of a text with its escaped white space and markup undone: of the other readings it has only ``split`` (words
+split by symbols or run together)."""
 
 _SPLIT = frozenset({"split"})
 
 UNREAD_HALF = 64
-"""This many undecoded characters have the share 0.5 (``saturating_share``): an attack has about as many."""
+"""This many undecoded characters count as if half of the input were not read (``saturating_share``): an attack has
+about as many."""
 
 DISGUISED_HALF = 8
 """The same for disguised characters that ``decode_nested`` did not decode, which are counted after decoding."""
@@ -87,7 +92,9 @@ class _Occurrence(NamedTuple):
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """An input whose answer must be read: its text, whether it was forwarded, and the instructions of our model."""
+    """An input whose answer must be read: its own text and layers, whether it was forwarded to another model, and the
+    instructions of ours (``system``).
+    """
 
     own: Prompt
     forwarded: bool = False

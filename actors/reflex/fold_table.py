@@ -1,4 +1,4 @@
-"""The fold table: the character that each Unicode character counts as when a text is matched.
+"""The fold table: the character that each Unicode character counts as when a text is searched for signatures.
 
 NFKD and case folding are applied, look-alikes become the ASCII letter that they look like, and combining marks are
 removed. The fold depends only on the single character, so it is one table look-up. ``actors.contract.text.lookalikes``

@@ -23,7 +23,7 @@ of them is examined. The built-in profiles have three."""
 
 
 class Import(msgspec.Struct, frozen=True):
-    """Pattern sets with the name of their import, and who imported them."""
+    """Pattern sets with the name of their import, and who imported them (``by``)."""
 
     name: Name
     sets: tuple[PatternSet, ...]

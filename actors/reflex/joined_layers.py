@@ -1,7 +1,7 @@
 """Joins the layers of an input for reading: a few are read separately, many as one text.
 
 A call costs about a tenth of a millisecond for even the shortest text, so a thousand layers cannot be read one by one.
-Joined layers are separated by text that occurs in no signature and no encoded run.
+Joined layers are separated by text that occurs in no signature (a phrase of attacks) and no encoded run.
 """
 
 from bisect import bisect_right

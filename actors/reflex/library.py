@@ -1,4 +1,4 @@
-"""The pattern library: which signatures are known threats, and in which order.
+"""The pattern library: which signatures (phrases) are known threats, and in which order.
 
 A built-in profile is beside this module: ``seed`` as plain pattern sets, ``standard`` as templates (``templates``).
 Imports of operators (``imported_patterns``) come after it. The order of sets, and of signatures in them, is the library
@@ -24,6 +24,7 @@ Profile = Literal["standard", "seed"]
 Path = tuple[str | int, ...]
 """A path in a document of pattern sets, such as ``(2, "signatures", 5)``."""
 
+# The files of the profile ``standard``, whose sets are written as templates, in library order.
 _STANDARD = (
     "english",
     "german",
@@ -32,9 +33,9 @@ _STANDARD = (
     "italian",
     "portuguese",
     "dutch",
-    "markup",
-    "source",
-    "suspicious",
+    "markup",  # marks of chat formats, and phrases in other scripts
+    "source",  # signatures of ``seed`` that the other files lack
+    "suspicious",  # sets that only flag an input
 )
 
 

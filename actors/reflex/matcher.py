@@ -1,8 +1,9 @@
-"""Finds the signatures of a library in a text, all in one pass.
+"""Finds the signatures (phrases of attacks) of a library in a text, all in one pass.
 
-Signatures and text are both squeezed and blurred (``normalise``), so that white space, invisible characters and digits
-for letters do not hide a phrase from the automaton. Each hit of the automaton is then checked in detail. It is a match
-if
+Signatures and text are both *squeezed* (letters folded, white space and invisible characters left out) and *blurred*
+(digits and symbols as the letters that they look like; ``normalise``), so that none of these hides a phrase from the
+automaton. A signature may have several *spellings*, which are its squeezed forms. Each hit of the automaton is then
+checked in detail; the *gaps*, that is what stands between two letters, are compared, too. It is a match if
 
 - the text has white space exactly where the signature has it; an invisible character may count as white space or
   as nothing, whichever fits, since a reader of the text may take it for either. Or the text has white space after
@@ -72,7 +73,8 @@ WINDOW = 4096
 
 MAX_TOGETHER = 128
 """Most spellings that may end at one position of a text. Imports are limited to fewer
-(``imported_patterns.MAX_DEPTH``), but a signature may have several spellings, and those of the profile are added."""
+(``imported_patterns.MAX_DEPTH``), but a signature may have several spellings, and those of the built-in library are
+added."""
 
 _LEETSPEAK_DIGITS = bytes.maketrans(b"0134578", b"oieastb")
 """Leetspeak's digits as letters, for text that is in rot13 as well."""
@@ -168,7 +170,10 @@ class Matcher:
 
 
 class _Search:
-    """The search of one text: what was found so far, and how many candidates are left."""
+    """The search of one text: what was found so far (``hits``), and how many candidates are left.
+
+    ``counts`` says how often each signature was found, by its rank and the index of the reading.
+    """
 
     def __init__(self, matcher: Matcher, text: str, limit: int, wanted: frozenset[int], candidates_left: int) -> None:
         self.matcher, self.text, self.limit, self.wanted = matcher, text, limit, wanted
@@ -215,6 +220,7 @@ class _Search:
             self._run_bare(bare, bare.letters.decode()[::-1].encode(), _REVERSED)
 
     def _run_bare(self, bare: BareLetters, letters: bytes, reading: int) -> None:
+        """Search letters without the symbols between them, in the reading with that index."""
         self.settled.update(hit.rank for hit in self.hits)
         self.done.clear()
         gaps: LetterGaps | None = None
@@ -264,6 +270,7 @@ class _Search:
     def _verify(
         self, candidates: list[_Candidate], squeezed: bytes, letters: str, letter_of: Offsets | None, rewriting: int
     ) -> None:
+        """Keep the candidates that are matches in any wanted reading."""
         layout = self.layout
         assert layout is not None
         places = candidates if letter_of is None else _in_letters(candidates, letter_of)
@@ -283,6 +290,7 @@ class _Search:
                     self._keep(spelling.rank, reading, layout.origins, start, end)
 
     def _keep(self, rank: int, reading: int, origins: Offsets, start: int, end: int) -> None:
+        """Add a match, if its reading is wanted and its signature was not found often enough already."""
         count = self.counts.get((rank, reading), 0)
         if reading not in self.wanted or count >= self.limit:
             return

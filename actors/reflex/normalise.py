@@ -1,7 +1,7 @@
-"""Texts in the form that is matched: letters folded, white space and invisible characters removed.
+"""Texts in the form that is searched for signatures (phrases of attacks): letters folded, white space removed.
 
-``squeeze`` is the hot path: it returns only the bytes to search. Where something was found, ``lay_out`` reads the text
-again and returns what was between the letters, and where each letter came from.
+Invisible characters are removed, too. ``squeeze`` is the hot path: it returns only the bytes to search. Where something
+was found, ``lay_out`` reads the text again and returns what was between the letters, and where each letter came from.
 
 Digits and symbols that look like letters (leetspeak) are ambiguous: 1 is an i or an l. ``blur`` replaces all characters
 of such a group by one letter, in signatures and texts alike, so that one search finds every reading. A hit is then
@@ -29,7 +29,7 @@ _ROT13 = bytes.maketrans(
 Offsets = npt.NDArray[np.int64]
 
 JOINED, UNCERTAIN, SPACED = 0, 1, 2
-"""What precedes a letter: nothing (or only marks), only invisible characters, or some white space."""
+"""What precedes a letter: nothing (or only combining marks), only invisible characters, or some white space."""
 
 _ASCII_GAPS = bytes(
     SPACED if code < 128 and chr(code).isspace() else UNCERTAIN if code in _CONTROLS else JOINED for code in range(256)
@@ -73,7 +73,7 @@ class Layout(msgspec.Struct, frozen=True):
 
 
 def squeeze(text: str) -> bytes:
-    """Return the UTF-8 of the folded text without white space, invisible characters, marks and lone surrogates."""
+    """Return the UTF-8 of a folded text without white space, invisible characters, combining marks, lone surrogates."""
     if text.isascii():
         return text.encode("ascii").translate(_LOWER, _NOT_MATCHED)
     values, _ = _fold(text)

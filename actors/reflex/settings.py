@@ -15,7 +15,7 @@ Decoding = Literal["spaced", "leetspeak", "rot13", "reversed", "split", "base64"
 
 
 class ReflexSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What reflex decides with.
+    """What reflex decides with. A signature is a phrase of attacks that it searches for.
 
     Attributes:
         profile: The built-in pattern library. ``standard``: our own, in several languages; ``seed``: 16 signatures
@@ -28,7 +28,9 @@ class ReflexSettings(msgspec.Struct, frozen=True, kw_only=True):
         max_decoded: Most characters decoded over all views of an input, 0 to 1,000,000, in equal shares for its texts
             and the encoded runs in them. They are searched like the text, so this limits the time: about 10 ms.
         max_matches: Most matches that an event lists, 1 to 1,000: this limits it when a long text repeats them.
-        withheld_for: The findings for which a model's answer is withheld; other findings are only recorded. Without
+        withheld_for: The findings for which a model's answer is withheld; other findings are only recorded.
+            ``prompt_leak``: it holds much of the system prompt; ``carrying_link``: a picture's URL in it carries words
+            of the prompt to a host; ``secret``: it has a key or password; ``orders``: a blocking signature. Without
             ``orders``: an answer that explains an attack quotes it.
         results_withheld_for: The same for text that goes into a prompt or into memory: tools' results, a model's plans.
         secrets: What happens to an answer with keys or passwords: it is withheld, they are masked in it, or they are
@@ -36,7 +38,8 @@ class ReflexSettings(msgspec.Struct, frozen=True, kw_only=True):
             masked. In tools' results they are masked where answers are withheld.
         leak_share: Share of a system layer in an answer from which the layer counts as revealed.
         ended_lifetime_ms: Least time for which a repeated input of an ended exchange is recognised.
-        latency_budget_ms: The budget with which the shell compares measured times; no decision depends on it.
+        latency_budget_ms: Time for a decision; the process that makes it compares measured times with it. No decision
+            depends on it.
     """
 
     profile: Profile = "standard"

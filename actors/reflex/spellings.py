@@ -26,11 +26,12 @@ MIN_REWRITTEN = 6
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """One squeezed spelling of a signature, with what must be between its letters.
+    """One squeezed spelling of a signature (a phrase of attacks), with what must be between its letters (``gaps``).
 
     ``rank`` is the signature's index in library order. ``long``: it has enough letters to be searched for in rot13 and
-    spaced. ``bare``: its symbols (and punctuation) are left out, so that it is searched for in the letters of a
-    text alone; what is between its letters is ``UNCERTAIN`` where the signature has a symbol within a word.
+    spaced. ``opens_word`` and ``closes_word``: its first or last letter must not continue into a longer word. ``bare``:
+    its symbols (and punctuation) are left out, so that it is searched for in the letters of a text alone; what is
+    between its letters is ``UNCERTAIN`` where the signature has a symbol within a word.
     """
 
     rank: int

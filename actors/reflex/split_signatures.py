@@ -1,4 +1,6 @@
-"""Finds signatures in words that are split, run together or separated by symbols: ``i-g-n-o-r-e``, ``ignore "all"``.
+"""Finds signatures (phrases of attacks) in words that are split, run together or separated by symbols.
+
+Such as ``i-g-n-o-r-e`` or ``ignore "all"``. A *squeezed* text has its letters folded, and no white space.
 
 The letters and digits of a text are searched without the symbols and white space between them; for each hit, these gaps
 decide. In ordinary text the letters of a word are adjacent, and words are separated by white space alone, where the
@@ -50,7 +52,8 @@ class BareLetters(NamedTuple):
 
 
 class LetterGaps(NamedTuple):
-    """What is before each bare letter, and after the last; and the position of each in the text.
+    """What is before each bare letter, and after the last (``kinds``); and the position of each in the text
+    (``origins``).
 
     ``around``: a cache, by letter: whether what is before it are only quotation marks, brackets and the like.
     """
@@ -135,6 +138,7 @@ def _is_insignificant(text: str, gaps: LetterGaps, index: int, any_symbol: int |
 
 
 def _gap(gaps: LetterGaps, index: int) -> tuple[int, int]:
+    """Return the start and end, in the text, of what is before a bare letter."""
     return int(gaps.origins[index - 1]) + 1, int(gaps.origins[index])
 
 

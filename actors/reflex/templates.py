@@ -1,4 +1,4 @@
-"""Templates: many spellings of one demand, written once.
+"""Templates of signatures (phrases of attacks): many spellings of one demand, written once.
 
 ``{words}`` in a template stands for each of the alternatives listed under that name; an empty alternative stands for no
 text. A template's signatures are all combinations, in the order written, without repetitions.
@@ -16,7 +16,11 @@ _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
 class TemplateSet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A pattern set whose signatures are written as templates."""
+    """A pattern set whose signatures are written as templates.
+
+    ``action``: a match blocks an input or only flags it. ``confidence`` is recorded with a match. ``whole_words``: a
+    match must not continue into a longer word.
+    """
 
     name: Name
     action: Action

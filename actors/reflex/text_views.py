@@ -132,7 +132,7 @@ _Readable = tuple[str, bytes, Offsets | None]
 
 
 def _visible(text: str) -> _Readable:
-    """Return a text without the invisible characters and marks that would interrupt a run.
+    """Return a text without the invisible characters and combining marks that would interrupt a run.
 
     Also returns the same with a ``?`` for every character that is not ASCII, and the original positions if any is
     missing.

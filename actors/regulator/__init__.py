@@ -1,8 +1,9 @@
 """The regulator: a slow feedback loop that alone may change the router's weights, a little at a time, within bounds.
 
-Once a day, for each agent, it looks at the last day's routing decisions (at least ten), and names what is wrong, each
-fault as a *pressure* with a severity (``pressures``). It corrects the worst one by moving one weight a little: by .05
-times the severity, at most by .02, within the hard bounds of ``schemas.vocabulary.regulator.BOUNDS``. The change is on
+The router decides by weighted scores how to answer an exchange: its *mode*, such as RESPOND or CLARIFY. Once a day, for
+each agent, the regulator looks at the last day's routing decisions (at least ten), and names what is wrong, each fault
+as a *pressure* with a severity (``pressures``). It corrects the worst one by moving one weight a little: by .05 times
+the severity, at most by .02, within the hard bounds of ``schemas.vocabulary.regulator.BOUNDS``. The change is on
 *trial*: two days later the same metric must be below .9 of its earlier value, or the change is undone. If the metric
 has risen, the next change of that weight is half as large. At least two days lie between two changes of a weight, and
 all changes of a day, reverts included, add up to .02 at most.

@@ -1,6 +1,9 @@
 """The record that the regulator keeps of one agent, and queries on it. Pure.
 
-``actors.regulator.settings`` defines the words: cycle, adjustment, series, fading.
+Once a day, in a *cycle*, the regulator looks at an agent's routing decisions. A *pressure* is a fault of theirs that a
+weight of the router may correct. An *adjustment* changes a weight a little, in one step or a *series* of steps; it is
+on *trial* until its effect is judged, and undone by a *revert* if it did not help. The *offset* of a weight is the sum
+of its changes; it *fades* by steps that take it back. ``parameter`` is always the name of a weight.
 """
 
 from collections.abc import Mapping
@@ -18,7 +21,7 @@ _NS_PER_MS = 1_000_000
 
 
 class Move(msgspec.Struct, frozen=True):
-    """A change of a weight: when, and how large."""
+    """A change of a weight: when (Unix nanoseconds), and how large."""
 
     at_ns: int
     size: float
@@ -31,7 +34,7 @@ class AgentRecord(msgspec.Struct, frozen=True, kw_only=True):
         slices: Counts of its decisions, by slices of time.
         weights: The weights of its latest decision that regulation may change, and those that limit them.
         scheduled: Whether a cycle is scheduled.
-        opinion: Reflection's latest conclusion.
+        opinion: Reflection's latest conclusion from a model's second opinions on past decisions.
         offsets: What regulation adds to the weights of the settings.
         in_force: The part of the offsets that is within bounds, as the latest decision records it; None: not recorded.
         trials: Adjustments that are not judged yet.

@@ -1,10 +1,14 @@
 """One cycle of an agent's feedback loop: judge the adjustments on trial, then change one weight at most. Pure.
 
+A cycle, once a day, looks at the routing decisions of the last day. A *pressure* is a fault of theirs that a weight of
+the router may correct; a *series* is several steps of one weight that are judged together; *fading* takes a correction
+back. ``parameter`` is always the name of a weight.
+
 A cycle undoes an adjustment that did not help before it makes another (``weight_changes``). These invariants hold for
-every history of decisions: all changes within any ``day_ms`` add up to ``per_day`` at most; ``cooldown_ms`` lie between
-two changes of a weight; weights stay within ``BOUNDS`` and ``FLOORS``. A revert takes back exactly what was applied,
-unless a setting that has changed since leaves no room for it. A series of adjustments is undone step by step, the
-latest first.
+every history of decisions: by the settings, all changes within any ``day_ms`` add up to ``per_day`` at most, and
+``cooldown_ms`` lie between two changes of a weight; weights stay within the ``BOUNDS`` and ``FLOORS`` of
+``schemas.vocabulary.regulator``. A revert takes back exactly what was applied, unless a setting that has changed since
+leaves no room for it. A series of adjustments is undone step by step, the latest first.
 """
 
 import msgspec
@@ -66,7 +70,7 @@ def slice_width_ns(settings: RegulatorSettings) -> int:
 
 
 def fresh_opinion(record: AgentRecord, now_ns: int, settings: RegulatorSettings) -> Opinion | None:
-    """Return reflection's opinion if it is no older than the window; else None.
+    """Return reflection's opinion if it is no older than the window; else None. It sums up a model's second opinions.
 
     Decisions before the last change that an opinion led to are left out, since that change may have helped.
     """
@@ -200,6 +204,7 @@ def _confirmation(record: AgentRecord, judged: Judged) -> Confirmed:
 def _all_held(
     pressures: tuple[Pressure, ...], held: Held, event: Adjusted | Reverted | None = None
 ) -> tuple[Pressure, ...]:
+    """Return the pressures with the reason why they are not corrected, except the one that ``event`` corrects."""
     return tuple(
         _with_weight_moved(each, event)
         if isinstance(event, Adjusted) and event.pressure == each.name

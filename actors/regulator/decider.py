@@ -1,11 +1,14 @@
 """The regulator's state machine: when cycles are due, and what is counted between them.
 
+In a cycle it looks at an agent's latest routing decisions and changes a weight of the router a little, or undoes a
+change.
+
 router.mode_selected      the decision is counted, and its weights are those in force; -> regulator.scheduled if no
                           cycle is scheduled, with the offsets, since a router may have dropped an agent that was idle
                           for long
-router.feedback_observed  a misroute is counted
-reflection.concluded      kept as the latest second opinion
-clock.fired               -> the agent's cycle: regulator.confirmed, .reverted or .adjusted, and .cycle_completed
+router.feedback_observed  a misroute (a decision that feedback has shown to be wrong) is counted
+reflection.concluded      kept as the latest second opinion (a model's, on how past inputs were routed)
+clock.fired (a timer)     -> the agent's cycle: regulator.confirmed, .reverted or .adjusted, and .cycle_completed
 regulator.*               changes, judgements and schedules are applied to the state
 regulator.configured      the new settings apply
 
@@ -91,6 +94,7 @@ def record_of(state: State, agent: str) -> AgentRecord:
 
 
 def _keep_rank(record: AgentRecord) -> tuple[bool, int]:
+    """Return how long an agent is kept when there are too many: the lowest are dropped first."""
     # When there are too many agents, those with changed weights are dropped last: what was tried would be lost.
     return bool(record.offsets or record.trials), record.seen_ns
 

@@ -1,7 +1,8 @@
 """Counts of an agent's latest routing decisions, by slices of time. Pure.
 
-Only the router's first decision of an exchange is counted, under the mode that it led to: ACT if a loop ran, else the
-mode of the answer. The decision after an ACT loop cannot be ACT, so counting it would distort the shares.
+Only the router's first decision of an exchange is counted, under the mode that it led to: ACT if a loop ran that looks
+things up, else the mode of the answer. The decision after an ACT loop cannot be ACT, so counting it would distort the
+shares.
 """
 
 from math import fsum, log
@@ -12,10 +13,11 @@ import msgspec
 from schemas.vocabulary.router import Mode, ModeSelected
 
 MODES: tuple[Mode, ...] = ("RESPOND", "CLARIFY", "ACT", "ACKNOWLEDGE", "IGNORE")
-"""Every mode, in the order of ``Counts.modes``."""
+"""Every mode of answering, in the order of ``Counts.modes``; the router chooses one for each exchange."""
 
 Misroute = Literal["missed_clarify", "missed_act", "under_engagement"]
-"""A kind of misroute, that is, of a decision that feedback has shown to be wrong."""
+"""A kind of misroute, that is, of a decision that feedback has shown to be wrong: asking back, or looking things up,
+was missed, or a brief acknowledgement was too little."""
 
 MISROUTES: tuple[Misroute, ...] = ("missed_clarify", "missed_act", "under_engagement")
 """Every kind of misroute, in the order of ``Counts.misroutes``; of equally frequent kinds the first one counts."""
@@ -24,7 +26,8 @@ MISROUTES: tuple[Misroute, ...] = ("missed_clarify", "missed_act", "under_engage
 class Counts(msgspec.Struct, frozen=True):
     """The counts of one slice, from ``start_ns`` on.
 
-    Decisions by mode, ambiguous decisions, misroutes by kind, and inputs that were social gestures.
+    Decisions by mode, ambiguous decisions, misroutes by kind, and inputs that were social gestures (a greeting,
+    thanks).
     """
 
     start_ns: int = 0

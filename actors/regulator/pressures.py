@@ -1,5 +1,8 @@
 """The pressures: what is wrong with an agent's routing, how badly, and which weights may correct it. Pure.
 
+The router decides by weighted scores how to answer: its *mode*, such as RESPOND, or ACT, which looks things up first.
+Its *profile* is a set of weights, chosen by a setting. A misroute is a decision that feedback has shown to be wrong.
+
 =====================  ==================================================  ============================================
 pressure               condition                                           metric
 =====================  ==================================================  ============================================
@@ -29,7 +32,7 @@ now. So under a profile that does not use appraisal's reading of a turn, ``clari
 ``act.question_moderate_context`` and ``acknowledge.question_penalty`` (all raised) correct the misroutes.
 
 Severity is the distance beyond the threshold, as a share of the greatest possible distance. So pressures of different
-kinds can be compared.
+kinds can be compared. A pressure that is not corrected is *held*, and its field ``held`` has the reason.
 """
 
 from collections import Counter
@@ -53,6 +56,8 @@ _SURE_DEVIATIONS = 1.5
 """Standard deviations by which a small rate must exceed its threshold, so that chance alone does not explain it."""
 
 Sign = Literal[-1, 1]
+"""The direction of a change: down or up."""
+
 Remedy = tuple[str, Sign]
 """A weight, and the direction in which it is moved."""
 
@@ -127,7 +132,8 @@ _SHARES: Mapping[PressureName, _Share] = MappingProxyType(
 
 
 class Opinion(msgspec.Struct, frozen=True):
-    """Reflection's latest conclusion: the share of disagreement, its main dimension, and whether it is a pressure.
+    """Reflection's latest conclusion: the share of disagreement, its main dimension (``dominant``, with its share of
+    the disagreement), and whether it is a pressure.
 
     Reflection asks a model for second opinions on past routing decisions. A dimension is in what a decision was
     ambiguous. ``spans`` say when the decisions that it is about were made.
@@ -326,14 +332,17 @@ def _with_available_remedy(pressure: Pressure, weights: Container[str]) -> Press
 
 
 def _bounded(remedies: tuple[Remedy, ...]) -> tuple[Remedy, ...]:
+    """Return the remedies whose weights regulation may change: those with bounds."""
     return tuple(each for each in remedies if each[0] in BOUNDS)
 
 
 def _excess_share(value: float, threshold: float) -> float:
+    """Return how far a value is above a threshold, as a share of the greatest possible distance."""
     return min(max((value - threshold) / (1.0 - threshold), 0.0), 1.0) if threshold < 1.0 else 0.0
 
 
 def _shortfall_share(value: float, threshold: float) -> float:
+    """Return how far a value is below a threshold, as a share of the threshold."""
     return min(max((threshold - value) / threshold, 0.0), 1.0) if threshold > 0.0 else 0.0
 
 

@@ -12,6 +12,8 @@ import msgspec
 from schemas.event import Milliseconds, Unit
 
 Count = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
+"""A number of decisions, opinions or agents."""
+
 Step = Annotated[float, msgspec.Meta(ge=0.0, le=0.02)]
 """A change of a weight."""
 
@@ -20,6 +22,10 @@ _HOUR_MS = 3_600_000
 
 class RegulatorSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the regulator decides with. "Above" and "below" are strict.
+
+    A cycle looks at an agent's latest routing decisions. Each chose a mode of answering: in substance (RESPOND), by
+    asking back (CLARIFY), after looking things up (ACT), by a brief word (ACKNOWLEDGE), or not at all (IGNORE). A share
+    is that of one mode among them. A metric measures a pressure; lower is better.
 
     Attributes:
         period_ms: Time between two cycles of an agent.
@@ -60,7 +66,7 @@ class RegulatorSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
         acknowledge_gestures: If ACKNOWLEDGE is below this share of the greetings and thanks, it is too rare, too.
         ignore_above: Share of IGNORE above which it is a pressure, which no weight corrects.
         missed_act_above: Share of decisions that should have been ACT above which it is a pressure by itself.
-        misroute_above: Share of misroutes above which it is a pressure.
+        misroute_above: Share of misroutes (decisions that feedback has shown to be wrong) above which it is a pressure.
         disagreement_above: Share of second opinions that disagree, above which it is a pressure, if reflection itself
             calls it one.
         dominance_above: Share of the disagreements above which their most frequent dimension (in what the decision was

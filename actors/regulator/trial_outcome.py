@@ -1,5 +1,8 @@
 """The outcome of an adjustment on trial: whether its metric has fallen, measured after the adjustment. Pure.
 
+An adjustment changes a weight of the router a little, to correct a *pressure*: a fault of an agent's routing decisions,
+which the metric measures.
+
 Only what happened after the adjustment may count. For decisions, ``judge_after_ms`` ensures that. For second opinions
 (a model's, on past decisions; the actor reflection asks for them), which may come much later, the time of the decisions
 that they are about is compared.
@@ -27,8 +30,9 @@ Outcome = Literal["helped", "onward", "no_improvement", "worse", "unmeasured"]
 class Trial(msgspec.Struct, frozen=True):
     """An adjustment, or a series of them, that is not judged yet; and the pressure that it corrects.
 
-    ``deltas`` are its steps that are in force, ``at_ns`` the time when the latest was made or undone. ``fading``: it
-    takes back part of an earlier correction. ``verdict``: why it is being undone, step by step.
+    ``parameter`` is the name of the weight, ``metric_before`` the metric before the first step. ``deltas`` are its
+    steps that are in force, ``at_ns`` the time when the latest was made or undone. ``fading``: it takes back part of an
+    earlier correction. ``verdict``: why it is being undone, step by step.
     """
 
     parameter: str

@@ -1,5 +1,9 @@
 """Chooses the one change of a cycle, and its size. Pure.
 
+A cycle looks at an agent's latest routing decisions. A *pressure* is a fault of theirs that a weight of the router may
+correct; an *adjustment* changes a weight a little, in one step or a *series* of steps that are judged together.
+``parameter`` is always the name of a weight.
+
 It is the first of these that is possible: undo an adjustment that did not help; continue a series; correct the worst
 pressure that can be corrected; fade a correction by a step back, if its cause seems gone.
 """
@@ -126,6 +130,7 @@ def _in_force(record: AgentRecord) -> Map[str, float]:
 def _step_back(
     record: AgentRecord, parameter: str, counts: Counts, now_ns: int, settings: RegulatorSettings
 ) -> Adjusted | None:
+    """Return an adjustment that takes back part of a weight's correction; None if none may be made now."""
     offset, before, cause = _in_force(record)[parameter], record.weights.get(parameter), record.causes[parameter]
     size = min(abs(offset), settings.per_day, settings.per_day - spent_today(record, now_ns, settings))
     delta = towards_zero(-size if offset > 0 else size)
@@ -203,6 +208,7 @@ def _step(
 
 
 def _revert(record: AgentRecord, judged: Judged) -> Reverted:
+    """Return the revert of the latest step of a judged adjustment."""
     trial = judged.trial
     before, (least, most) = record.weights.get(trial.parameter, 0.0), limits(trial.parameter, record.weights)
     after, delta = rounded(before - trial.deltas[-1]), -trial.deltas[-1]
@@ -237,7 +243,7 @@ def rounded(value: float) -> float:
 
 
 def towards_zero(value: float) -> float:
-    """Return a value to 6 decimals, never larger than it is: rounding must not lead beyond a bound."""
+    """Return a value to 6 decimals, never farther from 0 than it is: rounding must not lead beyond a bound."""
     nearest = rounded(value)
     if abs(nearest) <= abs(value) + 1e-9:
         return nearest

@@ -12,7 +12,7 @@ event                                 end                                     re
 ``intuition.rejected``                INTUITION / REJECTED                    the motif's name, or ``scorer``
 ``coherence.rejected``                COHERENCE / REJECTED                    ``DISSONANT``; ``UNREAD``
 ``breaker.tripped``                   BREAKER / WITHHELD                      the kind of violation
-``breaker.withheld``                  BREAKER / WITHHELD                      the state in lower case, or ``because``
+``breaker.withheld``                  BREAKER / WITHHELD                      lower-case state, or event's ``because``
 ``breaker.terminated``                BREAKER / WITHHELD                      the rule that ended the session
 ``arbiter.denied``                    ARBITER / REJECTED                      the arbiter's reason
 ``arbiter.immediate``                 ARBITER / EXECUTED                      the precedent's name
@@ -32,21 +32,23 @@ event                                 end                                     re
 ``swarm.stage_lost``                  the stage that waits / FAILED           ``no_owner: arbiter`` and the like
 ====================================  ======================================  =========================================
 
-The verdict of the first stage on the path ends an exchange. Everything later about the exchange, and every repeated
-input, is ignored. Appraisal and the breaker work in parallel with earlier stages. So an end that they ask for is held
-until the earlier stages have let the input pass. Otherwise the faster stage would win, and the same known threat would
-sometimes be blocked and sometimes withheld. Events by which a stage lets an input pass show which stages are still
-awaited, and which one is silent when a deadline passes. A silent guard ends its exchanges with a failure, since an
-input that no guard has read must not be answered. Appraisal is not a stage of its own: if it fails or is silent,
-COHERENCE is named, the first stage that needs its numbers. Fixed notices are in ``composing/answers.json``.
+``DISSONANT``: the input conflicts with rules or with what is known; ``UNREAD``: too much of it could not be read. A
+motif is the signature of a precedent that did harm; a precedent is an earlier situation with its outcome. The verdict
+of the first stage on the path ends an exchange. Everything later about the exchange, and every repeated input, is
+ignored. Appraisal and the breaker work in parallel with earlier stages. So an end that they ask for is held until the
+earlier stages have let the input pass. Otherwise the faster stage would win, and the same known threat would sometimes
+be blocked and sometimes withheld. Events by which a stage lets an input pass show which stages are still awaited, and
+which one is silent when a deadline passes. A silent guard ends its exchanges with a failure, since an input that no
+guard has read must not be answered. Appraisal is not a stage of its own: if it fails or is silent, COHERENCE is named,
+the first stage that needs its numbers. Fixed notices are in ``composing/answers.json``.
 
 **Checks and forwarded inputs.** An input that is only checked ends once all guards have let it pass. A forwarded input,
 which its sender's own model answers, then stays open until the sender reports that answer (``input.answered``), and
 reflex has judged it. Neither becomes a turn of its session.
 
-**Stages that nobody serves.** Swarm records them (``swarm.stage_lost``, ``unserved_stages``). An exchange that waits
-for such a stage ends at once. An exchange that has not reached it yet ends when it does, so that an earlier stage can
-still refuse it.
+**Stages that nobody serves.** The actor swarm records them (``swarm.stage_lost``, ``unserved_stages``). An exchange
+that waits for such a stage ends at once. An exchange that has not reached it yet ends when it does, so that an earlier
+stage can still refuse it.
 
 **Drafts.** A model's answer is held as a draft until guardrails have judged it (setting ``guardrails``). They name the
 best draft, which goes out, or have the model asked again with what must be improved. If a draft cannot be judged or
@@ -55,11 +57,12 @@ improved, the best draft so far goes out, and the reason after the mode says why
 ``deadline``. A caller that wants partial text (``stream``) reads drafts while they are generated; only the end is
 final.
 
-Who answers is a setting. The ``composer`` answers at once, from what is remembered, and says that no model is attached.
-With ``llm`` a model is asked by ``response.requested``, within the time that the exchange has left; for IGNORE the
-answer is empty at once in any case. If the model fails or returns nothing, the composer answers instead: ``backend``
-says who wrote the answer, ``mode`` in which mode, and the reason names the failure. The prompts of RESPOND and CLARIFY
-include the agent's soul (the text that says who the agent is), that of ACKNOWLEDGE does not.
+Who answers is a setting. The ``composer`` answers at once, by fixed sentences and from what is remembered, and says
+that no model is attached. With ``llm`` a model is asked by ``response.requested``, within the time that the exchange
+has left; for IGNORE the answer is empty at once in any case. If the model fails or returns nothing, the composer
+answers instead: ``backend`` says who wrote the answer, ``mode`` in which mode, and the reason names the failure. The
+prompts of RESPOND and CLARIFY include the agent's soul (the text that says who the agent is), that of ACKNOWLEDGE does
+not.
 """
 
 from actors.responder.decider import ResponderState, decide, evolve

@@ -1,7 +1,8 @@
 """The responder's state machine: ends each exchange once, or asks a model for its answer. Pure.
 
 A partition's state is folded from inputs, verdicts, models' answers and ends; ``ending_events`` says what ends an
-exchange.
+exchange. A stage is *silent* until it has given a verdict on the exchange. An end is *held* while an earlier stage is
+silent, since that one may still ask for another end.
 """
 
 from collections.abc import Iterable, Iterator
@@ -41,7 +42,7 @@ _NS_PER_MS = 1_000_000
 
 
 class ResponderState(msgspec.Struct, frozen=True):
-    """Open exchanges, recently ended ones, the last answered turns of each session, and lost stages."""
+    """Open exchanges, recently ended ones, the last answered turns of each session, and stages that nobody serves."""
 
     settings: ResponderSettings = ResponderSettings()
     pending: Map[str, Pending] = Map()
@@ -74,6 +75,7 @@ def decide(state: ResponderState, message: Message) -> Iterable[Event | Emission
 
 
 def _end(pending: Pending, end: ResponseEmitted, message: Message) -> Event | Emission:
+    """Return the end of an exchange as it is emitted."""
     # An event of an actor that works by agent has no session: the end is stored under the session of the input.
     return end if message.session else Emission(end, session=pending.session)
 
@@ -150,7 +152,10 @@ def _updated_exchange(state: ResponderState, message: Message) -> Pending | None
 
 
 def _with_end(pending: Pending, turns: tuple[Turn, ...], settings: ResponderSettings, message: Message) -> Pending:
-    """Return an open exchange after a message that may end it; computed once for deciding and folding."""
+    """Return an open exchange after a message that may end it; computed once for deciding and folding.
+
+    The inputs are immutable, so the result of the last call is recognised by their identity.
+    """
     return _cached_with_end(ByIdentity(pending, turns, settings, message))
 
 

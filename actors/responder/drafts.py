@@ -1,9 +1,10 @@
 """Drafts: a model's answers that reflex and guardrails judge before anybody reads them. Pure.
 
 Reflex reads an answer first. If reflex blocks it, it never becomes a draft and never goes out, whatever else fails.
-Otherwise it is held as a draft until guardrails judge its loop (the pass of the deliberation that wrote it). They end
-the deliberation and name the best answer, or have the model asked again. If guardrails, or the stages that they depend
-on, fail or are silent, the best draft so far still goes out, and the reason says so: a person is waiting for it.
+Otherwise it is held as a draft until guardrails judge its loop (the pass of the deliberation that wrote it; a *rerun*
+is another pass, which is to improve the answer). They end the deliberation and name the best answer, or have the model
+asked again. If guardrails, or the stages that they depend on, fail or are silent, the best draft so far still goes out,
+and the reason says so: a person is waiting for it. The soul is the text that says who the agent is.
 """
 
 import msgspec

@@ -4,8 +4,8 @@ from actors.responder.pending import Pending
 from schemas.vocabulary.responder import Action, ResponseEmitted, Stage
 
 COMPOSER, PRECEDENT, MODEL, UPSTREAM = "composer", "precedent", "llm", "upstream"
-"""Who wrote an answer: the composer, the person who recorded a precedent, the language model that was asked, or the
-model of the sender of a forwarded input."""
+"""Who wrote an answer: the composer (fixed sentences), the person who recorded a precedent (an earlier situation, with
+its answer), the language model that was asked, or the model of the sender of a forwarded input."""
 
 
 def end_of(pending: Pending, stage: Stage, action: Action, reason: str, response: str) -> ResponseEmitted:

@@ -1,4 +1,10 @@
-"""One function for each kind of event that can end an exchange; it returns the end, or None. Pure."""
+"""One function for each kind of event that can end an exchange; it returns the end, or None. Pure.
+
+A mode is how the router decided to answer: in substance, by asking back, and so on; ACT first looks things up, the
+other modes are *terminal*. The composer answers by fixed sentences where no model does. A motif is a precedent (an
+earlier situation with its outcome) that did harm. The breaker's stance says how careful answers to a session have to
+be.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -247,7 +253,7 @@ END_FUNCTIONS: Mapping[type[Event], EndFunction] = {
 
 
 def must_wait(end: ResponseEmitted, silent: tuple[Stage, ...]) -> bool:
-    """Whether an end must wait for the verdict of an earlier stage.
+    """Whether an end must wait for the verdict of an earlier stage; ``silent`` are the stages without a verdict so far.
 
     Stages that work in parallel race each other; which one ends an exchange must not depend on which is faster.
     """
@@ -278,6 +284,7 @@ def _without_model(context: ExchangeContext, event: ModeSelected, why: str) -> R
 
 
 def _composed(context: ExchangeContext, event: ModeSelected, mode: Mode, *, reason: str) -> ResponseEmitted:
+    """Return the end with the composer's answer in a mode."""
     guarded = context.pending.stance == "guarded"
     memories = () if guarded else without_retired(memories_of(context), context.pending.retired)
     limit = context.settings.quote_limit

@@ -31,8 +31,8 @@ class Turn(msgspec.Struct, frozen=True):
 class Draft(msgspec.Struct, frozen=True, kw_only=True):
     """A model's answer that no person has read yet; ``loop_id`` names the pass of the deliberation that produced it.
 
-    ``source`` is the id of the event with the answer, ``finish_reason`` says how it ended, ``cuts`` what was cut from
-    its prompt.
+    ``source`` is the id of the event with the answer, ``entities`` are the memories in its prompt, ``finish_reason``
+    says how it ended, ``cuts`` what was cut from its prompt.
     """
 
     source: str
@@ -64,7 +64,7 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
         recalled: Whether memory has recorded its recall.
         told: The facts that its own text states about the person, as memory reads and keeps them.
         retired: The facts that it takes back or replaces.
-        findings: The findings of an ACT loop.
+        findings: What an ACT loop, which looks things up, has found.
         acted: Whether such a loop has ended.
         selected: The choice of the mode that a model was asked to answer in.
         asked: Id of the last request to a model; empty: none.

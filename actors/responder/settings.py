@@ -46,8 +46,8 @@ class ResponderSettings(msgspec.Struct, frozen=True, kw_only=True):
     instructions of a model.
 
     Attributes:
-        backend: Who writes the answers; ``composer`` needs no language model, ``llm`` asks one, and leaves the answer
-            to the composer when it fails.
+        backend: Who writes the answers; ``composer`` puts them together of fixed sentences, without a language model;
+            ``llm``, the default if one is attached, asks it, and leaves the answer to the composer when it fails.
         session_lifetime_ms: A person's words are remembered no longer than this after they were answered,
             and at least half as long: dropped at the partition's first message past it.
         ended_lifetime_ms: A repeated input of an exchange is recognised for at least this long after its end.
@@ -57,9 +57,11 @@ class ResponderSettings(msgspec.Struct, frozen=True, kw_only=True):
         guardrails: Whether guardrails judge a model's answer before anybody reads it, and have a poor one rerun.
         rerun_least_ms: Time that must be left for asking a model again.
         prompts: What a model is told to do, by mode.
-        soul: Who the agent is, in the prompt of a model that responds or clarifies. Empty: no such text.
+        soul: The text that says who the agent is, in the prompt of a model that responds or clarifies. Empty: no such
+            text.
         souls: The same by agent, for those that have one of their own.
-        memory_most: Most memories and findings (what an ACT loop has found) of an answer, 0 to 64, the strongest first.
+        memory_most: Most memories and findings (what an ACT loop has looked up) of an answer, 0 to 64, the strongest
+            first.
         context_tokens: The model's context, for prompt and answer together. `neuraxis up` takes the endpoint's value.
         memory_tokens: Most tokens of memories and findings in a prompt; less in a small context, as the two after it.
         turn_tokens: Most tokens of earlier turns in a prompt.

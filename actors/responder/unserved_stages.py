@@ -1,4 +1,6 @@
-"""Stages that nobody serves: which open exchanges wait for one, and how they end. Pure.
+"""Stages (actors and effectors) that no process serves: which open exchanges wait for one, and how they end. Pure.
+
+In the mode ACT, an exchange waits for the actor act, which looks things up, before the router decides again.
 
 The swarm actor records lost and found stages. A stage counts as lost until swarm records that it is found, or until the
 stage itself emits an event: swarm may itself stop working, and a stage that is back must not stay marked as lost.
@@ -27,7 +29,10 @@ MOST_ENDS = 400
 
 
 class LostStage(msgspec.Struct, frozen=True):
-    """The partitions of a stage that nobody serves, out of ``of`` partitions, and the reason."""
+    """The partitions of a stage that nobody serves, out of ``of`` partitions, and the reason.
+
+    ``scope`` says by which key, agent or session, the stage is partitioned.
+    """
 
     scope: Scope
     partitions: tuple[str, ...]
@@ -95,7 +100,8 @@ def _awaited_in_deliberation(pending: Pending) -> Iterator[str]:
 def end_of_unserved(lost: Stages, context: ExchangeContext) -> ResponseEmitted | None:
     """Return the end of an exchange that waits for a stage which nobody serves; None if it waits for no such stage.
 
-    As after a failed model, the composer answers instead, and an existing draft goes out without judgement.
+    As after a failed model, the composer (fixed sentences) answers instead, and an existing draft goes out without
+    judgement.
     """
     pending = context.pending
     for stage in awaited_stages(pending):

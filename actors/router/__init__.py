@@ -1,7 +1,8 @@
 """The router: selects the mode an exchange is answered in, by arithmetic on recorded signals.
 
-It decides one ``router.mode_selected`` for every input after memory's recall: RESPOND, CLARIFY, ACKNOWLEDGE or IGNORE
-as terminal mode; or ACT first, and after the ACT loop a second one without ACT. If the best two modes are closer than
+It decides one ``router.mode_selected`` for every input after memory's recall. The terminal mode says how to answer: in
+substance (RESPOND), by asking back (CLARIFY), by a brief word (ACKNOWLEDGE), or not at all (IGNORE). Or ACT, which
+looks things up, comes first, and after its loop a second decision without ACT. If the best two modes are closer than
 the margin, and the setting ``tiebreak`` is ``llm``, a model is asked first. If the model fails, or names neither of the
 two, the higher score decides. Apart from that no model takes part.
 

@@ -1,5 +1,8 @@
 """The router's state machine: which mode an exchange is answered in, and how good that choice was.
 
+The modes: in substance (RESPOND), by asking back (CLARIFY), after looking things up (ACT), by a brief word
+(ACKNOWLEDGE), or not at all (IGNORE).
+
 input.received          -> router.feedback_observed, if it comments on the session's previous exchange;
                         the text is kept until its exchange ends
 appraisal.completed     the kind of turn that the text is, is kept with it
@@ -265,10 +268,12 @@ def _lifetime_ns(state: State) -> int:
 
 
 def _keep(state: State, message: Message, pending: Pending) -> State:
+    """Return the state with an open exchange replaced."""
     return msgspec.structs.replace(state, pending=state.pending.set(message.exchange, pending))
 
 
 def _remember(state: State, message: Message, memory: SessionMemory, pending: Pending | None) -> State:
+    """Return the state with a session's memory replaced, and an open exchange, if one is given."""
     seen = msgspec.structs.replace(memory, seen_ns=message.time_ns)
     sessions = state.sessions.set(message.session_key, seen, message.time_ns, _lifetime_ns(state))
     remembered = msgspec.structs.replace(state, sessions=sessions)
@@ -276,6 +281,7 @@ def _remember(state: State, message: Message, memory: SessionMemory, pending: Pe
 
 
 def _streak(memory: SessionMemory, topic: str) -> tuple[float, ...]:
+    """Return the latest low confidences on a topic; empty if the last one was not low."""
     return next((streak.confidences for streak in memory.streaks if streak.topic == topic), ())
 
 

@@ -10,6 +10,7 @@ RESPOND             refers to shared history, and no ACT loop had run           
 RESPOND             corrects or rewords the input before it, at once                ``missed_clarify``
 ==================  ==============================================================  ====================
 
+The modes: RESPOND answers in substance, CLARIFY asks back, ACT looks things up first, ACKNOWLEDGE says a brief word.
 The first row that holds counts. Of the judged input only hashes of its words are kept.
 
 Explicit feedback of an application (``feedback.given``) counts for any exchange, and replaces the judgement by the next
@@ -39,7 +40,10 @@ _PARTIAL_OVERLAP, _FULL_OVERLAP = 0.5, 0.8
 
 
 class Answered(msgspec.Struct, frozen=True, kw_only=True):
-    """The session's previous exchange: the mode of its answer, the first choice, the hashes of its input's words."""
+    """The session's previous exchange: the mode of its answer, the first choice, the hashes of its input's words.
+
+    It ended at ``at_ns`` (Unix nanoseconds).
+    """
 
     exchange: str
     mode: Mode
@@ -76,7 +80,8 @@ def clarifies(text: str) -> bool:
 def observe_feedback(text: str, previous: Answered, *, at_once: bool) -> FeedbackObserved | None:
     """Return how ``text`` judges the previous exchange's mode; None where it does not.
 
-    ``at_once``: it came within ``feedback_within_ms`` of the answer. The same question on the next day is no complaint.
+    ``at_once``: it came within the setting ``feedback_within_ms`` after the answer. The same question on the next day
+    is no complaint.
     """
     signals = read_text(text)
     if signals.explicit_feedback == "positive":

@@ -1,4 +1,4 @@
-"""The router's log lines: one for each mode selected, and one more for a tie-breaker. They contain no person's text."""
+"""The router's log lines: one for each mode (way to answer) selected, one more for a tie-breaker. No person's text."""
 
 from schemas.event import Event
 from schemas.vocabulary.router import ModeSelected

@@ -1,7 +1,8 @@
 """The regulator's offsets to the router's weights for each agent, applied live in the order of the log. Pure.
 
-Offsets are stored, not weights: so a setting that an operator changes later still counts, and the offset stays as small
-as it was. The regulator's bounds are checked here again, so that no event can move a weight out of them.
+The regulator is the actor that slowly corrects an agent's weights, in small steps. Offsets are stored, not weights: so
+a setting that an operator changes later still counts, and the offset stays as small as it was. The regulator's bounds
+are checked here again, so that no event can move a weight out of them.
 """
 
 from collections.abc import Mapping
@@ -52,7 +53,8 @@ def with_regulation(
 
 
 def moved_offsets(offsets: Offsets, parameter: str, delta: float, weights: Mapping[str, float]) -> Offsets:
-    """Return an agent's offsets after its effective weight moves by ``delta``; an offset of 0 is left out.
+    """Return an agent's offsets after its effective weight ``parameter`` moves by ``delta``; an offset of 0 is left
+    out.
 
     If a setting was changed since, part of an offset may be beyond a bound. That part is dropped: it has no effect, and
     additions to it would have none either. The regulator's own sum cannot replace the offsets kept here: it does not

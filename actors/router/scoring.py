@@ -20,7 +20,9 @@ Contributions = dict[Mode, dict[str, float]]
 """Mode -> name of a weight -> the term that it adds to the mode's score (penalties are negative)."""
 
 MODES: tuple[Mode, ...] = ("RESPOND", "CLARIFY", "ACT", "ACKNOWLEDGE", "IGNORE")
-"""All modes; between equal scores the first in this order wins."""
+"""All modes: answer in substance, ask back, look things up first, say a brief word, say nothing.
+
+Between equal scores the first in this order wins."""
 
 READING_WEIGHT = "respond.answerable"
 """A weight that only those profiles have that use appraisal's reading of the text (``TurnReading``)."""

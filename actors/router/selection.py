@@ -1,4 +1,8 @@
-"""From signals and context to a recorded decision: the pure core that the decider, what-if and tests share."""
+"""From signals and context to a recorded decision: the pure core that the decider, what-if and tests share.
+
+Signals are what is read from a text and known to memory; the decision chooses the mode in which to answer. What-if is a
+replay under other settings. The kind of turn is what a text is in a dialogue: a question, a courtesy, a task and so on.
+"""
 
 from collections.abc import Mapping, Sequence
 
@@ -149,7 +153,7 @@ def reroute(
 ) -> ModeSelected:
     """Return the decision after an ACT loop: the signals and the ``findings``, scored again without ACT.
 
-    No model is asked here.
+    The loop has looked things up. A finding's energy is how strongly it was recalled. No model is asked here.
     """
     weights = regulated_weights(effective_weights(settings), offsets)
     best = max((each.energy for each in findings), default=0.0)

@@ -1,8 +1,9 @@
 """The router's settings: weight profiles, thresholds, tie-breaks, feedback, and what is remembered of a session.
 
 Weights are one flat mapping from name to number, so that the regulator can name one, an event can record all, and
-`what-if` can replace any. Upper-case names are the base score of a mode; other names say whose score they change, and
-when.
+`what-if` (a replay under other settings) can replace any. Upper-case names are the base score of a mode; other names
+say whose score they change, and when. The modes: answer in substance (RESPOND), ask back (CLARIFY), look things up
+first (ACT), say a brief word (ACKNOWLEDGE), say nothing (IGNORE).
 """
 
 from collections.abc import Mapping

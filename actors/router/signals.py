@@ -36,6 +36,8 @@ _SENTENCE_END = re.compile(r"[.!?…;:\n。？！](?:(?<=[\n。？！])|(?=[\"'�
 _CLAUSE_END = re.compile(r"[,.!?…;:\n()\[\]\"“”—–~*。，？！]+|\s-+\s|\sbut\s")
 _EDGES = " \t\"'“”‘’([{<>-–—*_•¿¡#"
 WORD_EDGES = ".,!?;:…\"'“”‘’()[]{}<>*_`~"
+"""Marks that are no part of a word at whose ends they stand; ``_EDGES``: the same for a sentence or clause."""
+
 # Characters up to which searching the whole text costs less than finding out where to search.
 _SEARCHED_WHOLE = 200
 _INNER_WORD = re.compile(r"\w+")
@@ -46,7 +48,12 @@ _SHARED_HISTORY_WORDS = frozenset(
 
 
 class TextSignals(NamedTuple):
-    """The signals that come from the text alone; see ``schemas.vocabulary.router.Signals``."""
+    """The signals that come from the text alone; ``read_text`` says what sets them.
+
+    ``interrogative_words``: it asks something. ``explicit_feedback``: it praises or criticises an answer.
+    ``information_density`` is the share of distinct words. ``implicit_reference``: it refers to what was said or done
+    before.
+    """
 
     prompt_token_count: int
     has_question_mark: bool

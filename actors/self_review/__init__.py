@@ -1,10 +1,11 @@
 """Self-review: reviews an agent's prompts when one of its signals reaches an unusual value. No model is asked.
 
 A *tick* of an agent is one finished exchange that the guards let pass, or one tick of an external engine
-(``tick.observed``). Exchanges that guards refused or a precedent answered are no ticks, since no prompt was made for
-them. The prompt of an exchange that was only checked, or that another model answered, is not known here: such a tick
-has affect, novelty and danger alone. An *entity* is a part that a prompt was, or could have been, made of: a memory.
-Everything is computed from recorded numbers.
+(``tick.observed``). Exchanges that guards refused, or that were answered as an earlier situation was (a precedent), are
+no ticks, since no prompt was made for them. The prompt of an exchange that was only checked, or that another model
+answered, is not known here: such a tick has affect (how exciting and unpleasant it was), novelty and danger alone. An
+*entity* is a part that a prompt was, or could have been, made of: a memory. Everything is computed from recorded
+numbers.
 
 ``tick``                   a tick, and how one of an external engine is read
 ``exchange_as_tick``       an exchange of this system as a tick
@@ -65,5 +66,5 @@ ACTOR: Actor[State] = Actor(
     decide=decide,
     evolve=evolve,
     in_background=True,
-    led_apart_from="memory",
+    led_apart_from="memory",  # both do much work for one agent: two processes should share it
 )

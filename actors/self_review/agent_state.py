@@ -1,7 +1,8 @@
 """What self-review keeps of an agent, and how a tick changes it. Pure.
 
-Statistics, records (the highest value of each signal), scores and the working memory are updated by every tick, whether
-the gate may fire or not.
+A *tick* is one finished exchange, or one step of an external engine. Statistics, records (the highest value of each
+signal), scores and the working memory are updated by every tick, whether the gate (which decides what is reviewed) may
+fire or not.
 
 A *seat* is a review's verdict on an entity (a memory in a prompt); it changes the entity's worth (``pog`` in settings).
 Every tick knows its session. When a session is forgotten, its ticks are removed from records and statistics, and so are
@@ -34,10 +35,14 @@ from schemas.persistent import Map
 from schemas.vocabulary.self_review import SeatAdded, Signal
 
 SIGNALS: tuple[Signal, ...] = ("affect", "mode_conflict", "wm_churn", "novel_uncertain", "identity_drift", "regret")
-"""The six signals, in the order in which their values are kept."""
+"""The six signals, in the order in which their values are kept.
+
+How exciting and unpleasant the tick is; how opposed the agent's active modes are; how much of its working memory has
+changed; novelty times uncertainty; how far it is from its identity; the gain in score of the best swap.
+"""
 
 PARTS = ("relevance", "energy_consistency", "redundancy", "diversity", "outcome_prior", "score")
-"""The parts of a score, and the score, in the order in which they are kept."""
+"""The parts of a score (``score``), and the score, in the order in which they are kept."""
 
 _MOST_FAMILIES = 64
 """Most loop families whose fatigue is kept until the next tick."""
@@ -107,7 +112,11 @@ class AgentState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TickScores(msgspec.Struct, frozen=True, kw_only=True):
-    """The numbers of a tick; ``grade`` is None if it has no prompt to score."""
+    """The numbers of a tick; ``grade`` is None if it has no prompt to score.
+
+    ``swap`` is the best swap of one entity for another, if any would raise the score; ``criticality``, ``memory``
+    (working memory) and ``identity`` are those of the agent after the tick.
+    """
 
     signals: Numbers
     grade: Grade | None
@@ -120,7 +129,7 @@ class TickScores(msgspec.Struct, frozen=True, kw_only=True):
 def score_tick(state: AgentState, tick: Tick, sci: float, settings: SelfReviewSettings) -> TickScores:
     """Return a tick's six signals, the score of its prompt and the best swap, given the agent's state before it.
 
-    ``sci`` is the swarm's coherence index, from 0 to 1.
+    ``sci`` is the coherence index of the swarm (all actors and agents together), from 0 to 1.
     """
     grade, swap = _graded(state, tick, settings)
     affect = tick.arousal * max(0.0, -tick.valence)

@@ -1,5 +1,8 @@
 """Finds the swap of one entity of a prompt for another that would have raised the prompt's score most. Pure.
 
+An *entity* is a memory that the prompt was made of; the *stimulus* is the text that it answers, the context all its
+entities. An entity's prior is its worth by earlier reviews, its energy how strongly it was recalled.
+
 Many swaps are scored at once, in arrays with a row for each entity that is removed and a column for each that is added:
 a swap only changes the sums from which the prompt's own score is computed (``score``). Arithmetic and rounding are the
 same, so a swap's score equals the score of the prompt with that swap made. Parts are whole numbers, kept as floats.
@@ -16,7 +19,7 @@ _CHUNK = 1 << 14
 
 
 class Swap(msgspec.Struct, frozen=True):
-    """The entity to remove from the prompt, the entity to put in its place, and the gain in score, in millionths."""
+    """The entity to take out of the prompt, the one to put into it instead, and the gain in score, in millionths."""
 
     out: str
     into: str
@@ -47,6 +50,7 @@ def best_swap(numbers: TickNumbers, before: Grade, budget: int) -> Swap | None:
 
 
 def _tokens_after(numbers: TickNumbers, outs: slice) -> Ints:
+    """Return the prompt's tokens after each swap."""
     tokens = np.array(numbers.tokens, np.int64)
     return _swapped(int(tokens[: numbers.chosen].sum()), tokens, numbers, outs)
 
@@ -156,6 +160,7 @@ def _not_all_zero(amounts: Ints) -> tuple[Ints, Ints]:
 
 
 def _diversity(numbers: TickNumbers, outs: slice) -> Floats:
+    """Return 1 - the mean similarity of two members of each swapped prompt."""
     count = numbers.chosen
     pairs = count * (count - 1) // 2
     if not pairs:

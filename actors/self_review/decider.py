@@ -4,13 +4,14 @@ A *tick* is one finished exchange that the guards let pass, or one step of an ex
 verdict on an entity (a memory in a prompt). While the gate is *armed*, a review is open and no other can fire.
 
 input.received             the text is kept until memory has answered
-appraisal.completed        the affect, novelty, uncertainty and danger of an open exchange
-breaker.cleared            the session's stance
+appraisal.completed        the affect (how exciting and unpleasant), novelty, uncertainty and danger of an open exchange
+breaker.cleared            the session's stance (how careful answers to it have to be)
 arbiter.passed             another model answers; the exchange's end will be a tick
 memory.recalled            the recalled memories; the exchange's end will be a tick
-act.finished               the memories that an ACT loop found
-guardrails.*               fatigue, and whether they rejected an answer, for the agent's next tick
-swarm.measured             the swarm's coherence index is updated
+act.finished               the memories that an ACT loop, which looks things up, found
+guardrails.*               fatigue (it grows with reruns that improve nothing), and whether they rejected an answer, for
+                           the agent's next tick
+swarm.measured             the coherence index of the swarm (all actors and agents together) is updated
 response.emitted           the exchange ends     } -> self_review.triggered, result and measured, and trace.seat_added;
 tick.observed              an external tick      }    or self_review.disarmed and resolved; or nothing
 operator.forget_ordered    open exchanges lose their text; a session's ticks are removed from the statistics
@@ -125,7 +126,10 @@ def agent_state_of(state: State, agent: str) -> AgentState:
 
 
 def _scored_tick(state: State, message: Message) -> tuple[Tick, TickScores] | None:
-    """Return the tick of a message, if it is one, with its scores. It is computed once for deciding and folding."""
+    """Return the tick of a message, if it is one, with its scores. It is computed once for deciding and folding.
+
+    The inputs are immutable, so the result of the last call is recognised by their identity.
+    """
     if not isinstance(message.event, ResponseEmitted | TickObserved):
         return None
     return _scored(ByIdentity(state.minds, state.pending, state.settings, state.sci, message))

@@ -14,7 +14,7 @@ guardian       the highest of: appraisal's falsehood of the input's layers (its 
 explorer       novelty
 validator      1 if guardrails rejected an answer since the agent's last tick
 translator     1 if the answer is a question back (CLARIFY)
-architect      1 if an ACT loop ran
+architect      1 if an ACT loop ran, which looks things up
 =============  ==================================================================================================
 
 An exchange has no prompt to score if it has no chosen entities, or if its text is forgotten or has no terms.
@@ -56,7 +56,8 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
     """An open exchange. ``text`` is kept until memory has answered; afterwards only its terms are, as ``stimulus``.
 
     ``remembered`` is None until then. A ``forgotten`` exchange has lost its text. An exchange that is answered
-    ``elsewhere``, by another model, has no known prompt: it says nothing about working memory or decisions.
+    ``elsewhere``, by another model, has no known prompt: it says nothing about working memory or decisions. ``danger``,
+    from 0 to 1, is how far its input is an attack or asks for harm.
     """
 
     agent: str

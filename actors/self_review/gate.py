@@ -1,9 +1,12 @@
 """The gate: which ticks are reviewed, what a review records, and when the next review is possible. Pure.
 
-A signal fires if it exceeds its record (its highest value in the window) by more than one median absolute deviation. A
-review arms the gate: no other review fires until it is resolved, which is when the latest scores since are all good and
-the agent is calm. An agent whose prompts are never that good would stay armed for ever. So a review also lapses, once
-all ticks that it was measured against have left the window.
+A *tick* is one finished exchange, or one step of an external engine; a signal is a number of it, such as its affect
+(how exciting and unpleasant it is). A *seat* is a review's verdict on an entity (a memory in a prompt). In events an
+agent is a ``citizen``. A signal fires if it exceeds its record (its highest value in the window) by more than one
+median absolute deviation. A review arms the gate: no other review fires until it is resolved, which is when the latest
+scores since are all good and the agent is calm (its criticality, that is how tense it is, is low). An agent whose
+prompts are never that good would stay armed for ever. So a review also lapses, once all ticks that it was measured
+against have left the window.
 """
 
 from collections.abc import Iterable

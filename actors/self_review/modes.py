@@ -1,5 +1,8 @@
 """The modes of an agent (guardian, explorer, ...): which ones conflict, and which signals each of them stresses. Pure.
 
+A mode is an attitude, with an activation from 0 to 1; several can be active at once. Signals are the numbers by which
+self-review finds a tick (an exchange, or a step of an external engine) worth a review.
+
 How opposed two modes are is learned from the decisions made while each is active: the total variation distance (half
 the sum of the differences) of their shares. The learned value is mixed with an assumed one; both weigh the same once
 ``opposition_doubt`` decisions were made under the rarer of the two modes. A decision is how an exchange ended: the mode
@@ -14,6 +17,8 @@ from schemas.persistent import Map
 from schemas.vocabulary.self_review import Signal
 
 GUARDIAN, EXPLORER, VALIDATOR, TRANSLATOR, ARCHITECT = "guardian", "explorer", "validator", "translator", "architect"
+"""The modes of exchanges: there is danger; something is new; an answer was rejected; a question is asked back; things
+are looked up. An external engine may report others."""
 
 ASSUMED: Mapping[frozenset[str], float] = {
     frozenset((GUARDIAN, EXPLORER)): 0.8,

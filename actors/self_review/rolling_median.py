@@ -39,7 +39,7 @@ def deviation(ordered: Ordered) -> float:
 
 
 def normalised(value: float, middle: float, spread: float, floor: float) -> float:
-    """Return how many deviations a value lies above the median; ``floor`` prevents a division by zero."""
+    """Return how many deviations (``spread``) a value lies above the median; ``floor`` prevents a division by zero."""
     return (value - middle) / (spread + floor)
 
 

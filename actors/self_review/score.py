@@ -5,10 +5,13 @@ part                of a set of entities
 ==================  ===============================================================================================
 relevance           half the cosine of stimulus and context plus half the Jaccard similarity of their terms
 energy consistency  1 - the mean difference of an entity's share of the energy and its share of the tokens
-redundancy          the share of lines that identity and thought have in common; 1 - redundancy enters the score
+redundancy          how much identity and thought (see below) have in common; 1 - redundancy enters the score
 diversity           1 - the mean similarity of two entities
 outcome prior       the mean of the worth that earlier reviews gave the entities
 ==================  ===============================================================================================
+
+Identity and thought are texts of an external engine, compared by lines. Of an exchange here they are the agent's soul
+(the text that says who it is) and the answer, compared by words.
 
 An *entity* is a memory that the prompt was made of; its *energy* is how strongly it was recalled. The score is the
 geometric mean, so that a high part cannot make up for a low one. The context is the mean of the entities' vectors,
@@ -44,9 +47,9 @@ class TickNumbers(msgspec.Struct, frozen=True):
     """A tick in numbers: those of the chosen entities (``chosen`` is how many) first, then those of the candidates.
 
     ``entity_cosines`` are the cosines of entities with each other; ``all_cosines`` those of entities, stimulus and
-    given context, in this order. ``context_sums`` are the context's dot products: with itself, with each row of
-    ``all_cosines``, and with the stimulus. Priors, energies and cosines are in millionths. ``terms`` are the context's:
-    those of the chosen entities, and those that a given context names.
+    given context, in this order. A prior is an entity's worth by earlier reviews. ``context_sums`` are the context's
+    dot products: with itself, with each row of ``all_cosines``, and with the stimulus. Priors, energies and cosines are
+    in millionths. ``terms`` are the context's: those of the chosen entities, and those that a given context names.
     """
 
     entities: tuple[Entity, ...]

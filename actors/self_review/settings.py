@@ -7,12 +7,21 @@ import msgspec
 from schemas.event import Milliseconds, Unit
 
 Ticks = Annotated[int, msgspec.Meta(ge=1, le=4096)]
+"""A number of ticks: finished exchanges, or steps of an external engine."""
+
 SmallCount = Annotated[int, msgspec.Meta(ge=1, le=100)]
+"""A number of things that a person could still look through."""
+
 Share = Annotated[float, msgspec.Meta(gt=0.0, le=1.0)]
+"""A share above 0."""
 
 
 class SelfReviewSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What self-review decides with. "Above" and "below" are strict. In names, ``pog`` is an entity's worth.
+
+    A tick is a finished exchange, or a step of an external engine; its signals are numbers such as its affect (how
+    exciting and unpleasant it is). An entity is a memory in a prompt. Criticality, from 0 to 1, is how tense the agent
+    is. A mode is an attitude such as guardian or explorer. The stimulus is the text that a prompt answers.
 
     Attributes:
         window: The latest ticks that medians and deviations are taken over.

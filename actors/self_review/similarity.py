@@ -1,4 +1,4 @@
-"""Similarity of texts and of embeddings: cosines in millionths, exact on any machine.
+"""Similarity of lists of terms and of embeddings: cosines in millionths, exact on any machine.
 
 Vectors are first rounded to integers that are small enough for sums of their products to be exact in 64-bit floats,
 whatever order a machine's fast routines add them in. Division and square root are then rounded as IEEE 754 defines.

@@ -1,10 +1,12 @@
 """What an agent keeps from tick to tick: its working memory, and how it uses its identity. Pure, in millionths.
 
+A tick is a finished exchange, or a step of an external engine.
+
 **Working memory.** An external engine names its content, and churn is 1 - the Jaccard similarity of the sets before and
-after. For an exchange here the content is the recalled memories (each weighted by its energy), their terms, the
-stimulus's terms, and the earlier content at half its weight; churn is 1 - the weighted Jaccard similarity. Without
-weights and earlier content, nearly every two exchanges would differ completely, so a change of topic could not stand
-out. With weights of 1 and nothing carried over, both measures are the same.
+after. For an exchange here the content is the recalled memories (each weighted by its energy, the strength of its
+recall), their terms, the stimulus's terms, and the earlier content at half its weight; churn is 1 - the weighted
+Jaccard similarity. Without weights and earlier content, nearly every two exchanges would differ completely, so a change
+of topic could not stand out. With weights of 1 and nothing carried over, both measures are the same.
 
 **Identity.** An external engine names the parts of its identity that are written down and used. For an exchange here,
 drift is the mean of two numbers: the share of the soul (the text that says who the agent is) that the latest answers
@@ -46,7 +48,9 @@ _MOST_PARTS = 64
 
 
 class Identity(msgspec.Struct, frozen=True):
-    """How an agent uses its identity: averages of the use of its soul's parts and of its modes, in millionths."""
+    """How an agent uses its identity, in millionths: averages of the use of its soul's parts, and of its modes and
+    decisions over the latest ticks (``lately``) and in the long run.
+    """
 
     parts: Map[str, int] = Map()
     lately: Map[str, int] = Map()

@@ -1,1 +1,1 @@
-"""What is measured of one text: its affect, biases, risks, trust and kind of turn, and its embedding."""
+"""What is measured of one text: its affect (pleasant, exciting), biases, risks, trust, kind of turn, and embedding."""

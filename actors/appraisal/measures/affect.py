@@ -67,7 +67,7 @@ class _Analyzer(SentimentIntensityAnalyzer):  # type: ignore[misc]
     """
 
     def compound(self, text: str) -> float:
-        """Return what ``polarity_scores`` calls ``compound``."""
+        """Return the valence of a text, from -1 to 1: what the package's ``polarity_scores`` calls ``compound``."""
         plain = text.isascii() or self.emojis.keys().isdisjoint(text)
         shown = (text if plain else self._with_emoji_described(text)).strip()
         words = list(map(_bare, shown.split()))
@@ -98,6 +98,7 @@ class _Analyzer(SentimentIntensityAnalyzer):  # type: ignore[misc]
         return changed
 
     def _changed_valence(self, words: list[str], index: int, has_capitals: bool) -> float:
+        """Return the valence of the word at ``index`` by the package's own reading of the words around it."""
         first = max(0, index - _BEFORE)
         near = SentiText("")
         near.words_and_emoticons = words[first : index + 1 + _AFTER]

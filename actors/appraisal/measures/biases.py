@@ -33,6 +33,8 @@ class _Phrase(msgspec.Struct, frozen=True):
 
 
 class _Lexicon(msgspec.Struct, frozen=True):
+    """How often the phrases of each tag must occur, and all phrases by their first word."""
+
     least: dict[str, int]
     by_first: dict[str, tuple[_Phrase, ...]]
 

@@ -20,6 +20,8 @@ MOST_WORDS = 2
 """Texts of at most this many words are decided by the list."""
 
 _MOST_CHARACTERS = 80
+"""Most characters of a text that is decided by the list."""
+
 _WORD = re.compile(r"[^\W_]+(?:['\u2019-][^\W_]+)*")
 _REPEATED_LETTER = re.compile(r"(\w)\1{2,}")
 """A letter three times or more in a row."""
@@ -39,7 +41,7 @@ _POINTING_WORDS = frozenset(
 
 
 def as_courtesy_or_topic(text: str, turn: TurnReading) -> TurnReading:
-    """Return the reading of a text. If one or two words are no courtesy, ``social`` becomes 0.
+    """Return the reading of a text. If one or two words are no courtesy, ``social`` (that it is one) becomes 0.
 
     Its probability is added to ``underspecified`` if the words only point at something, else to ``answerable``.
     """

@@ -27,7 +27,7 @@ MOST_READ = 4_096
 """Characters of a text that are embedded; of a longer text, three quarters from its beginning and one from its end."""
 
 _WEIGHT_UNIT = 1024  # vectors are kept as integers, in units of 1 / 1024
-_ROWS_AT_ONCE = 8_192
+_ROWS_AT_ONCE = 8_192  # token vectors that are converted to integers at once
 _WORD = re.compile(r"\w+")
 _SALT = 0x5EED  # of the hash, so that it differs from other uses of CRC-32
 _BLANK = "\u2581"  # SentencePiece's sign for a space
@@ -46,7 +46,10 @@ _LONGEST_CACHED = 256
 
 
 class Model(msgspec.Struct, frozen=True, eq=False):
-    """A way to embed texts: its name, which changes when its vectors do, and whether its vectors carry meaning."""
+    """A way to embed texts: its name, which changes when its vectors do, and whether its vectors carry meaning.
+
+    ``embed`` returns a text's vector as bytes, one signed byte for each of ``vectors.DIMENSIONS``.
+    """
 
     name: str
     semantic: bool

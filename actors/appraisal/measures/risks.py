@@ -1,8 +1,9 @@
-"""What an input asks the system to do: its risks, the action it proposes, and whether it affects the swarm. By phrases.
+"""What an input asks the system to do: its risks, the action it proposes, and whether it affects all agents (the
+swarm).
 
-The rules are plain, because a violation ends the exchange and somebody will ask why. ``harm`` is a request (a question
-how, an order to write or to teach) shortly before a harmful act, without words against it. ``layer_0`` is a verb of
-change before the system's own rules. Phrases are English; ``risks.json`` lists them.
+Phrases are searched for by plain rules, because a violation ends the exchange and somebody will ask why. ``harm`` is a
+request (a question how, an order to write or to teach) shortly before a harmful act, without words against it.
+``layer_0`` is a verb of change before the system's own rules. Phrases are English; ``risks.json`` lists them.
 
 A long text is read in pieces: the first, the last, and those between that contain the words of a risk, since a request
 may stand anywhere. Of more than ``MOST_PIECES`` such pieces, the others are only counted as unread.
@@ -203,6 +204,7 @@ def _found(phrases: Phrases, tokens: Sequence[str]) -> bool:
 
 
 def _asks_for_harm(tokens: Sequence[str], first: int, last: int) -> bool:
+    """Whether a harmful act is asked for whose phrase begins at token ``first`` or later, before ``last``."""
     lists = _lists()
     harmful = list(_occurrences(lists.harm, tokens))
     if not harmful:
@@ -227,6 +229,7 @@ def _any_within(positions: Sequence[int], first: int, last: int) -> bool:
 
 
 def _alters_core(tokens: Sequence[str], first: int, last: int) -> bool:
+    """Whether the system's rules are to be changed by a verb at token ``first`` or later, before ``last``."""
     lists = _lists()
     alters = list(_occurrences(lists.alter, tokens))
     owners = [start for start, _ in _occurrences(lists.owner, tokens)] if alters else []
@@ -241,6 +244,7 @@ def _alters_core(tokens: Sequence[str], first: int, last: int) -> bool:
 
 
 def _negated(tokens: Sequence[str], index: int) -> bool:
+    """Whether one of the three tokens before an index negates what begins there."""
     return any(token in {"not", "never", "don't", "cannot", "can't"} for token in tokens[max(0, index - 3) : index])
 
 

@@ -4,10 +4,10 @@ Falsehood measures how far a part gives orders to the model itself: it reverses 
 for them, or hides an order in a document. A part is read in passages and the worst passage decides. So politeness,
 other text around it, repetition and length never lower falsehood.
 
-Falsehood is scaled so that the breaker's triggers match the threshold that training fixed for a false-alarm rate. At
-and above that threshold falsehood exceeds ``ROLE_CONFUSION``, which trips for any part; below, it is at most
-``SATURATION``, above which long parts trip. So a passage trips in a short part if and only if it trips in a
-long one.
+Falsehood is scaled so that the breaker's triggers (beyond them it withholds the input) match the threshold that
+training fixed for a false-alarm rate. At and above that threshold falsehood exceeds ``ROLE_CONFUSION``, which trips for
+any part; below, it is at most ``SATURATION``, above which long parts trip. So a passage trips in a short part if and
+only if it trips in a long one.
 
 Text that should have been read and was not, because the work is bounded, counts against a part: its falsehood is raised
 by the share of that text.
@@ -27,7 +27,10 @@ ROLE_CONFUSION, SATURATION = 0.65, 0.5
 """The breaker's default triggers (``role_confusion_above``, ``saturation_above``): of any part, and of a long one."""
 _DECIMALS = 6
 _KNOTS = ((-9.0, 0.02), (-5.0, 0.08), (-2.5, 0.2), (0.0, SATURATION), (0.0, 0.66), (3.0, 0.85), (8.0, 0.98))
-"""Points (margin, falsehood): linear between, constant outside, with a step at margin 0, where no trigger trips yet."""
+"""Points (margin, falsehood): linear between, constant outside, with a step at margin 0, where no trigger trips yet.
+
+The margin is the judge's log-odds that the worst passage is an attack, minus the threshold that training fixed.
+"""
 
 _FEW_TOKENS = 8.0
 """Tokens of a text whose ``shortness`` is one half: a short text says little about itself."""
@@ -41,7 +44,7 @@ With it, a long part of which two thirds were not read exceeds ``SATURATION`` wh
 
 @cache
 def trust_model() -> Model:
-    """Return the trained judge of trust: the packaged one, or one that is configured (``judge.weights``)."""
+    """Return the classifier that judges trust: the packaged one, or one that is configured (``judge.weights``)."""
     return weights_of("trust", "actors.appraisal")
 
 

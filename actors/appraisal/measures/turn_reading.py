@@ -1,6 +1,8 @@
 """What kind of turn an input is: five probabilities, by trained weights (``actors.contract.text.dialogue_act.model``).
 
-For one or two words, a list of courtesies decides instead (``courtesies``).
+The kinds: it can be answered as it stands (``answerable``); something is missing that only the person knows
+(``underspecified``); a courtesy (``social``); it asks for what was said before (``recall``); it orders a ``task``. For
+one or two words, a list of courtesies decides instead (``courtesies``).
 """
 
 from functools import cache

@@ -1,8 +1,8 @@
 """Finds keys, tokens and passwords in an answer. Pure.
 
-Two kinds are found: text in the form that an issuer gives its keys (``FORMS``), and values that a system layer of the
-prompt calls a password, key, code or the like (``PromptSecrets``). A value that the user has written is no secret from
-the user. Placeholders, such as the keys of documentation, do not count.
+Two kinds are found: text in the form that an issuer gives its keys (``FORMS``), and values that a system layer (an
+operator's instructions) of the prompt calls a password, key, code or the like (``PromptSecrets``). A value that the
+user has written is no secret from the user. Placeholders, such as the keys of documentation, do not count.
 
 The list of forms is our own. The library for this, detect-secrets, looks for secrets in source code. Most of its finds
 are by entropy or by the names of variables, which in prose are false alarms. It keeps its settings in the process and

@@ -1,8 +1,8 @@
 """How much of the system prompt is in an answer. Pure.
 
-For each system layer of at least ``LEAST_WORDS`` words: the share of its sequences of five words that the answer
-contains. A prompt may hold facts that are meant to be repeated, such as opening hours. So a layer counts as revealed
-only if most of it is in the answer.
+For each system layer (an operator's instructions) of at least ``LEAST_WORDS`` words: the share of its sequences of five
+words that the answer contains. A prompt may hold facts that are meant to be repeated, such as opening hours. So a layer
+counts as revealed only if most of it is in the answer.
 """
 
 import codecs

@@ -52,6 +52,8 @@ class Pictures:
 
     def __init__(self, prompt: Prompt) -> None:
         self._prompt = _PromptWords((prompt.text, *(layer.content for layer in prompt.layers)))
+        # The URLs examined so far, and whether each carries words; whether a picture names its URL by a label; and the
+        # URLs of all labels, any of which may be a picture's.
         self._examined: dict[str, bool] = {}
         self._by_reference = False
         self._defined: dict[str, None] = {}

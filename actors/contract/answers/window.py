@@ -8,7 +8,7 @@ answer was read.
 Each check reads the new text and some text before it again, never the whole answer. The amount of new text for a check
 grows with the held tail. So the cost of a character depends neither on the length of the answer nor on the pieces in
 which it arrives. This is not the verdict: reflex gives that on the whole text, and the last window is held back until
-then.
+then. A *fault* is a reason to withhold an answer. A system layer is an operator's instructions in the prompt.
 """
 
 import re
@@ -29,7 +29,8 @@ CAUTION = 0.1
 """Once the answer holds this share of a system layer, no more of it is sent before its end."""
 
 STREAMED: tuple[AnswerFault, ...] = ("prompt_leak", "carrying_link", "secret")
-"""What is looked for while an answer arrives; signatures of attacks are looked for only in whole texts."""
+"""What is looked for while an answer arrives: much of the system prompt, a picture whose URL carries words of the
+prompt to a host, and a key or password. Signatures of attacks are looked for only in whole texts."""
 
 LONGEST_HELD = 8_192
 """Most characters of an incomplete word or URL that are held back in addition to the window."""
@@ -90,6 +91,8 @@ class AnswerWindow:
         self._pictures: Pictures = Pictures(prompt) if beside is None else beside._pictures.for_another_text()
         self._secrets: PromptSecrets = PromptSecrets(prompt) if beside is None else beside._secrets
         self._compares_layers = bool(self._leaks or self._secrets.values)
+        # The text that is not sent or must be read again; how many of its characters no check has read; and how many
+        # characters had been received at the last pause.
         self._tail = ""
         self._unread = 0
         self._paused_at = 0

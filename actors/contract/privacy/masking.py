@@ -13,6 +13,7 @@ from actors.contract.privacy.recognising import PersonalSpan
 from schemas.effectors.model_calls import Masked, PersonalKind
 
 Recognise = Callable[[str], tuple[PersonalSpan, ...]]
+"""Finds the personal data in a text."""
 
 _PLACEHOLDER = re.compile(r"\[[A-Z]{2,5}_\d{1,7}\]")
 _PLACEHOLDER_BYTES = re.compile(_PLACEHOLDER.pattern.encode())
@@ -33,6 +34,7 @@ class Masks:
     def __init__(self, recognise: Recognise, prompt: Iterator[str]) -> None:
         self._recognise = recognise
         self._unusable = {each for text in prompt for each in _PLACEHOLDER.findall(text)}
+        # Value -> placeholder, placeholder -> value, and the last number of each kind.
         self._names: dict[tuple[PersonalKind, str], str] = {}
         self._values: dict[str, str] = {}
         self._numbers: Counter[PersonalKind] = Counter()

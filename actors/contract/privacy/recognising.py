@@ -20,7 +20,10 @@ from actors.contract.answers.credentials import keys_in
 from schemas.effectors.model_calls import PersonalKind
 
 PACKAGES = ("phonenumberslite", "python-stdnum")
+"""The packages by which data is recognised."""
+
 REMEDY = "pip install 'neuraxis[privacy]'"
+"""The command that installs them."""
 
 # Candidates; all but e-mail addresses are then checked by their check digits or by a parser.
 _EMAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@(?:[\w-]{1,63}\.)+[^\W\d_]{2,24}(?![\w-])")
@@ -31,6 +34,7 @@ _IP_ADDRESS = re.compile(
     r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?!\w|\.\d)|(?<![\w:])(?:[0-9a-fA-F]{1,4}:){3,7}[0-9a-fA-F]{1,4}(?![\w:])"
 )
 _SHORTEST_IBAN = 15
+"""Fewest letters and digits of an international bank account number."""
 
 
 class PersonalSpan(NamedTuple):

@@ -4,7 +4,7 @@ import msgspec
 
 
 class PrivacySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Whether keys, card and account numbers, e-mail addresses, telephone numbers and the like are masked.
+    """Whether access keys, card and account numbers, e-mail addresses, telephone numbers and the like are masked.
 
     Attributes:
         mask: Whether they are, for all agents that ``agents`` does not name. Needs the extra ``privacy``.

@@ -1,1 +1,1 @@
-"""How the actors that judge texts read them: folding, tokens, decoded views, excerpts."""
+"""How the actors that judge texts read them: folding, tokens, decoded views (texts with encodings undone), excerpts."""

@@ -1,12 +1,12 @@
 """Decoded views of a text: what its base64, base32, hex, Morse, rot13 and the like read as.
 
 These are the common encodings, each undone once. The package ``decoding`` undoes rarer ones and several inside each
-other. Intuition and the trained judges read what both return. Only views that look like language are returned. The work
-is limited: encoded runs are searched for in the first ``SEARCHED`` characters, and all views together have a limited
-number of characters, in equal shares. Of a rewriting (rot13, reversed, leetspeak), two kinds of parts are kept:
-stretches that look more like language than the original, and the surroundings of instruction words that only the
-rewriting has. All encoded runs of a kind are decoded; from the fourth on they form one view. What the shares cut off is
-counted.
+other. Intuition and the trained judges (linear classifiers of texts) read what both return. Only views that look like
+language are returned. The work is limited: encoded runs are searched for in the first ``SEARCHED`` characters, and all
+views together have a limited number of characters, in equal shares. Of a rewriting (rot13, reversed, leetspeak), two
+kinds of parts are kept: stretches that look more like language than the original, and the surroundings of instruction
+words (words typical of instructions to a model) that only the rewriting has. All encoded runs of a kind are decoded;
+from the fourth on they form one view. What the shares cut off is counted.
 """
 
 import base64

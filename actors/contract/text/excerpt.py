@@ -1,5 +1,7 @@
 """The part of a long text that is read: its beginning, its end, and the surroundings of instruction words.
 
+These are words typical of instructions to a model.
+
 Instructions to a model are usually at either end of a text, or contain certain words. The whole text is searched for
 these words, as they are and in every rewriting (``instruction_words``). Stretches with the most different words are
 read first: an instruction has several ("ignore", "instructions", "system prompt"), while other texts repeat one.

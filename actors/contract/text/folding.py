@@ -64,7 +64,7 @@ def _folded_run(text: str) -> str:
 
 
 _cached_run = lru_cache(maxsize=4096)(_folded_run)
-# Cached: several judges read the same text one after another. Short texts, which are words, are not cached.
+# Cached: several classifiers read the same text one after another. Short texts, which are words, are not cached.
 _cached_text = lru_cache(maxsize=8)(_folded)
 
 

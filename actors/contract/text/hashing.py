@@ -1,4 +1,4 @@
-"""Hashes of symbols and of n-grams of them, which the models of texts have as features. Pure; exact on any machine."""
+"""Hashes of symbols and of n-grams of them, which the classifiers of texts have as features. Exact on any machine."""
 
 import zlib
 from functools import lru_cache

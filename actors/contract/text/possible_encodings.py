@@ -28,7 +28,7 @@ _ALWAYS = frozenset({"rot13", "reversed", "leetspeak", "spaced"})
 
 
 def kinds_in(text: str) -> frozenset[str]:
-    """Return the kinds of decoded views that a text may have."""
+    """Return the kinds of decoded views (readings with an encoding undone) that a text may have."""
     data = text.encode("ascii", "replace")
     found = {kind for kind, table, free, least in _RUNS if b"x" * least in data.translate(table, free)}
     plain = text.isascii()

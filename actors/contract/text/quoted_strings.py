@@ -22,7 +22,10 @@ _CODE_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|(.))")
 
 
 def unescape_strings(text: str, depth: int = DEPTH) -> str:
-    """Return a text with its quoted strings unescaped; strings with escapes of neither JSON nor code stay."""
+    """Return a text with its quoted strings unescaped, and ``depth`` levels of strings inside them.
+
+    Strings with escapes of neither JSON nor code stay.
+    """
     if not depth or "\\" not in text or not any(mark in text for mark in "\"'`"):
         return text
     if text.count("\\") > MANY:

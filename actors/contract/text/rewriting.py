@@ -1,9 +1,10 @@
 """Undoes rewritings of a text: spaced letters, leetspeak, rot13 and reversed text. All guards undo the same four.
 
 A rewriting moves or replaces characters one by one, or adds spaces. Reflex reads the whole text with each undone. The
-trained judges read an excerpt with each undone; it is chosen by instruction words in any rewriting of the whole text
-(``instruction_words``). Other changes, such as base64, are encodings. Reflex finds the runs of three encodings in the
-whole text; ``decoded_views`` undoes further ones in the part of the text that is read.
+trained judges (linear classifiers) read an excerpt with each undone; it is chosen by instruction words (typical of
+instructions to a model, ``instruction_words``) in any rewriting of the whole text. Other changes, such as base64, are
+encodings. Reflex finds the runs of three encodings in the whole text; ``decoded_views`` undoes further ones in the part
+of the text that is read.
 """
 
 import codecs

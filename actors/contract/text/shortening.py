@@ -21,6 +21,7 @@ Size = Callable[[str], int]
 """Measures a text, in tokens or characters; for two joined texts the result is at most the sum."""
 
 Span = tuple[int, int]
+"""The start and end of a part of a text."""
 
 _LEAST_BOTH_ENDS = 48
 """With less room than this only the beginning is kept: both ends would be a few words each."""

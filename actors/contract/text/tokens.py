@@ -40,5 +40,5 @@ def _has_other_letters(text: str) -> bool:
 
 @lru_cache(maxsize=16)
 def tokens_of(text: str) -> tuple[str, ...]:
-    """Return the tokens of a text, folded; the latest results are cached, since several judges read the same text."""
+    """Return the tokens of a text, folded; the latest are cached, since several classifiers read the same text."""
     return tuple(split_tokens(fold(text)))

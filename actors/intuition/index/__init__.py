@@ -1,5 +1,8 @@
 """The exact index of signatures: which of many sets of shingles are nearest to a given one by cosine.
 
+A shingle is a hash of three successive words. The entries are signatures of precedents (earlier situations with their
+outcome); a *motif* is one of a precedent that did harm.
+
 **What is exact.** Every answer equals the result of comparing with each entry; a property test checks that. Nothing is
 approximated, so recall is 1.0 by construction. For sets A (the query, n elements) and B (m elements) that share o
 elements, the similarity is o / sqrt(n m).

@@ -1,4 +1,4 @@
-"""The engine compiled by numba (extra ``fast``): the same answers as the interpreted one.
+"""The index's search engine compiled by numba (extra ``fast``): the same answers as the interpreted one.
 
 Machine code is cached on disk beside this file, or where numba keeps it for the user, so that only the first process
 after an installation waits for the compiler.
@@ -93,6 +93,7 @@ def smallest(store: Store, hashes: Hashes) -> Sizes:
 
 @_compile
 def _smallest(keys: Any, sizes: Any, hashes: Any, cells: Any) -> Any:
+    """Return for each shingle the size of the smallest entry that holds it; see ``smallest``."""
     found = np.empty(len(hashes), np.uint16)
     for at in range(len(hashes)):
         found[at] = sizes[_find(keys, hashes[at], cells[at])]
@@ -101,6 +102,7 @@ def _smallest(keys: Any, sizes: Any, hashes: Any, cells: Any) -> Any:
 
 @_compile
 def _find(keys: Any, sought: Any, cell: Any) -> Any:
+    """Return the cell of a shingle, or the empty cell at which its search ends."""
     while keys[cell] != sought and keys[cell] != 0:
         cell += 1
     return cell
@@ -108,6 +110,7 @@ def _find(keys: Any, sought: Any, cell: Any) -> Any:
 
 @_compile
 def _score(overlap: int, size: int) -> float:
+    """Return the score of an entry: its order is that of the cosine with the query (see ``query``)."""
     return float(overlap * overlap) / size
 
 
@@ -126,6 +129,7 @@ def _touch(packed_counts: Any, touched: Any, gathered: int, entry: int, largest:
 
 @_compile
 def _shared(hashes: Any, shingles: Any, begin: int, size: int) -> int:
+    """Return how many of the query's shingles are among an entry's: ``size`` from ``begin`` on; both ascend."""
     shared = 0
     at = 0
     for other in range(begin, begin + size):
@@ -165,7 +169,11 @@ def _search(
     budget: int,
     similar: Any,
 ) -> Any:
-    """Fill ``similar`` with positions and overlaps; return their count, the motif and its overlap, work and cut."""
+    """Fill ``similar`` with positions and overlaps; return their count, the motif and its overlap, work and cut.
+
+    ``keys``, ``counts`` and ``firsts`` are the hash table's, ``pool`` to ``smallest`` the store's, ``hashes`` and
+    ``situation`` to ``budget`` the query's; ``cells`` says where the search for each shingle begins.
+    """
     lists = 0
     lengths = np.empty(len(hashes), np.int64)
     for at in range(len(hashes)):

@@ -13,9 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 Hashes = npt.NDArray[np.uint64]
+"""Shingles, as 64-bit hashes."""
+
 Cells = npt.NDArray[np.int32]
+"""Positions of entries, or of cells in the pool of posting lists."""
+
 Integers = npt.NDArray[np.int64]
 Sizes = npt.NDArray[np.uint16]
+"""Numbers of shingles."""
 
 NO_ENTRY = np.iinfo(np.uint16).max
 """The smallest entry's size where there is no entry: larger than any real size."""

@@ -21,14 +21,15 @@ COMPACTED_FROM = 1024
 
 
 class SimilarEntry(NamedTuple):
-    """An entry near a text."""
+    """An entry near a text: its name, and the cosine of both sets of shingles, from 0 to 1."""
 
     name: str
     similarity: float
 
 
 class Nearest(NamedTuple):
-    """The entries near a text: the most similar ones, best first, and the nearest motif, None where there is none.
+    """The entries near a text: the most similar ones, best first, and the nearest motif (an entry that did harm), if
+    any.
 
     ``work`` is the cost of the search, in postings; ``cut`` says that the budget did not suffice for all of it.
     """

@@ -1,4 +1,7 @@
-"""The engine that needs only numpy: exact, several times slower than the compiled one."""
+"""The index's search engine that needs only numpy: exact, several times slower than the compiled one.
+
+A *tally* is how many shingles an entry shares with the query, as counted so far; ``touched`` are the entries found.
+"""
 
 import numpy as np
 import numpy.typing as npt
@@ -68,6 +71,7 @@ def search(store: Store, query: Query) -> Answer:
 
 
 def _search_many(store: Store, query: Query, cells: Integers, counts: Cells, allowed: int, latest: Cells) -> Hits:
+    """Return the most similar entries and the nearest motif among those in long lists, by array operations."""
     touched, unread = _gather(store, query, cells, counts, allowed, latest)
     shared = (store.packed_counts[touched] & TALLY_MASK).astype(np.int64)
     store.packed_counts[touched] -= shared.astype(np.uint32)
@@ -154,6 +158,7 @@ def _scores(overlaps: Integers, sizes: Integers) -> Scores:
 def _best(
     positions: Cells, scores: Scores, overlaps: Integers, wanted: npt.NDArray[np.bool_], most: int
 ) -> tuple[Hit, ...]:
+    """Return the ``most`` best of the wanted entries, highest score first, then the one added first."""
     chosen = np.flatnonzero(wanted)
     if len(chosen) > most:
         # Entries below the score at rank ``most`` are dropped; equal ones stay until the order of adding decides.

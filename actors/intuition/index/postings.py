@@ -1,4 +1,4 @@
-"""Reads one posting list of the index, and the shingles of its entries.
+"""Reads one posting list of the index (the entries that hold a shingle), and the shingles of its entries.
 
 A list of one entry is that entry, in ``table.firsts``. Of a longer one, ``firsts`` has the position of its latest block
 in ``store.pool``: the position of the block before it (-1: none), the number of entries, the capacity, the entries.

@@ -1,4 +1,4 @@
-"""Search in plain loops, for queries whose lists are short."""
+"""Search of the index in plain loops, for queries whose lists (of the entries that hold each shingle) are short."""
 
 from typing import NamedTuple
 

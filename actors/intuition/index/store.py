@@ -60,9 +60,13 @@ class Store:
 
     Arrays have spare room: in use are ``count`` entries, ``filled`` shingles and ``pooled`` cells of the pool.
 
-    ``packed_counts`` holds an entry's number of shingles in its upper 16 bits. The lower 16 bits and ``touched`` are
-    the working memory of searches, and zero between two searches. Both counts are in one cell, since reading a list
-    mostly waits for memory. So a store serves one search at a time.
+    ``names``, ``numbers``, ``situations`` and ``harmful`` hold what was given of each entry (``Entry``). ``shingles``
+    are those of all entries, one entry after the other, and ``starts`` says where each entry's begin. ``smallest`` is
+    the fewest shingles of any entry. ``table`` and ``pool`` hold the lists. ``retired`` counts the entries retired.
+
+    ``packed_counts`` holds an entry's number of shingles in its upper 16 bits. The lower 16 bits are the working memory
+    of a search, and zero between two searches; ``touched`` is another, for the entries that a search has found. Both
+    counts are in one cell, since reading a list mostly waits for memory. So a store serves one search at a time.
     """
 
     def __init__(self, entries: Sequence[Entry] = ()) -> None:
@@ -151,7 +155,10 @@ def _longer(array: npt.NDArray[Any], needed: int) -> Any:
 
 
 def _inverted(shingles: Hashes, owners: Cells, sizes_of: Cells) -> tuple[Table, Cells]:
-    """Return the table and the pool for shingles and their entries, which are in the order of entries."""
+    """Return the table and the pool for shingles and the entries that own them, both in the order of entries.
+
+    ``sizes_of`` is the number of shingles of each entry.
+    """
     order = np.argsort(shingles, kind="stable")
     shingles, owners = shingles[order], owners[order]
     begins = np.flatnonzero(np.concatenate(([True], shingles[1:] != shingles[:-1]))) if len(shingles) else order

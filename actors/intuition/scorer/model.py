@@ -25,7 +25,7 @@ def score(text: str, model: Model = _MODEL) -> float:
     """Return the score of a text in [0, 1], rounded to six decimals: 0.5 or more is an attack. Blank texts score 0.
 
     The text's worst passage decides. The work is bounded: of a long text the beginning, the end and the surroundings of
-    instruction words are read.
+    words typical of instructions to a model are read.
     """
     if not text.strip():
         return 0.0

@@ -116,8 +116,9 @@ def fact_of(key: str, value: str) -> Fact | None:
 class _Reader:
     """Reads a text sentence by sentence.
 
-    ``denied`` are the keys whose values were denied last, until a new value is stated: "it is Sarah" may be about them.
-    ``before`` is the text of the sentence before.
+    ``facts`` and ``ended`` are what was found so far, by key. ``is_short``: the text may introduce a person, or ask to
+    remember something. ``denied`` are the keys whose values were denied last, until a new value is stated: "it is
+    Sarah" may be about them. ``before`` is the text of the sentence before.
     """
 
     def __init__(self, known: KnownValues, is_short: bool) -> None:

@@ -12,6 +12,7 @@ KEY_CHARACTERS = 60
 
 NAME, HOME, JOB, EMPLOYER, ORIGIN, AGE, DIET = "name", "home", "job", "employer", "origin", "age", "diet"
 LANGUAGES, SPOUSE, BIRTHDAY, SCHOOL, CAR = "languages", "spouse", "birthday", "school", "car"
+"""The fixed keys, besides those made of a person's own words."""
 
 OPINION, ALLERGY, EATING, DRINKING, NOTE = "opinion of", "allergy to", "eating", "drinking", "note about"
 """The prefixes of keys of opinions, allergies, diets, and notes."""

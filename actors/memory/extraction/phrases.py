@@ -14,8 +14,10 @@ VALUE_CHARACTERS = 160
 
 _LISTS = word_lists()
 
-# Each expression below is followed by what it matches, or by an example.
 _EDGES = " \t\r\n\"'`,;:.!?()[]{}<>*_-\u2013\u2014\u2026"
+"""White space and marks that are no part of a value at whose ends they stand."""
+
+# Each expression below is followed by what it matches, or by an example.
 _CLOSING = re.compile(
     r"(?:\s*,)?\s+(?:by the way|please|though|too|as well|thanks|thank you|right now|actually|now|and|but|btw|"
     r"at the moment|these days|nowadays|currently|also|:\)|lol)$",

@@ -24,10 +24,10 @@ def keeps(private: Iterable[str], agent: str) -> bool:
 
 
 def without_private(facts: Iterable[Fact]) -> tuple[Fact, ...]:
-    """Return the facts without an e-mail address, a key, or a number of seven digits or more."""
+    """Return the facts without an e-mail address, an access key, or a number of seven digits or more."""
     return tuple(fact for fact in facts if not is_private(fact.value) and not is_private(fact.key))
 
 
 def is_private(text: str) -> bool:
-    """Whether a text contains an e-mail address, a key, or such a number."""
+    """Whether a text contains an e-mail address, an access key, or such a number."""
     return bool(_EMAIL.search(text) or _NUMBER.search(text)) or any(form.search(text) for form in FORMS.values())

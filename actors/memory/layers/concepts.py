@@ -1,9 +1,10 @@
 """Concepts: the graph of the terms that an agent's exchanges were about.
 
-A concept is a term that occurred in episodes. Only the latest of these episodes are stored with it; everything else is
-computed from them. Its *strength* is their sum: each counts 1 and decays exponentially with the time of messages. Its
-*confidence* grows with their number. It is *linked* with the terms that occurred in the same episodes; the strength of
-a link is the share of the concept's episodes in which the other term occurred.
+A concept is a term that occurred in episodes, which are exchanges as the agent remembers them. Only the latest of these
+episodes are stored with it; everything else is computed from them. Its *strength* is their sum: each counts 1 and
+decays exponentially with the time of messages. Its *confidence* grows with their number. It is *linked* with the terms
+that occurred in the same episodes; the strength of a link is the share of the concept's episodes in which the other
+term occurred.
 
 So no term outlives its episodes. When some episodes are forgotten, the graph is exactly what the remaining ones give:
 neither a term nor a number in it depends on what was forgotten.

@@ -27,7 +27,8 @@ _ROOTS = _roots()
 def decayed(strength: int, elapsed_ns: int, half_life_ns: int) -> int:
     """Return the rest of a strength after decay, rounded down; time that runs backwards changes nothing.
 
-    It is cached: concepts share their episodes, so the same age is asked for again and again.
+    It is cached: terms that an agent remembers share the exchanges in which they occurred, so the same age is asked for
+    again and again.
 
     The result never grows with time: each step lowers the share by about one in a hundred thousand, far more than
     rounding.

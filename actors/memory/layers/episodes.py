@@ -12,7 +12,7 @@ _LEAST_WEIGHT = 0.85
 
 
 class Episode(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """An exchange as it is remembered.
+    """An exchange as it is remembered: ``text`` is its gist, a summary in one line.
 
     ``embedding`` is that of its question, empty for none; ``model`` is the model that made it. ``concepts`` are the
     terms that it was about. ``salience`` is how exciting and new it was, in [0, 1].

@@ -44,7 +44,7 @@ _ASKS_FOR_ALL = re.compile(
 """A question for everything that is known about the speaker."""
 
 ASKED_FOR_ALL = 0.5
-"""The energy of each fact when a person asks for everything known about them."""
+"""The energy (strength of recall, 0 to 1) of each fact when a person asks for everything known about them."""
 
 _RELATED = word_lists().related
 _NONE: frozenset[str] = frozenset()
@@ -220,6 +220,7 @@ def text_of(key: str, fact: StatedFact) -> str:
 
 
 def _exchanges(known: Facts, key: str, origin: Origin) -> tuple[int, ...]:
+    """Return the latest exchanges of a session that stated a key, the present one included."""
     before = next((each.exchanges for each in known.get(key, ()) if each.session == origin.session), ())
     exchanges = (*before, origin.exchange) if origin.exchange and origin.exchange not in before else before
     return exchanges[-_EXCHANGES_KEPT:]
@@ -236,6 +237,7 @@ def _all_statements(known: Facts) -> list[StatedFact]:
 
 
 def _asked_for(fact: StatedFact, sought: frozenset[str]) -> float:
+    """Return the share of the terms that ask for a fact's key which are sought; for a fixed key any suffices."""
     found = len(sought.intersection(fact.asked))
     if fact.asked in ASKED_AS.values():
         return float(found > 0)
@@ -243,6 +245,7 @@ def _asked_for(fact: StatedFact, sought: frozenset[str]) -> float:
 
 
 def _terms(fact: Fact) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the terms that ask for a fact's key, and all terms of the fact."""
     about = (
         fact.key.removeprefix(f"{OPINION} ")
         .removeprefix(f"{NOTE} ")

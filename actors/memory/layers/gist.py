@@ -1,4 +1,7 @@
-"""The gist of an exchange, a summary in one line: the text's main sentence, the facts noted, and the answer."""
+"""The gist of an exchange, a summary in one line: the text's main sentence, the facts noted, and the answer.
+
+It is also the text of the exchange's episode, which is remembered for longer.
+"""
 
 import re
 from collections.abc import Sequence
@@ -14,7 +17,7 @@ ANSWER_CHARACTERS = 120
 """Most characters of the answer in a gist."""
 
 TURN_CHARACTERS = 400
-"""Most characters of either side's text that are kept in a turn."""
+"""Most characters of either side's text that are kept in a turn, one of a session's latest exchanges."""
 
 _CHARACTERS_PER_TOKEN = 4
 """An estimate for English text."""

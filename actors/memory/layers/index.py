@@ -1,4 +1,5 @@
-"""An index of the episodes' embeddings: arrays that are searched exhaustively, exactly, and as of a version.
+"""An index of the embeddings of episodes (exchanges as an agent remembers them): searched exhaustively, as of a
+version.
 
 An index is a store and the version at which it is queried. The store is append-only and shared by the states that
 descend from one another. Adding appends a row; retiring records the version from which a row does not count. So an old
@@ -48,7 +49,11 @@ class Near(NamedTuple):
 
 
 class _Rows:
-    """The rows of one kind, in the order of adding. Arrays have spare room; the first ``count`` rows are in use."""
+    """The rows of one kind, in the order of adding. Arrays have spare room; the first ``count`` rows are in use.
+
+    ``added_at`` and ``retired_at`` are the versions from which on a row counts, and no longer counts. ``squares`` are
+    the vectors' products with themselves.
+    """
 
     def __init__(self, vectors: Bytes, squares: Numbers, weights: Floats, numbers: Numbers) -> None:
         self.count = len(numbers)
@@ -88,7 +93,7 @@ class _Rows:
 
 
 class _Store:
-    """The rows of all kinds, and the number of changes so far."""
+    """The rows of all kinds, after ``version`` changes: ``count`` rows, of which ``retired`` no longer count."""
 
     def __init__(self, rows: dict[_Kind, _Rows]) -> None:
         self.version = 0

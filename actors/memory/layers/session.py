@@ -1,4 +1,7 @@
-"""The memory of a single session: its last turns and its gists. Other sessions of the agent cannot see them."""
+"""The memory of a single session: its last turns, and its gists (summaries of exchanges in one line).
+
+Other sessions of the agent cannot see them.
+"""
 
 import msgspec
 

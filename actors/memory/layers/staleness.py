@@ -1,9 +1,10 @@
 """Finds the concept of a graph that has not occurred for the longest time, without examining all concepts each time.
 
-Every remembered exchange adds concepts and drops as many old ones. Sorting all concepts for that took a fifth of the
-time of a replay. A sorted order stays correct, because concepts only change in two ways: a new episode makes a concept
-the latest of all, or it is dropped. Outdated entries are skipped. The order is kept outside the graph, since it is
-derived from it: a graph without an order is sorted.
+A concept is a term that occurred in remembered exchanges, the *episodes*. Every remembered exchange adds concepts and
+drops as many old ones. Sorting all concepts for that took a fifth of the time of a replay. A sorted order stays
+correct, because concepts only change in two ways: a new episode makes a concept the latest of all, or it is dropped.
+Outdated entries are skipped. The order is kept outside the graph, since it is derived from it: a graph without an order
+is sorted.
 """
 
 from collections.abc import Mapping

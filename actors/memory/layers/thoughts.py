@@ -1,8 +1,9 @@
-"""Thoughts: what wandering has found while the agent was idle, kept as gists of their own kind. Pure.
+"""Thoughts of an idle agent: what associating without any input has found, kept like one-line summaries (gists). Pure.
 
-A thought is about one episode and contains words of no other. So it is removed with the episode: with its session, with
-a fact that the episode quotes, or as the oldest. Nothing derived from it is left either: a thought about a fading
-concept strengthens the concept only while the thought is kept, and the effect decays as that of an episode does.
+A thought is about one episode (a remembered exchange) and contains words of no other. So it is removed with the
+episode: with its session, with a fact that the episode quotes, or as the oldest. Nothing derived from it is left
+either: a thought about a fading concept strengthens the concept only while the thought is kept, and the effect decays
+as that of an episode does.
 """
 
 from collections.abc import Mapping

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 MIN_DIGITS = 11
-"""Fewest characters of a series: the encoded length of eight letters, the shortest signature of profile ``seed``."""
+"""Fewest characters of a series: the encoded length of eight letters, as many as the shortest phrase of reflex's
+smallest library has (profile ``seed``)."""
 
 LONG_WORD = 16
 """A mixed word of this length starts a series alone; for shorter ones and those before, other starts are tried too."""
@@ -39,6 +40,7 @@ def _kind(char: str) -> int:
 
 
 _KINDS = bytes(_kind(chr(code)) for code in range(256))
+# Two successive kinds of characters that make a word mixed.
 _MIXED_PAIRS = (
     (_LOWER, _UPPER),
     (_LOWER, _DIGIT),
@@ -65,7 +67,10 @@ class _Words(NamedTuple):
 
 
 class WordRuns(NamedTuple):
-    """Series of words, in order: the start and end of the likeliest digits of each, and the alternatives."""
+    """Series of words, in order: the start and end of the likeliest digits of each, and the alternatives.
+
+    ``firsts`` and ``lasts`` are the indexes of the first and last word of each series in ``words``.
+    """
 
     starts: Offsets
     ends: Offsets

@@ -31,6 +31,7 @@ from actors.reflex.decoding.base64words import MIXTURES, kinds_of, runs_of_words
 from actors.reflex.decoding.plaintext import texts_in
 
 Encoding = Literal["base64", "hex", "percent"]
+"""The encodings that are decoded here."""
 
 MAX_WORK = 5_242_880
 """Most steps of all decoding for one input, enough to read lists of thousands of hashes completely."""
@@ -82,6 +83,8 @@ _HEX_DIGITS = b"0123456789abcdefABCDEF"
 # Prefixes of hex digits, longer ones before those that they contain.
 _HEX_PREFIXES = (b"&#x00", b"&#X00", b"\\u00", b"U+00", b"&#x", b"&#X", b"0x", b"0X", b"\\x", b"\\X")
 _MIN_PAIRS = 6
+"""Fewest pairs of hex digits of a run."""
+
 _MAX_SHORT = 50
 """Most characters of fewer than six pairs, with a prefix and three separators each."""
 

@@ -1,8 +1,9 @@
 """The composer: answers without a language model, and says so.
 
-It is pure and deterministic: the same text, mode, signals and memory give the same answer. It quotes what is remembered
-and claims no more than that. Its sentences are data (``answers.json``). They are part of the recorded decisions: a
-changed sentence is changed behaviour, so raise the actor's ``behaviour`` with it.
+It is pure and deterministic: the same text, mode (how to answer, such as RESPOND or CLARIFY), signals (what the router
+read from the text) and memory give the same answer. It quotes what is remembered and claims no more than that. Its
+sentences are data (``answers.json``). They are part of the recorded decisions: a changed sentence is changed behaviour,
+so raise the actor's ``behaviour`` (the version of its decisions) with it.
 """
 
 import re
@@ -23,7 +24,7 @@ _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 
 
 class Answers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The sentences by name, as ``string.Template``s, and the words that the composer knows (case-folded)."""
+    """The sentences by name, as ``string.Template``s, and the words of thanks and farewell, case-folded."""
 
     answers: dict[str, str]
     thanks: frozenset[str]
@@ -39,7 +40,8 @@ class Recall(msgspec.Struct, frozen=True, kw_only=True):
         told: Quotes of the facts that the text to be answered itself states.
         gone: Quotes of the facts that it takes back or replaces.
         lack: Why no model answers: none is attached, or the one that was asked gave no answer.
-        guarded: Whether the breaker's stance is ``guarded``: then nothing is quoted, and the answer says so.
+        guarded: Whether the breaker's stance, which says how careful answers have to be, is ``guarded``: then nothing
+            is quoted, and the answer says so.
     """
 
     earlier: tuple[str, ...] = ()
@@ -51,6 +53,8 @@ class Recall(msgspec.Struct, frozen=True, kw_only=True):
 
 
 ANSWERS = msgspec.json.decode(files(__package__).joinpath("answers.json").read_bytes(), type=Answers)
+"""The composer's sentences and words."""
+
 _TEMPLATES = {name: Template(text) for name, text in ANSWERS.answers.items()}
 
 

@@ -27,7 +27,10 @@ _PER_MESSAGE, _MOST_MESSAGES = 8, 12
 
 
 class TokenBudget(msgspec.Struct, frozen=True):
-    """Most tokens for each part of a prompt; ``left`` is for everything besides the instructions."""
+    """Most tokens for each part of a prompt, and for the answer; ``left`` is for all parts besides the instructions.
+
+    ``draft`` is for an earlier answer that is to be improved.
+    """
 
     answer: int
     left: int

@@ -1,4 +1,8 @@
-"""Chooses the memories that an answer can use: those that fit into its prompt, the strongest first. Pure."""
+"""Chooses the memories that an answer can use: those that fit into its prompt, the strongest first. Pure.
+
+A gist is an exchange's summary in one line, an episode what is remembered of it for long. *Findings* are what an ACT
+loop, which looks things up, has found.
+"""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -12,7 +16,7 @@ from schemas.vocabulary.memory import NO_LONGER_SO, Fact, Layer, Recollection, R
 from schemas.vocabulary.responder import Entity
 
 _QUOTABLE: frozenset[Layer] = frozenset({"fact", "turn", "gist", "episode"})
-"""Layers of memory whose texts can be quoted; a concept is only a word."""
+"""Layers of memory whose texts can be quoted; a concept (a term that occurred in exchanges) is only a word."""
 
 DELIMITER_TOKENS = 40
 """Most tokens of the two lines around a block of a prompt, with the empty line after it."""
@@ -30,7 +34,8 @@ _WORD = re.compile(r"\w+")
 
 
 class Memory(msgspec.Struct, frozen=True, kw_only=True):
-    """A memory in a prompt: its text on one line, and the number of tokens of its line.
+    """A memory in a prompt: its text on one line, and the number of tokens of its line; ``energy``, from 0 to 1, says
+    how strongly it was recalled.
 
     ``echo``: nobody stated it; a person only asked, and the rest is the agent's own answer.
     """
@@ -103,7 +108,7 @@ def _holds_any(text: str, beginnings: Iterable[str]) -> bool:
 
 
 def quotable(memories: Iterable[Memory], energy: float) -> tuple[Memory, ...]:
-    """Return the memories that can be quoted as they are, with at least ``energy``.
+    """Return the memories that can be quoted as they are, with at least this ``energy`` (strength of recall).
 
     A question without its answer is not quoted, and neither is a retired fact.
     """

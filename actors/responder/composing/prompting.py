@@ -3,6 +3,10 @@
 Only texts of this package and of the operator are instructions. Memories and the input's other layers (documents, say)
 are other people's text, whatever they claim to be. They are part of the user's message, in blocks between lines with a
 key that occurs in none of them, so that no text can end its own block.
+
+A *rerun* is another pass of a deliberation, which guardrails order to improve the answer. The breaker's *stance* says
+how careful answers to a session have to be. A mode is *terminal* if it ends the exchange: all but ACT, which looks
+things up first.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -78,7 +82,9 @@ def rerun_instruction(triggers: Iterable[Trigger]) -> list[str]:
 
 
 class Pass(msgspec.Struct, frozen=True):
-    """A pass of a deliberation: its loop; for a rerun also the reason, what to improve, and the earlier answer."""
+    """A pass of a deliberation: the name of its loop, by which guardrails judge it; for a rerun also the reason, what
+    to improve, and the earlier answer.
+    """
 
     loop_id: str
     reason: str = ""

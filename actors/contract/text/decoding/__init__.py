@@ -1,4 +1,4 @@
-"""Undoes the disguises that a text may be hidden in, by one pure function for all guards.
+"""Undoes the disguises that a text may be hidden in, by one pure function for all guards (actors that can refuse it).
 
 Reflex itself searches the whole text in a few fast rewritings. The common encodings of a text's beginning, such as
 base64, are undone by ``decoded_views``. Rarer disguises are undone here, once for all guards:

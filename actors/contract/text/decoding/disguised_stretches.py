@@ -1,4 +1,7 @@
-"""The parts of a long text around the positions where a form of disguise was found: the rest of the text is plain."""
+"""The parts of a long text around the positions where a form of disguise was found: the rest of the text is plain.
+
+A disguise is an encoding, a cipher, letters apart and the like.
+"""
 
 from collections.abc import Iterable
 

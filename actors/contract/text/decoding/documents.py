@@ -1,4 +1,7 @@
-"""Finds an instruction split over the values of a JSON document, the variables of a program, or by tags in words."""
+"""Finds an instruction split over the values of a JSON document, the variables of a program, or by tags in words.
+
+Instruction words are words typical of instructions to a model.
+"""
 
 import re
 from collections import Counter

@@ -11,7 +11,7 @@ from actors.contract.text.decoding.disguised_stretches import stretches_of
 
 FEWEST = 4
 """From this many escapes on, ``undo_escapes`` undoes them for all guards; fewer are undone only for reflex's search for
-signatures (``undo_blanks``)."""
+signatures, which are phrases of attacks (``undo_blanks``)."""
 
 
 def _coded(base: int) -> Callable[[str], str]:

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from actors.contract.text.decoding.undecoded import Undecoded
 
 CARRIES = "this link carries data away:"
-"""The sentence about such a URL, before the placeholder's name; a signature of reflex's library matches it."""
+"""The sentence about such a URL, before the placeholder's name; reflex's library of attacks has a signature for it."""
 
 _IMAGE = re.compile(r"!\[[^\]\n]{0,200}\]\(|<img\b[^>\n]{0,200}?src\s*=\s*[\"']?")
 _ADDRESS = re.compile(r"https?://[^\s)\"']{0,512}[^\n)\"]{0,200}")

@@ -2,7 +2,8 @@
 
 Every result goes through all forms of disguise again: for example hex inside base64, or an instruction in rot13 written
 as the numbers of its letters. The work is limited by the number of texts and their total characters; what is left out
-is counted. Nearly every text contains no disguise, and the fast check of each form shows that.
+is counted. Nearly every text contains no disguise, and the fast check of each form shows that. The trained judges,
+which read the results, are linear classifiers of texts; instruction words are words typical of instructions to a model.
 """
 
 from collections.abc import Callable, Iterator, Sequence

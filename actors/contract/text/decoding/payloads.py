@@ -39,6 +39,8 @@ _SIXTEEN_SPACED = b" ".join([b"a"] * 16)
 _NOT_BASE64 = bytes(code for code in range(256) if code not in _BASE64)
 _HEX_DIGITS = "0123456789abcdefABCDEF"
 _HEX_SET = frozenset(_HEX_DIGITS)
+# Changes between kinds of characters that few words have, and nearly all base64; line ends within a run that is
+# hyphenated, quoted in mail, or inside a string of a program.
 _MIXED = re.compile(r"[a-z][A-Z0-9]|[A-Z]{2}[a-z]|[0-9][A-Za-z]")
 _AT_LINE_END = re.compile(r"-\r?\n(?=[A-Za-z0-9+/])|\r?\n> ?")
 _ESCAPED_END = re.compile(r"(?<=[A-Za-z0-9+/=])(?:\\r)?\\n(?=[A-Za-z0-9+/])")
@@ -46,6 +48,8 @@ _SPACED_BASE64 = re.compile(r"(?<!\S)[A-Za-z0-9+/=](?: [A-Za-z0-9+/=]){15,}(?!\S
 _BASE32 = re.compile(r"(?:[A-Z2-7]{16,}|(?=[a-z]*[2-7])[a-z2-7]{16,})=*")
 _ASCII85 = re.compile(r"<~[!-uz\s]{10,}?~>")
 _LONGEST_WORD = 64
+"""Most characters of a word that may be encoded by itself, in a text encoded word by word."""
+
 _IS_PRINTED = np.isin(np.arange(256), np.frombuffer(PRINTED, dtype=np.uint8))
 _MOST_BETWEEN = 2
 """Most other words between two encoded words of one text, such as the names of a document's values."""

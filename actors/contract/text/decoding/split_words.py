@@ -1,8 +1,9 @@
 """Rejoins words that are split by symbols, and separates words that run together, for the trained judges.
 
-Reflex finds its signatures in the letters alone, but a trained judge needs words. Single letters with symbols between
-them are joined. Two halves are joined if neither is a word and together they are a word of the lexicon. Letters that
-run together are separated into words of the lexicon and common words, if nearly all of them form such words.
+Reflex finds its signatures (phrases of attacks) in the letters alone, but a trained judge, a linear classifier, needs
+words. Single letters with symbols between them are joined. Two halves are joined if neither is a word and together they
+are a word of the lexicon (words that are common in instructions to a model). Letters that run together are separated
+into words of the lexicon and common words, if nearly all of them form such words.
 """
 
 import re

@@ -1,4 +1,7 @@
-"""How much disguised text was not decoded: the decoder of each form limits its work and counts what it leaves out."""
+"""How much disguised text was not decoded: the decoder of each form limits its work and counts what it leaves out.
+
+A disguise is an encoding, a cipher, letters apart and the like.
+"""
 
 from typing import NamedTuple
 

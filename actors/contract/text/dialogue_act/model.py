@@ -26,11 +26,14 @@ before; it asks for something to be done.
 """
 
 KINDS: tuple[TurnKind, ...] = get_args(TurnKind)
+"""All kinds, in the order of the weights."""
 
 MODEL_KIND = "turn"
 """The name of these weights: the first part of the model's name and of its file's name."""
 
 DECIMALS = 6
+"""Decimals of the probabilities."""
+
 WEIGHT_UNIT = 16.0
 """Feature weights are integer multiples of one over this."""
 

@@ -1,4 +1,4 @@
-"""Pairs and groups of word classes that mean more together than apart.
+"""Pairs and groups of word classes that mean more together than apart, as features of a trained classifier of attacks.
 
 Examples: an order to insert code into "your solution", or a note to a model with a format to answer in. A sum of
 weights cannot distinguish "this word and that word" from two occurrences of one. A conjunction can, in any order and

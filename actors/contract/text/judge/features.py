@@ -1,4 +1,7 @@
-"""The features of a text: hashed n-grams of words and word classes, with their positions.
+"""The features of a text, for linear classifiers: hashed n-grams of words and word classes, with their positions.
+
+A *segment* is a sentence, a line, a cell or the like. A word class holds words of similar meaning in instructions to a
+model (``lexicon``).
 
 All hashes are integers computed here, so that they are the same in every process, on every machine and with every
 version of the libraries.

@@ -50,6 +50,7 @@ LEET = str.maketrans("0134578@$", "oieastbas")
 """Digits and symbols of leetspeak -> the letters that they replace."""
 
 LEET_MARKS = tuple(map(chr, LEET))
+"""These digits and symbols."""
 
 PLAIN_INSTRUCTION_WORDS = tuple(
     word for word in INSTRUCTION_WORDS if word.isascii() and sum(map(str.isalpha, word)) >= 6

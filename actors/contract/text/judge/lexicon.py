@@ -1,4 +1,4 @@
-"""Classes of words with a similar meaning in instructions: ``override``, ``secret``, ``persona`` and so on.
+"""Classes of words with a similar meaning in instructions to a model: ``override``, ``secret``, ``persona`` and so on.
 
 ``lexicon.json`` lists for each class its words (``*`` stands for any ending) and phrases, in a dozen languages. If
 several entries match at a position, the longest phrase wins, then the exact word, then the longest stem.
@@ -17,8 +17,8 @@ from actors.contract.text.tokens import split_tokens
 NO_CLASS = -1
 """The class of a word that is in no class."""
 
-_LONGEST_STEM = 24
-_SHORTEST_STEM = 2
+_LONGEST_STEM, _SHORTEST_STEM = 24, 2
+"""Most and fewest letters of a stem (``*`` in the list) that is looked for at the beginning of a word."""
 
 
 class Entries(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -31,7 +31,8 @@ class Entries(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Lexicon(msgspec.Struct, frozen=True, eq=False):
     """The classes by number, and the words and phrases of each.
 
-    ``phrases`` is keyed by first and second token; phrases that share both are sorted longest first.
+    ``exact`` and ``stems`` give the number of a word's class, and that of the words that begin with a stem. ``phrases``
+    is keyed by first and second token; phrases that share both are sorted longest first.
     """
 
     classes: tuple[str, ...]

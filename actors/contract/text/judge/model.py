@@ -24,7 +24,9 @@ _MOST = 1 << 15
 
 
 class Model(msgspec.Struct, frozen=True, eq=False):
-    """A judge; ``threshold`` is the log-odds at which a margin is 0, for texts of any length."""
+    """A judge: its weights (``table``), a ``bias`` added to their sum, and ``threshold``, the log-odds at which a
+    margin is 0, for texts of any length.
+    """
 
     name: str
     table: Table
@@ -70,6 +72,9 @@ def margin(model: Model, text: ReadText) -> float:
 
 
 def to_unit_interval(margin: float, scale: float = 2.0) -> float:
-    """Return a margin as a number in (0, 1), 0.5 at margin 0; uses division only: the same bits on every machine."""
+    """Return a margin as a number in (0, 1): 0.5 at margin 0, 0.75 at margin ``scale``.
+
+    It uses division only: the same bits on every machine.
+    """
     share = margin / scale
     return 0.5 + 0.5 * share / (1.0 + abs(share))

@@ -46,8 +46,8 @@ MIN_NGRAMS = 16
 class Occurrences(NamedTuple):
     """The n-grams of a text by number and position, ascending; no n-gram has two entries with the same first segment.
 
-    ``grams`` are the numbers: the hashes of n-grams in a ``Reading``, their indexes in the table of weights for
-    ``worst_passage``. ``positions`` are their packed positions (see ``packed_positions``).
+    ``grams`` are the numbers: the hashes of n-grams as ``features`` finds them, their indexes in the table of weights
+    for ``worst_passage``. ``positions`` are their packed positions (see ``packed_positions``).
     """
 
     grams: Integers
@@ -135,6 +135,7 @@ class _Counted(NamedTuple):
 
 
 def _counted(weights: npt.NDArray[np.int32], found: Occurrences) -> _Counted:
+    """Return the n-grams with their weights, those at the same position combined."""
     # Position and weight in one integer, so that the weights are sorted along.
     ordered = np.sort(found.positions | (weights[found.grams] + _MIDDLE).astype(np.uint64))
     positions = ordered >> _16

@@ -1,7 +1,8 @@
 """Where the weights of the trained judges are loaded from: the package, or a folder of your own training.
 
-Weights are versioned by hash. A decision that uses weights records their hash. An older log is decided again with the
-older weights, if a folder with their files is supplied.
+A judge is a linear classifier of texts: the ``scorer`` of attacks, the judge of ``trust`` in a part of a prompt, and
+that of the kind of a ``turn`` in a dialogue. Weights are versioned by hash. A decision that uses weights records their
+hash. An older log is decided again with the older weights, if a folder with their files is supplied.
 """
 
 import os
@@ -20,6 +21,8 @@ FOLDER = "NEURAXIS_MODELS"
 """Environment variable that names a folder; its weights files replace the packaged ones of the same kind."""
 
 Weights = Model | TurnModel
+"""The weights of any of these judges."""
+
 Judge = TypeVar("Judge", Model, TurnModel)
 
 _READERS: Mapping[str, Callable[[bytes], Weights]] = MappingProxyType(

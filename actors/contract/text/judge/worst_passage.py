@@ -1,4 +1,7 @@
-"""Reads a text and its decoded views: n-grams by position, and the score of the worst passage."""
+"""Reads a text and its decoded views (its encodings undone): n-grams by position, and the score of the worst passage.
+
+A passage is a run of sentences; the worst is the one that a classifier scores highest as an attack.
+"""
 
 import re
 from functools import lru_cache
@@ -47,8 +50,8 @@ class ReadText(msgspec.Struct, frozen=True, eq=False):
     """The features of a text and of its decoded texts.
 
     ``readings`` holds the text itself first, ``views`` its decoded views. ``unread`` counts what should have been read
-    but was not: characters around instruction words, characters of decoded texts, and tokens. ``shown`` counts the
-    characters that were read.
+    but was not: characters around words typical of instructions to a model, characters of decoded texts, and tokens.
+    ``shown`` counts the characters that were read.
     """
 
     readings: tuple[TextFeatures, ...]
