@@ -53,7 +53,7 @@ class Shard(DecisionLoop):
         self._kept: Kept | None = None  # what the next recovery begins with, rather than with the snapshot
         self._folds_ahead_from = (
             context.standby_backlog
-        )  # while it stands by: waiting messages beyond which it folds some
+        )  # waiting messages beyond which it folds some
         self._pause_s = 0.0  # before the next recovery
         self._lost_at = float("-inf")  # when it last lost its state (the event loop's time)
 
