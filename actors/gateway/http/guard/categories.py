@@ -18,11 +18,14 @@ category                set                                                     
 ``learned_attack``      intuition's learned scorer                                    its score
 ``harmful_precedent``   a precedent that did harm                                     its similarity
 ``harm``, ``illicit``   the risk of harm; a pattern set on it                         1 or 0; its confidence
-``tampering``           the risk to the system's core; a pattern set on it            1 or 0; its confidence
+``tampering``           the risk to the system's own rules; a pattern set on it       1 or 0; its confidence
 ``flooding``            the breaker's ``context_saturation``                          the falsehood it was found with
 ``dissonant``           an entropy that nothing above explains                        the entropy
 ``unread``              too much of the input could not be read                       the weight of that
 ======================  ============================================================  =================================
+
+The falsehood of a text, in [0, 1], is how much it reads like an attempt to mislead the model. The entropy, in [0, 1], is
+how much speaks against what the input asks for; above a threshold the guard coherence refuses it.
 """
 
 import re
