@@ -86,8 +86,8 @@ class SetToExamine(msgspec.Struct, frozen=True, kw_only=True):
     the configured partition counts. ``actors`` and ``effectors`` should be running, and ``stages`` should be served.
     ``model`` is the language model in use, if known; ``key_file`` holds its key, if the environment does not.
     ``receivers`` get alerts. ``asking`` names the settings that make an actor ask a model. ``replicas`` is the
-    configured number of copies. ``logins`` are the broker logins to check, and ``users`` the permissions that the
-    catalogue gives to each.
+    configured number of copies. ``logins`` are the broker logins to check, and ``users`` the permissions that each
+    should have, as derived from the catalogue of events.
     """
 
     access: Access

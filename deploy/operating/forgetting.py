@@ -1,4 +1,8 @@
-"""Forgetting a session's words, or a fact: counting what would go, doing it step by step, and proving it at the end."""
+"""Forgetting a session's words, or a fact: counting what would go, doing it step by step, and proving it at the end.
+
+Words are sealed, that is, encrypted with a key for each session. They are forgotten by destroying the key: no event of
+the log is changed or removed.
+"""
 
 import asyncio
 import time

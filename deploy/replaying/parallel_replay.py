@@ -3,8 +3,9 @@
 A partition's fold needs nothing of another partition. So each share reads the file by itself, and decodes only what its
 partitions consume or publish. The merged report equals that of a single process, to the byte.
 
-How long a partition takes cannot be seen from the number of its messages: verifying one decision of memory takes as
-long as a hundred of the clock. So there are several shares for each process, and a process that is done takes the next.
+How long a partition takes cannot be seen from the number of its messages: verifying one decision of the actor memory
+takes as long as a hundred of the actor clock. So there are several shares for each process, and a process that is done
+takes the next.
 """
 
 import asyncio

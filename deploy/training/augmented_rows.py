@@ -17,6 +17,8 @@ import msgspec
 from deploy.training.labelled_corpus import Row, is_direct
 
 SEED = 20240917
+"""The seed of the generator; another one gives other rows, and so another model."""
+
 _PER_ATTACK_FAMILY, _PER_BENIGN_FAMILY = 160, 240
 """How many rows are made from each family of patterns."""
 
@@ -30,6 +32,8 @@ _DOCUMENTS = 600
 """How many pairs of documents are made: a harmless one, and one with an injection."""
 
 _LONGEST_DOCUMENT = 12_000
+"""Most characters of a document, before a remark or an injection is put in."""
+
 # A slot such as {verb}, but not a doubled brace such as {{name}}, which attacks on templates contain.
 _SLOT = re.compile(r"(?<!\{)\{(\w+)\}(?!\})")
 # The space after a sentence or a line, where a remark can be put in.

@@ -54,9 +54,10 @@ _STEPS, _LAST_STEPS = 30, 60
 class Recipe(msgspec.Struct, frozen=True):
     """How a judge is trained.
 
-    ``without`` are categories left out of its training; ``stressed`` are those that get a higher weight. ``penalty`` is
-    that of large coefficients. ``rounds`` follow the first one. ``benign`` and ``hard`` are the shares of false alarms
-    allowed among held-out benign and hard benign rows.
+    ``kind`` is its name: the first part of the model's name and of its file's name. ``without`` are categories left out
+    of its training; ``stressed`` are those that get a higher weight. ``penalty`` is the weight of the squared norm of
+    the coefficients (L2). ``rounds`` follow the first one. ``benign`` and ``hard`` are the shares of false alarms
+    allowed among held-out benign rows, and among those that only look like attacks.
     """
 
     kind: str
@@ -72,7 +73,8 @@ class Prepared(msgspec.Struct, frozen=True, eq=False):
     """A corpus, its rows followed by those made from it, and what is computed from them once for all folds.
 
     ``folds`` has the fold of each corpus row; ``quotes`` the rows that share wording with a fold. ``support`` has the
-    number of sources that one family counts for, by its index in ``families``.
+    number of sources that one family counts for, by its index in ``families``. ``attack`` says for each row whether it
+    is one.
     """
 
     corpus: Sequence[Row]

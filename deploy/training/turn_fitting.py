@@ -1,5 +1,7 @@
 """Fitting the turn model: one softmax over five kinds of turns, from labels that may allow several kinds.
 
+The kinds say what a user's turn asks for, such as a courtesy, a task, or a question that can be answered as it stands.
+
 The loss of a row is minus the log of the summed probability of the kinds that its label allows. Features are selected
 by how many rows and sources have them, then by their weights. The sharpness, a factor of the scores (the inverse of the
 temperature in temperature scaling), is calibrated on held-out sources, so that a probability means the same for texts

@@ -1,5 +1,9 @@
 """Labelled turns, from files and from phrases written for this project: which kinds of turn a text may be.
 
+The five kinds: ``answerable`` (it can be answered as it stands), ``task`` (it asks for something to be done),
+``recall`` (it asks for what was said before), ``underspecified`` (it lacks what only the user can supply) and
+``social`` (a courtesy).
+
 A file is JSON Lines. A line has a ``text``, a ``source``, and a label in one of three forms: ``reads`` (some of the
 five kinds), ``ok`` (the modes that would be right for the text as the first input of a session), or ``label`` and
 ``category``, as corpora of prompts have them: benign texts there can be answered as they are. A label may allow

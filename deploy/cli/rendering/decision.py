@@ -22,7 +22,11 @@ LONGEST_QUERY = 80
 
 
 class Tiebreak(msgspec.Struct, frozen=True, kw_only=True):
-    """Two modes with scores too close to decide: how close, whether a model was asked, and the outcome."""
+    """Two modes with scores too close to decide: how close, whether a model was asked, and the outcome.
+
+    ``margin`` is the distance of the two scores as a share of the higher one; they are too close where it is below
+    ``effective_margin``. ``used``: a model was asked.
+    """
 
     candidates: tuple[Mode, ...]
     margin: float
@@ -41,7 +45,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Iteration(msgspec.Struct, frozen=True, kw_only=True):
-    """One iteration of an ACT loop; ``reason`` says why it failed, if it did."""
+    """One iteration of an ACT loop; ``reason`` says why it failed, if it did. ``planner`` says who chose its steps."""
 
     iteration: int
     planner: Planner
@@ -51,7 +55,10 @@ class Iteration(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ActLoop(msgspec.Struct, frozen=True, kw_only=True):
-    """An ACT loop; ``termination`` is None if it never finished."""
+    """An ACT loop: what was looked up, step by step, before the answer. ``found`` counts what came of it.
+
+    ``termination`` says why it ended; None if it never finished.
+    """
 
     iterations: tuple[Iteration, ...]
     termination: Termination | None = None

@@ -142,6 +142,11 @@ def _confusion(confusion: Mapping[str, Mapping[str, int]]) -> Iterator[Text]:
 
 
 def _tallies(report: Report) -> CountsTable:
+    """Return a table of each actor's messages that were decided again, and of its events.
+
+    ``identical`` and ``different`` events come in both timelines, ``gone`` ones only in the record, and ``new`` ones
+    only under the other settings. The record ends before the ``pending`` ones.
+    """
     grid = CountsTable("actor", ("decided", "identical", "different", "gone", "new", "pending"))
     for actor, tally in report.tallies.items():
         numbers = (tally.decided, tally.identical, tally.different, tally.gone, tally.new, tally.pending)

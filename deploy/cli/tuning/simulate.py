@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from deploy.simulating.report import Report
 
 _PLANTS = ("none", "misrouting", "over-questioning", "under-acknowledging", "bad-adjustment")
+"""The names of the faults that can be planted."""
+
 _MAX_DAYS = 3650
 _MIN_WIDE_COLUMNS = 120
 """Width of a terminal, in columns, from which the table of days has a column for each mode."""
