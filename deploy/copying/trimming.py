@@ -44,7 +44,9 @@ _NS_PER_S = 1_000_000_000
 
 
 class Trimmed(msgspec.Struct, frozen=True):
-    """What was done: the first and last sequence that the stream now holds, and how many snapshots were written."""
+    """What was done: the first and last sequence that the stream now holds, how many it lost, and how many snapshots
+    were written.
+    """
 
     stream: str
     first_seq: int

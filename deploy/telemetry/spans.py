@@ -33,6 +33,7 @@ _SAMPLED = 1
 """The flag of a W3C trace context that asks for the trace to be recorded."""
 
 _INPUT = topic_of(InputReceived)
+# The bodies of these events are read, and those of failed decisions; of all others the headers suffice.
 _DECODED = {topic_of(event) for event in (ResponseEmitted, InputAnswered, LlmCompleted, LlmFailed)}
 
 Attribute = str | int | tuple[str, ...]

@@ -58,7 +58,7 @@ def alert_of(stored: Stored) -> AlertShown | None:
     return AlertShown(seq=stored.seq, time=time, topic=topic_of(alert), summary=alert_summary(alert), **fields)
 
 
-class _Barely(msgspec.Struct, frozen=True):
+class _AnyAlert(msgspec.Struct, frozen=True):
     """What every alert has, of whichever release."""
 
     alert: str
@@ -83,16 +83,16 @@ class UnreadableAlerts:
         """Note an alert of the log, readable or not."""
         found = decode(stored)
         try:
-            barely = msgspec.json.decode(stored.data, type=_Barely)
+            readable = msgspec.json.decode(stored.data, type=_AnyAlert)
         except (msgspec.DecodeError, UnicodeDecodeError):
-            barely = _Barely(f"sequence {stored.seq}", "firing")
-        self.open.pop(barely.alert, None)
+            readable = _AnyAlert(f"sequence {stored.seq}", "firing")
+        self.open.pop(readable.alert, None)
         if isinstance(found, Recorded):
             return
         self.count += 1
         self.first = self.first or f"at sequence {stored.seq}: {found.detail}"
-        if barely.status != "resolved":
-            self.open[barely.alert] = stored.seq
+        if readable.status != "resolved":
+            self.open[readable.alert] = stored.seq
 
     @property
     def beside(self) -> str:

@@ -66,6 +66,7 @@ def render_report(report: Report, examples: int) -> Iterator[RenderableType]:
         yield from _example(example)
 
 
+# A behaviour is the version of an actor's rules: a release may have several, so that old decisions can be made again.
 _BEHAVIOUR_TEXTS = {
     RECORDED: "each decided under the behaviour recorded as in force",
     LATEST: "all decided under today's behaviours",

@@ -32,7 +32,9 @@ BENCHES = {
     "senses": "what judging an input costs reflex, intuition and appraisal together: python -m bench.senses PROMPTS",
     "turns": "the cost of telling a turn's kind; shares routed right: python -m bench.quality.turns LABELLED PROMPTS",
 }
-"""Benchmark -> what it measures, and with which peers in the same run."""
+"""Benchmark -> what it measures, and beside which peers, other programs for the same work, in the same run.
+
+A hop is a message that one process appends to the log and the next one reads and answers."""
 
 _OF_QUALITY = ("detection", "turns")
 """Those that measure how often decisions are right, in ``bench/quality``; the others are beside each other."""

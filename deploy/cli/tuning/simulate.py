@@ -27,7 +27,11 @@ _MAX_EXCHANGES = 1_000_000
 
 
 class DayShown(msgspec.Struct, frozen=True, kw_only=True):
-    """A day of the table: shares in percent of its decisions."""
+    """A day of the table: shares in percent of its decisions.
+
+    ``ambiguous``: the scores of two modes were too close. ``misrouted``: people's reactions showed a wrong mode.
+    ``unhealthy`` names the modes whose share is out of range, and ``weights`` those that the regulator has changed.
+    """
 
     day: int
     decisions: int

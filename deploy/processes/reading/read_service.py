@@ -38,6 +38,8 @@ MOST_CHECKED = 2_000
 """Sequences in which one request has missing ones found."""
 
 _QUEUE = "read"
+"""The queue group: of several processes that serve reads, one gets each request."""
+
 _BAD_REQUEST, _FORBIDDEN = 400, 403
 _logger = get_logger("neuraxis.reads")
 

@@ -24,8 +24,8 @@ category                set                                                     
 ``unread``              too much of the input could not be read                       the weight of that
 ======================  ============================================================  =================================
 
-The falsehood of a text, in [0, 1], is how much it reads like an attempt to mislead the model. The entropy, in [0, 1], is
-how much speaks against what the input asks for; above a threshold the guard coherence refuses it.
+The falsehood of a text, in [0, 1], is how much it reads like an attempt to mislead the model. The entropy, in [0, 1],
+is how much speaks against what the input asks for; above a threshold the guard coherence refuses it.
 """
 
 import re
@@ -76,6 +76,8 @@ _SETS: Mapping[str, str] = {
 # What coherence and the breaker call a violation -> category.
 _VIOLATIONS: Mapping[str, str] = {"harm": "harm", "layer_0": "tampering", UNREAD: "unread"}
 _FLAG = "flag:"
+"""What stands before the name of a pattern set, where a match of it is a violation."""
+
 _BREAKER_VIOLATIONS: Mapping[str, str] = {"role_confusion": "prompt_injection", "context_saturation": "flooding"}
 _SAME = {"harm": "illicit"}
 """Categories that have a second name."""

@@ -43,9 +43,10 @@ class LoopCompletion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     The scores are those of its critics, in [0, 1]: ``alignment_score`` is how well the answer addresses what was asked,
     ``drift_score`` how far it strays from it. If one is missing, a critic here gives it for ``question`` and
-    ``answer``; without those the loop is not run again. ``bias_tags`` names the biases that they found.
-    ``max_reruns`` is the limit of the loop's family, which is the loop and all its reruns, from now on. An override
-    counts for this decision and, for a time, for later ones in the family; it needs ``override_by``.
+    ``answer``; without those the loop is not run again. ``bias_tags`` names the biases that they found, and
+    ``critics_conflict`` says that they contradict each other. ``orchestrator_persona`` names the role in which the
+    orchestrator asks. ``max_reruns`` is the limit of the loop's family, which is the loop and all its reruns, from now
+    on. An override counts for this decision and, for a time, for later ones in the family; it needs ``override_by``.
     """
 
     loop_id: Annotated[str, msgspec.Meta(min_length=1, max_length=MOST_LOOP_ID)]
@@ -98,10 +99,10 @@ _CONTENT = frozenset(TickObserved.__struct_fields__) - {"token_budget"}
 class ReflectionResult(msgspec.Struct, frozen=True, kw_only=True):
     """How a loop was judged. A score that nobody gave is shown as alignment 0 or drift 1.
 
-    ``summary_valid``: both scores are good enough, and the critics agree. ``reflection_fatigue``, in [0, 1], grows
-    with reruns that improve nothing. ``repeated_tags`` are the biases that came up in too many loop families of the agent
-    lately, and ``bias_echo`` says whether there are any; ``repetition_counts`` says for each of this loop's biases in
-    how many it did.
+    ``summary_valid``: both scores are good enough, and the critics agree. ``reflection_persona`` is the persona that
+    judged. ``reflection_fatigue``, in [0, 1], grows with reruns that improve nothing. ``repeated_tags`` are the biases
+    that came up in too many loop families of the agent lately, and ``bias_echo`` says whether there are any;
+    ``repetition_counts`` says for each of this loop's biases in how many it did.
     """
 
     alignment_score: float

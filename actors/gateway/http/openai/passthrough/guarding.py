@@ -34,6 +34,7 @@ _PIECE = 4_096
 # A blank line ends an event.
 _END = re.compile(rb"\r\n\r\n|\n\r?\n|\r\r")
 _LONGEST_END = 4
+"""Bytes of the longest such line, with the end of the line before it."""
 
 _NOT_TEXT = frozenset(
     {"id", "object", "model", "role", "type", "finish_reason", "system_fingerprint", "service_tier", "obfuscation"}
