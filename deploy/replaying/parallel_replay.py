@@ -159,7 +159,7 @@ def costs_of(
 def shares_of(
     costs: Mapping[ActorPartition, int], most: int, partitions: Partitions | None = None
 ) -> tuple[tuple[ActorPartition, ...], ...]:
-    """Divide partitions into up to ``most`` shares of about the same load, none of them empty (except an only one).
+    """Divide partitions into up to ``most`` shares of about the same load, none of them empty unless there is but one.
 
     The largest share comes first. Partitions with the same key stay together, since they read the same messages, which
     are then decoded once. So do partitions that were divided from the same one: what that one decided is then decided
@@ -202,6 +202,7 @@ _shared_with_parent: "tuple[SynchronizedArray[int], Event] | None" = None
 
 
 def _start_process(reached: "SynchronizedArray[int]", stop: Event) -> None:
+    """Keep what this process shares with its parent; called once in each process."""
     global _shared_with_parent
     _shared_with_parent = reached, stop
 

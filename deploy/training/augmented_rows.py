@@ -89,6 +89,7 @@ def _filled(generator: random.Random, family: Family) -> str:
 
 
 def _encoders(generator: random.Random) -> dict[str, Callable[[str], str]]:
+    """Return the ways in which attackers hide a text: name -> a function that does it."""
     return {
         "leetspeak": lambda text: text.translate(_LEET),
         "look-alikes": lambda text: "".join(
@@ -106,6 +107,7 @@ def _encoders(generator: random.Random) -> dict[str, Callable[[str], str]]:
 
 
 def _encoded(generator: random.Random, corpus: Sequence[Row], phrases: Sequence[Row]) -> list[Row]:
+    """Return short attacks and harmless texts, each encoded in every way, so that an encoding alone is no attack."""
     attacks: list[tuple[Row, tuple[int, ...]]] = [
         (row, (index,))
         for index, row in enumerate(corpus)

@@ -142,6 +142,7 @@ def training_indices(
 
 
 def _shingles(text: str) -> set[int]:
+    """Return the shingles of a text and of its decoded views, as hashes."""
     shown = excerpt(text)
     found: set[int] = set()
     for each in (shown, *(view.text for view in decoded_views_of(shown))):

@@ -178,6 +178,7 @@ def weights_of(rows: Sequence[TurnRow]) -> Numbers:
 
 
 def _common_words(prepared: Prepared, indices: Indices) -> Keys:
+    """Return the hashes of the words that many rows and sources have (:data:`COMMON_ROWS`)."""
     rows: dict[str, int] = {}
     sources: dict[str, set[int]] = {}
     for index in indices.tolist():
@@ -190,6 +191,7 @@ def _common_words(prepared: Prepared, indices: Indices) -> Keys:
 
 
 def _known_words(prepared: Prepared, indices: Indices) -> Keys:
+    """Return the hashes of the words that are known to the model (:data:`KNOWN_ROWS`)."""
     rows: dict[str, int] = {}
     for index in indices.tolist():
         for word in set(prepared.turns[index].words):
@@ -198,6 +200,7 @@ def _known_words(prepared: Prepared, indices: Indices) -> Keys:
 
 
 def _supported(features: Sequence[Keys], prepared: Prepared, indices: Indices) -> Keys:
+    """Return the features, by their hashes, that enough rows of at least two sources have."""
     keys = np.concatenate(features)
     owners = np.repeat(prepared.sources[indices], [len(each) for each in features])
     written = np.repeat(prepared.written[indices], [len(each) for each in features])
@@ -210,6 +213,7 @@ def _supported(features: Sequence[Keys], prepared: Prepared, indices: Indices) -
 
 
 def _matrix(features: Sequence[Keys], keys: Keys) -> sparse.csr_matrix:
+    """Return a matrix with a column for each of ``keys``; a feature of a row is one over the root of their number."""
     sizes = np.array([len(each) for each in features])
     flat = np.concatenate(features)
     nearest = np.minimum(np.searchsorted(keys, flat), len(keys) - 1)

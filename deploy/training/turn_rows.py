@@ -33,6 +33,7 @@ MOST_OF_SOURCE = 300
 MOST_OF_TEMPLATE = 100
 """About how many fillings of a template are used."""
 
+# Mode -> the kinds of turn for which it would be right.
 _KINDS_OF_MODE: Mapping[Mode, frozenset[TurnKind]] = MappingProxyType(
     {
         "RESPOND": frozenset({"answerable", "task"}),
@@ -54,6 +55,8 @@ MODES_OF: Mapping[TurnKind, tuple[Mode, ...]] = MappingProxyType(
 """Kind of turn -> the modes that are right for it if nothing is known of the session."""
 
 _REQUESTS = frozenset[TurnKind]({"answerable", "task"})
+"""The kinds that a benign prompt of a corpus may be."""
+
 _UTTERANCES = frozenset({"short_query", "dialogue_turn", "non_english", "ordinary_trigger_english"})
 """Categories of short utterances, some of which are courtesies or questions about what was said."""
 
@@ -95,6 +98,8 @@ class TurnRow(msgspec.Struct, frozen=True):
 
 
 class _Line(msgspec.Struct, frozen=True):
+    """A line of a file, with one of the three forms of a label."""
+
     text: str
     source: str = "unnamed"
     reads: tuple[TurnKind, ...] | None = None

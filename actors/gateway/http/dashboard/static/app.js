@@ -1,6 +1,6 @@
-// The page: one point of the log, and everything that is shown of it. An event from the gateway only says that something
-// is new: what is shown is then asked for anew, so that live and past are one and the same code, and a flood of events
-// costs a few requests.
+// The page: one point of the log, and everything that is shown of it. An event from the gateway only says that
+// something is new: what is shown is then asked for anew, so that live and past are one and the same code, and a flood
+// of events costs a few requests.
 
 import { Again } from "./again.js";
 import { KeyNeeded, Unreachable, follow, getJson, key } from "./api.js";
@@ -21,9 +21,9 @@ const slider = byId("slider");
 const sequence = byId("sequence");
 const filters = byId("filters");
 
-// point: the event of the log whose moment is shown, 0 the latest; head: the last event known; lastEvent: the last one that
-// the stream of events announced; limit: rows of the list; opened: the exchange whose decision is shown, decision: what was
-// recorded of it, shownAt: the point it is shown for; byUser: a person asked for the next refresh.
+// point: the event of the log whose moment is shown, 0 the latest; head: the last event known; lastEvent: the last one
+// that the stream of events announced; limit: rows of the list; opened: the exchange whose decision is shown; decision:
+// what was recorded of it; shownAt: the point that it is shown for; byUser: a person asked for the next refresh.
 const state = { point: 0, head: 0, lastEvent: 0, limit: PAGE, opened: "", decision: null, shownAt: -1, byUser: true };
 const exchanges = new Exchanges((exchange) => openDecision(exchange));
 const again = new Again();
