@@ -26,7 +26,10 @@ _END_FILTER = topic_filter(topic_of(ResponseEmitted))
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True):
-    """Which events to export; empty fields select all. ``filter`` is over stored subjects."""
+    """Which events to export; empty fields select all. ``filter`` is over stored subjects.
+
+    ``first`` is the first sequence, ``upto`` the last sequence or time.
+    """
 
     filter: str = EVERYTHING
     first: int = 1

@@ -213,6 +213,7 @@ async def _workers(connection: Connection, to_check: SetToExamine, partitions: P
         seen = f"this user may not ask who is alive: {wrong}"
         return [Finding("workers", Verdict.WARN, seen, _OTHER_USER)]
     alive = readable_heartbeats(members)
+    # A worker stands in for actors that it runs as long as no other worker does.
     return [
         judge_workers(
             to_check.actors, [(*heartbeat.actors, *heartbeat.stands_in) for heartbeat in alive if heartbeat.actors]

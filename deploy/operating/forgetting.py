@@ -84,9 +84,10 @@ class Forgotten(msgspec.Struct, frozen=True, kw_only=True):
     """What was done.
 
     ``ordered_seq`` and ``forgotten_seq`` are the sequences of the order and of memory's answer; ``memories`` counts
-    what memory dropped. ``key_destroyed`` is False if there was no key. ``unreadable`` counts the events whose words
-    cannot be read any more, ``readable`` those whose words still can, in a log that is not sealed. ``reminded`` are
-    sessions that repeat its words in events of their own, which stay.
+    what memory dropped. Of the snapshots of states, ``snapshots_replaced`` were written anew by workers, and
+    ``snapshots_dropped`` were deleted here. ``key_destroyed`` is False if there was no key. ``unreadable`` counts the
+    events whose words cannot be read any more, ``readable`` those whose words still can, in a log that is not sealed.
+    ``reminded`` are sessions that repeat its words in events of their own, which stay.
     """
 
     agent: str

@@ -63,7 +63,8 @@ class JobEnded(Exception):
 class ReplayWork(msgspec.Struct, frozen=True):
     """What is replayed: these ``actors`` up to a point, of some ``only`` one partition (see ``Replay``).
 
-    ``models`` is a folder of older weights (``actors.contract.text.judge.weights.add_weights``), or empty.
+    ``verify``: decisions are made again, and compared with the recorded ones. ``models`` is a folder of older weights
+    (``actors.contract.text.judge.weights.add_weights``), or empty.
     """
 
     actors: tuple[str, ...]

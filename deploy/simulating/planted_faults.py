@@ -22,7 +22,7 @@ class WrongAdjustment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlantedFault(msgspec.Struct, frozen=True, kw_only=True):
-    """Router weights that misroute from ``day`` on, or a wrong adjustment."""
+    """Router weights that misroute from ``day`` on, or a wrong adjustment; ``meaning`` says it in words."""
 
     meaning: str
     day: int = 0

@@ -68,11 +68,12 @@ class ActLoop(msgspec.Struct, frozen=True, kw_only=True):
 class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     """An exchange that ended: the decision, and what ``ask`` prints as JSON.
 
-    ``confidence`` is the router's in its last choice of a mode, None if no mode was chosen. ``memories`` counts those
-    that were used for the answer. ``finish_reason`` is how a model's answer ended, in OpenAI's words (empty if no model
-    wrote it), and ``cuts`` are the parts of the prompt that were too long. ``latency_ms`` is the time from sending the
-    input to receiving its end. ``sentence`` says in plain words how it ended and why. ``rerun_of`` is the exchange
-    whose input was sent again, if it was.
+    ``first_mode`` is the mode that the router chose first, ``mode`` that of the answer. ``confidence`` is the router's
+    in its last choice of a mode, None if no mode was chosen. ``backend`` names what wrote the answer. ``memories``
+    counts those that were used for it. ``finish_reason`` is how a model's answer ended, in OpenAI's words (empty if no
+    model wrote it), and ``cuts`` are the parts of the prompt that were too long. ``latency_ms`` is the time from
+    sending the input to receiving its end. ``sentence`` says in plain words how it ended and why. ``rerun_of`` is the
+    exchange whose input was sent again, if it was.
     """
 
     exchange: str

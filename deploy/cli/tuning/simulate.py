@@ -47,7 +47,10 @@ class DayShown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChangeShown(msgspec.Struct, frozen=True, kw_only=True):
-    """A change of a weight, or the confirmation of one, with its metric before and after."""
+    """A change of a weight, or the confirmation of one; ``value`` and ``metric`` are written before → after.
+
+    ``pressure`` names the fault of the routing that led to it, which ``metric`` measures.
+    """
 
     day: float
     what: str
