@@ -24,7 +24,6 @@ _OUTSIDE = "outside"
 """The source of events that no actor appends."""
 
 
-
 class Address(msgspec.Struct, frozen=True):
     """Which agent, session and exchange an event is about; empty: none."""
 
