@@ -13,6 +13,8 @@ AgentPer = Literal["shared", "user", "session"]
 """Who shares an agent: everybody, the sessions of one user, or nobody (one agent for each session)."""
 
 SHARED_AGENT = "default"
+"""The agent that everybody shares."""
+
 _HASHED = 32
 """Hexadecimal digits of the hash that replaces a name which is too long."""
 

@@ -6,7 +6,9 @@ import msgspec
 class AnswerPiece(msgspec.Struct, frozen=True, kw_only=True):
     """A piece of an answer, as the effector ``llm`` sends it; see ``actors.llm.calling.SentPiece``.
 
-    ``index`` counts the pieces of an ``attempt`` from 0. A later attempt begins the text anew.
+    ``request`` is the id of the event that asks the model. ``index`` counts the pieces of an ``attempt`` from 0. A
+    later attempt begins the text anew. ``done`` is always false: the copy of the exchange's end, which comes to the
+    same inbox, has no such field.
     """
 
     request: str

@@ -52,13 +52,13 @@ async def await_answer(
     unserved: Callable[[], str] = assume_served,
     hint: str = "",
 ) -> T:
-    """Wait for an answer to what was stored; on timeout the answer is cancelled, and its end is awaited.
+    """Wait for an answer to what was stored; on timeout the task that reads it is cancelled, and has ended on return.
 
     Args:
         answer: What is waited for.
         what: What is being answered, for the message: ``exchange NAME``.
-        deadlines: The deadlines of the process.
-        deadline: How long to wait.
+        deadlines: Those of all requests of this process: they end early when it stops.
+        deadline: The one of this request: how long to wait.
         unserved: Returns the stage that would answer if nobody serves it; empty while somebody may.
         hint: How the user can see the answer once a worker runs, for the message.
 

@@ -65,7 +65,7 @@ class Exchanges:
 
     Args:
         log: The log.
-        deadlines: The deadlines of the process.
+        deadlines: Those of all waits of this process: they end early when it stops.
         why_no_end: (agent, session) -> why no worker ends their exchanges; empty while one may.
         after: The sequence after which the subscription begins.
     """

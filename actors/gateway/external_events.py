@@ -18,7 +18,8 @@ from schemas.subjects import Partitions, stored_subject
 from schemas.vocabulary.gateway import InputAbandoned, InputAnswered, InputReceived
 
 MAX_NAME = 200
-"""Most characters of the name of a label, situation or exchange; for agents and sessions see ``schemas.names``."""
+"""Most characters of an exchange's name, of a situation (the kind of situation an input comes from, as the caller names
+it), and of a label (the caller's own id for an input). For agents and sessions see ``schemas.names``."""
 
 CALLERS_TRACE: ContextVar[str] = ContextVar("callers_trace", default="")
 """The ``traceparent`` of the caller that is being served, valid or empty; recorded with an input and its outcome."""
@@ -66,6 +67,9 @@ def build_event(
     cause_seq: int = 0,
 ) -> WrappedEvent:
     """Check an event against its type, and wrap it.
+
+    ``owner`` is the part of the system that appends it. ``cause`` is the id of the event that led to it, and
+    ``cause_seq`` the sequence of that in the log; neither is given for an event that comes from outside.
 
     Raises:
         InvalidInput: it does not fit its type. The constructor of a struct does not check that, so it is checked here.

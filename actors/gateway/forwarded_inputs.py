@@ -32,7 +32,8 @@ _AROUND_A_CALL = 32
 class PassedInput(msgspec.Struct, frozen=True, kw_only=True):
     """The arbiter's event that lets an input pass all guards, with its id, its sequence, and whose input it is.
 
-    ``masked`` lists the personal data for which the model is shown placeholders, as ``recogniser`` found it.
+    ``time_ns`` is when the log stored that event, in nanoseconds since 1970. ``masked`` lists the personal data for
+    which the model is shown placeholders; ``recogniser`` names the program that found it, and its version.
     """
 
     exchange: str

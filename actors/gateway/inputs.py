@@ -61,6 +61,10 @@ def new_input(
 ) -> WrappedEvent:
     """Check an input and wrap it; without ``exchange`` a new id is made. ``limits`` are those of the entry point.
 
+    ``situation`` is its kind of situation, and ``label`` the caller's own id for it; the caller chooses both.
+    ``reply_to`` is a NATS inbox that gets a copy of the answer, and with ``stream`` also its text in pieces, while the
+    model generates it.
+
     ``purpose`` says who answers it: see ``schemas.vocabulary.gateway.Purpose``. ``rerun_of`` names the exchange whose
     input is sent again here. ``wordless``: the input comes with something other than text, such as a picture, and may
     have no text.

@@ -18,6 +18,7 @@ from schemas.intake.blank import is_blank
 from schemas.subjects import Partitions
 
 OWNER = "operator"
+"""The owner that the envelopes of all these events name."""
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):

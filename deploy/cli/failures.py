@@ -12,10 +12,13 @@ from deploy.processes.running_set import FolderTaken, FolderUnusable, NotRunning
 from events.errors import LogError, Misconfigured, Unavailable, UnknownOutcome
 
 GOOD, CHECK_FAILED, WRONG_USE, NOT_REACHABLE = 0, 1, 2, 3
+"""Exit statuses: done; what was checked is not so; options or files are wrong; the broker or the set is not there."""
+
 BUG = 70
 """Exit status of an unexpected error (``EX_SOFTWARE``), which is a bug to report."""
 
 INTERRUPTED = 130
+"""Exit status of a command that was ended by Ctrl-C: 128 plus the number of SIGINT, as shells have it."""
 
 _WRONG_USE = (BadConfiguration, BadContext, FolderTaken, FolderUnusable, Misconfigured)
 # Errors known by their codes: importing their classes takes too long for a message.

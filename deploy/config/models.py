@@ -1,6 +1,7 @@
 """Which language model a set uses: the configured one, else an Ollama on this machine, else none.
 
-Without a model the composer answers, and says so. Only the search uses the network; the choice itself is pure.
+Without a model the composer answers, from what is remembered, and says so. Only the search uses the network; the choice
+itself is pure.
 """
 
 import asyncio

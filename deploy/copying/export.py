@@ -26,7 +26,10 @@ _END_FILTER = topic_filter(topic_of(ResponseEmitted))
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True):
-    """Which events to export; empty fields select all. ``filter`` is over stored subjects."""
+    """Which events to export; empty fields select all. ``filter`` is over stored subjects.
+
+    ``first`` is the first sequence, ``upto`` the last sequence or time.
+    """
 
     filter: str = EVERYTHING
     first: int = 1
@@ -133,8 +136,8 @@ async def export_bundle(
 ) -> Manifest:
     """Write the log up to a point as a bundle; return its manifest. ``key``: see :func:`export_lines`.
 
-    A redacted bundle has a hash chain of its own, and names the head of the log's. ``chosen`` are the exchanges for
-    which the bundle was made; the manifest names them.
+    A redacted bundle has a hash chain of its own, and names the head of the log's, that is, the last hash of its chain.
+    ``chosen`` are the exchanges for which the bundle was made; the manifest names them.
 
     Raises:
         Misconfigured: an event of the log is missing, such as its first, and is not recorded as lost.
@@ -206,6 +209,9 @@ async def _batches(
 
 
 def _last_loss_record(losses: Losses, last: int) -> int:
-    """Return the sequence of the last event that records a loss within the events up to a sequence; 0 for none."""
+    """Return the sequence of the last event that records a loss within the events up to a sequence; 0 for none.
+
+    A loss whose sequences the log has given to other messages leaves no gap, and needs no record.
+    """
     before = (loss for loss in losses.found if loss.event.first_seq <= last and not loss.event.given_again)
     return max((loss.seq for loss in before), default=0)

@@ -37,7 +37,8 @@ class ImportResult(msgspec.Struct, frozen=True):
     """The result of an import: how many events, the head of their chain (hex digits), and the counts of partitions.
 
     ``resumed_after`` is the sequence that an interrupted import went on from. ``sealed``: people's words in it are
-    sealed. ``keys`` counts the sessions' keys that were put back, ``keys_given`` all that came with the copy.
+    encrypted, with a key for each session. ``keys`` counts the keys that were put back, ``keys_given`` all that came
+    with the copy.
     """
 
     events: int
@@ -55,7 +56,7 @@ async def into_broker(
     """Import a bundle or a ledger into the stream that the configuration names, at a broker.
 
     The login must be one that may make streams: the embedded broker's ``admin``, and no other of its users. ``keys``
-    are those of sessions whose words are sealed; a key that the broker already has is left as it is.
+    are those that sessions' words are encrypted with; a key that the broker already has is left as it is.
 
     Raises:
         LedgerDamaged, Misconfigured: the copy is not sound, or the stream is not empty.

@@ -6,9 +6,10 @@ joined with another, since the order in which two of them decided cannot be made
 
 A worker that was paused meanwhile must not append any more when it wakes. So the stream is marked and closed first: no
 process starts on it, none begins to lead a partition, and nobody appends. Then the settings of each former partition
-are recorded again, which moves its fence. Then the stream is opened with its new counts. A worker that wakes has lost
-its fence, asks the broker for the stream's counts, and stops. If this is killed at any moment, it can be run again and
-will finish; or ``cancel`` opens the stream, which is then as before.
+are recorded again, which moves its fence: the sequence of its last own event, which every append of a worker has to
+name. Then the stream is opened with its new counts. The append of a worker that wakes is refused, for it names the
+former fence; so it asks the broker for the stream's counts, and stops. If this is killed at any moment, it can be run
+again and will finish; or ``cancel`` opens the stream, which is then as before.
 """
 
 import time
@@ -67,8 +68,11 @@ Progress = Callable[[str, int], None]
 """Called with the step that is being done (``folding``, ``checking``) and the sequence reached."""
 
 _SOURCE = "neuraxis://log-repartition"
+"""The beginning of ``ce-source`` of the events that are appended here."""
+
 _NO_CHANGES: Mapping[str, str] = MappingProxyType({})
 _SCOPED = tuple(actor for actor in ACTORS.values() if actor.scope is not Scope.GLOBAL)
+"""The actors with several partitions, by agent or by session; the others have one, which is not divided."""
 
 
 class Repartitioned(msgspec.Struct, frozen=True):
@@ -140,7 +144,7 @@ async def repartition(
         await _close(connection, stream, f"{agents}:{sessions}")
         try:
             folding = Replay(_SCOPED, before)
-            folding.decides_tail = True
+            folding.decides_tail = True  # so that _refuse_open sees messages whose decision is not recorded
             source = StreamSource(log)
             await read_into(source, folding, progress=lambda seq: progress("folding", seq))
             _refuse_open(folding, await _open_exchanges(log))

@@ -31,6 +31,7 @@ from events.replay.sources import LedgerSource
 from events.routes import partition_names
 
 Progress = Callable[[int], None]
+"""Called with the sequence that the fold has reached."""
 
 _MIN_AGE_S = 3600.0
 """The least age of what can be removed: the broker remembers message ids for two minutes, and clocks may differ."""
@@ -43,7 +44,9 @@ _NS_PER_S = 1_000_000_000
 
 
 class Trimmed(msgspec.Struct, frozen=True):
-    """What was done: the first and last sequence that the stream now holds, and how many snapshots were written."""
+    """What was done: the first and last sequence that the stream now holds, how many it lost, and how many snapshots
+    were written.
+    """
 
     stream: str
     first_seq: int
@@ -112,7 +115,7 @@ async def _write_snapshots(log: JetStreamLog, ledger: Path, last: int, progress:
     source = LedgerSource(ledger, log.sealing)
     try:
         replay = Replay(tuple(ACTORS.values()), source.partitions)
-        replay.decides_tail = True
+        replay.decides_tail = True  # so that has_pending sees messages whose decision is not recorded
         await read_into(source, replay, progress=progress)
         losses: Losses = await source.losses()
         if pending := sorted({view.actor.name for view in led_views(replay) if has_pending(view)}):

@@ -1,1 +1,4 @@
-"""Files for running neuraxis on machines of one's own, made from the catalogue and the configuration."""
+"""Files for running neuraxis on machines of one's own, made from the configuration and the permissions.
+
+The permissions follow from the catalogue, which lists every event with its owner and its readers.
+"""

@@ -60,6 +60,11 @@ def _values(deployment: Deployment, image: str) -> dict[str, Any]:
 
 
 def _group(process: Process) -> dict[str, Any]:
+    """Return the values of a group, which are the processes with the same command.
+
+    ``serves``: it is the gateway, which is reached from outside. ``keeps``: it is the ledger, which has a volume for
+    its file. ``outside``: it calls more than the broker, such as models.
+    """
     memory = f"{process.limits.memory_mb}Mi"
     found: dict[str, Any] = {
         "args": list(process.command(IN_CONTAINER)),

@@ -1,5 +1,7 @@
 """A specialist to copy from: a calculator, as a NATS micro service that an ACT loop can delegate to.
 
+In an ACT loop, an agent looks things up in several steps before it answers; a specialist is asked in such a step.
+
 Beside `neuraxis up`, with the login that the embedded broker has for specialists::
 
     python -m deploy.examples.calculator --context .neuraxis/broker/contexts/specialist.json
@@ -26,6 +28,8 @@ from nats.micro.service import Service, ServiceConfig
 from deploy.examples.arithmetic import NotArithmetic, calculate
 
 NAME = "calculator"
+"""The service's name, by which plans call it."""
+
 SUBJECT = f"specialist.{NAME}"
 
 # A number with any signs, digits and operators behind it, within a sentence: "What is 7 * (6 + 1)?"

@@ -86,8 +86,8 @@ class SetToExamine(msgspec.Struct, frozen=True, kw_only=True):
     the configured partition counts. ``actors`` and ``effectors`` should be running, and ``stages`` should be served.
     ``model`` is the language model in use, if known; ``key_file`` holds its key, if the environment does not.
     ``receivers`` get alerts. ``asking`` names the settings that make an actor ask a model. ``replicas`` is the
-    configured number of copies. ``logins`` are the broker logins to check, and ``users`` the permissions that the
-    catalogue gives to each.
+    configured number of copies. ``logins`` are the broker logins to check, and ``users`` the permissions that each
+    should have, as derived from the catalogue of events.
     """
 
     access: Access
@@ -213,6 +213,7 @@ async def _workers(connection: Connection, to_check: SetToExamine, partitions: P
         seen = f"this user may not ask who is alive: {wrong}"
         return [Finding("workers", Verdict.WARN, seen, _OTHER_USER)]
     alive = readable_heartbeats(members)
+    # A worker stands in for actors that it runs as long as no other worker does.
     return [
         judge_workers(
             to_check.actors, [(*heartbeat.actors, *heartbeat.stands_in) for heartbeat in alive if heartbeat.actors]

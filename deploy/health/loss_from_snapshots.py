@@ -43,6 +43,7 @@ async def record_loss_from_snapshots(access: Access, config: Config, ledger: Pat
         last = (await log.info()).last_seq
         if reached <= last:
             return
+        # given_again: the stream goes on from its end, so that later messages get the sequences of the lost ones.
         loss = LossRecorded(first_seq=last + 1, through_seq=reached, known_by="snapshots", given_again=True)
         await record_loss(log.as_stored(), loss, "neuraxis/up/ledger", rfc3339(time.time_ns()), version("neuraxis"))
         log_loss(loss, None)

@@ -43,7 +43,8 @@ async def examine_model(
 def judge_model(use: ModelInUse | None, listed: Sequence[str] | str, asking: Sequence[str] = ()) -> Finding:
     """Judge a model by the names that its endpoint lists; a text instead of them is the reason why it lists none.
 
-    Without a model, settings that make an actor ask one are wrong: nobody would answer.
+    Without a model, settings that make an actor ask one are wrong: nobody would answer. The backend ``composer`` is no
+    model: it puts answers together from what is remembered.
     """
     if asking and (use is None or use.backend == "composer"):
         remedy = f"name a model by llm.base_url, or remove {', '.join(asking)}: it then follows what is attached"

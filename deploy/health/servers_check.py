@@ -33,7 +33,10 @@ _MAKE_COPIES = (
 
 
 class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """A server's report on itself; ``behind_s`` is how far its clock was behind ours when it answered."""
+    """A server's report on itself; ``behind_s`` is how far its clock was behind ours when it answered, in seconds.
+
+    ``storage`` has its settings of JetStream, such as how often it flushes to disk.
+    """
 
     name: str
     version: str

@@ -30,6 +30,7 @@ UNREADABLE_END = "UNREADABLE"
 class FailedDecision(msgspec.Struct, frozen=True, kw_only=True):
     """A failure of an actor or an effector on one message.
 
+    ``seq`` is the failure's sequence, ``failed_seq`` and ``failed_topic`` are that message's sequence and subject.
     ``reason`` and ``error`` are as in ``schemas.event.Failed``. ``ended`` is the action with which the exchange ended;
     empty while it has not, or if there is no exchange; UNREADABLE if this release cannot read the end. ``rerun`` is
     the latest exchange that sent its input again.

@@ -1,4 +1,8 @@
-"""Forgetting a session's words, or a fact: counting what would go, doing it step by step, and proving it at the end."""
+"""Forgetting a session's words, or a fact: counting what would go, doing it step by step, and proving it at the end.
+
+Words are sealed, that is, encrypted with a key for each session. They are forgotten by destroying the key: no event of
+the log is changed or removed.
+"""
 
 import asyncio
 import time
@@ -80,9 +84,10 @@ class Forgotten(msgspec.Struct, frozen=True, kw_only=True):
     """What was done.
 
     ``ordered_seq`` and ``forgotten_seq`` are the sequences of the order and of memory's answer; ``memories`` counts
-    what memory dropped. ``key_destroyed`` is False if there was no key. ``unreadable`` counts the events whose words
-    cannot be read any more, ``readable`` those whose words still can, in a log that is not sealed. ``reminded`` are
-    sessions that repeat its words in events of their own, which stay.
+    what memory dropped. Of the snapshots of states, ``snapshots_replaced`` were written anew by workers, and
+    ``snapshots_dropped`` were deleted here. ``key_destroyed`` is False if there was no key. ``unreadable`` counts the
+    events whose words cannot be read any more, ``readable`` those whose words still can, in a log that is not sealed.
+    ``reminded`` are sessions that repeat its words in events of their own, which stay.
     """
 
     agent: str

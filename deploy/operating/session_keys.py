@@ -1,5 +1,6 @@
 """The keys of sealed sessions: saved into a file beside a backup, and restored from it.
 
+What people say in a sealed session is encrypted with a key of its own; without the key nobody can read it any more.
 Whoever has the backup and this file can read what people said, even what was forgotten since: see docs/forgetting.md.
 """
 
@@ -18,6 +19,7 @@ from events.sealing.keys import key_name_in_headers
 from events.sealing.sealed_texts import SEALED_HEADER
 
 _KEYS_PER_REQUEST = 500
+"""How many keys are loaded from the broker at a time."""
 
 
 class SessionKeys(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -101,10 +101,14 @@ async def _answer(question: bytes) -> bytes:
 
 
 class _Answered(msgspec.Struct, tag="Answered"):
+    """The child's answer, as JSON."""
+
     body: msgspec.Raw
 
 
 class _Unanswered(msgspec.Struct, tag="Unanswered"):
+    """Why the child has no answer: a ``field`` is ``wrong``, what is named is ``absent``, or the log is ``away``."""
+
     why: str
     message: str
     field: str = ""

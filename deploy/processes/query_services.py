@@ -218,7 +218,10 @@ class _Partitions:
 
 
 def partition_statuses(worker: Worker, actor: str) -> Iterable[PartitionStatus]:
-    """Yield what a worker does with each partition of an actor, in the order of their names."""
+    """Yield what a worker does with each partition of an actor, in the order of their names.
+
+    A shard is a partition as its worker runs it: with its role (it leads, or stands by) and its view, the folded state.
+    """
     for (name, partition), shard in sorted(worker.shards.items()):
         if name == actor:
             yield PartitionStatus(

@@ -58,8 +58,9 @@ class ModelInUse(msgspec.Struct, frozen=True, kw_only=True):
 class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The settings that a set was started with, for commands that examine it without its configuration.
 
-    ``receivers`` name environment variables and files, as the configuration does, and hold no address. ``stages`` are
-    those that must be served.
+    ``agents`` and ``sessions`` are the counts of partitions. ``receivers`` are those of alerts; they name environment
+    variables and files, as the configuration does, and hold no address. ``key_file`` holds the language model's key.
+    ``agent_per`` says who shares an agent. ``stages`` are those that must be served.
     """
 
     agents: int

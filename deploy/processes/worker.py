@@ -390,7 +390,8 @@ async def _announce_readiness(
 def reply_sender(connection: Connection) -> Callable[[str, Group], Awaitable[None]]:
     """Return a function that sends a copy of an exchange's end to the inbox that the input named.
 
-    Best effort: a caller that misses its copy reads the log.
+    It takes the inbox, and the events of one decision, which were appended together and of which one is the end. Best
+    effort: a caller that misses its copy reads the log.
     """
 
     async def reply(inbox: str, group: Group) -> None:

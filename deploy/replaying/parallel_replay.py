@@ -3,8 +3,9 @@
 A partition's fold needs nothing of another partition. So each share reads the file by itself, and decodes only what its
 partitions consume or publish. The merged report equals that of a single process, to the byte.
 
-How long a partition takes cannot be seen from the number of its messages: verifying one decision of memory takes as
-long as a hundred of the clock. So there are several shares for each process, and a process that is done takes the next.
+How long a partition takes cannot be seen from the number of its messages: verifying one decision of the actor memory
+takes as long as a hundred of the actor clock. So there are several shares for each process, and a process that is done
+takes the next.
 """
 
 import asyncio
@@ -62,7 +63,8 @@ class JobEnded(Exception):
 class ReplayWork(msgspec.Struct, frozen=True):
     """What is replayed: these ``actors`` up to a point, of some ``only`` one partition (see ``Replay``).
 
-    ``models`` is a folder of older weights (``actors.contract.text.judge.weights.add_weights``), or empty.
+    ``verify``: decisions are made again, and compared with the recorded ones. ``models`` is a folder of older weights
+    (``actors.contract.text.judge.weights.add_weights``), or empty.
     """
 
     actors: tuple[str, ...]
@@ -158,7 +160,7 @@ def costs_of(
 def shares_of(
     costs: Mapping[ActorPartition, int], most: int, partitions: Partitions | None = None
 ) -> tuple[tuple[ActorPartition, ...], ...]:
-    """Divide partitions into up to ``most`` shares of about the same load, none of them empty (except an only one).
+    """Divide partitions into up to ``most`` shares of about the same load, none of them empty unless there is but one.
 
     The largest share comes first. Partitions with the same key stay together, since they read the same messages, which
     are then decoded once. So do partitions that were divided from the same one: what that one decided is then decided
@@ -201,6 +203,7 @@ _shared_with_parent: "tuple[SynchronizedArray[int], Event] | None" = None
 
 
 def _start_process(reached: "SynchronizedArray[int]", stop: Event) -> None:
+    """Keep what this process shares with its parent; called once in each process."""
     global _shared_with_parent
     _shared_with_parent = reached, stop
 

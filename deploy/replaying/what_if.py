@@ -129,6 +129,7 @@ async def run(
     """Decide a log again, once for each of ``changes``; the log is read twice, however many there are.
 
     ``examples`` is the most examples that a report keeps. ``exchanges`` are those that it traces, see ``Timeline``.
+    ``progress`` is called with the sequence that has been reached.
 
     Raises:
         Misconfigured: the log does not begin at its first event, or the changes do not fit it.
@@ -144,7 +145,7 @@ async def run(
     async for batch in _read(source, min(upto.seq, info.last_seq), upto):
         for stored in batch:
             reader.feed(stored)
-        progress(batch[-1].seq // 10)
+        progress(batch[-1].seq // 10)  # the first reading counts as a tenth of the work
     past = reader.finish()
     requests = REQUESTS | DELIVERIES if "webhook" in past.effectors else REQUESTS
     timelines = [Timeline(actors, source.partitions, past, each, requests, examples, exchanges) for each in changes]

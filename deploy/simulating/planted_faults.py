@@ -9,7 +9,11 @@ from schemas.vocabulary.regulator import PressureName
 
 
 class WrongAdjustment(msgspec.Struct, frozen=True, kw_only=True):
-    """An adjustment of a router weight on a day, with the wrong sign: it raises the metric that it should lower."""
+    """An adjustment of a router weight on a day, with the wrong sign: it raises the metric that it should lower.
+
+    ``parameter`` is the weight, ``delta`` what is added to it. ``pressure`` names the fault of the routing that it is
+    said to correct, and whose metric it raises.
+    """
 
     day: int
     parameter: str
@@ -18,7 +22,7 @@ class WrongAdjustment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlantedFault(msgspec.Struct, frozen=True, kw_only=True):
-    """Router weights that misroute from ``day`` on, or a wrong adjustment."""
+    """Router weights that misroute from ``day`` on, or a wrong adjustment; ``meaning`` says it in words."""
 
     meaning: str
     day: int = 0

@@ -17,6 +17,7 @@ _COLOURS = {
     "IGNORE": "#555555",
 }
 _SMOOTHED_DAYS = 3
+"""How many days a point of a curve is the mean of."""
 
 
 def plot_of(report: Report, form: str) -> bytes:

@@ -20,6 +20,10 @@ MODES: tuple[Mode, ...] = ("RESPOND", "CLARIFY", "ACT", "ACKNOWLEDGE", "IGNORE")
 class Day(msgspec.Struct, frozen=True, kw_only=True):
     """A day: the number of its decisions, the shares of modes and misroutes among them, and the state at its end.
 
+    All shares are of the day's decisions. ``ambiguous`` is that of decisions between modes whose scores were too close.
+    ``misrouted`` is that of people's reactions that showed a wrong mode; ``missed_clarify`` and ``missed_act`` are
+    those among them by which CLARIFY or ACT would have been right.
+
     ``weights`` are the regulated weights in force that differ from their defaults. ``unhealthy`` are the modes that the
     monitor had reported as out of range, and not yet as back, with ``!`` for a red flag.
     """
@@ -36,7 +40,12 @@ class Day(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """A change of a weight by the regulator, or its confirmation of one; ``day`` counts from the beginning, in days."""
+    """A change of a weight by the regulator, or its confirmation of one; ``day`` counts from the beginning, in days.
+
+    ``what`` says in words what happened, such as ``adjusted``. ``pressure`` names the fault of the routing that led to
+    it; ``metric_before`` and ``metric_after`` measure that fault, and are to fall. ``planted``: the simulation made it,
+    not the regulator.
+    """
 
     day: float
     what: str

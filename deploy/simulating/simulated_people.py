@@ -16,7 +16,10 @@ from schemas.vocabulary.router import Mode
 
 
 class MemoryRange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How many turns, gists and facts memory may hold at an utterance: the least and the most of each."""
+    """How many turns, gists and facts memory may hold at an utterance: the least and the most of each.
+
+    A turn is of the same session; a gist is the summary of what was said on a topic.
+    """
 
     turns: tuple[int, int]
     gists: tuple[int, int]
@@ -132,11 +135,11 @@ def _filled(template: str, random: Random) -> str:
 
 
 def _familiarity(remembered: MemoryRange, random: Random) -> Familiarity:
-    """Return memory's numbers of an input; ``context_warmth`` by memory's own formula."""
+    """Return how much memory knows about an input; ``context_warmth``, in [0, 1], sums that up by memory's formula."""
     turns, gists, facts = (random.randint(*limits) for limits in (remembered.turns, remembered.gists, remembered.facts))
     warmth = 0.4 * min(gists / 5, 1.0) + 0.3 * min(facts / 5, 1.0) + 0.3 * min(turns / 4, 1.0)
     return msgspec.structs.replace(
-        COLD,
+        COLD,  # what memory knows if it knows nothing
         context_warmth=round(warmth, 6),
         working_memory_turns=turns,
         gist_count=gists,

@@ -26,6 +26,8 @@ from schemas.vocabulary.responder import ResponseEmitted
 from schemas.vocabulary.router import FeedbackObserved, Mode, ModeSelected, RouterConfigured
 
 AGENT = "agent"
+"""The name of the one agent that people talk to."""
+
 DAY_NS = 24 * 3600 * 1_000_000_000
 START_NS = 1_704_067_200 * 1_000_000_000
 """Midnight of 1 January 2024, UTC: when simulations begin."""

@@ -21,6 +21,7 @@ ONE_PARTITION = Partitions(agents=1, sessions=1)
 
 _NS_PER_MS = 1_000_000
 _OUTSIDE = "outside"
+"""The source of events that no actor appends."""
 
 
 class Address(msgspec.Struct, frozen=True):

@@ -33,6 +33,7 @@ _SAMPLED = 1
 """The flag of a W3C trace context that asks for the trace to be recorded."""
 
 _INPUT = topic_of(InputReceived)
+# The bodies of these events are read, and those of failed decisions; of all others the headers suffice.
 _DECODED = {topic_of(event) for event in (ResponseEmitted, InputAnswered, LlmCompleted, LlmFailed)}
 
 Attribute = str | int | tuple[str, ...]
@@ -58,7 +59,10 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Exchange(msgspec.Struct):
-    """An exchange. ``stored`` maps the span of each of its events to the time of storing; ``seq`` is its input's."""
+    """An exchange. ``stored`` maps the span of each of its events to the time of storing; ``seq`` is its input's.
+
+    ``trace`` and ``parent`` are the caller's, or a trace of its own without a parent. ``sampled``: its spans are made.
+    """
 
     id: str
     trace: str

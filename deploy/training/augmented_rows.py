@@ -17,6 +17,8 @@ import msgspec
 from deploy.training.labelled_corpus import Row, is_direct
 
 SEED = 20240917
+"""The seed of the generator; another one gives other rows, and so another model."""
+
 _PER_ATTACK_FAMILY, _PER_BENIGN_FAMILY = 160, 240
 """How many rows are made from each family of patterns."""
 
@@ -30,6 +32,8 @@ _DOCUMENTS = 600
 """How many pairs of documents are made: a harmless one, and one with an injection."""
 
 _LONGEST_DOCUMENT = 12_000
+"""Most characters of a document, before a remark or an injection is put in."""
+
 # A slot such as {verb}, but not a doubled brace such as {{name}}, which attacks on templates contain.
 _SLOT = re.compile(r"(?<!\{)\{(\w+)\}(?!\})")
 # The space after a sentence or a line, where a remark can be put in.
@@ -85,6 +89,7 @@ def _filled(generator: random.Random, family: Family) -> str:
 
 
 def _encoders(generator: random.Random) -> dict[str, Callable[[str], str]]:
+    """Return the ways in which attackers hide a text: name -> a function that does it."""
     return {
         "leetspeak": lambda text: text.translate(_LEET),
         "look-alikes": lambda text: "".join(
@@ -102,6 +107,7 @@ def _encoders(generator: random.Random) -> dict[str, Callable[[str], str]]:
 
 
 def _encoded(generator: random.Random, corpus: Sequence[Row], phrases: Sequence[Row]) -> list[Row]:
+    """Return short attacks and harmless texts, each encoded in every way, so that an encoding alone is no attack."""
     attacks: list[tuple[Row, tuple[int, ...]]] = [
         (row, (index,))
         for index, row in enumerate(corpus)

@@ -54,9 +54,10 @@ _STEPS, _LAST_STEPS = 30, 60
 class Recipe(msgspec.Struct, frozen=True):
     """How a judge is trained.
 
-    ``without`` are categories left out of its training; ``stressed`` are those that get a higher weight. ``penalty`` is
-    that of large coefficients. ``rounds`` follow the first one. ``benign`` and ``hard`` are the shares of false alarms
-    allowed among held-out benign and hard benign rows.
+    ``kind`` is its name: the first part of the model's name and of its file's name. ``without`` are categories left out
+    of its training; ``stressed`` are those that get a higher weight. ``penalty`` is the weight of the squared norm of
+    the coefficients (L2). ``rounds`` follow the first one. ``benign`` and ``hard`` are the shares of false alarms
+    allowed among held-out benign rows, and among those that only look like attacks.
     """
 
     kind: str
@@ -72,7 +73,8 @@ class Prepared(msgspec.Struct, frozen=True, eq=False):
     """A corpus, its rows followed by those made from it, and what is computed from them once for all folds.
 
     ``folds`` has the fold of each corpus row; ``quotes`` the rows that share wording with a fold. ``support`` has the
-    number of sources that one family counts for, by its index in ``families``.
+    number of sources that one family counts for, by its index in ``families``. ``attack`` says for each row whether it
+    is one.
     """
 
     corpus: Sequence[Row]
@@ -197,6 +199,7 @@ def _first_samples(prepared: Prepared, units: Indices, weights: Numbers) -> list
         weight = float(weights[row]) * (1.0 if grams.is_text[unit] else _VIEW_WEIGHT)
         attack = bool(prepared.attack[row])
         pieces = range(0, max(size - _PIECE_SEGMENTS, 0) + 1, _PIECE_SEGMENTS)
+        # A piece of an attack may be harmless, so that each counts for little; all pieces of a harmless text are.
         share = weight / (len(pieces) if attack else np.sqrt(len(pieces)))
         samples += [Sample(unit, first, min(size, _PIECE_SEGMENTS), share) for first in pieces]
         if not attack and size > 1:
@@ -218,6 +221,7 @@ def _later_sample(prepared: Prepared, sample: Sample) -> Sample:
 def _worst_passages(
     prepared: Prepared, units: Indices, weights: Numbers, columns: npt.NDArray[np.int32], theta: Numbers
 ) -> list[Sample]:
+    """Return of each unit the passage that a model with the coefficients ``theta`` takes most for an attack."""
     grams, samples = prepared.grams, []
     rounded = np.rint(theta[:-1] * WEIGHT_UNIT).astype(np.int32)
     for unit in units.tolist():
@@ -251,4 +255,5 @@ def _fit_samples(
 
 
 def _quantile(scores: Numbers, share: float) -> float:
+    """Return the lowest score that no more than ``share`` of all scores exceed."""
     return float(np.quantile(scores, 1.0 - share, method="higher")) if len(scores) else -np.inf

@@ -12,7 +12,7 @@ import msgspec
 
 from actors.contract.text.decoded_views import decoded_views_of
 from actors.contract.text.excerpt import excerpt
-from actors.contract.text.folding import fold
+from actors.contract.text.folding import fold as fold_text
 from actors.contract.text.tokens import split_tokens
 from deploy.training.labelled_files import Label, labelled_rows
 
@@ -142,10 +142,11 @@ def training_indices(
 
 
 def _shingles(text: str) -> set[int]:
+    """Return the shingles of a text and of its decoded views, as hashes."""
     shown = excerpt(text)
     found: set[int] = set()
     for each in (shown, *(view.text for view in decoded_views_of(shown))):
-        tokens = split_tokens(fold(each))[:_MOST_TOKENS]
+        tokens = split_tokens(fold_text(each))[:_MOST_TOKENS]
         # Python's own hashes, which differ between processes: they are never stored.
         found.update(
             hash(tuple(tokens[index : index + _SHINGLE_TOKENS]))

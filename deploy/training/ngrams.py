@@ -142,6 +142,7 @@ def supported(grams: Grams, sources: Flags, weights: Indices) -> Flags:
 
 
 def _supported(uses: Uses, count: int, weights: Indices) -> Flags:
+    # ``spread`` is the number of sources that have an n-gram, each counted by its weight.
     spread = np.bincount(uses.grams, weights[uses.sources], count)
     enough: Flags = (spread >= LEAST_SOURCES) & (np.bincount(uses.grams, uses.rows, count) >= LEAST_ROWS)
     return enough
@@ -150,11 +151,14 @@ def _supported(uses: Uses, count: int, weights: Indices) -> Flags:
 def matrix_of(grams: Grams, numbers: npt.NDArray[np.int32], samples: Sequence[Sample]) -> sparse.csr_matrix:
     """Return passages as rows of a matrix, scaled as ``actors.contract.text.judge.passages`` scales their sums.
 
+    Each n-gram of a passage counts one over the square root of their number (``MIN_NGRAMS`` at least), so that a long
+    passage does not count more than a short one.
     ``numbers`` is the column of each of ``grams.keys``, or -1 for none.
     """
     found = []
     for unit, first, length, _ in samples:
         span = slice(int(grams.starts[unit]), int(grams.starts[unit + 1]))
+        # An n-gram counts once: where it occurs within the passage, and not before in it.
         within = (grams.firsts[span] >= first) & (grams.lasts[span] < first + length) & (grams.befores[span] < first)
         columns = numbers[grams.grams[span][within]]
         found.append(columns[columns >= 0])

@@ -1,5 +1,7 @@
 """Fitting the turn model: one softmax over five kinds of turns, from labels that may allow several kinds.
 
+The kinds say what a user's turn asks for, such as a courtesy, a task, or a question that can be answered as it stands.
+
 The loss of a row is minus the log of the summed probability of the kinds that its label allows. Features are selected
 by how many rows and sources have them, then by their weights. The sharpness, a factor of the scores (the inverse of the
 temperature in temperature scaling), is calibrated on held-out sources, so that a probability means the same for texts
@@ -176,6 +178,7 @@ def weights_of(rows: Sequence[TurnRow]) -> Numbers:
 
 
 def _common_words(prepared: Prepared, indices: Indices) -> Keys:
+    """Return the hashes of the words that many rows and sources have (:data:`COMMON_ROWS`)."""
     rows: dict[str, int] = {}
     sources: dict[str, set[int]] = {}
     for index in indices.tolist():
@@ -188,6 +191,7 @@ def _common_words(prepared: Prepared, indices: Indices) -> Keys:
 
 
 def _known_words(prepared: Prepared, indices: Indices) -> Keys:
+    """Return the hashes of the words that are known to the model (:data:`KNOWN_ROWS`)."""
     rows: dict[str, int] = {}
     for index in indices.tolist():
         for word in set(prepared.turns[index].words):
@@ -196,6 +200,7 @@ def _known_words(prepared: Prepared, indices: Indices) -> Keys:
 
 
 def _supported(features: Sequence[Keys], prepared: Prepared, indices: Indices) -> Keys:
+    """Return the features, by their hashes, that enough rows of at least two sources have."""
     keys = np.concatenate(features)
     owners = np.repeat(prepared.sources[indices], [len(each) for each in features])
     written = np.repeat(prepared.written[indices], [len(each) for each in features])
@@ -208,6 +213,7 @@ def _supported(features: Sequence[Keys], prepared: Prepared, indices: Indices) -
 
 
 def _matrix(features: Sequence[Keys], keys: Keys) -> sparse.csr_matrix:
+    """Return a matrix with a column for each of ``keys``; a feature of a row is one over the root of their number."""
     sizes = np.array([len(each) for each in features])
     flat = np.concatenate(features)
     nearest = np.minimum(np.searchsorted(keys, flat), len(keys) - 1)

@@ -1,5 +1,9 @@
 """Labelled turns, from files and from phrases written for this project: which kinds of turn a text may be.
 
+The five kinds: ``answerable`` (it can be answered as it stands), ``task`` (it asks for something to be done),
+``recall`` (it asks for what was said before), ``underspecified`` (it lacks what only the user can supply) and
+``social`` (a courtesy).
+
 A file is JSON Lines. A line has a ``text``, a ``source``, and a label in one of three forms: ``reads`` (some of the
 five kinds), ``ok`` (the modes that would be right for the text as the first input of a session), or ``label`` and
 ``category``, as corpora of prompts have them: benign texts there can be answered as they are. A label may allow
@@ -29,6 +33,7 @@ MOST_OF_SOURCE = 300
 MOST_OF_TEMPLATE = 100
 """About how many fillings of a template are used."""
 
+# Mode -> the kinds of turn for which it would be right.
 _KINDS_OF_MODE: Mapping[Mode, frozenset[TurnKind]] = MappingProxyType(
     {
         "RESPOND": frozenset({"answerable", "task"}),
@@ -50,6 +55,8 @@ MODES_OF: Mapping[TurnKind, tuple[Mode, ...]] = MappingProxyType(
 """Kind of turn -> the modes that are right for it if nothing is known of the session."""
 
 _REQUESTS = frozenset[TurnKind]({"answerable", "task"})
+"""The kinds that a benign prompt of a corpus may be."""
+
 _UTTERANCES = frozenset({"short_query", "dialogue_turn", "non_english", "ordinary_trigger_english"})
 """Categories of short utterances, some of which are courtesies or questions about what was said."""
 
@@ -91,6 +98,8 @@ class TurnRow(msgspec.Struct, frozen=True):
 
 
 class _Line(msgspec.Struct, frozen=True):
+    """A line of a file, with one of the three forms of a label."""
+
     text: str
     source: str = "unnamed"
     reads: tuple[TurnKind, ...] | None = None

@@ -29,8 +29,8 @@ def test_a_decision_is_made_again_with_other_settings_and_shown_beside_the_recor
     expect(decision.get_by_text("Takes a number")).to_be_visible()
     decision.get_by_label("Value").fill("1.9")
     decision.get_by_label("Value").press("Enter")
-    expect(page.locator("#again-said")).to_have_text("It ends otherwise.")
-    expect(page.locator("#again-told ins", has_text="ACKNOWLEDGE").first).to_be_visible()
+    expect(page.locator("#again-status")).to_have_text("It ends otherwise.")
+    expect(page.locator("#again-text ins", has_text="ACKNOWLEDGE").first).to_be_visible()
     routed = decision.get_by_role("region", name="router.mode_selected")
     expect(routed.locator("div", has_text="scores.ACKNOWLEDGE").locator("del")).to_have_text(re.compile(r"^-?[0-9.]+$"))
     serious_faults(page)
@@ -38,12 +38,12 @@ def test_a_decision_is_made_again_with_other_settings_and_shown_beside_the_recor
     decision.get_by_label("Setting", exact=True).fill("ruter.act")
     decision.get_by_label("Value").fill("false")
     decision.get_by_role("button", name="Decide again").click()
-    expect(page.locator("#again-said")).to_contain_text("did you mean 'router'")
+    expect(page.locator("#again-status")).to_contain_text("did you mean 'router'")
     decision.get_by_role("button", name="Leave out ruter.act").click()
     expect(decision.get_by_role("button", name="Leave out router.base_scores.ACKNOWLEDGE")).to_be_visible()
     # Another decision is another question.
     row(page, "dashboard-refused").get_by_role("button").click()
-    expect(page.locator("#again-said")).to_be_empty()
+    expect(page.locator("#again-status")).to_be_empty()
 
 
 def test_who_leaves_a_decision_stops_what_is_under_way(page: Page) -> None:
@@ -54,9 +54,9 @@ def test_who_leaves_a_decision_stops_what_is_under_way(page: Page) -> None:
     page.get_by_label("Setting", exact=True).fill("router.act")
     page.get_by_label("Value").fill("false")
     page.get_by_role("button", name="Decide again").click()
-    expect(page.locator("#again-said")).to_have_text("Deciding again")
+    expect(page.locator("#again-status")).to_have_text("Deciding again")
     page.get_by_role("button", name="Stop").click()
-    expect(page.locator("#again-said")).to_have_text("Stopped.")
+    expect(page.locator("#again-status")).to_have_text("Stopped.")
     assert json.loads(asked[0])["settings"] == {"router.act": "false"}
     page.keyboard.press("Escape")
     expect(page.locator("#decision")).to_be_hidden()

@@ -26,7 +26,7 @@ from schemas.vocabulary.loops import Who
 from schemas.vocabulary.precedents import ShortText
 
 HARM_LEVEL = 0.9
-"""The harm level of a harmful precedent where none is given."""
+"""How bad the harm of a precedent was where nobody says it: above 0, at most 1."""
 
 ExchangeOutcome = Literal["harm", "false-alarm", "benign"]
 """How an exchange turned out."""

@@ -37,7 +37,10 @@ _TIMEOUT_S = 15.0
 
 
 class EventShown(msgspec.Struct, frozen=True, kw_only=True):
-    """One of the breaker's events: its topic, the session's state after it, and the reason, if it has one."""
+    """One of the breaker's events: its topic, the session's state after it, and the reason, if it has one.
+
+    ``trust`` and ``falsehood`` are in [0, 1]; see :class:`Shown`.
+    """
 
     seq: int
     time: str
@@ -52,9 +55,12 @@ class EventShown(msgspec.Struct, frozen=True, kw_only=True):
 class Shown(msgspec.Struct, frozen=True, kw_only=True):
     """The state of a session's breaker, and its latest events, falsehoods and balances, all oldest first.
 
-    A falsehood says how much an input reads like an attempt to deceive (the highest of its layers); a balance is truth
-    minus falsehood (the mean of its layers).
-    ``upto`` is the last sequence of the log that was read.
+    ``trust``, in [0, 1], is what the session has left of it; ``stance`` says how careful the answers to it are.
+    ``attempts`` counts the attempts to recover since the last success, and ``attempt_turns`` the inputs of the running
+    one; ``violations`` counts by kind, ``interactions`` all inputs, and ``refusals`` those that were refused. A
+    falsehood says how much an input reads like an attempt to deceive (the highest of its layers), in [0, 1]; a balance
+    is truth minus falsehood (the mean of its layers), in [-1, 1]. ``upto`` is the last sequence of the log that was
+    read.
     """
 
     agent: str

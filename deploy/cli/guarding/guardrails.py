@@ -37,7 +37,11 @@ agent_option = click.option("--agent", default="default", show_default=True, hel
 
 
 class LoopShown(msgspec.Struct, frozen=True, kw_only=True):
-    """A judgement: its loop, what was decided and why, and the numbers that it used."""
+    """A judgement of a loop (an answer, as one pass of a deliberation): what was decided and why, and its numbers.
+
+    They are in [0, 1]: ``alignment`` is how well the answer addresses the question, ``drift`` how far it strays from it
+    (both None where nobody scored it), and ``fatigue`` grows with reruns that improve nothing.
+    """
 
     seq: int
     time: str

@@ -77,6 +77,7 @@ def import_(target: Target, file: str, agent: str, by: str, timeout: float, as_j
         result = {"agent": agent, "recorded": len(new), "unchanged": unchanged, "motifs": motifs, "seq": last}
         click.echo(msgspec.json.encode(result).decode())
         return
+    # A motif is the signature of a precedent that did harm; inputs are compared with it.
     rest = f"; {unchanged} unchanged" if unchanged else ""
     wrapped_lines.say(
         f"{counted(len(new), 'precedent')} recorded for agent {agent}, {motifs} of them motifs of danger{rest}"

@@ -57,8 +57,10 @@ class OppositionShown(msgspec.Struct, frozen=True, kw_only=True):
 class Shown(msgspec.Struct, frozen=True, kw_only=True):
     """The state of an agent's self-review; scores are oldest first.
 
-    ``gate`` is ``warming_up`` (too few ticks so far), ``open`` (the next signal that fires starts a review) or
-    ``armed`` (a review is not resolved yet, and no other one starts).
+    ``ticks`` counts the exchanges that were looked at, and what an external engine reported as such. ``criticality``,
+    in [0, 1], is how tense the agent is. ``gate`` decides which ticks are reviewed: it is ``warming_up`` (too few ticks
+    so far), ``open`` (the next signal that fires starts a review) or ``armed`` (a review is not resolved yet, and no
+    other one starts).
     """
 
     agent: str

@@ -35,6 +35,7 @@ PROOF_TEXT = (
     "What this proves: the rows are those that were written, in their order{vouched}. The chain is unkeyed: it finds"
     " accidents and bit rot{tail}, not a clever forger, who could write the file and its hashes anew."
 )
+"""What a verified hash chain proves. An anchor is an event in the stream that records the chain's last hash so far."""
 
 
 @click.group(cls=Commands, epilog=examples("neuraxis log tail", "neuraxis log info", "neuraxis log verify"))

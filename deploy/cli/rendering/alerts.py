@@ -22,6 +22,12 @@ _FROM_MOST_SEVERE = tuple(_STYLES)
 class AlertShown(msgspec.Struct, frozen=True, kw_only=True):
     """An alert at its place in the log: the fields of ``schemas.vocabulary.alerts.Alert``, its subject, when it was
     stored, and its text.
+
+    An alert (``alert``, its id) is about a group of ``count`` similar events: their owner (``source``), their subject
+    (``event``), the first and the latest of them (``first_seq``, ``since_ns``; ``cause_seq``, ``last_ns``; times are
+    Unix nanoseconds), and the latest one's ``figures``. ``detail`` is what else the group has in common, ``summary`` a
+    sentence. ``suppressed`` counts alerts that a rate limit has held back since the one before. ``resolved_by`` is the
+    subject that ended it, empty while it fires.
     """
 
     seq: int
@@ -58,7 +64,7 @@ def alert_of(stored: Stored) -> AlertShown | None:
     return AlertShown(seq=stored.seq, time=time, topic=topic_of(alert), summary=alert_summary(alert), **fields)
 
 
-class _Barely(msgspec.Struct, frozen=True):
+class _AnyAlert(msgspec.Struct, frozen=True):
     """What every alert has, of whichever release."""
 
     alert: str
@@ -83,16 +89,16 @@ class UnreadableAlerts:
         """Note an alert of the log, readable or not."""
         found = decode(stored)
         try:
-            barely = msgspec.json.decode(stored.data, type=_Barely)
+            readable = msgspec.json.decode(stored.data, type=_AnyAlert)
         except (msgspec.DecodeError, UnicodeDecodeError):
-            barely = _Barely(f"sequence {stored.seq}", "firing")
-        self.open.pop(barely.alert, None)
+            readable = _AnyAlert(f"sequence {stored.seq}", "firing")
+        self.open.pop(readable.alert, None)
         if isinstance(found, Recorded):
             return
         self.count += 1
         self.first = self.first or f"at sequence {stored.seq}: {found.detail}"
-        if barely.status != "resolved":
-            self.open[barely.alert] = stored.seq
+        if readable.status != "resolved":
+            self.open[readable.alert] = stored.seq
 
     @property
     def beside(self) -> str:

@@ -22,7 +22,11 @@ LONGEST_QUERY = 80
 
 
 class Tiebreak(msgspec.Struct, frozen=True, kw_only=True):
-    """Two modes with scores too close to decide: how close, whether a model was asked, and the outcome."""
+    """Two modes with scores too close to decide: how close, whether a model was asked, and the outcome.
+
+    ``margin`` is the distance of the two scores as a share of the higher one; they are too close where it is below
+    ``effective_margin``. ``used``: a model was asked.
+    """
 
     candidates: tuple[Mode, ...]
     margin: float
@@ -41,7 +45,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Iteration(msgspec.Struct, frozen=True, kw_only=True):
-    """One iteration of an ACT loop; ``reason`` says why it failed, if it did."""
+    """One iteration of an ACT loop; ``reason`` says why it failed, if it did. ``planner`` says who chose its steps."""
 
     iteration: int
     planner: Planner
@@ -51,7 +55,10 @@ class Iteration(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ActLoop(msgspec.Struct, frozen=True, kw_only=True):
-    """An ACT loop; ``termination`` is None if it never finished."""
+    """An ACT loop: what was looked up, step by step, before the answer. ``found`` counts what came of it.
+
+    ``termination`` says why it ended; None if it never finished.
+    """
 
     iterations: tuple[Iteration, ...]
     termination: Termination | None = None
@@ -61,11 +68,12 @@ class ActLoop(msgspec.Struct, frozen=True, kw_only=True):
 class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     """An exchange that ended: the decision, and what ``ask`` prints as JSON.
 
-    ``confidence`` is the router's in its last choice of a mode, None if no mode was chosen. ``memories`` counts those
-    that were used for the answer. ``finish_reason`` is how a model's answer ended, in OpenAI's words (empty if no model
-    wrote it), and ``cuts`` are the parts of the prompt that were too long. ``latency_ms`` is the time from sending the
-    input to receiving its end. ``sentence`` says in plain words how it ended and why. ``rerun_of`` is the exchange
-    whose input was sent again, if it was.
+    ``first_mode`` is the mode that the router chose first, ``mode`` that of the answer. ``confidence`` is the router's
+    in its last choice of a mode, None if no mode was chosen. ``backend`` names what wrote the answer. ``memories``
+    counts those that were used for it. ``finish_reason`` is how a model's answer ended, in OpenAI's words (empty if no
+    model wrote it), and ``cuts`` are the parts of the prompt that were too long. ``latency_ms`` is the time from
+    sending the input to receiving its end. ``sentence`` says in plain words how it ended and why. ``rerun_of`` is the
+    exchange whose input was sent again, if it was.
     """
 
     exchange: str

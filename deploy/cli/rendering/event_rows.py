@@ -22,7 +22,11 @@ _MAX_FIELDS_CHARACTERS = 160
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """An event of the log. ``unreadable`` says why its body could not be decoded; ``data`` is then empty."""
+    """An event of the log: ``cause`` and ``cause_seq`` are the id and sequence of the message that led to it.
+
+    ``by`` names who appended it, and ``build`` is the version of that code. ``data`` is its body. ``unreadable`` says
+    why that could not be decoded; ``data`` is then empty.
+    """
 
     seq: int
     time: str

@@ -17,7 +17,8 @@ class Up(msgspec.Struct, frozen=True, kw_only=True):
         program: How to call the command line from the current folder.
         data: The set's data folder; ``flags`` are the options by which commands find it, if they need any.
         http: The gateway's URL, empty without one; ``nats`` is the broker's.
-        backend: Who answers: ``composer``, or the kind of model. ``models`` names the models, ``why`` the reason.
+        backend: Who answers: ``composer`` without a model, from what is remembered, else the kind of model. ``models``
+            names the models, ``why`` the reason.
     """
 
     program: str

@@ -37,7 +37,12 @@ def render_states(report: Report) -> Table:
 
 
 def render_coverage(coverage: Mapping[str, Coverage]) -> Iterator[RenderableType]:
-    """Yield a table of each actor's decisions by result, why some could not be made again, and fields that are new."""
+    """Yield a table of each actor's decisions by result, why some could not be made again, and fields that are new.
+
+    ``identical`` and ``different`` ones were made again; ``silent`` are identical ones that lead to no event.
+    ``pending`` ones had not been made when the log ended, and ``unverified`` ones could not be made again. ``timers``
+    are events of timers, and ``facts`` those that no decision yields, such as settings: both are checked otherwise.
+    """
     names = ("identical", "silent", "different", "pending", "timers", "facts", "unverified")
     grid = CountsTable("actor", names)
     for actor, counts in coverage.items():

@@ -177,6 +177,7 @@ def _why_answered(end: ResponseEmitted, events: Sequence[Event]) -> str:
         return f"its answer to nearly the same input was approved{similarity}"
     if end.reason == reason_texts.FORWARD_REASON:
         return f"no guard objected{_nearest_precedent(events)}, and it was to be forwarded"
+    # A reason is the mode, with a remark of guardrails behind it if there is one, or ``llm_failed`` and why.
     head, _, rest = end.reason.partition(":")
     if head == reason_texts.LLM_FAILED:
         failure = _model_failure(rest)

@@ -66,6 +66,7 @@ def render_report(report: Report, examples: int) -> Iterator[RenderableType]:
         yield from _example(example)
 
 
+# A behaviour is the version of an actor's rules: a release may have several, so that old decisions can be made again.
 _BEHAVIOUR_TEXTS = {
     RECORDED: "each decided under the behaviour recorded as in force",
     LATEST: "all decided under today's behaviours",
@@ -142,6 +143,11 @@ def _confusion(confusion: Mapping[str, Mapping[str, int]]) -> Iterator[Text]:
 
 
 def _tallies(report: Report) -> CountsTable:
+    """Return a table of each actor's messages that were decided again, and of its events.
+
+    ``identical`` and ``different`` events come in both timelines, ``gone`` ones only in the record, and ``new`` ones
+    only under the other settings. The record ends before the ``pending`` ones.
+    """
     grid = CountsTable("actor", ("decided", "identical", "different", "gone", "new", "pending"))
     for actor, tally in report.tallies.items():
         numbers = (tally.decided, tally.identical, tally.different, tally.gone, tally.new, tally.pending)

@@ -33,7 +33,9 @@ BENCHES = {
     "soak": "an hour at 70% of the most a set can do: memory, lag and latency by the minute",
     "turns": "the cost of telling a turn's kind; shares routed right: python -m bench.quality.turns LABELLED PROMPTS",
 }
-"""Benchmark -> what it measures, and with which peers in the same run."""
+"""Benchmark -> what it measures, and beside which peers, other programs for the same work, in the same run.
+
+A hop is a message that one process appends to the log and the next one reads and answers."""
 
 _FOLDERS = {
     "storage": ("append", "growth", "ledger", "questions", "replay"),

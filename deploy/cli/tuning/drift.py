@@ -24,7 +24,12 @@ _DEFAULT_COUNT = 10
 
 
 class ThoughtShown(msgspec.Struct, frozen=True, kw_only=True):
-    """A thought, its time, and its subject."""
+    """A thought, its time, and its subject.
+
+    ``concept`` is the word of memory that it began with, which ``strategy`` found and which brought up others with
+    ``activation`` at most, in [0, 1]. ``episode`` is the id in memory of the exchange that it goes back to. ``by`` says
+    whether a model put it into words.
+    """
 
     seq: int
     time: str
@@ -48,6 +53,7 @@ class RestingShown(msgspec.Struct, frozen=True, kw_only=True):
 class Shown(msgspec.Struct, frozen=True, kw_only=True):
     """The state of an agent's drift, and its latest thoughts, oldest first.
 
+    ``fatigue`` is the activation that thoughts have spent lately; from ``fatigue_budget`` on the agent rests.
     ``next`` is the time of the next drift (RFC 3339), or the time at which a drift under way is given up. It is empty
     if drift waits for the end of the next exchange.
     """

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 class StratumShown(msgspec.Struct, frozen=True, kw_only=True):
-    """How many decisions of a stratum wait for reflection."""
+    """How many decisions wait for reflection that are looked at for the same reason, such as a low confidence."""
 
     stratum: str
     waiting: int
 
 
 class OpinionCount(msgspec.Struct, frozen=True, kw_only=True):
-    """How many opinions of the window name a dimension, and how many of them disagree."""
+    """How many of the latest opinions name a dimension (in what a decision was ambiguous), and how many disagree."""
 
     dimension: str
     counted: int
@@ -34,7 +34,11 @@ class OpinionCount(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Shown(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of an agent's reflection at its last round; ``asked`` counts the decisions that a model is judging."""
+    """The state of an agent's reflection at its last round; ``asked`` counts the decisions that a model is judging.
+
+    ``counted`` is the number of opinions that count, and ``disagreement`` the share of them, in [0, 1], that disagree
+    with the decision. ``pressure``: that has lasted, and the regulator may change a weight of the router.
+    """
 
     agent: str
     open_exchanges: int

@@ -50,7 +50,11 @@ class EventShown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Shown(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of an agent's regulation after the last event; events are oldest first."""
+    """The state of an agent's regulation after the last event; events are oldest first.
+
+    ``decisions`` counts the latest ones, which ``pressures`` (faults of the routing, in words) are found in.
+    ``cycle_due``: the time is set at which the regulator looks at them next.
+    """
 
     agent: str
     as_of: str

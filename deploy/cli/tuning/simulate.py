@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from deploy.simulating.report import Report
 
 _PLANTS = ("none", "misrouting", "over-questioning", "under-acknowledging", "bad-adjustment")
+"""The names of the faults that can be planted."""
+
 _MAX_DAYS = 3650
 _MIN_WIDE_COLUMNS = 120
 """Width of a terminal, in columns, from which the table of days has a column for each mode."""
@@ -25,7 +27,11 @@ _MAX_EXCHANGES = 1_000_000
 
 
 class DayShown(msgspec.Struct, frozen=True, kw_only=True):
-    """A day of the table: shares in percent of its decisions."""
+    """A day of the table: shares in percent of its decisions.
+
+    ``ambiguous``: the scores of two modes were too close. ``misrouted``: people's reactions showed a wrong mode.
+    ``unhealthy`` names the modes whose share is out of range, and ``weights`` those that the regulator has changed.
+    """
 
     day: int
     decisions: int
@@ -41,7 +47,10 @@ class DayShown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChangeShown(msgspec.Struct, frozen=True, kw_only=True):
-    """A change of a weight, or the confirmation of one, with its metric before and after."""
+    """A change of a weight, or the confirmation of one; ``value`` and ``metric`` are written before → after.
+
+    ``pressure`` names the fault of the routing that led to it, which ``metric`` measures.
+    """
 
     day: float
     what: str

@@ -18,7 +18,11 @@ Situation = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 
 
 class FileEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A precedent in a file. Without an ``outcome`` it is harmful if ``harm_level`` is above 0."""
+    """A precedent in a file: what was asked (``description``), in which kind of ``situation``, and what was done.
+
+    ``harm_level``, in [0, 1], says how bad the harm was. Without an ``outcome`` it is harmful if that is above 0.
+    ``answer`` is an approved answer to inputs like it.
+    """
 
     precedent: ShortText
     description: Annotated[str, msgspec.Meta(min_length=1, max_length=16_000)]

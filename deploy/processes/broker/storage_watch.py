@@ -25,6 +25,8 @@ ROOM_INODES = 64
 """Files that it must still be possible to make, likewise: a stream's next block is a new file."""
 
 _FAILURE = "write error"
+"""What the server's health says of a stream that stores nothing any more."""
+
 _TIMEOUT_S = 2.0
 _logger = get_logger("neuraxis.broker")
 

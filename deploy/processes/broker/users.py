@@ -55,7 +55,7 @@ READER = "reader"
 SYSTEM = "system"
 """A user of the broker's system account, who asks the server about itself."""
 
-# Owners of events in the catalogue that no group of actors runs.
+# Every event has an owner, the one part of the system that may append it. These owners run in no group of actors.
 _CLIENT_OWNERS = ("gateway", "operator")
 _LEDGER_OWNERS = ("ledger",)
 _EFFECTOR_OWNERS = ("delegate", "llm", "webhook")

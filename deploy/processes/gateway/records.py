@@ -220,6 +220,7 @@ class BrokerRecords:
             for name, seq in wanted.items():
                 _check_is_in_log(name, seq, last)
         give_up = asyncio.get_running_loop().time() + LEDGER_TIMEOUT_S
+        # 400: the ledger has not reached a sequence that the question names.
         while (answer := await self._request(subject, question)).headers.get(_ERROR_CODE) == "400":
             if not wanted or asyncio.get_running_loop().time() > give_up:
                 raise Unavailable(answer.headers.get(_ERROR, ""))

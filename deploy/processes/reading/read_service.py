@@ -38,6 +38,8 @@ MOST_CHECKED = 2_000
 """Sequences in which one request has missing ones found."""
 
 _QUEUE = "read"
+"""The queue group: of several processes that serve reads, one gets each request."""
+
 _BAD_REQUEST, _FORBIDDEN = 400, 403
 _logger = get_logger("neuraxis.reads")
 
@@ -85,7 +87,8 @@ class ReadService:
         raise Denied(f"there is no call {call}")
 
     async def _get(self, whose: Sequence[str], wanted: _GetMessage) -> Any:
-        if wanted.last_by_subj and wanted.last_by_subj != OWN_FILTER:  # whoever records a loss needs its fence's last
+        # Whoever records a loss must name the last message of that subject in its append: everybody may read it.
+        if wanted.last_by_subj and wanted.last_by_subj != OWN_FILTER:
             check_filter(whose, wanted.last_by_subj)
         asked = {"last_by_subj": wanted.last_by_subj} if wanted.last_by_subj else {"seq": wanted.seq}
         answer = await self._log.connection.api(self._getting, asked)

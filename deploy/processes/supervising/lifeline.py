@@ -9,6 +9,7 @@ import os
 import socket
 
 READY = b"READY\n"
+"""What a child writes to its supervisor once it serves."""
 
 
 async def wait_ready(ours: socket.socket) -> bool:

@@ -21,6 +21,7 @@ START_EXTENSION_S = 60
 """Seconds by which each beat of a process that is still starting extends systemd's time limit for the start."""
 
 STARTING = "starting"
+"""The fault of a process that does not serve yet."""
 
 _logger = get_logger("neuraxis.worker")
 

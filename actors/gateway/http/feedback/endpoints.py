@@ -22,6 +22,7 @@ MOST_COMMENT = 8_000
 """Most characters of a comment."""
 
 _BY, _WHY = "feedback", "reported as harmful by POST /v1/feedback"
+"""Who ordered a precedent that is made of reported harm, and why, as they are recorded with it."""
 
 
 class Feedback(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -18,11 +18,14 @@ category                set                                                     
 ``learned_attack``      intuition's learned scorer                                    its score
 ``harmful_precedent``   a precedent that did harm                                     its similarity
 ``harm``, ``illicit``   the risk of harm; a pattern set on it                         1 or 0; its confidence
-``tampering``           the risk to the system's core; a pattern set on it            1 or 0; its confidence
+``tampering``           the risk to the system's own rules; a pattern set on it       1 or 0; its confidence
 ``flooding``            the breaker's ``context_saturation``                          the falsehood it was found with
 ``dissonant``           an entropy that nothing above explains                        the entropy
 ``unread``              too much of the input could not be read                       the weight of that
 ======================  ============================================================  =================================
+
+The falsehood of a text, in [0, 1], is how much it reads like an attempt to mislead the model. The entropy, in [0, 1],
+is how much speaks against what the input asks for; above a threshold the guard coherence refuses it.
 """
 
 import re
@@ -73,6 +76,8 @@ _SETS: Mapping[str, str] = {
 # What coherence and the breaker call a violation -> category.
 _VIOLATIONS: Mapping[str, str] = {"harm": "harm", "layer_0": "tampering", UNREAD: "unread"}
 _FLAG = "flag:"
+"""What stands before the name of a pattern set, where a match of it is a violation."""
+
 _BREAKER_VIOLATIONS: Mapping[str, str] = {"role_confusion": "prompt_injection", "context_saturation": "flooding"}
 _SAME = {"harm": "illicit"}
 """Categories that have a second name."""

@@ -114,8 +114,8 @@ class GuardService:
             session=check.session,
             layers=check.layers,
             situation=check.situation,
-            # The exchange ends before the request does, so that the end, which names a silent stage, still reaches the
-            # caller.
+            # The exchange ends before the request does, so that the end, which names the stage that has not answered,
+            # still reaches the caller.
             deadline_after_ms=max(1, round(1000 * (deadline.left - _MARGIN_S))),
             exchange=exchange,
             purpose="check",
@@ -163,6 +163,7 @@ class GuardService:
     ) -> Mapping[str, list[Event]]:
         """Return the guards' events of exchanges between their inputs and their ends."""
         ends = {answer.exchange: answer.seq for answer in answers}
+        # A subject's second token names the partition that its agent falls into.
         tokens = sorted({token for agent in agents for token in self._client.log.partitions.agent_tokens(agent)})
         filters = [f"log.{token}.*{topic_of(kind).removeprefix(ROOT)}" for token in tokens for kind in VERDICTS]
         events: dict[str, list[Event]] = {}

@@ -41,9 +41,12 @@ class BiasTag(msgspec.Struct, frozen=True, kw_only=True):
 class LoopCompletion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A loop is done; the answer says whether it runs again.
 
-    The scores are those of its critics, in [0, 1]. If one is missing, a critic here gives it for ``question`` and
-    ``answer``; without those the loop is not run again. ``max_reruns`` is the limit of the loop's family from now on.
-    An override counts for this decision and, for a time, for later ones in the family; it needs ``override_by``.
+    The scores are those of its critics, in [0, 1]: ``alignment_score`` is how well the answer addresses what was asked,
+    ``drift_score`` how far it strays from it. If one is missing, a critic here gives it for ``question`` and
+    ``answer``; without those the loop is not run again. ``bias_tags`` names the biases that they found, and
+    ``critics_conflict`` says that they contradict each other. ``orchestrator_persona`` names the role in which the
+    orchestrator asks. ``max_reruns`` is the limit of the loop's family, which is the loop and all its reruns, from now
+    on. An override counts for this decision and, for a time, for later ones in the family; it needs ``override_by``.
     """
 
     loop_id: Annotated[str, msgspec.Meta(min_length=1, max_length=MOST_LOOP_ID)]
@@ -96,8 +99,10 @@ _CONTENT = frozenset(TickObserved.__struct_fields__) - {"token_budget"}
 class ReflectionResult(msgspec.Struct, frozen=True, kw_only=True):
     """How a loop was judged. A score that nobody gave is shown as alignment 0 or drift 1.
 
-    ``repeated_tags`` are the biases that came up in too many loop families of the agent lately; ``repetition_counts``
-    says for each of this loop's biases in how many it did.
+    ``summary_valid``: both scores are good enough, and the critics agree. ``reflection_persona`` is the persona that
+    judged. ``reflection_fatigue``, in [0, 1], grows with reruns that improve nothing. ``repeated_tags`` are the biases
+    that came up in too many loop families of the agent lately, and ``bias_echo`` says whether there are any;
+    ``repetition_counts`` says for each of this loop's biases in how many it did.
     """
 
     alignment_score: float
@@ -140,8 +145,9 @@ class LoopDecision(msgspec.Struct, frozen=True, kw_only=True):
 class GuardrailsStatus(msgspec.Struct, frozen=True, kw_only=True):
     """The state of every guardrail for a loop's family now, and how the loop itself was judged.
 
-    The scores, ``summary_valid``, ``rerun_reason``, ``rerun_trigger`` and ``reflection_persona`` are the loop's. All
-    other fields are its family's, with overrides in force and after its later loops.
+    The scores, ``summary_valid``, ``rerun_reason``, ``rerun_trigger`` (all that speaks for or against a rerun) and
+    ``reflection_persona`` are the loop's. All other fields are its family's, with overrides in force and after its
+    later loops. ``force_finalize``: a limit ends the family, whatever the scores.
     """
 
     loop_id: str

@@ -74,7 +74,7 @@ class Judged(msgspec.Struct, frozen=True):
 
 
 class FamilyStanding(msgspec.Struct, frozen=True):
-    """The standing of a loop family: the trace of its latest judgement, and until when its limits are lifted.
+    """The standing of a loop family (a loop with its reruns): its latest judgement, and until when limits are lifted.
 
     Times are Unix nanoseconds; 0 for a limit that nobody has lifted.
     """

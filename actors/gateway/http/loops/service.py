@@ -171,7 +171,7 @@ class LoopService:
 
     async def _judgement(self, repeated: Answer, decided: str, deadline: WaitDeadline) -> Judged:
         """Read a judgement from the log: it is so old that it is not kept here."""
-        # The judgement of a live loop is stored under its session.
+        # The judgement of an exchange's own answer is stored under its session, which is not known here: hence `*`.
         subjects = [f"log.{token}.*.guardrails" for token in self._log.partitions.agent_tokens(repeated.agent)]
         kinds = (GuardrailsFinalized, GuardrailsForceFinalized, GuardrailsRerunOrdered)
         filters = [f"{subject}.{topic_of(kind).rpartition('.')[2]}" for subject in subjects for kind in kinds]

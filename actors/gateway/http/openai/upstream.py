@@ -1,4 +1,7 @@
-"""The client of the upstream: sends it the requests for its models unchanged, and returns its responses."""
+"""The client of the upstream: sends it the requests for its models unchanged, and returns its responses.
+
+The upstream is the model provider at ``gateway.upstream.url``, which answers requests for all models but our own.
+"""
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager

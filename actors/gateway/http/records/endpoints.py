@@ -205,14 +205,14 @@ async def _exchange(request: Request[Any, Any, State], exchange: str) -> Exchang
 
 
 async def _sent(
-    events: AsyncGenerator[StreamedEvent | None, None], agent: str, opens: Callable[[], bool]
+    events: AsyncGenerator[StreamedEvent | None, None], agent: str, key_is_valid: Callable[[], bool]
 ) -> AsyncGenerator[bytes, None]:
     """Yield events as they are sent; with ``agent``, only those of that agent. Ends when the key is revoked."""
     # Litestar's own response cancels the read repeatedly, even while it is being closed: the broker would keep its
     # consumer.
     async with aclosing(events):
         async for each in events:
-            if not opens():
+            if not key_is_valid():
                 return
             if each is None or (agent and each.agent != agent):
                 # Also for events of other agents: a client that receives nothing for long would take the connection for

@@ -15,7 +15,7 @@ class StageHealth(msgspec.Struct, frozen=True, kw_only=True):
         served: How many of its partitions are served.
         partitions: How many it has.
         lack: Why the others are not served; None if all are.
-        slow: Decisions that took longer than its budget since its workers began.
+        slow: Decisions that took longer than its time budget since its workers began.
         worst_ms: The longest of them lately, in milliseconds.
         waiting: Messages that wait to be decided, in all its workers together.
     """

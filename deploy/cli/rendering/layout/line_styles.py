@@ -2,7 +2,7 @@
 
 from typing import Any
 
-_WIDEST, _NARROWEST = 4.2, 1.3
+_WIDEST, _NARROWEST = 4.2, 1.3  # in points
 _MARKERS = ("o", "s", "^", "D", "v", "P")
 
 

@@ -41,10 +41,14 @@ from schemas.vocabulary.responder import Entity, ResponseRequested
 from schemas.vocabulary.router import FeedbackObserved, TiebreakRequested
 
 MAX_MEMORY_CHARACTERS = 120
+"""Most characters shown of a memory."""
 
 
 def entities(used: Sequence[Entity]) -> Lines:
-    """Return the memories that were used for an answer, if any."""
+    """Return the memories that were used for an answer, if any.
+
+    The energy, in [0, 1], says how strongly one was recalled; the share is that of the context's tokens.
+    """
     if not used:
         return []
     grid = Table(box=None, pad_edge=False, header_style="dim")

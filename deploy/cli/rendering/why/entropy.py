@@ -1,4 +1,9 @@
-"""Coherence's entropy of an input, calculated again from its recorded parts. Pure."""
+"""Coherence's entropy of an input, calculated again from its recorded parts. Pure.
+
+The entropy, in [0, 1], is how much speaks against what an input asks for. Its parts are ``knowledge`` (the share of
+similar precedents that speak against it), ``swarm`` (how badly the actors as a whole work together just now) and the
+rules of the constitution that it would violate; what could not be read of the input raises it.
+"""
 
 from actors.coherence.entropy import counted_share, entropy_of
 from actors.coherence.settings import CoherenceSettings

@@ -1,4 +1,9 @@
-"""The numbers of the guards between reflex and the router, as lines for people. Pure."""
+"""The numbers of the guards between reflex and the router, as lines for people. Pure.
+
+A motif is the signature of a precedent that did harm. A layer is one text of the input, with its role. The coherence
+index says how well the actors work together, and a standing is the state of a session's breaker after an event.
+``docs/decisions-explained.md`` explains every number.
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

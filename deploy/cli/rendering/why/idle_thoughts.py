@@ -1,4 +1,8 @@
-"""Drift (the thoughts of an idle agent, and what led to them) as lines for people. Pure."""
+"""Drift (the thoughts of an idle agent, and what led to them) as lines for people. Pure.
+
+A thought begins with a concept of memory, its seed, which a strategy looks for; it activates others, each by a share in
+[0, 1]. Fatigue is the activation that was spent lately.
+"""
 
 from collections.abc import Mapping
 
@@ -12,6 +16,7 @@ from schemas.vocabulary.drift import DriftScheduled, DriftSkipped, DriftStarted,
 from schemas.vocabulary.memory import MemoryWandered
 
 _MAX_THOUGHT_CHARACTERS = 400
+# Why there is no thought, or why memory found nothing -> the same in words.
 _SKIP_REASONS: Mapping[str, str] = {
     "busy": "an exchange is open",
     "fatigued": "too many thoughts lately",
@@ -37,6 +42,7 @@ def _scheduled(event: DriftScheduled) -> Lines:
 
 @lines_on.register
 def _started(event: DriftStarted) -> Lines:
+    # The pick is the random number, in [0, 1), that chooses among the concepts that a strategy finds.
     line = Text(f"looks for a concept: {', '.join(event.strategies)}; pick {event.pick:.3f}, for a {event.kind}; ")
     return [line.append(f"{len(event.resting)} concepts rest, fatigue {event.fatigue:g}", "dim")]
 

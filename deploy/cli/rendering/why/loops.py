@@ -1,4 +1,9 @@
-"""Loops, and the judgements of guardrails on them, as lines for people. Pure."""
+"""Loops, and the judgements of guardrails on them, as lines for people. Pure.
+
+A loop is one pass of a deliberation, whose answer is judged; with its reruns it is a family. Alignment is how well the
+answer addresses the question, drift how far it strays from it, and fatigue grows with reruns that improve nothing; all
+are in [0, 1].
+"""
 
 from rich.console import RenderableType
 from rich.text import Text

@@ -29,9 +29,9 @@ MAX_CHARACTERS = 86
 
 _MAX_TOOLTIP_CHARACTERS = 400
 
-# Sizes in pixels, but _MAX_DEPTH: levels of indentation.
+# Sizes in pixels, but _MAX_DEPTH: levels of indentation. A row's height and its box's, and the step of indentation.
 _ROW, _BOX, _INDENT, _MARGIN, _MAX_DEPTH = 46, 36, 26, 16, 12
-_LEGEND, _SWATCH = 34, 22
+_LEGEND, _SWATCH = 34, 22  # the legend's height, and the width of the sample before each of its entries
 _BOX_WIDTH, _LANE, _LABEL = 640, 240, 92  # a box, the lane of time bars beside the boxes, and a bar's label
 _STOPPING_EVENTS = ("blocked", "rejected", "denied", "tripped", "terminated", "failed", "fired", "refused", "timed_out")
 """The ends of the names of events that stop an exchange or fail; their boxes are red."""

@@ -1,4 +1,8 @@
-"""A model's second look at routing decisions, as lines for people. Pure."""
+"""A model's second look at routing decisions, as lines for people. Pure.
+
+A stratum is why a decision is looked at again, such as its low confidence; a dimension is in what it can be ambiguous.
+A pressure is disagreement that lasts: the regulator may then change a weight of the router.
+"""
 
 from collections import Counter
 from collections.abc import Iterable

@@ -1,4 +1,8 @@
-"""The monitor's findings and the regulator's changes, as lines for people. Pure."""
+"""The monitor's findings and the regulator's changes, as lines for people. Pure.
+
+A pressure is a fault of an agent's routing beyond its threshold. In a cycle, the regulator looks at an agent's latest
+decisions and changes one weight of the router at most, on trial; the offset is the sum of all changes of a weight.
+"""
 
 from collections.abc import Mapping
 

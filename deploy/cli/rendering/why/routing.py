@@ -9,7 +9,7 @@ from actors.router.settings import RouterSettings
 from schemas.vocabulary.router import Mode, ModeSelected
 
 GUARD = "guard."
-"""Prefix of the names of the guards against oscillation."""
+"""Prefix of the weights that keep modes from alternating: of ACT if it found nothing, of RESPOND after a question."""
 
 
 class ModeScore(msgspec.Struct, frozen=True):

@@ -1,12 +1,13 @@
 // Deciding the opened exchange again with other settings: what is tried, and what comes of it, before and after.
 
-import { ask, tell } from "./api.js";
+import { getJson, postJson } from "./api.js";
 import { element, replace } from "./dom.js";
 
-const ROOT = "forged_id.";
-const FEW = 12;
-const at = (name) => document.getElementById(name);
-const SAYS = {
+const ROOT = "forged_id."; // how the name of every event begins; it is not shown
+const FEW = 12; // fields of a decision that are shown unfolded
+const byId = (id) => document.getElementById(id);
+// What comes of an exchange under other settings, as the gateway names it -> the sentence that says so.
+const FATES = {
   changed: "It ends otherwise.",
   reworded: "It ends the same, in other words.",
   same: "It ends the same.",
@@ -16,22 +17,22 @@ const SAYS = {
 
 /** The form below a decision. */
 export class Again {
-  #form = at("what-if");
+  #form = byId("what-if");
   #exchange = "";
-  #asking = null;
-  #known = null;
-  #chosen = new Map();
+  #aborting = null; // the AbortController of the request under way
+  #known = null; // setting -> what the gateway says of it
+  #chosen = new Map(); // setting -> the value to try
 
   constructor() {
-    at("again").addEventListener("toggle", () => at("again").open && this.#learn());
-    this.#form.elements.setting.addEventListener("input", () => this.#describe());
-    at("add-setting").addEventListener("click", () => {
-      if (this.#form.reportValidity()) this.#choose();
+    byId("again").addEventListener("toggle", () => byId("again").open && this.#loadSettings());
+    this.#form.elements.setting.addEventListener("input", () => this.#describeSetting());
+    byId("add-setting").addEventListener("click", () => {
+      if (this.#form.reportValidity()) this.#addSetting();
     });
-    at("stop-again").addEventListener("click", () => this.#asking?.abort());
+    byId("stop-again").addEventListener("click", () => this.#aborting?.abort());
     this.#form.addEventListener("submit", (submit) => {
       submit.preventDefault();
-      this.#choose();
+      this.#addSetting();
       this.#decide();
     });
   }
@@ -39,56 +40,56 @@ export class Again {
   /** Be about another exchange; what is under way of the one before is ended. */
   about(exchange) {
     if (exchange === this.#exchange) return;
-    this.#asking?.abort();
-    this.#asking = null;
-    at("stop-again").hidden = true;
+    this.#aborting?.abort();
+    this.#aborting = null;
+    byId("stop-again").hidden = true;
     this.#exchange = exchange;
     this.#say("");
-    replace(at("again-told"), []);
+    replace(byId("again-text"), []);
   }
 
   #say(text, wrong = false) {
-    at("again-said").textContent = text;
-    at("again-said").className = wrong ? "bad" : "sentence";
+    byId("again-status").textContent = text;
+    byId("again-status").className = wrong ? "bad" : "sentence";
   }
 
-  async #learn() {
+  async #loadSettings() {
     if (this.#known) return;
     try {
-      this.#known = new Map((await ask("/api/settings")).map((each) => [each.key, each]));
+      this.#known = new Map((await getJson("/api/settings")).map((each) => [each.key, each]));
     } catch (wrong) {
-      at("setting-told").textContent = `The known settings cannot be listed: ${wrong.message}.`;
+      byId("setting-text").textContent = `The known settings cannot be listed: ${wrong.message}.`;
       return;
     }
-    at("settings").replaceChildren(...[...this.#known.keys()].map((key) => element("option", { value: key })));
-    this.#describe();
+    byId("settings").replaceChildren(...[...this.#known.keys()].map((key) => element("option", { value: key })));
+    this.#describeSetting();
   }
 
-  #describe() {
+  #describeSetting() {
     const known = this.#known?.get(this.#form.elements.setting.value.trim());
-    at("setting-told").textContent = !known ? "" :
+    byId("setting-text").textContent = !known ? "" :
       `Takes ${known.takes}${known.default === null ? "" : `; ${JSON.stringify(known.default)} unless set`}.`;
   }
 
-  #choose() {
+  #addSetting() {
     const { setting, value } = this.#form.elements;
     this.#chosen.set(setting.value.trim(), value.value.trim());
     setting.value = value.value = "";
     setting.required = value.required = false;
-    this.#describe();
-    this.#list();
+    this.#describeSetting();
+    this.#listChosen();
     setting.focus();
   }
 
-  #list() {
+  #listChosen() {
     this.#chosen.delete("");
     const { setting, value } = this.#form.elements;
     setting.required = value.required = this.#chosen.size === 0;
-    at("chosen").replaceChildren(...[...this.#chosen].map(([key, text]) => {
+    byId("chosen").replaceChildren(...[...this.#chosen].map(([key, text]) => {
       const button = element("button", { type: "button", "aria-label": `Leave out ${key}` }, "Leave out");
       button.addEventListener("click", () => {
         this.#chosen.delete(key);
-        this.#list();
+        this.#listChosen();
         setting.focus();
       });
       return element("li", {}, element("strong", {}, key), ` = ${text} `, button);
@@ -96,26 +97,26 @@ export class Again {
   }
 
   async #decide() {
-    this.#asking?.abort();
-    const asking = new AbortController();
-    this.#asking = asking;
-    at("stop-again").hidden = false;
+    this.#aborting?.abort();
+    const aborting = new AbortController();
+    this.#aborting = aborting;
+    byId("stop-again").hidden = false;
     this.#say("Deciding again");
-    replace(at("again-told"), []);
-    let told = null;
+    replace(byId("again-text"), []);
+    let result = null;
     let wrong = null;
     try {
-      told = await tell("/api/what-if", { exchange: this.#exchange, settings: Object.fromEntries(this.#chosen) }, asking.signal);
+      result = await postJson("/api/what-if", { exchange: this.#exchange, settings: Object.fromEntries(this.#chosen) }, aborting.signal);
     } catch (failure) {
       wrong = failure;
     }
-    if (this.#asking !== asking) return;
-    at("stop-again").hidden = true;
-    if (asking.signal.aborted) this.#say("Stopped.");
+    if (this.#aborting !== aborting) return;
+    byId("stop-again").hidden = true;
+    if (aborting.signal.aborted) this.#say("Stopped.");
     else if (wrong) this.#say(`It was not decided again: ${wrong.message}.`, true);
     else {
-      this.#say(SAYS[told.fate] ?? told.fate);
-      replace(at("again-told"), compared(told));
+      this.#say(FATES[result.fate] ?? result.fate);
+      replace(byId("again-text"), compared(result));
     }
   }
 }

@@ -1,78 +1,82 @@
-// The page: one point of the log, and everything that is shown of it. Events from the gateway ring; what is shown is
-// then asked for anew, so that live and past are one and the same code, and a flood of events costs a few questions.
+// The page: one point of the log, and everything that is shown of it. An event from the gateway only says that
+// something is new: what is shown is then asked for anew, so that live and past are one and the same code, and a flood
+// of events costs a few requests.
 
 import { Again } from "./again.js";
-import { Away, Locked, ask, follow, key } from "./api.js";
+import { KeyNeeded, Unreachable, follow, getJson, key } from "./api.js";
 import { element, moment, replace } from "./dom.js";
 import { Exchanges } from "./exchanges.js";
 import { showOverview } from "./overview.js";
 import { Reset } from "./reset.js";
 import { explained } from "./why.js";
 
-const RUNG_MS = 200; // between two looks at what has changed
-const LOOK_MS = 5_000; // a look without a ring: alerts go quiet, stages come and go
-const AGAIN_MS = 3_000; // after a look that failed
-const PAGE = 100;
-const MOST = 500;
+const AFTER_EVENT_MS = 200; // from an event to the refresh that shows it
+const REFRESH_MS = 5_000; // between refreshes without an event: alerts go quiet, stages come and go
+const RETRY_MS = 3_000; // after a refresh that failed
+const PAGE = 100; // rows of the list at first, and more with each "Show more"
+const MOST = 500; // rows of the list at most
 
-const at = (name) => document.getElementById(name);
-const slider = at("slider");
-const sequence = at("sequence");
-const filters = at("filters");
+const byId = (id) => document.getElementById(id);
+const slider = byId("slider");
+const sequence = byId("sequence");
+const filters = byId("filters");
 
-const state = { point: 0, head: 0, rung: 0, limit: PAGE, opened: "", told: null, toldAt: -1, asked: true };
-const exchanges = new Exchanges((exchange) => open(exchange));
+// point: the event of the log whose moment is shown, 0 the latest; head: the last event known; lastEvent: the last one
+// that the stream of events announced; limit: rows of the list; opened: the exchange whose decision is shown; decision:
+// what was recorded of it; shownAt: the point that it is shown for; byUser: a person asked for the next refresh.
+const state = { point: 0, head: 0, lastEvent: 0, limit: PAGE, opened: "", decision: null, shownAt: -1, byUser: true };
+const exchanges = new Exchanges((exchange) => openDecision(exchange));
 const again = new Again();
-const reset = new Reset(() => look());
-let following = null;
-let waiting = 0;
-let due = Infinity;
-let looking = null;
+const reset = new Reset(() => refresh());
+let following = null; // the AbortController of the stream of events
+let waiting = 0; // the timer of the next refresh
+let due = Infinity; // when that is, in milliseconds of performance.now()
+let refreshing = null; // the AbortController of the refresh under way
 
-// Looks. There is one at a time; a new point cuts off the one under way.
+// A refresh asks for all that is shown, and shows it. There is one at a time; a new point cuts off the one under way.
 
-function look(afterMs = 0) {
+function refresh(afterMs = 0) {
   const when = performance.now() + afterMs;
   if (when >= due) return;
   due = when;
   clearTimeout(waiting);
-  waiting = setTimeout(take, afterMs);
+  waiting = setTimeout(load, afterMs);
 }
 
-function lookNow() {
-  state.asked = true;
-  looking?.abort();
-  looking = null;
-  look();
+function refreshNow() {
+  state.byUser = true;
+  refreshing?.abort();
+  refreshing = null;
+  refresh();
 }
 
-async function take() {
+async function load() {
   due = Infinity;
-  if (looking) return look(RUNG_MS);
-  const cut = new AbortController();
-  looking = cut;
+  if (refreshing) return refresh(AFTER_EVENT_MS);
+  const aborting = new AbortController();
+  refreshing = aborting;
   const point = state.point;
   try {
     const [page, seen] = await Promise.all([
-      ask("/api/exchanges", { ...wanted(), at: point, limit: state.limit }, cut.signal),
-      ask("/api/overview", { at: point }, cut.signal),
+      getJson("/api/exchanges", { ...filterValues(), at: point, limit: state.limit }, aborting.signal),
+      getJson("/api/overview", { at: point }, aborting.signal),
     ]);
-    if (cut.signal.aborted) return;
+    if (aborting.signal.aborted) return;
     // In one frame: where no graphics card paints, each frame that changes something costs more than all the making.
     requestAnimationFrame(() => show(page, seen, point));
     loaded = true;
-    works("looks");
-    looking = null;
-    if (!point) look(page.head < state.rung ? RUNG_MS : LOOK_MS);
+    works("refresh");
+    refreshing = null;
+    if (!point) refresh(page.head < state.lastEvent ? AFTER_EVENT_MS : REFRESH_MS);
   } catch (wrong) {
-    if (cut.signal.aborted) return;
-    looking = null;
-    failed("looks", wrong);
-    if (!(wrong instanceof Locked)) look(AGAIN_MS);
+    if (aborting.signal.aborted) return;
+    refreshing = null;
+    failed("refresh", wrong);
+    if (!(wrong instanceof KeyNeeded)) refresh(RETRY_MS);
   }
 }
 
-function wanted() {
+function filterValues() {
   return Object.fromEntries([...new FormData(filters)].map(([name, value]) => [name, value.trim()]));
 }
 
@@ -80,14 +84,14 @@ function show(page, seen, point) {
   if (point !== state.point) return;
   const { recorded } = seen;
   state.head = Math.max(recorded.head, state.head);
-  const filtered = Object.values(wanted()).some(Boolean);
-  exchanges.show(page.exchanges, { filtered, past: point > 0, asked: state.asked });
-  state.asked = false;
+  const filtered = Object.values(filterValues()).some(Boolean);
+  exchanges.show(page.exchanges, { filtered, past: point > 0, byUser: state.byUser });
+  state.byUser = false;
   exchanges.mark(state.opened);
-  at("more").hidden = !page.before || state.limit >= MOST;
-  showOverview(seen, page.exchanges, narrow, (breaker) => reset.open(breaker));
+  byId("more").hidden = !page.before || state.limit >= MOST;
+  showOverview(seen, page.exchanges, filterBySession, (breaker) => reset.open(breaker));
   showPoint(recorded);
-  at("page").setAttribute("aria-busy", "false");
+  byId("page").setAttribute("aria-busy", "false");
   refreshDecision();
 }
 
@@ -98,12 +102,12 @@ function showPoint(recorded) {
     slider.value = last;
     if (document.activeElement !== sequence) sequence.value = last;
   }
-  at("live").setAttribute("aria-pressed", String(!state.point));
+  byId("live").setAttribute("aria-pressed", String(!state.point));
   document.body.toggleAttribute("data-past", state.point > 0);
-  const told = recorded.at ? `event ${recorded.at.toLocaleString("en")} of ${state.head.toLocaleString("en")}, ${moment(recorded.time)}` : "an empty log";
-  const text = state.point ? `As it was at ${told}.` : `As it is: ${told}.`;
-  if (at("point-told").textContent !== text) at("point-told").textContent = text;
-  slider.setAttribute("aria-valuetext", told);
+  const pointText = recorded.at ? `event ${recorded.at.toLocaleString("en")} of ${state.head.toLocaleString("en")}, ${moment(recorded.time)}` : "an empty log";
+  const text = state.point ? `As it was at ${pointText}.` : `As it is: ${pointText}.`;
+  if (byId("point-text").textContent !== text) byId("point-text").textContent = text;
+  slider.setAttribute("aria-valuetext", pointText);
 }
 
 // The point.
@@ -112,131 +116,131 @@ function goTo(point) {
   const last = Math.max(state.head, 1);
   state.point = Math.min(Math.max(1, Math.round(point)), last);
   slider.value = sequence.value = state.point;
-  at("live").setAttribute("aria-pressed", "false");
-  say();
-  lookNow();
+  byId("live").setAttribute("aria-pressed", "false");
+  showConnection();
+  refreshNow();
 }
 
 function goLive() {
   state.point = 0;
-  say();
-  lookNow();
+  showConnection();
+  refreshNow();
 }
 
 slider.addEventListener("input", () => goTo(Number(slider.value)));
 sequence.addEventListener("change", () => (sequence.value ? goTo(Number(sequence.value)) : goLive()));
-at("live").addEventListener("click", goLive);
+byId("live").addEventListener("click", goLive);
 
 // The list.
 
 let typing = 0;
 filters.addEventListener("input", () => {
   clearTimeout(typing);
-  typing = setTimeout(lookNow, 150);
+  typing = setTimeout(refreshNow, 150);
 });
-filters.addEventListener("reset", () => setTimeout(lookNow));
+filters.addEventListener("reset", () => setTimeout(refreshNow));
 filters.addEventListener("submit", (submit) => {
   submit.preventDefault();
-  lookNow();
+  refreshNow();
 });
-at("more").addEventListener("click", () => {
+byId("more").addEventListener("click", () => {
   state.limit = Math.min(MOST, state.limit + PAGE);
-  lookNow();
+  refreshNow();
 });
 
-function narrow(session) {
+function filterBySession(session) {
   filters.reset();
   filters.elements.session.value = session;
-  lookNow();
+  refreshNow();
 }
 
 // A decision.
 
-async function open(exchange) {
+async function openDecision(exchange) {
   state.opened = exchange;
-  state.told = null;
-  state.toldAt = -1;
+  state.decision = null;
+  state.shownAt = -1;
   exchanges.mark(exchange);
-  at("decision").hidden = false;
+  byId("decision").hidden = false;
   again.about(exchange);
-  replace(at("decision-told"), element("p", { class: "quiet" }, "Loading"));
-  at("decision-title").focus();
-  at("decision").scrollIntoView({ block: "nearest" });
-  await tell(exchange);
+  replace(byId("decision-text"), element("p", { class: "quiet" }, "Loading"));
+  byId("decision-title").focus();
+  byId("decision").scrollIntoView({ block: "nearest" });
+  await loadDecision(exchange);
 }
 
-async function tell(exchange) {
+async function loadDecision(exchange) {
   let made;
   try {
-    const told = await ask(`/api/exchanges/${encodeURIComponent(exchange)}/why`);
+    const decision = await getJson(`/api/exchanges/${encodeURIComponent(exchange)}/why`);
     if (state.opened !== exchange) return;
-    state.told = told;
-    made = explained(told, state.point);
-    state.toldAt = state.point;
+    state.decision = decision;
+    made = explained(decision, state.point);
+    state.shownAt = state.point;
   } catch (wrong) {
     if (state.opened !== exchange) return;
-    if (wrong instanceof Away || wrong instanceof Locked) failed("looks", wrong);
+    if (wrong instanceof Unreachable || wrong instanceof KeyNeeded) failed("refresh", wrong);
     made = element("p", { class: "bad" }, `It cannot be shown: ${wrong.message}`);
   }
-  replace(at("decision-told"), made);
+  replace(byId("decision-text"), made);
 }
 
 function refreshDecision() {
-  if (!state.opened || !state.told) return;
+  if (!state.opened || !state.decision) return;
   // One that had no end may have one now; another point shows another part of the tree.
-  if (!state.told.critical_path.length && !state.point) tell(state.opened);
-  else if (state.toldAt !== state.point) {
-    replace(at("decision-told"), explained(state.told, state.point));
-    state.toldAt = state.point;
+  if (!state.decision.critical_path.length && !state.point) loadDecision(state.opened);
+  else if (state.shownAt !== state.point) {
+    replace(byId("decision-text"), explained(state.decision, state.point));
+    state.shownAt = state.point;
   }
 }
 
-function close() {
-  if (at("decision").hidden) return;
+function closeDecision() {
+  if (byId("decision").hidden) return;
   const closed = state.opened;
   again.about("");
   state.opened = "";
-  at("decision").hidden = true;
+  byId("decision").hidden = true;
   exchanges.mark("");
   exchanges.focus(closed);
 }
 
-at("close").addEventListener("click", close);
+byId("close").addEventListener("click", closeDecision);
 document.addEventListener("keydown", (press) => {
   // Of an open dialog it closes that alone.
-  if (press.key === "Escape" && !press.target.closest("dialog")) close();
+  if (press.key === "Escape" && !press.target.closest("dialog")) closeDecision();
 });
 
 // The connection, and the key.
 
-// What is wrong with the looks and with the stream of events, each until it works again.
-const trouble = { looks: null, events: null };
+// What is wrong with refreshing and with the stream of events, each until it works again.
+const trouble = { refresh: null, events: null };
 let loaded = false;
 
 function works(what) {
   trouble[what] = null;
-  say();
+  showConnection();
 }
 
 function failed(what, wrong) {
-  if (wrong instanceof Locked) return lock(wrong);
+  if (wrong instanceof KeyNeeded) return lock(wrong);
   trouble[what] = wrong;
-  say();
+  showConnection();
 }
 
-function say() {
-  const wrong = trouble.looks ?? trouble.events;
-  const [kind, text] = wrong instanceof Away ? ["away", "Disconnected"] : wrong ? ["wrong", "Trouble"] :
+function showConnection() {
+  const wrong = trouble.refresh ?? trouble.events;
+  const [kind, text] = wrong instanceof Unreachable ? ["away", "Disconnected"] : wrong ? ["wrong", "Trouble"] :
     !loaded ? ["loading", "Loading"] : state.point ? ["past", "Past"] : ["live", "Live"];
-  if (at("connection").dataset.state !== kind) {
-    at("connection").dataset.state = kind;
-    at("connection").textContent = text;
+  if (byId("connection").dataset.state !== kind) {
+    byId("connection").dataset.state = kind;
+    byId("connection").textContent = text;
   }
-  const then = trouble.looks ? "What is shown may be old; this page tries again by itself." :
-    `Events do not come; this page looks every ${LOOK_MS / 1000} seconds.`;
-  const told = wrong ? `${sentence(wrong.message)} ${then}` : "";
-  at("trouble").hidden = !told;
-  if (at("trouble").textContent !== told) at("trouble").textContent = told;
+  const then = trouble.refresh ? "What is shown may be old; this page tries again by itself." :
+    `Events do not come; this page looks every ${REFRESH_MS / 1000} seconds.`;
+  const message = wrong ? `${sentence(wrong.message)} ${then}` : "";
+  byId("trouble").hidden = !message;
+  if (byId("trouble").textContent !== message) byId("trouble").textContent = message;
 }
 
 function sentence(text) {
@@ -246,58 +250,58 @@ function sentence(text) {
 function lock(wrong) {
   following?.abort();
   following = null;
-  looking?.abort();
-  looking = null;
+  refreshing?.abort();
+  refreshing = null;
   clearTimeout(waiting);
   due = Infinity;
   state.opened = "";
   again.about("");
   reset.close();
-  at("decision").hidden = true;
-  at("page").hidden = at("time").hidden = true;
-  at("forget-key").hidden = true;
-  at("trouble").hidden = true;
-  at("connection").dataset.state = "locked";
-  at("connection").textContent = "Locked";
-  at("key-reason").textContent = key.get() ? `That key does not open it: ${sentence(wrong.message)}` : sentence(wrong.message);
+  byId("decision").hidden = true;
+  byId("page").hidden = byId("time").hidden = true;
+  byId("forget-key").hidden = true;
+  byId("trouble").hidden = true;
+  byId("connection").dataset.state = "locked";
+  byId("connection").textContent = "Locked";
+  byId("key-reason").textContent = key.get() ? `That key does not open it: ${sentence(wrong.message)}` : sentence(wrong.message);
   key.forget();
-  at("key").hidden = false;
-  at("key-field").focus();
+  byId("key").hidden = false;
+  byId("key-field").focus();
 }
 
-at("key").addEventListener("submit", (submit) => {
+byId("key").addEventListener("submit", (submit) => {
   submit.preventDefault();
-  key.set(at("key-field").value.trim());
-  at("key-field").value = "";
+  key.set(byId("key-field").value.trim());
+  byId("key-field").value = "";
   start();
 });
-at("forget-key").addEventListener("click", () => {
+byId("forget-key").addEventListener("click", () => {
   key.forget();
   location.reload();
 });
 
 function start() {
-  at("key").hidden = true;
-  at("page").hidden = at("time").hidden = false;
-  at("forget-key").hidden = !key.get();
+  byId("key").hidden = true;
+  byId("page").hidden = byId("time").hidden = false;
+  byId("forget-key").hidden = !key.get();
   loaded = false;
-  trouble.looks = trouble.events = null;
-  say();
+  trouble.refresh = trouble.events = null;
+  showConnection();
   following?.abort();
   following = new AbortController();
   follow("forged_id.response.emitted", {
     signal: following.signal,
-    heard: (event) => {
-      state.rung = Math.max(state.rung, Number(event.id) || 0);
-      if (!state.point) look(RUNG_MS);
+    onEvent: (event) => {
+      state.lastEvent = Math.max(state.lastEvent, Number(event.id) || 0);
+      if (!state.point) refresh(AFTER_EVENT_MS);
     },
-    changed: (there, wrong) => {
+    onConnection: (there, wrong) => {
       if (!there) return failed("events", wrong);
       works("events");
-      look();
+      refresh();
     },
   });
-  lookNow();
+  refreshNow();
 }
 
 start();

@@ -19,7 +19,10 @@ function filled(made, attributes, children) {
   return made;
 }
 
-/** Put other children into a place where they differ from those there; what had the focus keeps it, by its data-key. */
+/**
+ * Put other children into an element, unless they are the same as those there. What had the focus keeps it, and what was
+ * unfolded stays so: both are found again by their data-key.
+ */
 export function replace(place, made) {
   const fresh = element("div", {}, made);
   if (place.dataset.filled && [...place.childNodes].length === fresh.childNodes.length &&
@@ -39,8 +42,8 @@ const day = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
 export function moment(text) {
   const when = new Date(text);
   if (Number.isNaN(when.getTime())) return "";
-  const told = clock.format(when);
-  return when.toDateString() === new Date().toDateString() ? told : `${day.format(when)}, ${told}`;
+  const time = clock.format(when);
+  return when.toDateString() === new Date().toDateString() ? time : `${day.format(when)}, ${time}`;
 }
 
 /** Return a duration in milliseconds as people read it. */

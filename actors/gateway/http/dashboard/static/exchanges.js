@@ -6,9 +6,9 @@ import { counted, duration, element, moment } from "./dom.js";
 export class Exchanges {
   #rows = new Map();
   #body = document.getElementById("rows");
-  #told = document.getElementById("listed");
-  #said = -Infinity;
-  #saying = 0;
+  #status = document.getElementById("listed");
+  #lastStatusMs = -Infinity; // when the status last changed, in milliseconds of performance.now()
+  #statusTimer = 0;
 
   constructor(chosen) {
     this.#body.addEventListener("click", (click) => {
@@ -18,8 +18,11 @@ export class Exchanges {
     });
   }
 
-  /** Show a page of exchanges as it was at a point; what a person has `asked` for is told of at once. */
-  show(exchanges, { filtered, past, asked }) {
+  /**
+   * Show a page of exchanges. `filtered`: the filters of the page left some out; `past`: it is how the list was at an
+   * earlier point of the log; `byUser`: a person asked for it, so that their number is announced at once.
+   */
+  show(exchanges, { filtered, past, byUser }) {
     const left = new Set(this.#rows.keys());
     let next = this.#body.firstElementChild;
     for (const each of exchanges) {
@@ -34,7 +37,7 @@ export class Exchanges {
     }
     const none = filtered ? "No exchange is like that." : past ? "Nobody had asked anything by then." :
       "Nobody has asked anything yet. Try: neuraxis ask \"What is the capital of Peru?\"";
-    this.#say(exchanges.length ? `${counted(exchanges.length, "exchange")}, the latest first.` : none, asked);
+    this.#showStatus(exchanges.length ? `${counted(exchanges.length, "exchange")}, the latest first.` : none, byUser);
   }
 
   /** Mark the row of the exchange whose decision is open; none where it is empty. */
@@ -48,26 +51,26 @@ export class Exchanges {
   }
 
   // A screen reader would read each change: it is told of the latest every few seconds.
-  #say(text, atOnce) {
-    clearTimeout(this.#saying);
-    const wait = this.#said + 3_000 - performance.now();
+  #showStatus(text, atOnce) {
+    clearTimeout(this.#statusTimer);
+    const wait = this.#lastStatusMs + 3_000 - performance.now();
     const say = () => {
-      this.#said = performance.now();
-      if (this.#told.textContent !== text) this.#told.textContent = text;
+      this.#lastStatusMs = performance.now();
+      if (this.#status.textContent !== text) this.#status.textContent = text;
     };
-    if (wait > 0 && !atOnce) this.#saying = setTimeout(say, wait);
+    if (wait > 0 && !atOnce) this.#statusTimer = setTimeout(say, wait);
     else say();
   }
 
   #row(each) {
     const known = this.#rows.get(each.exchange);
-    const open = !each.ended_seq;
+    const hasEnded = Boolean(each.ended_seq);
     // Nothing else of an exchange changes: it ends, once.
     if (known && known.ended === each.ended_seq) return known.row;
     const row = known?.row ?? element("tr", { role: "row", "data-exchange": each.exchange });
     if (known) row.replaceChildren();
-    row.dataset.action = open ? "OPEN" : each.action;
-    const end = open ? "open" : each.action.toLowerCase();
+    row.dataset.action = hasEnded ? each.action : "OPEN";
+    const end = hasEnded ? each.action.toLowerCase() : "open";
     row.append(
       cell("Began", "", element("button",
         { type: "button", class: "plain", "aria-label": `Decision of ${moment(each.started)}, ${end}` },

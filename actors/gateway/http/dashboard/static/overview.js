@@ -2,45 +2,46 @@
 
 import { counted, drawn, duration, element, moment, percent, replace } from "./dom.js";
 
-const ROOT = "forged_id.";
-const FEW = 8;
-const at = (name) => document.getElementById(name);
+const ROOT = "forged_id."; // how the name of every event begins; it is not shown
+const FEW = 8; // entries of a panel that are shown unfolded
+const byId = (id) => document.getElementById(id);
 const quiet = (text) => element("p", { class: "quiet" }, text);
 const tag = (kind, text) => element("span", { class: `tag ${kind}` }, text);
 
 /**
- * Show how the set was. `narrow` is called with a session that a person picks, `reset` with one whose breaker is to be
- * reset, which acts on the present alone.
+ * Show how the set was. `recorded` is what the log says up to the point, `now` who serves which actor; null in the past.
+ * `filterBySession` is called with a session that a person picks, `reset` with one whose breaker is to be reset, which
+ * acts on the present alone.
  */
-export function showOverview({ recorded, now }, exchanges, narrow, reset) {
-  const { alerts_firing: fire, ended, modes: shares, modes_by_agent: agents, breakers_open: broken } = recorded;
+export function showOverview({ recorded, now }, exchanges, filterBySession, reset) {
+  const { alerts_firing: firingCount, ended, modes: shares, modes_by_agent: agents, breakers_open: openCount } = recorded;
   const latencies = exchanges.map((each) => each.latency_ms);
-  const ends_ = [recorded.exchanges, recorded.open, ended, recorded.p50_ms, recorded.p99_ms, latencies];
-  panel("alerts-told", [recorded.alerts, fire], () => [firing(recorded)]);
-  panel("alerts", [recorded.alerts, fire], () => alerts(recorded));
-  panel("ends", ends_, () => ends(recorded, exchanges));
+  const endsData = [recorded.exchanges, recorded.open, ended, recorded.p50_ms, recorded.p99_ms, latencies];
+  panel("alerts-text", [recorded.alerts, firingCount], () => [firing(recorded)]);
+  panel("alerts", [recorded.alerts, firingCount], () => alerts(recorded));
+  panel("ends", endsData, () => ends(recorded, exchanges));
   panel("modes", [recorded.decisions, shares, agents], () => modes(recorded));
-  panel("breakers", [recorded.breakers, broken, Boolean(now)], () => breakers(recorded, Boolean(now)));
+  panel("breakers", [recorded.breakers, openCount, Boolean(now)], () => breakers(recorded, Boolean(now)));
   panel("regulator", recorded.adjustments, () => adjustments(recorded.adjustments));
   panel("reviews", recorded.reviews, () => reviews(recorded.reviews));
   panel("stages", [now, recorded.head], () => stages(now, recorded.head));
   // Listeners are set again where a button came to be anew.
-  for (const button of at("breakers").querySelectorAll("button[data-session]")) {
-    button.onclick = () => narrow(button.dataset.session);
+  for (const button of byId("breakers").querySelectorAll("button[data-session]")) {
+    button.onclick = () => filterBySession(button.dataset.session);
   }
-  for (const button of at("breakers").querySelectorAll("button[data-reset]")) {
+  for (const button of byId("breakers").querySelectorAll("button[data-reset]")) {
     button.onclick = () => reset(recorded.breakers.find((each) => keyOf(each) === button.dataset.reset), button);
   }
 }
 
-const shown = new Map();
+const shown = new Map(); // panel -> the data it was built from, as JSON
 
 // A panel is built anew where what it shows has changed, and each day: times of another day are told with their date.
 function panel(place, data, make) {
-  const told = JSON.stringify([data, new Date().toDateString()]);
-  if (shown.get(place) === told) return;
-  shown.set(place, told);
-  replace(at(place), make());
+  const key = JSON.stringify([data, new Date().toDateString()]);
+  if (shown.get(place) === key) return;
+  shown.set(place, key);
+  replace(byId(place), make());
 }
 
 // The first ones as a list; the others can be unfolded, as far as the gateway names them.
@@ -55,13 +56,13 @@ function listed(key, lines, all) {
   ];
 }
 
-function firing({ alerts: shown, alerts_firing: all }) {
-  const critical = shown.filter((each) => each.severity === "critical").length;
+function firing({ alerts: named, alerts_firing: all }) {
+  const critical = named.filter((each) => each.severity === "critical").length;
   return all ? `${counted(all, "alert")} ${all === 1 ? "fires" : "fire"}${critical ? `, ${critical} critical` : ""}.` : "None fires.";
 }
 
-function alerts({ alerts: shown, alerts_firing: all }) {
-  return listed("alerts", shown.map((each) =>
+function alerts({ alerts: named, alerts_firing: all }) {
+  return listed("alerts", named.map((each) =>
     element("li", { "data-severity": each.severity },
       tag(each.severity, each.severity), " ",
       element("strong", {}, each.event.replace(ROOT, "")), " ",
@@ -158,7 +159,7 @@ function adjustments(changes) {
 }
 
 function reviews(changes) {
-  if (!changes.length) return quiet("No signal has set a record.");
+  if (!changes.length) return quiet("None yet: no signal has risen above its highest value so far.");
   return element("ul", { class: "plain" }, changes.map(({ figures, agent, time, seq }) =>
     element("li", {},
       element("strong", {}, figures.reasons.map((each) => each.replaceAll("_", " ")).join(", ")),
@@ -169,25 +170,26 @@ function reviews(changes) {
           element("div", {}, element("dt", {}, name.replaceAll("_", " ")), element("dd", {}, String(value)))))))));
 }
 
-function stages(now, written) {
+// `lack` is why a stage is not served; `needed`, whether every set needs it. `ledgerHead` is the last event in the ledger.
+function stages(now, ledgerHead) {
   if (!now) return quiet("Who serves what is known of the present alone: go back to live.");
-  const lack = { no_owner: "nobody serves it", stalled: "stalled: what waits does not move", recovering: "reads its past" };
-  const behind = Math.max(0, now.head - written);
-  const ill = now.stages.filter((each) => each.lack);
+  const lackTexts = { no_owner: "nobody serves it", stalled: "stalled: what waits does not move", recovering: "reads its past" };
+  const behind = Math.max(0, now.head - ledgerHead);
+  const unserved = now.stages.filter((each) => each.lack);
   const late = now.stages.filter((each) => each.waiting);
   const line = (each) => element("li", {},
-    tag(each.lack ? (each.needed ? "critical" : "warning") : "good", each.lack ? lack[each.lack] : "serves"), " ",
+    tag(each.lack ? (each.needed ? "critical" : "warning") : "good", each.lack ? lackTexts[each.lack] : "serves"), " ",
     element("strong", {}, each.stage),
     element("span", { class: "quiet" }, each.partitions > 1 ? ` ${each.served} of ${each.partitions} partitions` : "",
       each.waiting ? `, ${counted(each.waiting, "message")} behind` : "",
       each.slow ? `, ${counted(each.slow, "decision")} over budget, up to ${duration(each.worst_ms)}` : ""));
   return [
-    element("p", {}, ill.length ? `${counted(ill.length, "stage")} of ${now.stages.length} not served.` :
+    element("p", {}, unserved.length ? `${counted(unserved.length, "stage")} of ${now.stages.length} not served.` :
       `All ${now.stages.length} are served.`,
       late.length ? ` Behind: ${late.map((each) => `${each.stage} by ${counted(each.waiting, "message")}`).join(", ")}.` :
         " None is behind.",
       behind ? ` The ledger is ${counted(behind, "event")} behind the log.` : " The ledger is up to the log's end."),
-    ill.length ? element("ul", { class: "plain" }, ill.map(line)) : null,
+    unserved.length ? element("ul", { class: "plain" }, unserved.map(line)) : null,
     element("details", { "data-key": "stages" }, element("summary", {}, "Each of them"),
       element("ul", { class: "plain" }, now.stages.filter((each) => !each.lack).map(line))),
   ];

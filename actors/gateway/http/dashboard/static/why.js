@@ -2,50 +2,50 @@
 
 import { duration, element } from "./dom.js";
 
-const ROOT = "forged_id.";
-const SHORT = 60;
-const FEW = 5;
+const ROOT = "forged_id."; // how the name of every event begins; it is not shown
+const SHORT = 60; // characters of a text in the line that sums an event up
+const FEW = 5; // fields in that line
 
-/** Return a decision as elements; `at` is the point of the log behind which nothing has happened, 0 its end. */
-export function explained(told, at) {
-  const way = new Set(told.critical_path);
-  const roots = told.roots.map((root) => until(root, at)).filter(Boolean);
-  const over = !at || told.critical_path.length === 0 || Math.max(...told.critical_path) <= at;
+/** Return a decision as elements; `point` is the point of the log behind which nothing has happened, 0 its end. */
+export function explained(decision, point) {
+  const criticalPath = new Set(decision.critical_path);
+  const roots = decision.roots.map((root) => until(root, point)).filter(Boolean);
+  const hasEnded = !point || decision.critical_path.length === 0 || Math.max(...decision.critical_path) <= point;
   const every = element("button", { type: "button", "data-key": "every", "aria-pressed": "false" }, "Show every number");
-  const tree = element("ul", { class: "tree" }, roots.map((root) => branch(root, way)));
+  const tree = element("ul", { class: "tree" }, roots.map((root) => branch(root, criticalPath)));
   every.addEventListener("click", () => {
-    const open = every.getAttribute("aria-pressed") !== "true";
-    every.setAttribute("aria-pressed", String(open));
-    every.textContent = open ? "Hide the numbers" : "Show every number";
-    for (const each of tree.querySelectorAll("details.fields")) each.open = open;
+    const unfold = every.getAttribute("aria-pressed") !== "true";
+    every.setAttribute("aria-pressed", String(unfold));
+    every.textContent = unfold ? "Hide the numbers" : "Show every number";
+    for (const each of tree.querySelectorAll("details.fields")) each.open = unfold;
   });
   return [
-    element("p", { class: "sentence" }, over ? told.sentence : "Open at this point: it ended later."),
+    element("p", { class: "sentence" }, hasEnded ? decision.sentence : "Open at this point: it ended later."),
     element("dl", { class: "facts" },
-      fact("Exchange", told.exchange), fact("Agent", told.agent), fact("Session", told.session),
-      over && told.total_ms ? fact("Took in all", duration(told.total_ms)) : null,
-      over && told.unreached.length ? fact("Never reached", told.unreached.join(", ")) : null,
-      Object.entries(told.absent).map(([owner, why]) => fact(`${owner} was not asked`, why)),
-      told.missing.length ? fact("Lost of the log", told.missing.map(([first, last]) => `${first} to ${last}`).join(", ")) : null,
-      told.unreadable.length ? fact("Not readable", told.unreadable.join(", ")) : null),
+      fact("Exchange", decision.exchange), fact("Agent", decision.agent), fact("Session", decision.session),
+      hasEnded && decision.total_ms ? fact("Took in all", duration(decision.total_ms)) : null,
+      hasEnded && decision.unreached.length ? fact("Never reached", decision.unreached.join(", ")) : null,
+      Object.entries(decision.absent).map(([owner, why]) => fact(`${owner} was not asked`, why)),
+      decision.missing.length ? fact("Lost of the log", decision.missing.map(([first, last]) => `${first} to ${last}`).join(", ")) : null,
+      decision.unreadable.length ? fact("Not readable", decision.unreadable.join(", ")) : null),
     every,
     tree,
   ];
 }
 
-function until(node, at) {
-  if (at && node.seq > at) return null;
-  return { ...node, led_to: node.led_to.map((each) => until(each, at)).filter(Boolean) };
+function until(node, point) {
+  if (point && node.seq > point) return null;
+  return { ...node, led_to: node.led_to.map((each) => until(each, point)).filter(Boolean) };
 }
 
 function fact(name, value) {
   return element("div", {}, element("dt", {}, name), element("dd", {}, value));
 }
 
-function branch(node, way) {
+function branch(node, criticalPath) {
   const late = node.budget_us !== null && node.decided_us !== null && node.decided_us > node.budget_us;
   const fields = Object.entries(node.body).filter(([name]) => name !== "topic");
-  return element("li", { "data-way": way.has(node.seq) },
+  return element("li", { "data-critical-path": criticalPath.has(node.seq) },
     element("details", { open: true },
       element("summary", {},
         element("strong", {}, node.topic.replace(ROOT, "")), " ",
@@ -61,7 +61,7 @@ function branch(node, way) {
           node.budget_us === null ? null : field("budget", duration(node.budget_us / 1000)),
           field("after its cause", duration(node.since_cause_ms) || "0 ms"),
           fields.map(([name, value]) => field(name, value)))),
-      node.led_to.length ? element("ul", {}, node.led_to.map((each) => branch(each, way))) : null));
+      node.led_to.length ? element("ul", {}, node.led_to.map((each) => branch(each, criticalPath))) : null));
 }
 
 function brief(fields) {

@@ -34,6 +34,7 @@ _PIECE = 4_096
 # A blank line ends an event.
 _END = re.compile(rb"\r\n\r\n|\n\r?\n|\r\r")
 _LONGEST_END = 4
+"""Bytes of the longest such line, with the end of the line before it."""
 
 _NOT_TEXT = frozenset(
     {"id", "object", "model", "role", "type", "finish_reason", "system_fingerprint", "service_tier", "obfuscation"}
@@ -50,6 +51,7 @@ _SHORTEST_CREDENTIAL = 16
 _PLAIN_NAME = re.compile(r"[A-Za-z_]{1,64}")
 """A name that cannot be an API key: those have digits."""
 
+# Fields with the tokens of a text, and with other tokens that could have stood in their places.
 _LOGPROBS, _ALTERNATIVES = "logprobs", "top_logprobs"
 
 _LINE = re.compile(rb"\r\n|\n|\r")
@@ -61,7 +63,7 @@ TextPath = tuple[str | int, ...]
 
 
 class Watch(msgspec.Struct, frozen=True):
-    """The findings for which answers are withheld, and which share of a system layer counts as giving it away."""
+    """What answers are withheld for: these faults; ``leak_share`` of a system layer, in [0, 1], gives it away."""
 
     faults: tuple[AnswerFault, ...] = STREAMED
     leak_share: float = 0.6
@@ -201,6 +203,11 @@ class GuardedStream:
         return b"".join(out)
 
     def _may_go(self, held: _Held) -> bool:
+        """Return whether the texts of an event were read far enough: every window has released its part of them.
+
+        A window whose text others have followed for ``WINDOW`` characters is paused: it releases what it holds, unless
+        that may be the beginning of a key or the like.
+        """
         for window, position in held.needs:
             if window.released < position and self._received - self._last_text_at[window] >= WINDOW:
                 window.pause()

@@ -20,7 +20,8 @@ from schemas.effectors.model_calls import Masked
 from schemas.intake.sse import DONE, Events
 
 _HEAD = ("id", "object", "created", "model")
-"""Fields of a stream's first event that an event of held text repeats."""
+"""Fields that every event of a stream has in common. An event that is written here, with the rest of a text that was
+held back, copies them from the stream's first event."""
 
 _NOT_SHOWN = frozenset({"model", "user", "metadata", "safety_identifier", "prompt_cache_key"})
 """Parameters that are not shown to a model, so they are not masked."""
