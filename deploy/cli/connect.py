@@ -17,6 +17,7 @@ from deploy.cli.options import Target
 from deploy.operating.deadline import Deadline
 from deploy.processes.broker import OPERATOR
 from deploy.processes.broker_access import access_of, effective_choice
+from deploy.processes.event_loop import run_command
 from deploy.processes.running_set import NotRunning
 from events.jetstream import Access, JetStreamLog
 from events.jetstream.storage_check import storage_fault
@@ -62,7 +63,7 @@ def run_until(deadline: Deadline, work: Callable[[Deadline], Coroutine[Any, Any,
     def run() -> None:
         try:
             with context.scope(cleanup=False) if context is not None else nullcontext():
-                done.set_result(asyncio.run(bounded()))
+                done.set_result(run_command(bounded()))
         except BaseException as wrong:
             done.set_exception(wrong)
 
