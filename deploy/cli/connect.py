@@ -162,9 +162,15 @@ def _note_removed(log: JetStreamLog, file: Path) -> None:
 
 
 async def _find_reason(deadline: Deadline, log: JetStreamLog) -> None:
-    """If the broker does not confirm for some time, find out why: with a full disk it does not answer at all."""
+    """If the broker does not confirm for some time, find out why: with a full disk it does not answer at all.
+
+    It may also have stored what was sent, and nothing that would have followed: that is looked for once, near the end.
+    """
     while True:
         await asyncio.sleep(_CHECK_INTERVAL_S)
+        if deadline.is_nearly_over:
+            deadline.reason = await storage_fault(log.connection, log.stream)
+            return
         if deadline.unconfirmed_s >= min(_UNCONFIRMED_S, (deadline.waited + deadline.left) / 4):
             deadline.reason = await storage_fault(log.connection, log.stream) or deadline.reason
             await asyncio.sleep(_UNCONFIRMED_S)
