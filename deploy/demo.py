@@ -4,7 +4,6 @@ It runs what a person would run, ``neuraxis up`` in a process and the other comm
 status 0 only if each of them did what it should. The set ends with it; with ``--keep``, at Ctrl-C.
 """
 
-import asyncio
 import contextlib
 import os
 import shutil
@@ -30,6 +29,7 @@ from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.client import connect
 from deploy.config.settings import GatewaySettings
 from deploy.feeding import Failure, Feeder, LineFormat, Outcome, Tally, lines_of
+from deploy.processes.event_loop import run_command
 from deploy.processes.running_set import DataFolder
 from events.loggers import structlog
 
@@ -98,7 +98,7 @@ def _run(folder: Path, log: Path, begun: float, *, keep: bool) -> None:
         _wait_until_ready(running, ready)
         click.echo(f"ready (process {running.pid})")
         step(f"neuraxis feed {CONVERSATIONS}: each input's decision")
-        outcomes = asyncio.run(_feed(data))
+        outcomes = run_command(_feed(data))
         explained = next(outcome.exchange for outcome in outcomes if outcome.id == EXPLAINED_ID)
         command("why", explained, data=data)
         command("why", outcomes[-1].exchange, data=data)

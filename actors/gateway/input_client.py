@@ -306,6 +306,7 @@ class Client:
         *,
         what: str,
         within: Within,
+        unserved: Callable[[], str] = assume_served,
     ) -> Recorded:
         """Wait for the first wanted event after a sequence: the answer to an order or to a report.
 
@@ -315,13 +316,14 @@ class Client:
             is_wanted: Whether an event is the wanted one; an exception from it ends the wait.
             what: What is being answered, for the error message.
             within: How long to wait.
+            unserved: Returns why nobody answers; empty while somebody may.
 
         Raises:
-            NoEnd: it did not come in time.
+            NoEnd: it did not come in time, or no worker runs that would give it.
             UnreadableEnd: the event at ``after`` led to one that this release cannot read.
         """
         reading = self._read(filters, after, is_wanted, what)
-        return await await_answer(reading, what, self._deadlines, deadline_within(within))
+        return await await_answer(reading, what, self._deadlines, deadline_within(within), unserved)
 
     async def wait(
         self, answer: Awaitable[T], *, what: str, within: Within, unserved: Callable[[], str] = assume_served

@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from actors.webhook.settings import Style
+from actors.webhook.wrapped_answers import form_in, objects_in, text_of
 
 MOST_BYTES = 64 * 1024
 """Most bytes of an answer that are read; a longer one is taken to report no error."""
@@ -121,8 +122,15 @@ _HIDDEN = "[hidden]"
 # The first element of XML or HTML, after white space, declarations and comments. Atomic groups keep the time linear:
 # otherwise each later ``-->`` would be tried as the end of a comment.
 _FIRST_ELEMENT = re.compile(r"(?is)(?>\s+|<\?.*?\?>|<!--.*?-->)*+<(?:!doctype\s+)?(?:\w+:)?(\w+)")
-_XML_ERRORS = frozenset({"error", "errors", "errorresponse", "exception", "fault"})
-_SOAP_FAULT = re.compile(r"(?i)<(?:\w+:)?fault[\s>]")
+_PAGES = frozenset({"html", "head", "body", "title"})
+_XML_ERRORS = frozenset({"error", "errors", "errorresponse", "exception", "fault", "restexception"})
+# An error within another element, as SOAP and Twilio write it, a status or a flag of one, and PHP's of a broken script.
+_INNER_ERROR = re.compile(
+    r"(?i)<(?:\w+:)?(?:fault|restexception)[\s>]"
+    r"|<(?:\w+:)?(?:status|result|state)>\s*(?:error|fail|failed|failure)\s*<"
+    r"|<(?:\w+:)?(?:ok|success)>\s*(?:false|0)\s*<|\s(?:ok|success)=[\"'](?:false|0)[\"']"
+    r"|<b>(?:fatal|parse) error</b>:"
+)
 # The text of the first element that says what the page, or the error, is.
 _HEADLINE = re.compile(r"(?is)<(?:\w+:)?(?:title|h1|message|faultstring|code)(?:\s[^<>]*)?>([^<]{1,400})")
 _LEAST_ERROR_STATUS, _LEAST_OWN_CODE = 400, 600
@@ -144,12 +152,11 @@ def refusal(body: bytes, style: Style, secrets: tuple[str, ...] = ()) -> Refusal
         style: The receiver's format: only Slack-style receivers answer with plain words.
         secrets: Text that must not be kept if the receiver repeats it: its address, its token.
     """
-    text = body[:MOST_BYTES].decode("utf-8-sig", errors="replace").strip()
+    text = text_of(body[:MOST_BYTES])
     answer = _read(text)
-    if isinstance(answer, Mapping | list):
-        failed = [each for each in _answers(answer) if _reports_error(each)]
-        if not failed:
-            return None
+    found = (objects_in(answer) or form_in(answer)) if isinstance(answer, str) else answer
+    failed = [each for each in _answers(found) if _reports_error(each)]
+    if failed:
         # An outer answer may only say that there are errors, and an inner one which.
         reason = next(filter(None, ("; ".join(dict.fromkeys(_messages_in(each))) for each in failed)), NO_REASON)
     elif answer is False:
@@ -179,10 +186,10 @@ def _markup_refusal(text: str) -> str | None:
     """Return what a page, or an XML error, says in its headline; None for other texts and other markup."""
     first = _FIRST_ELEMENT.match(text)
     name = first[1].lower() if first else ""
-    if name != "html" and name not in _XML_ERRORS and not (first and _SOAP_FAULT.search(text)):
+    if name not in _PAGES and name not in _XML_ERRORS and not (first and _INNER_ERROR.search(text)):
         return None
     headline = _HEADLINE.search(text)
-    kind = "an HTML page" if name == "html" else "an XML error"
+    kind = "an HTML page" if name in _PAGES else "an XML error"
     return f"{kind}: {unescape(headline[1])}" if headline and headline[1].strip() else kind
 
 

@@ -17,6 +17,7 @@ from deploy.cli.options import Target
 from deploy.operating.deadline import Deadline
 from deploy.processes.broker import OPERATOR
 from deploy.processes.broker_access import access_of, effective_choice
+from deploy.processes.event_loop import run_command
 from deploy.processes.running_set import NotRunning
 from events.jetstream import Access, JetStreamLog
 from events.jetstream.storage_check import storage_fault
@@ -62,7 +63,7 @@ def run_until(deadline: Deadline, work: Callable[[Deadline], Coroutine[Any, Any,
     def run() -> None:
         try:
             with context.scope(cleanup=False) if context is not None else nullcontext():
-                done.set_result(asyncio.run(bounded()))
+                done.set_result(run_command(bounded()))
         except BaseException as wrong:
             done.set_exception(wrong)
 
@@ -161,9 +162,15 @@ def _note_removed(log: JetStreamLog, file: Path) -> None:
 
 
 async def _find_reason(deadline: Deadline, log: JetStreamLog) -> None:
-    """If the broker does not confirm for some time, find out why: with a full disk it does not answer at all."""
+    """If the broker does not confirm for some time, find out why: with a full disk it does not answer at all.
+
+    It may also have stored what was sent, and nothing that would have followed: that is looked for once, near the end.
+    """
     while True:
         await asyncio.sleep(_CHECK_INTERVAL_S)
+        if deadline.is_nearly_over:
+            deadline.reason = await storage_fault(log.connection, log.stream)
+            return
         if deadline.unconfirmed_s >= min(_UNCONFIRMED_S, (deadline.waited + deadline.left) / 4):
             deadline.reason = await storage_fault(log.connection, log.stream) or deadline.reason
             await asyncio.sleep(_UNCONFIRMED_S)

@@ -4,11 +4,14 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import wraps
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from threading import Thread
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
@@ -354,15 +357,53 @@ def text_of(file: str) -> str:
 def content_of(file: str) -> bytes:
     """Return the bytes of a file that was named on the command line, ``-`` being stdin; raises WrongUse.
 
+    Reading counts for the ``--timeout`` of a command that has one: a pipe may stay open for ever.
     One byte more than the limit is read, so that ``deploy.operating.guarding.item_files`` sees and refuses a larger
     file.
     """
     from deploy.cli.failures import WrongUse
     from deploy.operating.guarding.item_files import MAX_FILE_BYTES
 
-    try:
-        with nullcontext(sys.stdin.buffer) if file == "-" else Path(file).open("rb") as stream:
+    def read() -> bytes:
+        with _opened(file) as stream:
             content: bytes = stream.read(MAX_FILE_BYTES + 1)
             return content
+
+    try:
+        return _within_timeout(read, "stdin" if file == "-" else file)
     except OSError as wrong:
         raise WrongUse(f"{file} cannot be read: {wrong.strerror}") from wrong
+
+
+def _opened(file: str) -> AbstractContextManager[BinaryIO]:
+    if file != "-":
+        return Path(file).open("rb")
+    if sys.stdin is not sys.__stdin__:  # a program that runs this command gives it a stdin of its own
+        return nullcontext(sys.stdin.buffer)
+    # A file of our own: the interpreter cannot end while a thread reads the one that it has made.
+    return os.fdopen(os.dup(0), "rb")
+
+
+def _within_timeout(read: Callable[[], bytes], what: str) -> bytes:
+    """Read in the time that the command was given, if any; raises WrongUse when it is up, and OSError."""
+    from deploy.cli.failures import WrongUse
+
+    context = click.get_current_context()
+    given, begun = context.params.get("timeout"), context.find_object(float)
+    if given is None or begun is None:
+        return read()
+    done: Future[bytes] = Future()
+
+    def run() -> None:
+        try:
+            done.set_result(read())
+        except BaseException as wrong:
+            done.set_exception(wrong)
+
+    Thread(target=run, name="reading", daemon=True).start()  # nothing can end a read: it is left behind
+    try:
+        return done.result(max(0.0, begun + given - time.monotonic()))
+    except FutureTimeout:
+        raise WrongUse(
+            f"{what} has not ended within {given:g} s: nothing was sent; let it end sooner, or give a longer --timeout"
+        ) from None

@@ -54,9 +54,23 @@ async def _root_answer(http: httpx.AsyncClient, address: Address, timeout_s: flo
         return type(wrong).__name__
 
 
+_LOGIN_OF_PROXY = 407
+_NOT_BEHIND_IT = (502, 503, 504)
+"""Statuses of a proxy, or of a server that stands before the receiver, when that does not answer it."""
+
+
 def judge_receiver(name: str, receiver: Receiver, answer: int | str) -> Finding:
-    """Judge a receiver by the status that its root answered with (any will do), or by the reason (a text) for none."""
+    """Judge a receiver by the status that its root answered with, or by the reason (a text) for none.
+
+    A receiver need not serve its root, so nearly any status will do. A few come from what stands before it.
+    """
     check = f"receiver {name}"
+    if answer == _LOGIN_OF_PROXY:
+        remedy = "put the proxy's login into HTTPS_PROXY, or name the receiver's host in NO_PROXY"
+        return Finding(check, Verdict.FAIL, f"cannot be reached: the proxy wants a login (HTTP {answer})", remedy)
+    if answer in _NOT_BEHIND_IT:
+        seen = f"what stands before it answers that it is away (HTTP {answer})"
+        return Finding(check, Verdict.WARN, seen, "look whether it runs; alerts wait for it meanwhile")
     if isinstance(answer, int):
         return Finding(check, Verdict.OK, f"answers ({receiver.style}); whether it takes alerts, only an alert tells")
     origin = receiver.url_env or receiver.url_file

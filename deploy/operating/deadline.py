@@ -54,6 +54,11 @@ class Deadline:
         """Seconds since something was sent that is not known to be stored; 0 if there is nothing of the kind."""
         return 0.0 if self._sent_at is None or self._seq else _now() - self._sent_at
 
+    @property
+    def is_nearly_over(self) -> bool:
+        """Whether what was sent is stored and not answered, and the last quarter of the time has begun."""
+        return bool(self._seq) and self.left <= self._seconds / 4
+
     def note_servers(self, servers: str) -> None:
         """Note which broker is used, for error messages."""
         self._servers = servers
@@ -64,7 +69,7 @@ class Deadline:
 
     def note_stored(self, seq: int, then: str) -> None:
         """Note that it is stored, with its sequence; the text ``then`` says what has not come yet, and what to do."""
-        self._seq, self._then = seq, then
+        self._seq, self._then, self.reason = seq, then, ""
 
     @asynccontextmanager
     async def enforced(self) -> AsyncIterator["Deadline"]:
@@ -115,7 +120,7 @@ class Deadline:
         )
 
     def _in_the_log(self) -> Unavailable:
-        return Unavailable(f"{self._stored()}, but after {self.waited:.1f} s {self._then}")
+        return Unavailable(f"{self._stored()}, but after {self.waited:.1f} s {self._then}{self._because()}")
 
     def _stored(self) -> str:
         return f"{self._what} is in the log (sequence {self._seq})"

@@ -10,10 +10,12 @@ from collections.abc import AsyncIterator, Sequence
 
 import msgspec
 
-from actors.gateway import Client, NoEnd, Order, UnreadableEnd
+from actors.gateway import NoEnd, Order, UnreadableEnd
 from actors.registry import ACTORS, actor_named
 from deploy.operating.agent_events import events_of_agent
 from deploy.operating.deadline import Deadline
+from deploy.operating.operator_session import FACTS_SESSION
+from deploy.operating.order_client import NobodyServes, OrderClient
 from deploy.operating.session_copies import sessions_with_copies
 from events.decoding import Recorded
 from events.errors import LogError
@@ -37,9 +39,6 @@ from schemas.vocabulary.memory import MemoryForgotten, TurnsForgotten
 from schemas.vocabulary.operator import ForgetOrdered
 from schemas.vocabulary.responder import ResponseEmitted
 from schemas.wording.unknown_fields import change_unknown
-
-FACTS_SESSION = "operator"
-"""The session that orders to forget facts are addressed to. It is never forgotten: its orders name the facts."""
 
 _SNAPSHOT_WAIT_S = 10.0
 """Seconds within which living workers may replace a snapshot; then it is deleted."""
@@ -204,13 +203,13 @@ async def _give_order(
 ) -> Forgotten:
     # Every step may be repeated. So whatever fails, the advice is to give the order again.
     deadline.note_sending("the order to forget", "order it again, once the broker answers")
-    async with Client.open(log) as client:
-        orders = [Order(event=order, agent=agent, session=session)]
-        seq = (await client.order(orders, deadline.left_for_step)).seq
+    async with OrderClient.open(log) as orders:
+        given = [Order(event=order, agent=agent, session=session)]
+        seq = (await orders.client.order(given, deadline.left_for_step)).seq
         deadline.note_stored(
             seq, "it is not carried out to its end: order it again, once `neuraxis doctor` finds all well"
         )
-        answer = await _memory_answer(client, seq, deadline)
+        answer = await _memory_answer(orders, seq, agent, deadline)
     async for batch in log.history([topic_filter(topic_of(ForgetOrdered))], seq - 1, seq):
         stored = batch[0]
     assert isinstance(answer.message.event, MemoryForgotten)
@@ -228,17 +227,24 @@ async def _turns_forgotten_with(log: JetStreamLog, answer: Recorded) -> list[Sto
     return [stored async for batch in log.history(filters, first, first + rest) for stored in batch]
 
 
-async def _memory_answer(client: Client, order: int, deadline: Deadline) -> Recorded:
+async def _memory_answer(orders: OrderClient, order: int, agent: str, deadline: Deadline) -> Recorded:
     try:
-        return await client.first(
+        return await orders.answer_of(
+            "memory",
             [topic_filter(topic_of(MemoryForgotten))],
             order,
             lambda recorded: recorded.envelope.cause_seq == order,
+            agent=agent,
             what=f"the order (sequence {order})",
             within=deadline.left_for_step,
         )
     except UnreadableEnd as wrong:
         raise NotForgotten(f"{wrong}: order it again with the release that wrote that") from None
+    except NobodyServes as wrong:
+        raise NotForgotten(
+            f"the order (sequence {order}) is in the log, and {wrong}: the words are not forgotten before you order it "
+            "again then"
+        ) from None
     except NoEnd:
         raise NotForgotten(
             f"memory has not answered the order (sequence {order}) after {deadline.waited:.1f} s: it will when its "

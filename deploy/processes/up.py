@@ -33,6 +33,7 @@ from deploy.processes.broker import ADMIN, DECIDERS, EFFECTORS, GATEWAY, LEDGER,
 from deploy.processes.broker.users import context_file, write_context
 from deploy.processes.broker_access import BrokerChoice, access_of, context_of
 from deploy.processes.effector_registry import needed_effectors
+from deploy.processes.event_loop import run_command
 from deploy.processes.listen_address import address_of, listen, url_of
 from deploy.processes.run_file_writer import RunFileWriter
 from deploy.processes.running_set import DataFolder, RunFile, RunSettings
@@ -90,7 +91,7 @@ def bring_up(plan: Plan) -> None:
     os.umask(0o077)  # people's words are in the store, the ledger and the log
     with plan.data.locked() as lock:
         try:
-            asyncio.run(_run(plan, lock))
+            run_command(_run(plan, lock))
         finally:
             plan.data.remove_run_file()
             if plan.ready_file is not None:

@@ -26,6 +26,7 @@ import msgspec
 
 from actors.contract.text.judge.weights import add_weights
 from actors.registry import ACTORS
+from deploy.processes.event_loop import run_command
 from events.ledger import Extent
 from events.replay.replay import ActorPartition, Replay, Report
 from events.replay.run_replay import Point, last_seq_of_complete_log, run_replay
@@ -209,7 +210,7 @@ def _start_process(reached: "SynchronizedArray[int]", stop: Event) -> None:
 
 
 def _replay_share(opener: SourceOpener, share: _Share) -> Report:
-    return asyncio.run(_replay(opener, share))
+    return run_command(_replay(opener, share))
 
 
 async def _replay(opener: SourceOpener, share: _Share) -> Report:

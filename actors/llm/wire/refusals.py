@@ -24,8 +24,14 @@ of signs costs the square of its length."""
 _DEEPEST = 5
 """Most levels of nested JSON in which reasons are looked for."""
 
-_REASON_FIELDS = ("message", "msg", "detail", "error", "errors", "error_description", "reason", "title", "description")
+_REASON_FIELDS = (
+    *("message", "msg", "detail", "error", "errors", "error_description", "reason", "title", "description"),
+    *("error_msg", "error_message", "errmsg", "status_msg", "base_resp"),
+)
 """Fields of an error that may hold its reason."""
+
+_REASONS_WITHOUT_CHOICE = ("detail", "errors", "error_msg", "error_message", "errmsg", "msg")
+"""Fields with the reason of an error, in a document that has no choice. A ``message`` may be an answer of Ollama's."""
 
 _NAMED_SECRET = re.compile(
     r"(?i)\b((?:x-)?api[-_ ]?key(?: provided)?|authorization|bearer|basic|access[-_ ]?token|token|secret|password"
@@ -51,10 +57,27 @@ _STARRED = re.compile(r"[^\s*]{0,80}\*{3,}\S{0,80}")
 
 
 def is_error(document: Mapping[str, Any]) -> bool:
-    """Whether a document reports an error: its ``error`` is not empty, or it is an error itself."""
+    """Whether a document reports an error: its ``error`` or a choice's is not empty, or it is an error itself.
+
+    Without choices, a document that gives a reason is an error as well, whatever the names of its fields.
+    """
     if _has_content(document.get("error")) or document.get("object") == "error" or document.get("type") == "error":
         return True
-    return "choices" not in document and any(document.get(name) for name in ("detail", "errors"))
+    if document.get("choices"):
+        return any(map(_has_content, _errors_of_choices(document)))
+    return any(document.get(name) for name in _REASONS_WITHOUT_CHOICE) or _is_failed_base(document.get("base_resp"))
+
+
+def _errors_of_choices(document: Mapping[str, Any]) -> list[Any]:
+    """Return the errors in choices: OpenRouter writes the error of a provider into the choice that it broke off."""
+    choices = document.get("choices")
+    found = [each.get("error") for each in choices if isinstance(each, Mapping)] if isinstance(choices, list) else []
+    return [error for error in found if error]
+
+
+def _is_failed_base(base: Any) -> bool:
+    """Whether MiniMax's own status, which stands beside the choices, is that of an error."""
+    return isinstance(base, Mapping) and bool(base.get("status_code"))
 
 
 def _has_content(error: Any) -> bool:
@@ -63,8 +86,7 @@ def _has_content(error: Any) -> bool:
 
 def code_of(document: Mapping[str, Any]) -> int:
     """Return the HTTP status that an error states; 0 if it states none."""
-    error = document.get("error")
-    for each in (error, document):
+    for each in (document.get("error"), *_errors_of_choices(document), document):
         if isinstance(each, Mapping):
             for name in ("code", "status", "status_code", "statusCode"):
                 value = each.get(name)
@@ -178,6 +200,7 @@ def _reasons(value: Any, depth: int) -> list[str]:
     if not isinstance(value, dict):
         return []
     found = [each for name in _REASON_FIELDS for each in _reasons(value.get(name), depth + 1)]
+    found += [each for error in _errors_of_choices(value)[:20] for each in _reasons(error, depth + 1)]
     location = value.get("loc")  # the part of the request that a validator rejects
     if isinstance(location, list):
         found = [f"{'.'.join(map(str, location))}: {each}" for each in found]

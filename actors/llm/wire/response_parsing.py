@@ -45,6 +45,9 @@ _NO_END = frozenset(
 )
 """Finish reasons that say that the answer goes on."""
 
+_BROKEN_OFF = ("error", "abort", "cancel", "insufficient_system_resource")
+"""Words of finish reasons of an answer that its endpoint broke off: vLLM's, SGLang's, DeepSeek's."""
+
 _DEEPEST = 6
 """Most levels of nested content in which text is looked for."""
 
@@ -247,7 +250,7 @@ def finish_reason_of(finish_reason: str) -> Ended:
         return "length"
     if any(part in word for part in ("filter", "safety", "refus", "blocklist", "prohibited", "recitation", "moderat")):
         return "content_filter"
-    return "unknown" if not word or "error" in word or word == "unknown" else "stop"
+    return "unknown" if not word or word == "unknown" or any(part in word for part in _BROKEN_OFF) else "stop"
 
 
 def _choices(document: dict[str, Any]) -> list[dict[str, Any]]:

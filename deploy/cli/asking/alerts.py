@@ -13,6 +13,7 @@ import click
 from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, json_option, target_options, whole_number
 from deploy.cli.replaying.source_opening import log_option, open_source, say_note, stream_or_ledger, stream_source
+from deploy.processes.event_loop import run_command
 
 if TYPE_CHECKING:
     from deploy.cli.rendering.alerts import AlertShown, UnreadableAlerts
@@ -113,10 +114,10 @@ def alerts(
 ) -> None:
     """Print what calls for a person, as it is announced, until Ctrl-C; a ledger file is read to its end."""
     if only_open:
-        asyncio.run(_print_firing(target, log_file, least, since, count, as_json))
+        run_command(_print_firing(target, log_file, least, since, count, as_json))
         return
     follow = not no_follow and log_file is None
-    asyncio.run(_print_alerts(target, log_file, least, since, count, follow, as_json))
+    run_command(_print_alerts(target, log_file, least, since, count, follow, as_json))
 
 
 async def _print_firing(

@@ -1,6 +1,5 @@
 """``neuraxis failed``."""
 
-import asyncio
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -14,6 +13,7 @@ from deploy.cli.command_types import Commands
 from deploy.cli.options import Target, examples, json_option, target_options, timeout_option, whole_number
 from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.cli.replaying.source_opening import log_option, open_indexed_source
+from deploy.processes.event_loop import run_command
 
 if TYPE_CHECKING:
     from deploy.cli.rendering.decision import Exchange
@@ -44,7 +44,7 @@ def list_(target: Target, log_file: Path | None, actor: str, as_json: bool) -> N
 
     if actor:
         check_actor(actor)
-    found = [each for each in asyncio.run(_failures(target, log_file)) if not actor or each.actor == actor]
+    found = [each for each in run_command(_failures(target, log_file)) if not actor or each.actor == actor]
     if not found and not as_json:
         wrapped_lines.say(f"nothing {f'of {actor} ' if actor else ''}has failed", err=True)
     emit(map(msgspec.structs.asdict, found), as_json=as_json, columns=_COLUMNS)
@@ -75,10 +75,10 @@ def redrive(target: Target, sequences: tuple[int, ...], confirmed: bool, timeout
     from deploy.operating.failed_decisions import exchanges_to_redrive, named_failures
 
     if not confirmed:
-        found = named_failures(asyncio.run(_failures(target, None)), sequences)
+        found = named_failures(run_command(_failures(target, None)), sequences)
         _show_plan(found, exchanges_to_redrive(found), as_json)
         return
-    again = asyncio.run(_redrive(target, sequences, timeout, as_json))
+    again = run_command(_redrive(target, sequences, timeout, as_json))
     failed_again = sum(each.action == "FAILED" for each in again)
     if not as_json:
         wrapped_lines.say(f"{counted(len(again), 'input')} sent again, {failed_again:,} failed again", err=True)

@@ -16,6 +16,7 @@ from deploy.cli.command_types import command
 from deploy.cli.options import Number, Target, agent_and_user_options, examples, target_options, timeout_option
 from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.cli.wrapped_lines import say
+from deploy.processes.event_loop import run_command
 
 if TYPE_CHECKING:
     from deploy.feeding import Failure, LineFormat, Outcome, Summary, Tally
@@ -99,7 +100,7 @@ def feed(
         "ignored_fields": ignored,
     }
     stream = _open_file(file)
-    summary, interrupted = asyncio.run(_feed(target, stream, file, LineFormat(form), options))
+    summary, interrupted = run_command(_feed(target, stream, file, LineFormat(form), options))
     if not interrupted:
         stream.close()  # not after an interrupt: its reader thread may wait for a pipe, and close would wait for that
     say(summary_text(summary), err=True)

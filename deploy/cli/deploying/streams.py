@@ -1,9 +1,8 @@
 """``neuraxis deploy streams``."""
 
-import asyncio
-
 from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, target_options
+from deploy.processes.event_loop import run_command
 
 
 @command(
@@ -26,5 +25,5 @@ def streams(target: Target) -> None:
     from deploy.processes.broker import ADMIN
 
     access = access_to(target, ADMIN)
-    for line in asyncio.run(prepare_with_copies(access, target.config())):
+    for line in run_command(prepare_with_copies(access, target.config())):
         click.echo(line)

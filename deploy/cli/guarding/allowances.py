@@ -1,6 +1,5 @@
 """``neuraxis allowances``."""
 
-import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +20,7 @@ from deploy.cli.options import (
     why_option,
 )
 from deploy.cli.replaying.source_opening import log_option
+from deploy.processes.event_loop import run_command
 
 if TYPE_CHECKING:
     from deploy.operating.deadline import Deadline
@@ -105,7 +105,7 @@ def list_(target: Target, log_file: Path | None, agent: str, as_json: bool) -> N
     from deploy.operating.guarding.allowances import allowances_in_force
 
     columns = ("allowance", "phrase", "text", "by", "why")
-    found = asyncio.run(named_items.list_in_force(target, log_file, "allowance", allowances_in_force, agent))
+    found = run_command(named_items.list_in_force(target, log_file, "allowance", allowances_in_force, agent))
     emit(found, as_json=as_json, columns=columns)
 
 

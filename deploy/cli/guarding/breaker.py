@@ -1,6 +1,5 @@
 """``neuraxis breaker``."""
 
-import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +22,7 @@ from deploy.cli.options import (
 )
 from deploy.cli.rendering.layout.counted_nouns import number_list
 from deploy.cli.replaying.source_opening import log_option, open_source
+from deploy.processes.event_loop import run_command
 
 if TYPE_CHECKING:
     from deploy.operating.deadline import Deadline
@@ -118,7 +118,7 @@ def show(target: Target, session: str, log_file: Path | None, agent: str, last: 
 
     Folded from the log, as the breaker itself does it.
     """
-    state_output.print_state(asyncio.run(_show(target, log_file, agent, session, last)), _head, as_json=as_json)
+    state_output.print_state(run_command(_show(target, log_file, agent, session, last)), _head, as_json=as_json)
 
 
 def _head(shown: Shown) -> Iterator[str]:

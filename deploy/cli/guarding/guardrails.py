@@ -1,6 +1,5 @@
 """``neuraxis guardrails``."""
 
-import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +19,7 @@ from deploy.cli.options import (
     why_option,
 )
 from deploy.cli.replaying.source_opening import log_option, open_source
+from deploy.processes.event_loop import run_command
 from schemas.vocabulary.guardrails import LoopTrace
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def show(target: Target, loop: str, log_file: Path | None, agent: str, as_json: 
 
     The loop of an answer of ours is named by its exchange.
     """
-    state_output.print_state(asyncio.run(_show(target, log_file, agent, loop)), _head, as_json=as_json)
+    state_output.print_state(run_command(_show(target, log_file, agent, loop)), _head, as_json=as_json)
 
 
 @guardrails.command(

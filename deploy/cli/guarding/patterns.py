@@ -1,6 +1,5 @@
 """``neuraxis patterns``."""
 
-import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +21,7 @@ from deploy.cli.options import (
 )
 from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.cli.replaying.source_opening import log_option, open_source
+from deploy.processes.event_loop import run_command
 
 if TYPE_CHECKING:
     from actors.reflex.imported_patterns import Imports
@@ -103,7 +103,7 @@ def list_(target: Target, log_file: Path | None, signatures: bool, as_json: bool
     from actors.reflex.imported_patterns import whole_library
     from deploy.cli.output import emit
 
-    imports = asyncio.run(_imports(target, log_file))
+    imports = run_command(_imports(target, log_file))
     library = whole_library(_settings(target).profile, imports)
     emit(_signature_rows(library) if signatures else _set_rows(library, imports), as_json=as_json)
 
@@ -142,7 +142,7 @@ def test(target: Target, text: str, log_file: Path | None, file: str, shipped: b
     if file:
         library = make_library(sets_in(file, content_of(file)))
     else:
-        imports = Imports() if shipped else asyncio.run(_imports(target, log_file))
+        imports = Imports() if shipped else run_command(_imports(target, log_file))
         library = whole_library(settings.profile, imports)
     if not any(True for _ in library.signatures()):
         raise CheckFailed(

@@ -1,6 +1,5 @@
 """``neuraxis precedents``."""
 
-import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +23,7 @@ from deploy.cli.options import (
 )
 from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.cli.replaying.source_opening import log_option
+from deploy.processes.event_loop import run_command
 
 if TYPE_CHECKING:
     from deploy.operating.deadline import Deadline
@@ -98,7 +98,7 @@ def list_(target: Target, log_file: Path | None, agent: str, as_json: bool) -> N
     from deploy.operating.guarding.precedents import precedents_in_force
 
     columns = ("precedent", "situation", "action", "outcome", "harm_level", "description", "by")
-    found = asyncio.run(named_items.list_in_force(target, log_file, "precedent", precedents_in_force, agent))
+    found = run_command(named_items.list_in_force(target, log_file, "precedent", precedents_in_force, agent))
     emit(found, as_json=as_json, columns=columns)
 
 

@@ -1,6 +1,5 @@
 """``neuraxis review``."""
 
-import asyncio
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from deploy.cli.command_types import Commands
 from deploy.cli.options import Target, examples, json_option, target_options, whole_number
 from deploy.cli.rendering.layout.counted_nouns import number_list
 from deploy.cli.replaying.source_opening import log_option, open_source
+from deploy.processes.event_loop import run_command
 
 if TYPE_CHECKING:
     from actors.self_review.agent_state import AgentState
@@ -104,7 +104,7 @@ def show(target: Target, agent: str, log_file: Path | None, last: int, as_json: 
 
     Folded from the log, as self-review and memory themselves do it.
     """
-    state_output.print_state(asyncio.run(_show(target, log_file, agent, last)), _head, as_json=as_json)
+    state_output.print_state(run_command(_show(target, log_file, agent, last)), _head, as_json=as_json)
 
 
 def _head(shown: Shown) -> Iterator[str]:

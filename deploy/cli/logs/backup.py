@@ -11,6 +11,7 @@ from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.cli.replaying.source_opening import say_note
+from deploy.processes.event_loop import run_command
 
 _CATCH_UP_S = 2.0
 """Seconds to wait until the ledger of a running set has reached the stream's end; it is usually milliseconds behind."""
@@ -52,11 +53,11 @@ def backup(target: Target, to: Path, ledger: Path | None, bundle: bool, keys: bo
         raise WrongUse(f"--keys writes a file beside the copy: name a folder instead of {to}")
     if keys:
         check_is_free(to / KEYS)
-        asyncio.run(_check_reachable(target))  # before anything is copied
+        run_command(_check_reachable(target))  # before anything is copied
     with progress("backing up", None):
-        end = asyncio.run(_stream_end(target)) if ledger is None else None
+        end = run_command(_stream_end(target)) if ledger is None else None
         found = back_up_set(ledger or target.data.ledger, to, bundle=bundle)
-        key_count = asyncio.run(_write_keys(target, Path(found.ledger), to / KEYS)) if keys else None
+        key_count = run_command(_write_keys(target, Path(found.ledger), to / KEYS)) if keys else None
     behind = None if end is None else max(0, end - found.last_seq)
     if as_json:
         emit([{**msgspec.structs.asdict(found), "behind": behind, "keys": key_count}], as_json=True)

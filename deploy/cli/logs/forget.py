@@ -64,7 +64,7 @@ def forget(
     """
     from deploy.cli.connect import run_within
     from deploy.cli.failures import CheckFailed, WrongUse
-    from deploy.operating.forgetting import FACTS_SESSION
+    from deploy.operating.operator_session import FACTS_SESSION
 
     if (session is None) == (fact is None):
         raise WrongUse("name what to forget: --session or --fact, one of them")
@@ -92,7 +92,8 @@ async def _survey(
 ) -> tuple[int, "Survey | None"]:
     """Return how many memories would be dropped, and what the log holds of the session."""
     from deploy.cli.connect import open_log
-    from deploy.operating.forgetting import FACTS_SESSION, count_memories, survey
+    from deploy.operating.forgetting import count_memories, survey
+    from deploy.operating.operator_session import FACTS_SESSION
     from schemas.vocabulary.operator import ForgetOrdered
 
     async with open_log(target, deadline=deadline) as log:

@@ -1,6 +1,5 @@
 """``neuraxis log``."""
 
-import asyncio
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, closing
 from pathlib import Path
@@ -26,6 +25,7 @@ from deploy.cli.replaying.source_opening import (
     stream_source,
     warn_of_missing_wal,
 )
+from deploy.processes.event_loop import run_command
 
 if TYPE_CHECKING:
     from events.ledger import Comparison, Verification
@@ -60,7 +60,7 @@ def info(target: Target, log_file: Path | None, as_json: bool) -> None:
     """Print the extent of the stream and of the ledger, and how many events each subject has."""
     from deploy.cli.output import emit
 
-    rows = asyncio.run(_info(target, log_file))
+    rows = run_command(_info(target, log_file))
     if as_json:
         emit(rows, as_json=True)
         return
@@ -93,7 +93,7 @@ def verify(target: Target, log_file: Path | None, as_json: bool) -> None:
         with closing(LedgerSource(readable)) as ledger:
             lacks_wal = ledger.lacks_wal
             warn_of_missing_wal(ledger)
-        compared, unreachable = asyncio.run(_compare(target, readable))
+        compared, unreachable = run_command(_compare(target, readable))
     findings = [*chain.findings, *(compared.findings if compared is not None else ())]
     count = chain.finding_count + (compared.finding_count if compared is not None else 0)
     if as_json:
@@ -154,7 +154,7 @@ def rebuild(target: Target, log_file: Path | None) -> None:
     if file.is_file() and is_bundle(file):
         raise WrongUse(f"{file} is a bundle, which keeps no read models: name a ledger file")
     with closing(LedgerSource(file)) as ledger:
-        asyncio.run(span_of(ledger))
+        run_command(span_of(ledger))
     with progress("rebuilding", None):
         rebuild_models(file)
     wrapped_lines.say(f"rebuilt the read models of {file}")

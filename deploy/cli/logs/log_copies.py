@@ -1,6 +1,5 @@
 """``neuraxis log export`` and ``log record``: copies of the log to read, replay or keep elsewhere."""
 
-import asyncio
 import secrets
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple
@@ -13,6 +12,7 @@ from deploy.cli.file_output import writing_file
 from deploy.cli.options import Target, examples, target_options, whole_number
 from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.cli.replaying.source_opening import filter_of, log_option, open_indexed_source, open_source, say_note
+from deploy.processes.event_loop import run_command
 
 if TYPE_CHECKING:
     from deploy.copying.export import Selection
@@ -76,13 +76,13 @@ def export(
             raise WrongUse("a bundle holds every event up to its end, or nobody could replay it: give only --to")
         if output == "-":
             raise WrongUse("a bundle cannot be written to stdout: name a file with -o")
-        _say_written(output, asyncio.run(_export_bundle(target, log_file, Path(output), point, key)))
+        _say_written(output, run_command(_export_bundle(target, log_file, Path(output), point, key)))
         return
     selection = Selection(
         filter=filter_of(topic), first=first, upto=point, agent=agent, session=session, exchange=exchange
     )
     with writing_file(output) as file:
-        count = asyncio.run(_export_lines(target, log_file, selection, file, key))
+        count = run_command(_export_lines(target, log_file, selection, file, key))
     wrapped_lines.say(f"{output}: {counted(count, 'event')}", err=True)
 
 
@@ -131,7 +131,7 @@ def record(
         raise WrongUse(f"the folder {folder} cannot be made: {wrong.strerror}") from wrong
     choice = Choice(exchanges, session, last or 0)
     try:
-        manifest = asyncio.run(_record(target, log_file, path, choice, _key(redact, None)))
+        manifest = run_command(_record(target, log_file, path, choice, _key(redact, None)))
     except BaseException:
         remove_if_empty(made)
         raise

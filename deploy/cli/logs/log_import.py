@@ -1,6 +1,5 @@
 """``neuraxis log import``."""
 
-import asyncio
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ import click
 from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, target_options
 from deploy.cli.rendering.layout.counted_nouns import counted
+from deploy.processes.event_loop import run_command
 
 if TYPE_CHECKING:
     from deploy.copying.import_bundle import ImportResult, Progress
@@ -45,7 +45,7 @@ def import_(target: Target, bundle: Path, ledger: Path | None) -> None:
     if not read_manifest(bundle).events:
         raise CheckFailed(f"{bundle} holds no events: nothing was imported; export it anew from a log that holds some")
     if ledger is not None:
-        manifest = asyncio.run(unpack(bundle, ledger))
+        manifest = run_command(unpack(bundle, ledger))
         click.echo(f"{ledger}: {counted(manifest.events, 'event')}, head {manifest.head[:12]}", err=True)
         return
     report(target, import_copy(target, bundle))
@@ -63,7 +63,7 @@ def import_copy(target: Target, copy: Path, keys: "SessionKeys | None" = None) -
             done[what] = reached
             advance(sum(done.values()))
 
-        return asyncio.run(_import(target, copy, show, keys or NO_KEYS))
+        return run_command(_import(target, copy, show, keys or NO_KEYS))
 
 
 async def _import(target: Target, copy: Path, progress: "Progress", keys: "SessionKeys") -> "ImportResult":

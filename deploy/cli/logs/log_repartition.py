@@ -1,6 +1,5 @@
 """``neuraxis log repartition``."""
 
-import asyncio
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ import click
 from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, json_option, target_options, whole_number
 from deploy.cli.rendering.layout.counted_nouns import counted
+from deploy.processes.event_loop import run_command
 
 if TYPE_CHECKING:
     from deploy.copying.repartitioning import Progress, Repartitioned
@@ -51,7 +51,7 @@ def repartition(
     if max(agents or 0, sessions or 0) > MOST_PARTITIONS:
         raise WrongUse(f"there are at most {MOST_PARTITIONS} partitions of each kind")
     if cancel:
-        was_there = asyncio.run(_cancel(target))
+        was_there = run_command(_cancel(target))
         click.echo("given up: the log is as it was before" if was_there else "there was nothing to give up", err=True)
         return
     with progress("repartitioning", None) as advance:
@@ -61,7 +61,7 @@ def repartition(
             done[step] = reached
             advance(sum(done.values()))
 
-        found = asyncio.run(_repartition(target, agents, sessions, ledger or target.data.ledger, report_progress))
+        found = run_command(_repartition(target, agents, sessions, ledger or target.data.ledger, report_progress))
     _report(found, as_json=as_json)
 
 

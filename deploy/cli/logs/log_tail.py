@@ -12,6 +12,7 @@ import click
 from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, json_option, target_options, whole_number
 from deploy.cli.replaying.source_opening import filter_of, log_option, open_source, stream_or_ledger, stream_source
+from deploy.processes.event_loop import run_command
 
 if TYPE_CHECKING:
     from events.jetstream import JetStreamLog
@@ -55,7 +56,7 @@ def tail(
 ) -> None:
     """Print events as they are stored, until Ctrl-C; a ledger file is read to its end."""
     follow = not no_follow and log_file is None
-    asyncio.run(_tail(target, log_file, topic, since, count, follow, show_text, as_json))
+    run_command(_tail(target, log_file, topic, since, count, follow, show_text, as_json))
 
 
 async def _tail(

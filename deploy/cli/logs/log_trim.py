@@ -1,6 +1,5 @@
 """``neuraxis log trim``."""
 
-import asyncio
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +11,7 @@ import msgspec
 from deploy.cli.command_types import command
 from deploy.cli.options import Number, Target, examples, json_option, target_options
 from deploy.cli.rendering.layout.counted_nouns import counted
+from deploy.processes.event_loop import run_command
 
 if TYPE_CHECKING:
     from deploy.copying.trimming import Trimmed
@@ -51,7 +51,7 @@ def trim(target: Target, older_than: float | None, snapshots: bool, ledger: Path
         raise WrongUse("name an age in days, --older-than DAYS, or --snapshots, and not both")
     with progress("folding", None) as advance:
         age_s = None if older_than is None else older_than * _DAY_S
-        found = asyncio.run(_trim(target, ledger or target.data.ledger, age_s, advance))
+        found = run_command(_trim(target, ledger or target.data.ledger, age_s, advance))
     if as_json:
         emit([msgspec.structs.asdict(found)], as_json=True)
         return

@@ -1,6 +1,5 @@
 """``neuraxis bisect``."""
 
-import asyncio
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +10,7 @@ from deploy.cli import wrapped_lines
 from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.replaying.source_opening import log_option, open_source, say_note
+from deploy.processes.event_loop import run_command
 
 if TYPE_CHECKING:
     from events.replay.run_replay import Point
@@ -53,7 +53,7 @@ def bisect(
     except BadCondition as bad:
         raise WrongUse(str(bad)) from None
     name = actor_named(actor).name
-    found = asyncio.run(_bisect(target, log_file, name, key, parsed, point_of(upto) if upto else END))
+    found = run_command(_bisect(target, log_file, name, key, parsed, point_of(upto) if upto else END))
     if found is None:
         raise CheckFailed(f"{condition} holds of no state of {name} under {key}")
     if as_json:

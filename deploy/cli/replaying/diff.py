@@ -1,6 +1,5 @@
 """``neuraxis diff``."""
 
-import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +10,7 @@ from deploy.cli import wrapped_lines
 from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.replaying.source_opening import log_option, open_source, say_note
+from deploy.processes.event_loop import run_command
 
 if TYPE_CHECKING:
     from events.replay.run_replay import Point
@@ -68,7 +68,7 @@ def diff(
     points = (point_of(at[0]), point_of(at[1])) if at else (point_of(first), point_of(second))
     if _is_behind(*points):
         raise WrongUse("the first point lies behind the second: give the earlier one first")
-    found = asyncio.run(_diff(target, log_file, names, wanted, points))
+    found = run_command(_diff(target, log_file, names, wanted, points))
     for part in found:
         if not as_json:
             wrapped_lines.say(f"{part.actor}/{part.partition} from sequence {part.place_before} to {part.place_after}")

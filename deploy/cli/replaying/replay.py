@@ -1,6 +1,5 @@
 """``neuraxis replay``."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -13,6 +12,7 @@ from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, json_option, models_option, target_options
 from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.cli.replaying.source_opening import log_option, open_source, say_note
+from deploy.processes.event_loop import run_command
 
 if TYPE_CHECKING:
     from events.replay.replay import Report
@@ -82,7 +82,7 @@ def replay(
         raise WrongUse("a stream is read by one process: --jobs goes with --log, of a ledger file or bundle")
     actors = [actor_named(name).name for name in names] or list(ACTORS)
     point = point_of(upto) if upto else END
-    found = asyncio.run(_replay(target, log_file, actors, key, verify, models, point, jobs))
+    found = run_command(_replay(target, log_file, actors, key, verify, models, point, jobs))
     name, report, effects, end_ns, damage, lacking = found
     if as_json:
         shown = {

@@ -1,6 +1,5 @@
 """``neuraxis state``."""
 
-import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ from deploy.cli import wrapped_lines
 from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.replaying.source_opening import log_option, open_source, say_note
+from deploy.processes.event_loop import run_command
 
 if TYPE_CHECKING:
     from events.replay.states.partition_state import PartitionState
@@ -51,7 +51,7 @@ def state(target: Target, actor: str, key: str, log_file: Path | None, at: str, 
         steps = path_of(path) if path else ()
     except BadCondition as bad:
         raise WrongUse(str(bad)) from None
-    found, unknown = asyncio.run(_state(target, log_file, actor_named(actor).name, key, point_of(at) if at else END))
+    found, unknown = run_command(_state(target, log_file, actor_named(actor).name, key, point_of(at) if at else END))
     if not found.under_key and key != found.partition:
         # On stderr, so that it does not disturb JSON output.
         warning = (

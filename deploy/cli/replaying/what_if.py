@@ -1,6 +1,5 @@
 """``neuraxis what-if``."""
 
-import asyncio
 from collections.abc import Sequence
 from math import isnan
 from pathlib import Path
@@ -21,6 +20,7 @@ from deploy.cli.options import (
     weights_option,
 )
 from deploy.cli.replaying.source_opening import log_option, open_source, say_note
+from deploy.processes.event_loop import run_command
 
 _DEFAULT_AGENT = "default"
 
@@ -127,7 +127,7 @@ def what_if(
         _check_plot(plot, values)
     point = point_of(upto) if upto else END
     with judging_by(weights):
-        reports = asyncio.run(
+        reports = run_command(
             _run(target, log_file, file_values, flags, values, sets, known, agent, behaviour, point, shown)
         )
     if not texts:

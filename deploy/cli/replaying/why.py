@@ -1,6 +1,5 @@
 """``neuraxis why``."""
 
-import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -10,6 +9,7 @@ import click
 from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.replaying.source_opening import log_option, open_indexed_source
+from deploy.processes.event_loop import run_command
 
 if TYPE_CHECKING:
     from actors.coherence.settings import CoherenceSettings
@@ -52,7 +52,7 @@ def why(target: Target, exchange: str, log_file: Path | None, svg: Path | None, 
     from deploy.cli.rendering.layout.terminal import console
     from deploy.cli.rendering.why.tree import render, to_json
 
-    explanation, router, coherence, missing = asyncio.run(_look_up(target, log_file, exchange))
+    explanation, router, coherence, missing = run_command(_look_up(target, log_file, exchange))
     if svg is not None:
         from deploy.cli.rendering.why.picture import picture_of
 

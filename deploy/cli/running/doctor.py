@@ -1,12 +1,12 @@
 """``neuraxis doctor``."""
 
-import asyncio
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, json_option, target_options
+from deploy.processes.event_loop import run_command
 
 if TYPE_CHECKING:
     from deploy.health.doctor import SetToExamine
@@ -29,7 +29,7 @@ def doctor(target: Target, as_json: bool) -> None:
     from deploy.health.doctor import examine
     from deploy.health.findings import Verdict
 
-    findings = asyncio.run(examine(_set_to_examine(target)))
+    findings = run_command(examine(_set_to_examine(target)))
     emit(findings, as_json=as_json)
     if failed := [finding.check for finding in findings if finding.verdict is Verdict.FAIL]:
         raise CheckFailed(f"{len(failed)} of {len(findings)} checks failed: {', '.join(failed)}")

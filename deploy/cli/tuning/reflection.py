@@ -1,6 +1,5 @@
 """``neuraxis reflection``."""
 
-import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +12,7 @@ from deploy.cli.command_types import Commands
 from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.cli.replaying.source_opening import log_option, open_source
+from deploy.processes.event_loop import run_command
 
 if TYPE_CHECKING:
     from actors.reflection.decider import State
@@ -65,7 +65,7 @@ def show(target: Target, agent: str, log_file: Path | None, as_json: bool) -> No
 
     Folded from the log, as reflection itself does it.
     """
-    state_output.print_state(asyncio.run(_show(target, log_file, agent)), _head, as_json=as_json)
+    state_output.print_state(run_command(_show(target, log_file, agent)), _head, as_json=as_json)
 
 
 def _head(shown: Shown) -> Iterator[str]:

@@ -1,6 +1,5 @@
 """``neuraxis train``."""
 
-import asyncio
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ import click
 from deploy.cli.command_types import Commands
 from deploy.cli.options import Target, examples, target_options
 from deploy.cli.tuning.training_steps import print_steps
+from deploy.processes.event_loop import run_command
 
 if TYPE_CHECKING:
     from deploy.training.labelled_corpus import Row
@@ -58,7 +58,7 @@ def detection(target: Target, files: tuple[Path, ...], into: Path, report: Path 
     def steps() -> Iterable[str]:
         from deploy.training.train_judges import train_into
 
-        judged = [] if verdicts is None else asyncio.run(_judged(target, verdicts))
+        judged = [] if verdicts is None else run_command(_judged(target, verdicts))
         return train_into(files, into, report, judged)
 
     print_steps(steps)

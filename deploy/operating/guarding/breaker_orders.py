@@ -4,10 +4,11 @@ from functools import partial
 
 import msgspec
 
-from actors.gateway import Client, Order, Receipt, is_answer_to
+from actors.gateway import Order, Receipt, is_answer_to
 from actors.gateway.operator_orders import check_orders
 from deploy.operating.agent_events import latest_events_of_agent
 from deploy.operating.deadline import Deadline
+from deploy.operating.order_client import OrderClient
 from events.decoding import Recorded
 from events.jetstream import JetStreamLog
 from events.replay.presence_checks import NothingFound
@@ -64,18 +65,21 @@ async def give_breaker_order(
         NotCarriedOut: the session left VIOLATED before the order came, or the breaker failed on it.
         LogError, InvalidInput: see ``Client.order`` and ``Client.first``.
     """
-    async with Client.open(log) as client:
+    async with OrderClient.open(log) as orders:
         how_to_look = f"`neuraxis breaker show {session} --agent {agent}` tells, once the broker answers"
         deadline.note_sending(f"the order about session {session!r}", how_to_look)
-        order = await client.order([Order(event=event, agent=agent, session=session)], deadline.left_for_step)
+        order = await orders.client.order([Order(event=event, agent=agent, session=session)], deadline.left_for_step)
         deadline.note_stored(
             order.seq, "no breaker has carried it out: it will when its worker runs; `neuraxis doctor` tells"
         )
         tokens = log.partitions.agent_token(agent), log.partitions.session_token(session)
-        found = await client.first(
+        found = await orders.answer_of(
+            "breaker",
             [f"log.{tokens[0]}.{tokens[1]}.breaker.>"],
             order.seq if violated_at is None else violated_at,
             partial(is_answer_to, order.id) if violated_at is None else _RecoveryWatch(order, agent, session).is_answer,
+            agent=agent,
+            session=session,
             what=f"the order (sequence {order.seq})",
             within=deadline.left + 1,  # later than the command's deadline, whose error says how far the order has come
         )

@@ -7,9 +7,10 @@ from functools import partial
 
 import msgspec
 
-from actors.gateway import Client, is_answer_to
+from actors.gateway import is_answer_to
 from deploy.operating.deadline import Deadline
-from events.log import Log
+from deploy.operating.order_client import OrderClient
+from events.jetstream import JetStreamLog
 from schemas.vocabulary.guardrails import GuardrailsOverridden, GuardrailsRefused
 from schemas.vocabulary.loops import LoopOverridden
 
@@ -39,7 +40,7 @@ class NotOverridden(Exception):
     code = "not_overridden"
 
 
-async def give_override(log: Log, agent: str, order: LoopOverridden, *, deadline: Deadline) -> OverrideDone:
+async def give_override(log: JetStreamLog, agent: str, order: LoopOverridden, *, deadline: Deadline) -> OverrideDone:
     """Append an override and wait for the answer of guardrails, in the time that is left.
 
     ``deadline`` keeps how far the override has come, and its error says so when the time is up.
@@ -48,18 +49,20 @@ async def give_override(log: Log, agent: str, order: LoopOverridden, *, deadline
         NotOverridden: guardrails know no such loop of the agent, or failed while they decided.
         InvalidInput, LogError: see ``Client.report`` and ``Client.first``.
     """
-    async with Client.open(log) as client:
+    async with OrderClient.open(log) as orders:
         find = f"`neuraxis guardrails show {order.loop_id} --agent {agent}` tells, once the broker answers"
         deadline.note_sending(f"the override of loop {order.loop_id!r}", find)
-        reported = await client.report(order, agent=agent, within=deadline.left_for_step)
+        reported = await orders.client.report(order, agent=agent, within=deadline.left_for_step)
         deadline.note_stored(
             reported.seq, "guardrails have not answered: they will when their worker runs; `neuraxis doctor` tells"
         )
         subject = f"log.{log.partitions.agent_token(agent)}.*.guardrails"
-        answer = await client.first(
+        answer = await orders.answer_of(
+            "guardrails",
             [f"{subject}.{name}" for name in ("overridden", "refused", "failed")],
             reported.seq,
             partial(is_answer_to, reported.id),
+            agent=agent,
             what=f"the override (sequence {reported.seq})",
             within=deadline.left + 1,  # the command's deadline is first: its error tells how far the override came
         )

@@ -90,6 +90,12 @@ def error_in(**error: Any) -> Reply:
     return Reply((json.dumps({"error": error}).encode(),))
 
 
+def broken_off(**error: Any) -> Reply:
+    """An answer with the error of a provider in its choice, as OpenRouter writes it."""
+    choice = {"message": {"content": "half an ans"}, "error": error, "finish_reason": "error"}
+    return Reply((json.dumps({"choices": [choice]}).encode(),))
+
+
 @each(
     ("reply", "reason", "error"),
     [
@@ -99,6 +105,14 @@ def error_in(**error: Any) -> Reply:
         (error_in(code=404), "no_model", "HTTP 200: error 404"),
         (Reply((b'{"error": "overloaded"}',)), "endpoint_refused", "HTTP 200: error"),
         (says("half an ans", error={"code": 400}), "endpoint_refused", "HTTP 200: error 400"),
+        (broken_off(code=403, message="no"), "endpoint_refused", "HTTP 200: error 403"),
+        (Reply((b'{"error_code": 17, "error_msg": "daily limit reached"}',)), "endpoint_refused", "HTTP 200: error"),
+        (Reply((b'{"code": "1302", "msg": "no balance", "choices": []}',)), "endpoint_refused", "HTTP 200: error"),
+        (
+            Reply((b'{"choices": null, "base_resp": {"status_code": 1004, "status_msg": "login fail"}}',)),
+            "endpoint_refused",
+            "HTTP 200: error",
+        ),
     ],
 )
 def test_an_error_under_a_good_status_is_no_answer(reply: Reply, reason: str, error: str) -> None:

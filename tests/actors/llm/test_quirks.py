@@ -218,6 +218,9 @@ ENDS: tuple[tuple[Any, str], ...] = (
     ("end_turn", "stop"),
     (3, "stop"),
     ("error", "unknown"),
+    ("abort", "unknown"),
+    ("cancelled", "unknown"),
+    ("insufficient_system_resource", "unknown"),
     (None, "unknown"),
 )
 

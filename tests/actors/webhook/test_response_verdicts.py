@@ -1,5 +1,6 @@
 """Receivers that answer with a good status and an error in it did not take the alert."""
 
+import gzip
 import json
 from typing import Any
 
@@ -159,6 +160,59 @@ def test_an_error_under_a_good_status_is_a_refusal_with_its_reason(
 )  # fmt: skip
 def test_an_answer_without_an_error_is_none(body: bytes, style: Style) -> None:
     assert refusal(body, style) is None
+
+
+REFUSED = b'{"ok": false, "error": "no such hook"}'
+
+
+@each("style", ["slack", "alertmanager", "json"])
+@each(
+    "body",
+    [
+        gzip.compress(REFUSED), REFUSED.decode().encode("utf-16"), REFUSED.decode().encode("utf-16-le"),
+        REFUSED.decode().encode("utf-16-be"), REFUSED + b"\0", b"callback(" + REFUSED + b");", b")]}',\n" + REFUSED,
+        b"event: error\ndata: " + REFUSED + b"\n\n", b"<br />\n<b>Warning</b>: old call in x.php\n" + REFUSED,
+        b'{"ok": true}' + REFUSED, REFUSED + b" <!-- served by a -->", b"/* a */ " + REFUSED,
+        b"ok=false&error=no+such+hook", b"status=error&message=no+such+hook",
+    ],
+)  # fmt: skip
+def test_an_error_is_found_whatever_is_around_it(body: bytes, style: Style) -> None:
+    found = refusal(body, style)
+    assert found is not None
+    assert "no such hook" in found.reason
+
+
+@each("style", ["slack", "alertmanager", "json"])
+@each(
+    "body",
+    [
+        b"<head><title>Sign in</title></head>", b"<body>Access denied</body>",
+        b'<html><script>{"ok": true}</script><title>Sign in</title></html>',
+        b"<br />\n<b>Fatal error</b>:  Uncaught Error: no such table", b'<result success="false"/>',
+        b"<TwilioResponse><RestException><Code>20003</Code></RestException></TwilioResponse>",
+        b"<response><status>error</status></response>", b"<r><success> false </success></r>",
+    ],
+)  # fmt: skip
+def test_a_part_of_a_page_and_an_error_deeper_in_xml_are_refusals(body: bytes, style: Style) -> None:
+    assert refusal(body, style) is not None
+
+
+@each("style", ["slack", "alertmanager", "json"])
+@each(
+    "body",
+    [
+        gzip.compress(b'{"ok": true}'), b"\x1f\x8bnot packed", '{"ok": true}'.encode("utf-16"), b'f({"ok": true});',
+        b"<br />\n<b>Warning</b>: old call in x.php\n{\"ok\": true}", b"ok=true&id=7", b"status=success", b"a=b",
+        b'{"ok": true}{"ok": true}', b"accepted: {alert 7}", b"{" * 60_000, b'{"' * 30_000, b'{"a":' * 12_000,
+        b"<p>Thanks</p>", b"<response><status>ok</status></response>", b'<result success="true"/>',
+    ],
+)  # fmt: skip
+def test_what_is_around_an_answer_is_no_error_of_its_own(body: bytes, style: Style) -> None:
+    assert refusal(body, style) is None
+
+
+def test_a_packed_answer_is_unpacked_to_a_limit() -> None:
+    assert refusal(gzip.compress(b" " * 50_000_000 + REFUSED), "json") is None
 
 
 def test_an_answer_that_is_wrapped_as_deep_as_one_can_be_read_is_read_in_time() -> None:

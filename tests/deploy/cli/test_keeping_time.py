@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from events.jetstream import JetStreamLog
+from events.jetstream import Access, Connection, JetStreamLog, KeyValueMembership
 from tests.broker import Broker
 from tests.e2e.live import command, environment
 from tests.forked import forked
@@ -111,6 +111,32 @@ def test_what_nobody_answers_is_said_to_be_stored(
     assert done.returncode == 3
     assert re.search(told, done.stderr), done.stderr
     assert f"neuraxis {find}" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("order", "status", "actor"),
+    [
+        (LONG[3], 3, "guardrails"),
+        pytest.param(("forget", "--fact", "name", "--why", "x", "--yes"), 1, "memory", marks=pytest.mark.faults),
+        pytest.param(("ask", "Hello"), 3, "responder", marks=pytest.mark.faults),
+    ],
+)
+def test_who_waits_for_a_dead_actor_is_told_long_before_the_time_is_up(
+    order: Sequence[str], status: int, actor: str, log: Broker, tmp_path: Path
+) -> None:
+    async def make_bucket() -> None:
+        connection = await Connection.open(Access(servers=log.url))
+        await KeyValueMembership.over(connection)
+        await connection.close()
+
+    asyncio.run(make_bucket())  # as the first worker does, or `deploy streams`
+    begun = time.monotonic()
+    done = ended(tmp_path, log, *order, "--timeout", f"{HANGS_S:g}")
+    assert time.monotonic() - begun < HANGS_S / 2
+    assert (done.returncode, len(done.stderr.splitlines())) == (status, 1), done.stderr
+    assert f"nobody serves {actor} (no owner)" in done.stderr
+    assert "is in the log" in done.stderr
+    assert "when a worker does" in done.stderr
 
 
 @pytest.fixture(scope="module")

@@ -42,6 +42,23 @@ def test_a_receiver_that_answers_is_well_whatever_it_answers_and_gets_no_alert()
     asyncio.run(main())
 
 
+@pytest.mark.parametrize(
+    ("status", "verdict", "told"),
+    [(502, Verdict.WARN, "is away"), (503, Verdict.WARN, "is away"), (504, Verdict.WARN, "is away"),
+     (407, Verdict.FAIL, "the proxy wants a login"), (500, Verdict.OK, "answers"), (401, Verdict.OK, "answers")],
+)  # fmt: skip
+def test_an_answer_of_what_stands_before_a_receiver_is_none_of_its_own(
+    status: int, verdict: Verdict, told: str
+) -> None:
+    async def main() -> None:
+        async with serving(fails(status)) as before:
+            found = (await looked_at({"HOOK": url_of(before)}))["HOOK"]
+        assert found.verdict is verdict
+        assert told in found.detail
+
+    asyncio.run(main())
+
+
 def test_one_that_nobody_listens_at_fails_with_where_its_address_is_from() -> None:
     with socket.socket() as nobody:  # bound, and nobody listens
         nobody.bind(("127.0.0.1", 0))

@@ -20,7 +20,7 @@ import pytest
 
 from actors.gateway import Client, new_input
 from actors.registry import ACTORS
-from deploy.operating.forgetting import FACTS_SESSION
+from deploy.operating.operator_session import FACTS_SESSION
 from events.decoding import Recorded, decode
 from events.jetstream import JetStreamLog, KeyValueSnapshots
 from events.ledger import LedgerReader

@@ -81,7 +81,7 @@ def _answer_of_chunks(values: Sequence[Any], body: bytes) -> RelayedAnswer:
         for choice in _list(chunk.get("choices")):
             index = choice.get("index")
             parts.setdefault(index if isinstance(index, int) else 0, _StreamedChoice()).add(choice)
-    failed = any("error" in chunk for chunk in chunks)
+    failed = any(chunk.get("error") for chunk in chunks)  # some endpoints write null, where there is none
     if not parts:
         texts: dict[TextPath, list[str]] = {}
         for path, text in (each for value in values for each in texts_in(value)):

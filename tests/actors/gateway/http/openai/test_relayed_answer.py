@@ -107,6 +107,7 @@ def test_an_answer_in_another_form_is_recorded_as_its_text(body: bytes) -> None:
 def test_a_stream_that_tells_of_an_error_has_failed() -> None:
     assert read_streamed_answer(stream(delta(content="Li"), {"error": {"message": "overloaded"}})).failed
     assert read_streamed_answer(b'data: {"error": {"message": "overloaded"}}\n\n').failed
+    assert not read_streamed_answer(stream({**delta(content="Li"), "error": None}, delta(content="ma"))).failed
 
 
 THEIRS: Headers = (
