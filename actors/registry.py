@@ -4,33 +4,23 @@ An actor's package holds a module ``decider``. The others (entry points, effecto
 they need the broker's client and more, which a replay of a file does not.
 """
 
-import pkgutil
-from collections.abc import Iterable
 from importlib import import_module
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import actors
+from actors.actor_names import UnknownActor, actor_packages, unknown_actor
 from schemas.actor import Actor
 from schemas.catalogue import CATALOGUE
 from schemas.event import Event, topic_of
-from schemas.intake.nearest_name import nearest_or_all
 
-_DECIDER = "decider.py"
-"""What the packages of actors hold, and no other."""
+__all__ = ["ACTORS", "InvalidActor", "UnknownActor", "actor_named", "check_actor", "load_actors"]
 
 
 class InvalidActor(ValueError):
     """An actor package contradicts the catalogue or its own name: a mistake in the code, found at load."""
 
     code = "invalid_actor"
-
-
-class UnknownActor(LookupError):
-    """There is no actor of that name."""
-
-    code = "unknown_actor"
 
 
 def check_actor(package: str, actor: Actor[Any]) -> Actor[Any]:
@@ -55,17 +45,11 @@ def load_actors(package: ModuleType = actors) -> dict[str, Actor[Any]]:
         InvalidActor: see ``check_actor``.
     """
     found: dict[str, Actor[Any]] = {}
-    for module in _packages(package):
+    for module in actor_packages(package):
         actor = getattr(import_module(f"{package.__name__}.{module}"), "ACTOR", None)
         if actor is not None:
             found[module] = check_actor(module, actor)
     return found
-
-
-def _packages(package: ModuleType) -> Iterable[str]:
-    folders = [Path(each) for each in package.__path__]
-    names = (found.name for found in pkgutil.iter_modules(package.__path__) if found.ispkg)
-    return sorted(name for name in names if any((folder / name / _DECIDER).is_file() for folder in folders))
 
 
 def _listed(event: type[Event]) -> bool:
@@ -82,4 +66,4 @@ def actor_named(name: str) -> Actor[Any]:
     actor = ACTORS.get(name)
     if actor is not None:
         return actor
-    raise UnknownActor(f"there is no actor {name!r}: {nearest_or_all(name, ACTORS)}")
+    raise unknown_actor(name, ACTORS)

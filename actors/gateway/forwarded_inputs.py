@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from actors.gateway.external_events import WrappedEvent, build_event
-from schemas.effectors.model_calls import Masked
+from schemas.effectors.model_calls import MOST_TOKENS, Masked
 from schemas.identity import event_id
 from schemas.subjects import Partitions
 from schemas.vocabulary.arbiter import ArbiterPassed
@@ -143,4 +143,4 @@ def _arguments_length(calls: Iterable[ToolCall]) -> int:
 
 
 def _count(tokens: int | None) -> int | None:
-    return None if tokens is None or tokens < 0 else tokens
+    return None if tokens is None or tokens < 0 else min(tokens, MOST_TOKENS)

@@ -30,7 +30,8 @@ _UNSPACED = (
     "\u0e01-\u0edf\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff"
 )
 _WORD = re.compile(rf"[^\W{_UNSPACED}]+|[{_UNSPACED}]")
-_PHRASE_END = re.compile(r"""[!?;:\n\r\v\f\x85\u2028\u2029"“”«»„()\[\]{}<>|。]+|\.+(?=\s|$)""")
+# A row of dots is looked at once, not again from each of its dots.
+_PHRASE_END = re.compile(r"""[!?;:\n\r\v\f\x85\u2028\u2029"“”«»„()\[\]{}<>|。]+|(?<!\.)\.++(?=\s|$)""")
 _INVISIBLE = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]"
 )

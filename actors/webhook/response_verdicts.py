@@ -22,6 +22,9 @@ from actors.webhook.wrapped_answers import form_in, objects_in, text_of
 MOST_BYTES = 64 * 1024
 """Most bytes of an answer that are read; a longer one is taken to report no error."""
 
+_MOST_SEARCHED = 1_000
+"""Characters of a reason in which addresses and tokens are looked for; the rest of it is not kept."""
+
 MOST_REASON = 120
 """Most characters of a receiver's own message that are kept."""
 
@@ -298,6 +301,8 @@ def _messages_in(body: Mapping[str, Any]) -> Iterator[str]:
 def _redacted(reason: str, secrets: tuple[str, ...]) -> str:
     for secret in filter(None, secrets):
         reason = reason.replace(secret, _HIDDEN)
+    # The searches below take quadratic time for a long word.
+    reason = reason[:_MOST_SEARCHED]
     reason = _TOKEN_LIKE.sub(_HIDDEN, _ADDRESS.sub(_HIDDEN, reason))
     reason = " ".join("".join(char if char.isprintable() else " " for char in reason).split())
     return reason if len(reason) <= MOST_REASON else f"{reason[: MOST_REASON - 1]}…"

@@ -22,7 +22,7 @@ from deploy.config.settings import (
     RuntimeSettings,
     TelemetrySettings,
 )
-from deploy.config.text_files import with_text_files
+from deploy.config.text_files import read_bounded, with_text_files
 from schemas.intake.error_messages import union_members
 from schemas.intake.nearest_name import nearest_name
 from schemas.intake.strict import did_you_mean
@@ -163,7 +163,7 @@ def file_layer(path: Path | None, folder: Path = Path()) -> Layer | None:
     """
     found = path or folder / DEFAULT_FILE
     try:
-        values = tomllib.loads(found.read_text(encoding="utf-8"))
+        values = tomllib.loads(read_bounded(found))
     except FileNotFoundError:
         if path is None:
             return None

@@ -13,6 +13,7 @@ from msgspec import inspect
 
 from actors.registry import ACTORS, UnknownActor, actor_named
 from deploy.cli.rendering.what_if import without_texts
+from deploy.config.assignments import repeated_key
 from deploy.config.configured_log import configured_log
 from deploy.config.loading import BadConfiguration, Layer, flag_layer
 from deploy.config.settings import LogSettings
@@ -213,8 +214,10 @@ def layers_of(settings: Mapping[str, Any]) -> list[Layer]:
     """Return settings as layers over the recorded ones; a text is read as a value of the type that its key has.
 
     Raises:
-        BadConfiguration: a key has no section.
+        BadConfiguration: a key has no section, or is given twice: a section may be written in any case.
     """
+    if twice := repeated_key(settings):
+        raise BadConfiguration(f"{twice} is set twice: give it one value")
     layers = []
     for key, value in settings.items():
         if "." not in key:

@@ -15,6 +15,7 @@ from actors.contract.text.excerpt import excerpt
 from actors.contract.text.folding import fold as fold_text
 from actors.contract.text.tokens import split_tokens
 from deploy.training.labelled_files import Label, labelled_rows
+from schemas.intake.blank import is_blank
 
 DIRECT = frozenset({"jailbreak", "prompt_injection", "multi_injection", "system_prompt_extraction"})
 """Categories of attacks that a user sends, besides those whose names begin with ``encoded_``."""
@@ -64,9 +65,12 @@ def load_rows(path: Path) -> list[Row]:
     """Read rows from JSON Lines; unknown fields are ignored.
 
     Raises:
-        ValueError: a line is not such a row; the message names the line.
+        ValueError: a line is not such a row, or its text is blank; the message names the line, or the row.
     """
-    return list(labelled_rows(path, Row))
+    rows = list(labelled_rows(path, Row))
+    if (blank := next((number for number, row in enumerate(rows, 1) if is_blank(row.text)), 0)) > 0:
+        raise ValueError(f"{path.name}, row {blank}: text is blank: a label needs words, fill it in or drop the row")
+    return rows
 
 
 def is_direct(category: str) -> bool:

@@ -7,7 +7,8 @@ from typing import Literal, TypeVar
 
 import msgspec
 
-from schemas.intake.error_messages import error_line
+from schemas.intake.nearest_name import nearest_name
+from schemas.intake.strict import BadInput, quoted_name, read
 
 RowT = TypeVar("RowT", bound=msgspec.Struct)
 
@@ -15,19 +16,36 @@ Label = Literal["attack", "benign", "hard_benign"]
 """What a prompt is. Any other word is an error: else a misspelt attack would silently count as harmless."""
 
 
+_SIMILAR = 0.8
+"""Similarity to a known field from which another is taken for a misspelling: corpora have fields of their own."""
+
+
 def labelled_rows(path: Path, kind: type[RowT]) -> Iterator[RowT]:
     """Yield the rows of a file; blank lines, a byte order mark and fields that ``kind`` lacks are skipped.
+
+    A field that ``kind`` lacks and that looks like one which the line lacks is refused: a misspelt label would silently
+    leave its line out.
 
     Raises:
         ValueError: a line is not such a row; the message names the line, and the values that its fields take.
     """
-    decoder = msgspec.json.Decoder(kind)
+    known, checked = frozenset(kind.__struct_fields__), set[frozenset[str]]()
     for number, line in enumerate(path.read_bytes().removeprefix(BOM_UTF8).splitlines(), 1):
         if not line.strip():
             continue
         try:
-            yield decoder.decode(line)
-        except msgspec.ValidationError as wrong:
-            raise ValueError(f"{path.name}:{number}: {error_line(kind, str(wrong))}") from wrong
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as wrong:
-            raise ValueError(f"{path.name}:{number}: not JSON: {wrong}") from wrong
+            row = read(line, kind, "the line", open_to=(kind,))
+            given = frozenset(msgspec.json.decode(line, type=dict[str, msgspec.Raw]))
+            if given not in checked:
+                _refuse_misspelt(given, known)
+                checked.add(given)
+        except BadInput as wrong:
+            raise ValueError(f"{path.name}:{number}: {wrong}") from wrong
+        yield row
+
+
+def _refuse_misspelt(given: frozenset[str], known: frozenset[str]) -> None:
+    for name in sorted(given - known):
+        if meant := nearest_name(name, known - given, cutoff=_SIMILAR):
+            hint = f"there is no field {quoted_name(name)}: did you mean {meant!r}? Rename it, or leave it out"
+            raise BadInput("unknown_field", name, hint)

@@ -23,6 +23,9 @@ Ended = Literal["stop", "length", "content_filter", "unknown"]
 Tokens = Annotated[int, msgspec.Meta(ge=0)]
 """A count of a model's tokens; without a tokenizer, an estimate from the number of characters."""
 
+MOST_TOKENS = 2**53 - 1
+"""The greatest count that is recorded: every reader of JSON can hold it."""
+
 PersonalKind = Literal["key", "email", "phone", "card", "iban", "ssn", "ip"]
 """Kinds of data that identify a person or give access; ``ssn`` is a social security number of the USA."""
 

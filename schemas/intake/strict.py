@@ -12,6 +12,7 @@ and what to do.
 
 import json
 import re
+from codecs import BOM_UTF8
 from collections.abc import Collection, Iterable
 from typing import Any, TypeVar
 
@@ -20,11 +21,14 @@ from msgspec import inspect
 
 from schemas.intake.error_messages import explain_error, inspected_type, types_at, union_members
 from schemas.intake.nearest_name import nearest_name
+from schemas.intake.wrong_entries import path_of_number_out_of_range, path_with_keys
 
 S = TypeVar("S", bound=msgspec.Struct)
 
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
 _MISSING = re.compile(r"Object missing required field `(.*)`", re.DOTALL)
+_GZIP = b"\x1f\x8b"
+_OUT_OF_RANGE = re.compile(r"(?:Number|Integer value) out of range")
 _MAX_NAMES_LISTED = 16
 """How many names a message lists at most."""
 
@@ -71,7 +75,7 @@ def convert(value: Any, kind: type[S], what: str = "the body", *, open_to: Colle
     try:
         found = msgspec.convert(value, kind)
     except msgspec.ValidationError as wrong:
-        raise validation_error(kind, wrong, what) from wrong
+        raise validation_error(kind, wrong, what, value) from wrong
     _refuse_unknown(value, (inspected_type(kind),), "", open_to)
     return found
 
@@ -83,15 +87,29 @@ def _decoded(raw: bytes, kind: Any, what: str) -> tuple[Any, Any]:
         found = msgspec.json.decode(text, type=kind)
         value = json.loads(text, object_pairs_hook=_mapping)
     except msgspec.ValidationError as wrong:
-        raise validation_error(kind, wrong, what) from wrong
+        raise _wrong_value(kind, wrong, what, text) from wrong
     except UnicodeDecodeError as wrong:
         detail = f"{what} is not JSON: byte {wrong.start + 1} is not UTF-8: convert it"
+        if raw.startswith(_GZIP):
+            detail = f"{what} is compressed (gzip), which is not read here: send it as it is"
         raise BadInput("not_utf8", "", detail) from wrong
     except RecursionError as wrong:
         raise BadInput("too_deep", "", f"{what} is nested too deeply: send what the fields take") from wrong
     except msgspec.DecodeError as wrong:
         raise _why_not_json(raw, wrong, what) from wrong
     return found, value
+
+
+def _wrong_value(kind: Any, wrong: msgspec.ValidationError, what: str, text: str) -> BadInput:
+    """Return the error of a value in a JSON text; it names the entry of a mapping, which msgspec leaves out."""
+    large = _OUT_OF_RANGE.match(str(wrong))
+    if large and (path := path_of_number_out_of_range(text)):
+        return BadInput("bad_value", path, f"{path}: {large[0]}: write a smaller one")
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return validation_error(kind, wrong, what)
+    return validation_error(kind, wrong, what, value)
 
 
 def _refuse_unknown(value: Any, kinds: tuple[inspect.Type, ...], path: str, open_to: Collection[type]) -> None:
@@ -133,19 +151,31 @@ def _unknown(name: str, path: str, known: Iterable[str]) -> BadInput:
     )
 
 
-def validation_error(kind: Any, wrong: msgspec.ValidationError, what: str = "the body") -> BadInput:
-    """Return the error of a value that is not of ``kind``: ``unknown_field``, ``missing_field`` or ``bad_value``."""
-    text, path = explain_error(kind, str(wrong))
+def validation_error(kind: Any, wrong: msgspec.ValidationError, what: str = "the body", value: Any = None) -> BadInput:
+    """Return the error of a value that is not of ``kind``: ``unknown_field``, ``missing_field`` or ``bad_value``.
+
+    ``value`` is the whole plain value, so that the entry of a mapping can be named; None if it is not at hand.
+    """
+    text, named = explain_error(kind, str(wrong))
+    path = path_with_keys(named, value, lambda other: _error_of(other, kind) == str(wrong))
     if unknown := _UNKNOWN.fullmatch(text):
         # In a union, only the structs without such a field can have been meant.
-        return _unknown(unknown[1], path, _fields_at(kind, path, without=unknown[1]))
+        return _unknown(unknown[1], path, _fields_at(kind, named, without=unknown[1]))
     if missing := _MISSING.fullmatch(text):
         name = missing[1]
         field = f"{path}.{name}" if path else name
-        needed = _needed_at(kind, path, name)
+        needed = _needed_at(kind, named, name)
         where = path or what
         return BadInput("missing_field", field, f"{field} is missing: {where} needs {' and '.join(needed)}")
     return BadInput("bad_value", path, f"{path}: {text}" if path else text)
+
+
+def _error_of(value: Any, kind: Any) -> str:
+    try:
+        msgspec.convert(value, kind)
+    except msgspec.ValidationError as wrong:
+        return str(wrong)
+    return ""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -189,6 +219,8 @@ def _why_not_json(raw: bytes, wrong: msgspec.DecodeError, what: str) -> BadInput
             return BadInput("lone_surrogate", "", detail)
         except (ValueError, RecursionError):
             pass
+    if raw.startswith(BOM_UTF8):
+        return BadInput("not_json", "", f"{what} begins with a byte order mark, which JSON does not have: leave it out")
     return BadInput("not_json", "", f"{what} is not JSON: {wrong}")
 
 

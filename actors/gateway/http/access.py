@@ -165,18 +165,21 @@ class CapacityMiddleware(ASGIMiddleware):
                     elif stated.isdecimal() and int(stated) > _DRAINED:
                         break
         except TimeoutError:
+            if stated.isdecimal() and int(stated) > MAX_BODY:
+                raise _too_large() from None
             raise HTTPException(
                 f"the body was not there within {self._limits.body_s:g} s: send it faster",
                 status_code=408,
                 headers={"connection": "close"},
             ) from None
         if size > MAX_BODY:
-            raise HTTPException(
-                f"the body has more than {MAX_BODY:,} bytes: send less",
-                status_code=413,
-                headers={"connection": "close"},
-            )
+            raise _too_large()
         return b"".join(parts)
+
+
+def _too_large() -> HTTPException:
+    message = f"the body has more than {MAX_BODY:,} bytes: send less"
+    return HTTPException(message, status_code=413, headers={"connection": "close"})
 
 
 async def guard_browsers(message: Message, scope: Scope) -> None:

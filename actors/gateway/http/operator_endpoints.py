@@ -200,9 +200,9 @@ async def add_allowance(
     check_name("agent", agent)
     if wrong := wrong_with_name(data.allowance):
         raise InvalidField("allowance", f"allowance: the name {wrong}")
-    if "/" in data.allowance:
+    if "/" in data.allowance or data.allowance in (".", ".."):
         raise InvalidField(
-            "allowance", "allowance: the name has a slash, and a path that withdraws it could not hold it"
+            "allowance", "allowance: the name is part of an address: it may hold no slash, and be neither . nor .."
         )
     if bad := why_refused(data.text, data.phrase):
         field, why = bad

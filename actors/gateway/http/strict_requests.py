@@ -1,7 +1,7 @@
 """Checks requests strictly, before the framework reads them: bodies, query parameters and our headers."""
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated, Any
 
 import msgspec
@@ -16,6 +16,7 @@ from actors.gateway.external_events import InvalidField, InvalidInput, check_nam
 from actors.gateway.http.bodies import loop_named_in, read_body
 from actors.gateway.http.scopes import agent_of_key, check_agent
 from schemas.intake.blank import is_blank
+from schemas.intake.nearest_name import nearest_name
 from schemas.intake.strict import did_you_mean, quoted_name
 
 USER = "X-Neuraxis-User"
@@ -34,11 +35,16 @@ HEADERS = "headers"
 KEY_HEADER = "Idempotency-Key"
 """Header that makes repeats of a request one event."""
 
+_REPEATS = "idempot"
+"""The letters that the header for repeats begins with, perhaps behind an x: nothing else is named so."""
+
 _OTHER_SPELLINGS = {
-    **dict.fromkeys(("idempotencykey", "xidempotencykey", "idempotencekey", "idempotentkey"), KEY_HEADER),
     **dict.fromkeys(("neuraxisuser", "xneuraxisuser", "xneuraxisusername", "xneuraxisuserid", "xuser"), USER),
 }
 """The letters of likely misspellings -> the header that is meant."""
+
+_TAKEN_ELSEWHERE = {"x-neuraxis-session": "only chats take it; elsewhere a body names its session"}
+"""Headers of ours that only some endpoints take -> what to do at the others."""
 
 _OURS = "xneuraxis"
 """The letters that our headers begin with: nobody else uses them, so a misspelt one is refused."""
@@ -128,12 +134,24 @@ async def check_query_and_headers(connection: ASGIConnection[Any, Any, Any, Any]
     for name in connection.headers:
         if name.lower() in accepted:
             continue
-        letters = re.sub("[^a-z]", "", name.lower())
-        meant = _OTHER_SPELLINGS.get(letters, USER if letters.startswith(_OURS) else "")
-        if meant and name.lower() != meant.lower():
-            raise InvalidField(
-                name, f"there is no header {quoted_name(name)}: did you mean {meant!r}?", "unknown_field"
-            )
+        if (meant := _header_meant(name, ours)) and name.lower() != meant.lower():
+            hint = _TAKEN_ELSEWHERE.get(name.lower(), f"did you mean {meant!r}?")
+            raise InvalidField(name, f"there is no header {quoted_name(name)}: {hint}", "unknown_field")
+
+
+def _header_meant(name: str, ours: Sequence[str]) -> str:
+    """Return the header of ours that a header may be a misspelling of; empty if it is somebody else's."""
+    letters = _letters(name)
+    if letters.removeprefix("x").startswith(_REPEATS):
+        return KEY_HEADER
+    if letters.startswith(_OURS):
+        by_letters = {_letters(each): each for each in (USER, *ours)}
+        return by_letters.get(nearest_name(letters, by_letters), USER)
+    return _OTHER_SPELLINGS.get(letters, "")
+
+
+def _letters(name: str) -> str:
+    return re.sub("[^a-z]", "", name.lower())
 
 
 def key_of(header: str) -> str:

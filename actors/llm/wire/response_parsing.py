@@ -15,13 +15,10 @@ from typing import Any
 import msgspec
 
 from actors.llm.wire.refusals import code_of, is_error, reason_in, reason_of
-from schemas.effectors.model_calls import Ended, Tokens
+from schemas.effectors.model_calls import MOST_TOKENS, Ended, Tokens
 
 MOST_NAME = 200
 """Most characters of a model's name or a finish reason that are kept."""
-
-MOST_TOKENS = 2**53 - 1
-"""The highest count that every JSON parser accepts."""
 
 _BOM = "\ufeff"
 """The byte order mark."""

@@ -8,6 +8,8 @@ from typing import Any
 import msgspec
 import yaml
 
+from schemas.intake.wrong_entries import path_of_number_out_of_range
+
 MAX_FILE_BYTES = 64 * 1024 * 1024
 """Size of the largest file that is read. Its items take several times as much memory."""
 
@@ -102,6 +104,8 @@ def _json_item(name: str, line: int, raw: bytes) -> Item:
         return Item(line, json.loads(raw.decode(), object_pairs_hook=_mapping))
     except (msgspec.DecodeError, ValueError, RecursionError) as wrong:
         what = str(wrong) if isinstance(wrong, _KeyTwice) else f"not JSON: {wrong}"
+        if isinstance(wrong, msgspec.ValidationError) and (path := path_of_number_out_of_range(raw.decode())):
+            what = f"{path}: the number is out of range: write a smaller one"
         raise BadFile.at(name, line + raw.count(b"\n", 0, _byte_of(str(wrong), 0)), what) from wrong
 
 

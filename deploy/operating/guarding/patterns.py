@@ -49,7 +49,7 @@ def _set_of(item: Item, position: int) -> PatternSet:
         pattern = msgspec.convert(item.value, PatternSet)
     except msgspec.ValidationError as wrong:
         what, (_, _, where) = (
-            str(validation_error(PatternSet, wrong, "a pattern set")),
+            str(validation_error(PatternSet, wrong, "a pattern set", item.value)),
             str(wrong).partition(" - at `$"),
         )
         path = tuple(int(index) if index else key for key, index in _STEP.findall(where))

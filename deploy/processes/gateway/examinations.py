@@ -2,8 +2,10 @@
 
 import msgspec
 
+from actors.actor_names import UnknownActor, check_actor_name
 from actors.gateway.http.feedback.service import Lookup
 from actors.gateway.http.records.examinations import Value
+from actors.gateway.http.scopes import NotFound
 from deploy.config.settings import LogSettings
 from deploy.processes.examiner import Examiner
 from events.jetstream import Access
@@ -36,7 +38,15 @@ class BrokerExaminations:
         return await self._ask("DecideAgain", exchange=exchange, upto=ended, settings=settings)
 
     async def state(self, actor: str, key: str, at: int, path: str) -> bytes:
-        """Return the state of an actor's partition at the sequence ``at``, or the part of it that ``path`` names."""
+        """Return the state of an actor's partition at the sequence ``at``, or the part of it that ``path`` names.
+
+        Raises:
+            NotFound: there is no such actor.
+        """
+        try:
+            check_actor_name(actor)  # before a process is started
+        except UnknownActor as wrong:
+            raise NotFound(str(wrong)) from wrong
         return await self._ask("ShowState", actor=actor, key=key, at=at, path=path)
 
     async def settings(self) -> bytes:

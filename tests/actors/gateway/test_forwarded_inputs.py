@@ -7,6 +7,7 @@ import pytest
 from actors.gateway import Client, ExchangeEnd, PassedInput, answer_of
 from actors.gateway.forwarded_inputs import MOST_ANSWER_BYTES
 from events.errors import Unavailable
+from schemas.effectors.model_calls import MOST_TOKENS
 from schemas.event import encode_event
 from schemas.intake.limits import MOST_BYTES
 from schemas.vocabulary.gateway import MOST_CHOICES, AnswerChoice, InputAbandoned, ToolCall
@@ -108,12 +109,12 @@ def test_nothing_is_kept_of_an_exchange_that_was_left_or_given_up() -> None:
 def test_an_answer_that_is_too_long_is_recorded_in_part_and_says_so() -> None:
     calls = tuple(ToolCall(name="n" * 1000, arguments="\x01" * 1000) for _ in range(300))
     choices = [AnswerChoice(text="é\ud800" * MOST_BYTES, tool_calls=calls, finish_reason="x" * 100)] * 200
-    answer = answer_of(choices, model="m" * 1000, prompt_tokens=-1)
+    answer = answer_of(choices, model="m" * 1000, prompt_tokens=-1, completion_tokens=10**30)
     assert len(encode_event(answer)) < MOST_BYTES
     assert len(answer.choices) == MOST_CHOICES
     kept = sum(len(choice.text) + sum(len(call.arguments) for call in choice.tool_calls) for choice in answer.choices)
     assert kept + answer.left_out == 200 * (2 * MOST_BYTES + 300 * 1000)
-    assert answer.prompt_tokens is None
+    assert (answer.prompt_tokens, answer.completion_tokens) == (None, MOST_TOKENS)
 
 
 def test_an_answer_that_fits_is_recorded_whole() -> None:

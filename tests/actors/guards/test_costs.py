@@ -17,8 +17,11 @@ from actors.contract.text.allowances import MOST_ALLOWANCES, Allowances
 from actors.contract.text.decoding import decode_nested
 from actors.contract.text.rewriting import REWRITE
 from actors.gateway.http.openai.passthrough.guarding import GuardedStream, Watch
+from actors.gateway.http.openai.relayed_answer import read_whole_answer
+from actors.intuition.text_words import read as read_words
 from actors.llm.answer_text import AnswerInvalid, read_answer_text
 from actors.llm.wire.refusals import without_secrets
+from actors.webhook.response_verdicts import refusal
 from schemas.effectors.model_calls import ChatMessage, ModelCall, without_code_fence
 from schemas.intake.sse import Events
 from schemas.vocabulary.allowances import AllowanceRecorded
@@ -96,6 +99,9 @@ _WORDS = " ".join(f"word{number * 7919 % 60_000}" for number in range(30_000))
 _PINS = "".join(f"pin: a{number:05d}b\n" for number in range(20_000))
 
 
+_MANY_CHOICES = b'{"choices":[%b]}' % b",".join([b'{"message":{"content":"x"}}'] * 300_000)
+
+
 def _allowed(count: int, size: int) -> None:
     """Judge a text of a megabyte under many long phrases, each of a text of its own."""
     held = Allowances()
@@ -123,6 +129,10 @@ WORKS = (
     Work("an event in thousands of pieces", lambda: _event_in_pieces(1_500_000)),
     Work("a line of a stream in thousands of pieces", lambda: _line_in_pieces(4_000_000)),
     Work("many long phrases that are allowed", lambda: _allowed(MOST_ALLOWANCES, 15_000)),
+    Work("groups of five before a longer word", lambda: decode_nested("h3ll0 " * 25_000 + "longer")),
+    Work("a row of dots before a letter", lambda: read_words("." * 60_000 + "y")),
+    Work("an answer with many choices", lambda: read_whole_answer(_MANY_CHOICES)),
+    Work("a receiver's error that is one long word", lambda: refusal(b"error " + b"X" * 60_000, "slack")),
     Work("a refusal that consists of signs", lambda: without_secrets("+" * 20_000)),
 )
 

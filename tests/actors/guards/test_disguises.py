@@ -238,6 +238,11 @@ def test_an_order_in_any_base85_is_stopped_wherever_it_stands() -> None:
     assert not passed
 
 
+def in_groups(run: str) -> list[str]:
+    """Return the whole groups of a run."""
+    return [run[begin : begin + 5] for begin in range(0, len(run) - 4, 5)]
+
+
 def test_base85_is_read_quoted_indented_escaped_and_of_any_letters() -> None:
     texts = {"dashed": f"— {PHRASE} “now”".encode(), "UTF-16": PHRASE.encode("utf-16")}
     encoders = {"RFC 1924": base64.b85encode, "ASCII85": base64.a85encode, "Z85": lambda data: z85(data).encode()}
@@ -254,6 +259,7 @@ def test_base85_is_read_quoted_indented_escaped_and_of_any_letters() -> None:
             "in a page": f"<p>{html.escape(run)}</p>",
             "in a document's lines": json.dumps({"d": "\n".join(lines)}),
             "in groups": " ".join(run[begin : begin + 5] for begin in range(0, len(run), 5)),
+            "in groups before a longer word": f"{' '.join(in_groups(run))} please answer",
         }.items()
         if isinstance(verdict_of(text), ReflexPassed)
     ]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from actors.responder.settings import ResponderSettings
-from deploy.config.loading import BadConfiguration, load
+from deploy.config.loading import BadConfiguration, file_layer, load
 
 SECTIONS = {"responder": ResponderSettings}
 
@@ -69,3 +69,12 @@ def test_without_a_configuration_the_shipped_texts_are_in_force() -> None:
     settings = ResponderSettings()
     for text in (settings.prompts.respond, settings.prompts.clarify, settings.prompts.acknowledge, settings.soul):
         assert len(text) > 50
+
+
+def test_a_file_without_an_end_is_refused_before_it_fills_the_memory(tmp_path: Path) -> None:
+    with pytest.raises(BadConfiguration, match=r"/dev/zero cannot be read: .*more than 4,194,304 bytes"):
+        file_layer(Path("/dev/zero"))
+    file = tmp_path / "neuraxis.toml"
+    file.write_text('[responder]\nsoul = { file = "/dev/zero" }\n')
+    with pytest.raises(BadConfiguration, match=r"names cannot be read: .*more than 4,194,304 bytes"):
+        file_layer(file)

@@ -157,8 +157,9 @@ def test_an_allowance_of_hardly_anything_is_refused_as_the_command_refuses_it() 
 
 
 def test_an_allowance_is_named_as_a_path_can_name_it() -> None:
-    refused = ask(NOWHERE, "POST", "/v1/allowances", {**BUTTON, "allowance": "a/b"})
-    assert (refused.status_code, refused.json()["field"]) == (400, "allowance")
+    for name in ("a/b", ".", ".."):
+        refused = ask(NOWHERE, "POST", "/v1/allowances", {**BUTTON, "allowance": name})
+        assert (refused.status_code, refused.json()["field"]) == (400, "allowance")
 
 
 def test_allowances_are_added_listed_and_withdrawn_by_http_as_by_command(with_input: Broker) -> None:

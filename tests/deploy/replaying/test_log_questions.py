@@ -56,6 +56,7 @@ def test_settings_are_taken_as_numbers_flags_and_text_alike() -> None:
         ({"breaker__alpha": 7.0}, "breaker.alpha"),
         ({"gateway__concurrent": 7}, "decides nothing"),
         ({"router": 7}, "write SECTION.KEY"),
+        ({"router__profile": "seed", "ROUTER__profile": "standard"}, "router.profile is set twice"),
     ],
 )
 def test_a_setting_that_cannot_be_tried_is_refused_by_its_name(settings: dict[str, Any], word: str) -> None:

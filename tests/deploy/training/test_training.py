@@ -230,6 +230,21 @@ def test_a_line_that_is_no_row_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('"text": "a", "label": "attack", "label": "benign"', r"prompts\.jsonl:1: the key 'label' stands twice"),
+        ('"text": "a", "label": "attack", "parent": [1]', r"prompts\.jsonl:1: .* did you mean 'parents'\?"),
+        ('"text": " \\u3164", "label": "attack"', r"prompts\.jsonl, row 1: text is blank"),
+    ],
+)
+def test_a_row_that_would_teach_something_else_is_refused(line: str, said: str, tmp_path: Path) -> None:
+    file = tmp_path / "prompts.jsonl"
+    file.write_text(f'{{"category": "c", "source": "s", "lang": "en", {line}}}\n')
+    with pytest.raises(ValueError, match=said):
+        load_rows(file)
+
+
+@pytest.mark.parametrize(
     ("command", "field", "line"),
     [
         (["train", "detection"], "label", {"label": "atack", "category": "jailbreak"}),

@@ -157,6 +157,8 @@ def test_a_damaged_file_is_refused_and_says_what_to_do(data: bytes):
             "turns.jsonl:1: ok[0]: Invalid enum value 'WAVE': there are ACKNOWLEDGE, ACT",
         ),
         ("[]", "turns.jsonl:1: Expected `object`"),
+        ('{"text": "hi", "raeds": ["social"]}', "turns.jsonl:1: there is no field 'raeds': did you mean 'reads'?"),
+        ('{"text": "hi", "ok": ["ACT"], "ok": ["RESPOND"]}', "turns.jsonl:1: the key 'ok' stands twice"),
         ('{"text": "hi", "source": "a", "ok": ["RESPOND"]}', "the files name 1 different `source`s: name at least 5"),
     ],
 )

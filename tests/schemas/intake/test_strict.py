@@ -68,8 +68,8 @@ def complaint(body: Any) -> tuple[str, str, str]:
         (
             {"loop_id": "x", "named": {"a": {**GOOD, "wort": 1}}},
             "unknown_field",
-            "named[...].wort",
-            "named[...]: there is no field 'wort': did you mean 'word'?",
+            "named.a.wort",
+            "named.a: there is no field 'wort': did you mean 'word'?",
         ),
         ({"loop_id": 5}, "bad_value", "loop_id", "loop_id: Expected `str`, got `int`"),
         (

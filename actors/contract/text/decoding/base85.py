@@ -62,8 +62,9 @@ _LINES = re.compile(r"^[ \t>]*+\S{20,}+[ \t]*+\n(?:[ \t>]*+\S++[ \t]*+(?:\n|\Z))
 _MARKS = tuple(re.compile(mark, re.MULTILINE) for mark in (r"^[ \t]*+(?:> )*+", r"^[ \t]*+(?:>[ \t]?)*+"))
 """What a quoted or indented line begins with, read in two ways: a run may itself begin with ``>``."""
 
-# A run written in groups of five characters.
-_GROUPS = re.compile(r"(?<!\S)\S{5}(?:\s\S{5}){3,}+(?:\s\S{2,4})?(?!\S)")
+# A run written in groups of five characters. Each group ends at white space, so that a longer word after the run
+# neither hides it nor has it searched again from each of its groups.
+_GROUPS = re.compile(r"(?<!\S)\S{5}(?:\s\S{5}(?!\S)){3,}+(?:\s\S{2,4}(?!\S))?")
 
 Digits = npt.NDArray[np.int64]
 

@@ -7,6 +7,7 @@ limits the length of each text on arrival. The largest tick within these limits 
 from collections.abc import Iterable
 
 from actors.gateway.external_events import InvalidField, check_name
+from schemas.effectors.model_calls import MOST_TOKENS
 from schemas.vocabulary.loops import TickObserved, entities_fault
 
 MOST_MODES = 64
@@ -36,12 +37,19 @@ def check_tick(tick: TickObserved) -> None:
         ("thought_lines", LONGEST_LINE),
     ):
         _check_lengths(field, getattr(tick, field), most)
+    _check_tokens("token_budget", tick.token_budget)
     parts = [(field, part) for field in ("chosen", "candidates") for part in getattr(tick, field)]
     for field, part in parts:
         check_name(f"{field}.id", part.id, most=LONGEST_NAME)
         _check_lengths(f"{field}.terms", part.terms, LONGEST_TERM)
+        _check_tokens(f"{field}.tokens", part.tokens)
     if over := entities_fault(tick):
         raise InvalidField("candidates", over)
+
+
+def _check_tokens(field: str, tokens: int) -> None:
+    if tokens > MOST_TOKENS:
+        raise InvalidField(field, f"{field} is {str(tokens)[:20]}...: at most {MOST_TOKENS:,}")
 
 
 def _check_lengths(field: str, texts: Iterable[str], most: int) -> None:

@@ -13,7 +13,7 @@ from actors.gateway.forwarded_inputs import answer_of
 from actors.gateway.http.openai.messages import ReadMessage, all_text_in, read_message
 from actors.gateway.http.openai.passthrough.guarding import TextPath, index_of, json_values, texts_in
 from schemas.intake.sse import DONE, Events, is_stream
-from schemas.vocabulary.gateway import AnswerChoice, InputAnswered, ToolCall
+from schemas.vocabulary.gateway import MOST_CHOICES, AnswerChoice, InputAnswered, ToolCall
 
 
 class RelayedAnswer(msgspec.Struct, frozen=True):
@@ -48,11 +48,16 @@ def read_whole_answer(body: bytes) -> RelayedAnswer:
         chunks = _chunks(body) if is_stream(body[:64]) else json_values(body)
         answer = _answer_of_chunks(chunks, body)
     else:
+        # Of further choices no more is recorded than their length, and all that is delivered is read below.
+        further, choices = choices[MOST_CHOICES:], choices[:MOST_CHOICES]
         messages = [_mapping(choice.get("message")) for choice in choices]
         others = [{name: value for name, value in found.items() if name != "choices"}]
         others += [{name: value for name, value in choice.items() if name not in _LEFT_OUT} for choice in choices]
         endings = [choice.get("finish_reason") for choice in choices]
         answer = _relayed_answer(found, messages, endings, _words(others))
+        left_out = sum(len(_text(_mapping(choice.get("message")).get("content"))) for choice in further)
+        recorded = msgspec.structs.replace(answer.answer, left_out=answer.answer.left_out + left_out)
+        answer, beside = msgspec.structs.replace(answer, answer=recorded), beside or bool(further)
     # A key may also be in a name or an id, which are not recorded.
     has_key = next(keys_in(body.decode("utf-8", "replace")), None) is not None
     left_unread = not choices or beside or has_key or answer.answer.left_out > 0

@@ -108,7 +108,7 @@ def read_request(raw: bytes) -> ParsedRequest:
         try:
             return ParsedRequest(msgspec.convert(body, ChatRequest), body)
         except msgspec.ValidationError as wrong:
-            raise strict.validation_error(ChatRequest, wrong) from wrong
+            raise strict.validation_error(ChatRequest, wrong, value=body) from wrong
     except strict.BadInput as wrong:
         raise InvalidField(wrong.field, str(wrong), wrong.code) from wrong
 
@@ -122,7 +122,7 @@ def check_answerable(given: ParsedRequest) -> None:
     try:
         msgspec.convert(given.body, SamplingParameters)
     except msgspec.ValidationError as wrong:
-        invalid = strict.validation_error(SamplingParameters, wrong)
+        invalid = strict.validation_error(SamplingParameters, wrong, value=given.body)
         raise InvalidField(invalid.field, str(invalid), invalid.code) from wrong
     if (request.n or 1) > 1:
         raise _unsupported("n", f"model {MODEL} gives one answer, and n is {request.n}: leave n out, or ask again")

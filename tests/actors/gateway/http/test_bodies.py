@@ -95,6 +95,18 @@ def test_a_tick_that_says_nothing_is_refused_and_one_of_zeros_is_not(body: Any) 
     assert event_of(json.dumps({**body, "arousal": 0.0}).encode(), Tick)
 
 
+@each(
+    ("body", "field"),
+    [
+        ({"arousal": 0.5, "token_budget": 10**30}, "token_budget"),
+        ({"arousal": 0.5, "chosen": [{"id": "a", "tokens": 2**53}]}, "chosen.tokens"),
+        ({"modes": {"ACT": 0.5, "RESPOND": 7}}, "modes.RESPOND"),
+    ],
+)
+def test_an_impossible_number_of_a_tick_is_named(body: Any, field: str) -> None:
+    assert refused(body, Tick).field == field
+
+
 @pytest.mark.parametrize(("told", "missing"), [("question", "answer"), ("answer", "question")])
 def test_a_question_or_an_answer_that_no_critic_would_read_is_refused(told: str, missing: str) -> None:
     for other in ({}, {missing: None}, {missing: " "}):
@@ -293,6 +305,9 @@ def test_a_broken_body_is_refused_with_words(path: str, body: bytes) -> None:
         ("", {b"Idempotency-Key": b""}, "the header Idempotency-Key is empty: give it a value, or leave it out"),
         ("", {b"Neuraxis-User": b"ada"}, "there is no header 'neuraxis-user': did you mean 'X-Neuraxis-User'?"),
         ("", {b"X-Neuraxis-Agent": b"a"}, "there is no header 'x-neuraxis-agent': did you mean 'X-Neuraxis-User'?"),
+        ("", {b"Idempotency-Keys": b"k"}, "there is no header 'idempotency-keys': did you mean 'Idempotency-Key'?"),
+        ("", {b"X-Idempotent": b"k"}, "there is no header 'x-idempotent': did you mean 'Idempotency-Key'?"),
+        ("", {b"X-Neuraxis-Session": b"s"}, "there is no header 'x-neuraxis-session': only chats take it"),
         ("", {b"X-Idempotency-Key": b"k"}, "there is no header 'x-idempotency-key': did you mean 'Idempotency-Key'?"),
     ],
 )

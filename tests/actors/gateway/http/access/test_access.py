@@ -232,6 +232,20 @@ def test_a_body_that_does_not_come_in_is_given_up() -> None:
     assert took == pytest.approx(LIMITS.body_s)
 
 
+def test_a_body_that_says_that_it_is_too_large_is_told_so_even_if_it_does_not_come_in() -> None:
+    async def slowly() -> AsyncIterator[bytes]:
+        yield b"{"
+        await asyncio.sleep(3600)
+
+    async def main() -> tuple[int, str]:
+        async with through(Counting()) as client:
+            stated = {"content-length": str(MAX_BODY + 1)}
+            answer = await client.post("/v1/ticks", content=slowly(), headers=stated)
+        return answer.status_code, answer.json()["message"]
+
+    assert run_virtual(main()) == (413, "the body has more than 1,000,000 bytes: send less")
+
+
 def test_who_has_no_key_takes_no_place_from_those_who_have() -> None:
     async def body(stream: SimulatedStream) -> None:
         async with gateway(stream, keys=[KEY], limits=Limits(concurrent=1, body_s=60.0)) as client:
