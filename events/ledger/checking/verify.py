@@ -61,12 +61,16 @@ def verify(path: Path) -> Verification:
         connection.close()
 
 
+class _InvalidText(bytes):
+    """A value that the file calls text, and that is none. It is no blob, which is read as plain ``bytes``."""
+
+
 def _text(written: bytes) -> str | bytes:
     """Return a text column; its bytes if they are not valid text, so that the damage is reported with its row."""
     try:
         return written.decode()
     except UnicodeDecodeError:
-        return written
+        return _InvalidText(written)
 
 
 def _verify(connection: sqlite3.Connection, path: Path) -> Verification:
@@ -150,7 +154,7 @@ def _check_rows(
         if anchor is not None and not losses.invalidates(anchor.through_seq, seq):
             anchors += 1
             _check_anchor(connection, seq, anchor, None if gaps else first, findings)
-        last, digest = seq, row[HASH] if type(row[HASH]) is bytes else GENESIS
+        last, digest = seq, row[HASH] if isinstance(row[HASH], bytes) else GENESIS
     if meta.rows != rows:
         findings.add(last, Check.META, f"the file notes {meta.rows} rows and holds {rows}")
     return Verification(
@@ -182,7 +186,8 @@ def _check_row(
     read_models.take(written, stored.headers)
     # Hash the columns as they are in the file, not as derived again from the message.
     recorded = row[:HASH]
-    types_hold = type(row[SUBJECT]) is type(written[SUBJECT]) and type(row[HEADERS]) is type(written[HEADERS])
+    # A bit can make text of a blob: it has the same bytes, and no SQL tool can read it any more.
+    types_hold = type(row[HASH]) is bytes and all(type(row[at]) is type(written[at]) for at in (SUBJECT, HEADERS, DATA))
     if not types_hold or link_row(previous, recorded) != row[HASH]:
         findings.add(seq, Check.HASH, f"hash mismatch: {_short(row[HASH])} is recorded; the row or its place differs")
     elif recorded != written:

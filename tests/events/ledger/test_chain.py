@@ -77,8 +77,11 @@ def test_one_bad_row_is_one_finding(sound: Path, tmp_path: Path) -> None:
     assert [(finding.seq, finding.check) for finding in report.findings] == [(5, Check.HASH)]
 
 
-def test_a_row_of_another_type_is_a_finding(sound: Path, tmp_path: Path) -> None:
-    report = changed(sound, tmp_path, "UPDATE events SET headers = CAST(headers AS BLOB) WHERE seq = 5")
+@pytest.mark.parametrize(
+    ("column", "kind"), [("headers", "BLOB"), ("subject", "BLOB"), ("data", "TEXT"), ("hash", "TEXT")]
+)
+def test_a_row_of_another_type_is_a_finding(column: str, kind: str, sound: Path, tmp_path: Path) -> None:
+    report = changed(sound, tmp_path, f"UPDATE events SET {column} = CAST({column} AS {kind}) WHERE seq = 5")
     assert [(finding.seq, finding.check) for finding in report.findings] == [(5, Check.HASH)]
 
 
