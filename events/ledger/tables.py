@@ -109,8 +109,20 @@ TABLES: Mapping[str, str] = {
         elapsed_ms INTEGER NOT NULL,
         finding_count INTEGER NOT NULL
     ) WITHOUT ROWID""",
+    "unread": """(
+        seq INTEGER PRIMARY KEY,
+        topic TEXT NOT NULL,
+        agent TEXT NOT NULL,
+        session TEXT NOT NULL,
+        exchange TEXT NOT NULL,
+        version INTEGER
+    )""",
 }
-"""Table -> its columns. Latencies are milliseconds between server times, ``_ns`` Unix nanoseconds."""
+"""Table -> its columns. Latencies are milliseconds between server times, ``_ns`` Unix nanoseconds.
+
+An exchange whose end cannot be read has ``ended_seq`` and ``ended_ns``, but no stage and no action. ``unread`` holds
+events that would have changed a table, had this release been able to read them.
+"""
 
 INDEXES: Mapping[str, str] = {
     # Lists of exchanges are read from the latest on. Sequences grow, so new entries go to the end of the index.

@@ -66,8 +66,9 @@ export class Exchanges {
     if (known && known.ended === each.ended_seq) return known.row;
     const row = known?.row ?? element("tr", { role: "row", "data-exchange": each.exchange });
     if (known) row.replaceChildren();
-    row.dataset.action = open ? "OPEN" : each.action;
-    const end = open ? "open" : each.action.toLowerCase();
+    // Another release may have ended it in a way that this one cannot read.
+    row.dataset.action = open ? "OPEN" : each.action || "UNREAD";
+    const end = open ? "open" : each.action.toLowerCase() || "ended, unreadable";
     row.append(
       cell("Began", "", element("button",
         { type: "button", class: "plain", "aria-label": `Decision of ${moment(each.started)}, ${end}` },

@@ -15,14 +15,20 @@ const tag = (kind, text) => element("span", { class: `tag ${kind}` }, text);
 export function showOverview({ recorded, now }, exchanges, narrow, reset) {
   const { alerts_firing: fire, ended, modes: shares, modes_by_agent: agents, breakers_open: broken } = recorded;
   const latencies = exchanges.map((each) => each.latency_ms);
-  const ends_ = [recorded.exchanges, recorded.open, ended, recorded.p50_ms, recorded.p99_ms, latencies];
+  const ends_ = [
+    recorded.exchanges, recorded.open, recorded.ended_unread, ended, recorded.p50_ms, recorded.p99_ms, latencies];
+  // What another release wrote, and this one cannot read, is in no panel: each says how much it leaves out.
+  const full = (place, owner, data, make) => {
+    const left = leftOut(recorded, owner);
+    panel(place, [data, left], () => [make(), left ? quiet(left) : null].flat());
+  };
   panel("alerts-told", [recorded.alerts, fire], () => [firing(recorded)]);
-  panel("alerts", [recorded.alerts, fire], () => alerts(recorded));
+  full("alerts", "alert", [recorded.alerts, fire], () => alerts(recorded));
   panel("ends", ends_, () => ends(recorded, exchanges));
-  panel("modes", [recorded.decisions, shares, agents], () => modes(recorded));
-  panel("breakers", [recorded.breakers, broken, Boolean(now)], () => breakers(recorded, Boolean(now)));
-  panel("regulator", recorded.adjustments, () => adjustments(recorded.adjustments));
-  panel("reviews", recorded.reviews, () => reviews(recorded.reviews));
+  full("modes", "router", [recorded.decisions, shares, agents], () => modes(recorded));
+  full("breakers", "breaker", [recorded.breakers, broken, Boolean(now)], () => breakers(recorded, Boolean(now)));
+  full("regulator", "regulator", recorded.adjustments, () => adjustments(recorded.adjustments));
+  full("reviews", "self_review", recorded.reviews, () => reviews(recorded.reviews));
   panel("stages", [now, recorded.head], () => stages(now, recorded.head));
   // Listeners are set again where a button came to be anew.
   for (const button of at("breakers").querySelectorAll("button[data-session]")) {
@@ -43,6 +49,11 @@ function panel(place, data, make) {
   replace(at(place), make());
 }
 
+function leftOut({ unread = [] }, owner) {
+  const count = unread.filter((each) => each.topic.startsWith(`${ROOT}${owner}.`)).reduce((sum, each) => sum + each.count, 0);
+  return count ? `${counted(count, "event")} that this release cannot read ${count === 1 ? "is" : "are"} left out.` : "";
+}
+
 // The first ones as a list; the others can be unfolded, as far as the gateway names them.
 function listed(key, lines, all) {
   const left = lines.length - FEW;
@@ -55,9 +66,10 @@ function listed(key, lines, all) {
   ];
 }
 
-function firing({ alerts: shown, alerts_firing: all }) {
+function firing({ alerts: shown, alerts_firing: all, unread }) {
   const critical = shown.filter((each) => each.severity === "critical").length;
-  return all ? `${counted(all, "alert")} ${all === 1 ? "fires" : "fire"}${critical ? `, ${critical} critical` : ""}.` : "None fires.";
+  return all ? `${counted(all, "alert")} ${all === 1 ? "fires" : "fire"}${critical ? `, ${critical} critical` : ""}.` :
+    leftOut({ unread }, "alert") ? "None that can be read fires." : "None fires.";
 }
 
 function alerts({ alerts: shown, alerts_firing: all }) {
@@ -75,7 +87,7 @@ function ends(recorded, exchanges) {
   if (!recorded.exchanges) return quiet("None yet.");
   const most = Math.max(...recorded.ended.map((each) => each.count), 1);
   return [
-    quiet(`Of the latest ${counted(recorded.exchanges, "exchange")}${recorded.open ? `, ${recorded.open} open` : ""}:`),
+    quiet(`Of the latest ${counted(recorded.exchanges, "exchange")}${recorded.open ? `, ${recorded.open} open` : ""}${recorded.ended_unread ? `, ${recorded.ended_unread} ended as this release cannot read` : ""}:`),
     element("ul", { class: "bars" }, recorded.ended.map((each) =>
       element("li", { "data-action": each.action },
         element("span", { class: "bar-name" }, `${each.stage} ${each.action.toLowerCase()}`),
@@ -135,8 +147,8 @@ function keyOf({ agent, session }) {
   return `${agent}\n${session}`;
 }
 
-function breakers({ breakers: open, breakers_open: all }, present) {
-  if (!open.length) return quiet("Every session's is closed.");
+function breakers({ breakers: open, breakers_open: all, unread }, present) {
+  if (!open.length) return quiet(leftOut({ unread }, "breaker") ? "None that can be read is open." : "Every session's is closed.");
   return listed("breakers", open.map((each) =>
     element("li", {},
       tag(each.state === "TERMINATED" ? "critical" : "warning", each.state.toLowerCase()), " ",
