@@ -5,7 +5,7 @@ import msgspec
 from events.log import Seal, Stored
 from schemas.actor import Message
 from schemas.catalogue import CATALOGUE, decode_event
-from schemas.envelope import Envelope, decode_headers, exchange_in
+from schemas.envelope import Envelope, address_in, decode_headers, exchange_in
 from schemas.errors import UndecodableEvent, VocabularyError
 from schemas.subjects import split_stored
 
@@ -32,6 +32,13 @@ class Recorded(msgspec.Struct, frozen=True, gc=False):
 def exchange_of(delivery: Recorded | Unreadable) -> str:
     """Return the exchange that a message belongs to, empty for none; of an unreadable one, what its headers say."""
     return delivery.message.exchange if isinstance(delivery, Recorded) else exchange_in(delivery.stored.headers)
+
+
+def address_of(delivery: Recorded | Unreadable) -> tuple[str, str]:
+    """Return the agent and the session that a message belongs to, empty for none; as :func:`exchange_of`."""
+    if isinstance(delivery, Recorded):
+        return delivery.message.agent, delivery.message.session
+    return address_in(delivery.stored.headers)
 
 
 def decode(stored: Stored) -> Recorded | Unreadable:

@@ -1,4 +1,4 @@
-"""Stored events that nobody can ever read: their subject is no event's, or names a partition that the log lacks.
+"""Stored events that no actor of this release reads: their subject is no event's, or names a partition the log lacks.
 
 The log takes whatever a publisher writes below the subjects that its login may append to. A misspelt subject is stored
 like any other, and no reader's filter matches it. Pure.
@@ -18,7 +18,7 @@ MOST_LISTED = 20
 
 
 class Unroutable(msgspec.Struct, frozen=True):
-    """Events of one stored subject that nobody reads: why, how many, and the sequence of the first (0: not known)."""
+    """Events of one stored subject that no actor reads: why, how many, and the sequence of the first (0: not known)."""
 
     subject: str
     why: str
@@ -50,7 +50,7 @@ def _tokens(partitions: Partitions, of_sessions: bool) -> frozenset[str]:
 
 
 class UnroutableEvents:
-    """Collects the events of a log that nobody reads; ``count`` counts all of them, ``most`` subjects are listed."""
+    """Collects the events of a log that no actor reads; ``count`` counts all of them, ``most`` subjects are listed."""
 
     def __init__(self, partitions: Partitions, most: int = MOST_LISTED) -> None:
         self._partitions = partitions
@@ -59,7 +59,7 @@ class UnroutableEvents:
         self.count = 0
 
     def take(self, subject: str, events: int = 1, seq: int = 0) -> None:
-        """Note events of a stored subject, the first of them at ``seq``, if nobody reads them."""
+        """Note events of a stored subject, the first of them at ``seq``, if no actor here reads them."""
         if not (why := why_unroutable(subject, self._partitions)):
             return
         self.count += events

@@ -122,6 +122,11 @@ def exchange_in(headers: Mapping[str, str]) -> str:
     return _decode(headers, "ce-exchange") or (_decode(headers, "ce-id") if headers.get("ce-type") == _INPUT else "")
 
 
+def address_in(headers: Mapping[str, str]) -> tuple[str, str]:
+    """Return the agent and the session that message headers name, empty for none."""
+    return _decode(headers, "ce-agent"), _decode(headers, "ce-session")
+
+
 def decode_headers(headers: Mapping[str, str]) -> Envelope:
     """Return the envelope that message headers hold.
 

@@ -28,6 +28,8 @@ class NoEnd(Unavailable):
 class UnreadableEnd(NoEnd):
     """What is waited for is in the log, but this release cannot read it: a later release wrote it, or it is damaged."""
 
+    code = "unreadable_end"
+
     @classmethod
     def of(cls, what: str, found: Unreadable) -> "UnreadableEnd":
         """Return the error about an event; ``what`` says what it did, for the message: ``exchange NAME has ended``."""

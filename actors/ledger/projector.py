@@ -255,7 +255,7 @@ class LedgerProjector:
         return True
 
     def _warn_of_unroutable(self, stored: Stored) -> None:
-        """Say that an event came which nobody reads, once for each of the first such subjects."""
+        """Say that an event came which no actor of this release reads, once for each of the first such subjects."""
         why = why_unroutable(stored.subject, self._log.partitions)
         if why and stored.subject not in self._unroutable and len(self._unroutable) < MOST_LISTED:
             self._unroutable.add(stored.subject)

@@ -35,6 +35,7 @@ async def fold_partition(source: "Source", upto: int, partition: str, *actors: s
     )
     with progress("folding", upto) as advance:
         await run_replay(source, replay, filters=filters, progress=advance)
+    source.unread.add(replay.unread)
     return {name: view for (name, token), view in replay.views.items() if token == partition}
 
 

@@ -1,4 +1,4 @@
-"""Checks that whatever is stored has a reader: a misspelt subject is stored like any other, and nobody reads it."""
+"""Checks that whatever is stored has a reader: a misspelt subject is stored like any other, and no actor reads it."""
 
 import math
 from datetime import datetime
@@ -26,7 +26,7 @@ _REMEDY = (
 
 
 class UnroutableSubjects(msgspec.Struct, frozen=True):
-    """What nobody reads: the subject that was written last, all events on such subjects, and the latest one's time."""
+    """What no actor of this release reads: the subject written last, the count of events, and the latest one's time."""
 
     latest: Unroutable | None
     count: int
@@ -55,11 +55,12 @@ async def _unroutable(connection: Connection, stream: str, partitions: Partition
 
 
 def judge_subjects(found: UnroutableSubjects, now_s: float) -> Finding:
-    """Judge whether events came lately that nobody reads."""
+    """Judge whether events came lately that no actor of this release reads."""
     if found.latest is None:
         return Finding("subjects", Verdict.OK, "every stored event is one that some actor may read")
     latest = found.latest
-    seen = f"{counted(found.count, 'event')} that nobody reads, such as {ascii(latest.subject)[1:-1]}: {latest.why}"
+    events = f"{counted(found.count, 'event')} that no actor of this release reads"
+    seen = f"{events}, such as {ascii(latest.subject)[1:-1]}: {latest.why}"
     if now_s - found.latest_s > RECENT_S:
         return Finding("subjects", Verdict.OK, f"{seen}; none came in the last 24 hours")
     return Finding("subjects", Verdict.WARN, seen, _REMEDY)

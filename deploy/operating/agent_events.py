@@ -3,24 +3,26 @@
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 
-from events.decoding import Recorded, decode
+from events.decoding import Recorded, address_of, decode
 from events.log import Log
 from events.replay.sources import Source
+from events.replay.unread_events import UnreadEvents
 
 
 async def events_of_agent(
-    log: Log | Source, agent: str, filters: Sequence[str], upto: int | None = None
+    log: Log | Source, agent: str, filters: Sequence[str], upto: int | None = None, *, unread: UnreadEvents
 ) -> AsyncIterator[Recorded]:
     """Read an agent's events that match filters over stored subjects, in order.
 
-    The filters select partitions, which hold other agents' events, too. These are skipped, and events that this release
-    cannot read.
+    The filters select partitions, which hold other agents' events, too. These are skipped.
 
     Args:
         log: The log or source to read.
         agent: Whose events; empty for those of no agent.
         filters: Filters over stored subjects; they should name the agent's partition.
         upto: The last sequence to read; None reads to the log's end.
+        unread: Where the agent's events that this release cannot read are noted; they are skipped. Of a source, its
+            own, whose opener tells of them.
 
     Raises:
         LogError: see ``events.log.Log.history``.
@@ -28,16 +30,20 @@ async def events_of_agent(
     end = (await log.info()).last_seq if upto is None else upto
     async for batch in log.history(filters, 0, end):
         for each in map(decode, batch):
-            if isinstance(each, Recorded) and each.message.agent == agent:
+            if address_of(each)[0] != agent:
+                continue
+            if isinstance(each, Recorded):
                 yield each
+            else:
+                unread.note(each)
 
 
 async def latest_events_of_agent(
-    log: Log | Source, agent: str, filters: Sequence[str], upto: int, most: int, is_wanted: Callable[[Recorded], bool]
+    source: Source, agent: str, filters: Sequence[str], upto: int, most: int, is_wanted: Callable[[Recorded], bool]
 ) -> list[Recorded]:
     """Return the latest wanted events of those that :func:`events_of_agent` reads, at most ``most``, oldest first."""
     found: deque[Recorded] = deque(maxlen=most)
-    async for recorded in events_of_agent(log, agent, filters, upto):
+    async for recorded in events_of_agent(source, agent, filters, upto, unread=source.unread):
         if is_wanted(recorded):
             found.append(recorded)
     return list(found)

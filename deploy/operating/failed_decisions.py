@@ -20,7 +20,9 @@ from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.responder import ResponseEmitted
 
 _FAILING_OWNERS = {topic: entry.owner for topic, entry in CATALOGUE.items() if issubclass(entry.event, Failed)}
-_FAILURES = [topic_filter(topic) for topic in _FAILING_OWNERS]
+_FAILURES = ["log.*.*.*.failed"]
+"""Every actor's own, also those of an actor that this release does not have."""
+
 _INPUTS_AND_ENDS = [topic_filter(topic_of(kind)) for kind in (InputReceived, ResponseEmitted)]
 
 UNREADABLE_END = "UNREADABLE"
@@ -71,7 +73,7 @@ def check_actor(name: str) -> None:
 
 
 async def failed_decisions(source: Source) -> list[FailedDecision]:
-    """Return all failures of a log, in order.
+    """Return all failures of a log, in order; those that this release cannot read are in ``source.unread``.
 
     Raises:
         NothingFound: the log holds no event.
@@ -82,7 +84,9 @@ async def failed_decisions(source: Source) -> list[FailedDecision]:
     async for batch in source.as_stored(_FAILURES, 0, END):
         for stored in batch:
             record = decode(stored)
-            if isinstance(record, Recorded) and isinstance(record.message.event, Failed):
+            if not isinstance(record, Recorded):
+                source.unread.note(record)
+            elif isinstance(record.message.event, Failed):
                 found.append(_failure(record, record.message.event))
     exchanges = {each.exchange for each in found if each.exchange}
     if not exchanges:

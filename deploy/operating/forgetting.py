@@ -12,18 +12,18 @@ import msgspec
 
 from actors.gateway import NoEnd, Order, UnreadableEnd
 from actors.registry import ACTORS, actor_named
-from deploy.operating.agent_events import events_of_agent
 from deploy.operating.deadline import Deadline
 from deploy.operating.operator_session import FACTS_SESSION
 from deploy.operating.order_client import NobodyServes, OrderClient
 from deploy.operating.session_copies import sessions_with_copies
-from events.decoding import Recorded
+from events.decoding import Recorded, Unreadable, address_of, decode
 from events.errors import LogError
 from events.jetstream import JetStreamLog, KeyValueSnapshots
 from events.log import Record, Seal, Stored
 from events.replay.replay import Replay
 from events.replay.run_replay import run_replay
 from events.replay.sources import StreamSource
+from events.replay.unread_events import UnreadEvents
 from events.routes import partition_filters, partitions_of
 from events.sealing.keys import Keyring, key_name
 from events.sealing.sealed_texts import SEALED_HEADER, holds_words, location_to_seal
@@ -45,6 +45,9 @@ _SNAPSHOT_WAIT_S = 10.0
 
 _POLL_INTERVAL_S = 0.2
 
+_UNKNOWN = "unknown"
+"""What is said of an event's words if this release cannot read the event."""
+
 
 class NotForgotten(LogError):
     """Forgetting stopped half-way; the message says where, and that it may be repeated."""
@@ -64,7 +67,8 @@ class Survey(msgspec.Struct, frozen=True, kw_only=True):
     Of its ``events``, ``sealed`` ones hold words that the session's key decrypts, ``gone`` ones words whose key is
     destroyed, and ``readable`` ones words in plain text. ``open`` counts exchanges without an end. ``sample_seq`` is
     the sequence of the first sealed event, 0 for none. ``reminded`` are sessions of the agent whose own events repeat
-    words of this one; see ``deploy.operating.session_copies``.
+    words of this one; see ``deploy.operating.session_copies``. ``unread`` says which events this release cannot read:
+    whether they hold words of the session is not known, unless they are sealed.
     """
 
     agent: str
@@ -77,6 +81,7 @@ class Survey(msgspec.Struct, frozen=True, kw_only=True):
     readable: int
     sample_seq: int
     reminded: tuple[str, ...]
+    unread: str = ""
 
 
 class Forgotten(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,7 +91,8 @@ class Forgotten(msgspec.Struct, frozen=True, kw_only=True):
     what memory dropped. Of the snapshots of states, ``snapshots_replaced`` were written anew by workers, and
     ``snapshots_dropped`` were deleted here. ``key_destroyed`` is False if there was no key. ``unreadable`` counts the
     events whose words cannot be read any more, ``readable`` those whose words still can, in a log that is not sealed.
-    ``reminded`` are sessions that repeat its words in events of their own, which stay.
+    ``reminded`` are sessions that repeat its words in events of their own, which stay. ``unread`` is as in
+    :class:`Survey`.
     """
 
     agent: str
@@ -100,6 +106,7 @@ class Forgotten(msgspec.Struct, frozen=True, kw_only=True):
     unreadable: int = 0
     readable: int = 0
     reminded: tuple[str, ...] = ()
+    unread: str = ""
 
 
 async def survey(log: JetStreamLog, agent: str, session: str) -> Survey:
@@ -110,11 +117,15 @@ async def survey(log: JetStreamLog, agent: str, session: str) -> Survey:
     counts = {"events": 0, "sealed": 0, "gone": 0, "readable": 0}
     inputs: set[str] = set()
     ends: set[str] = set()
+    unread = UnreadEvents()
     sample = 0
-    async for stored in _messages(log.as_stored(), agent, session):
+    async for message in _messages(log.as_stored(), agent, session):
+        stored = message.stored
         counts["events"] += 1
-        kind = _kind_of(stored, key.id if key is not None else "")
-        if kind:
+        kind = _kind_of(message, key.id if key is not None else "")
+        if kind == _UNKNOWN and isinstance(message, Unreadable):
+            unread.note(message)
+        elif kind:
             counts[kind] += 1
         if kind == "sealed":
             sample = sample or stored.seq
@@ -123,13 +134,15 @@ async def survey(log: JetStreamLog, agent: str, session: str) -> Survey:
             inputs.add(exchange)
         elif topic == topic_of(ResponseEmitted):
             ends.add(exchange)
+    reminded = await sessions_with_copies(log, agent, session, unread)
     return Survey(
         agent=agent,
         session=session,
         exchanges=len(inputs),
         open=len(inputs - ends),
         sample_seq=sample,
-        reminded=await sessions_with_copies(log, agent, session),
+        reminded=reminded,
+        unread=unread.text,
         **counts,
     )
 
@@ -173,7 +186,9 @@ async def forget_session(
         done = msgspec.structs.replace(done, key_destroyed=destroyed)
         await _prove(log, found.sample_seq)
     after = await survey(log, agent, session)
-    return msgspec.structs.replace(done, unreadable=after.gone, readable=after.readable, reminded=found.reminded)
+    return msgspec.structs.replace(
+        done, unreadable=after.gone, readable=after.readable, reminded=found.reminded, unread=after.unread
+    )
 
 
 async def forget_fact(log: JetStreamLog, agent: str, key: str, *, by: str, why: str, deadline: Deadline) -> Forgotten:
@@ -285,18 +300,26 @@ async def _prove(log: JetStreamLog, seq: int) -> None:
             raise NotForgotten(f"the event at sequence {seq} still opens: its key was not destroyed; order it again")
 
 
-async def _messages(log: JetStreamLog, agent: str, session: str) -> AsyncIterator[Stored]:
+async def _messages(log: JetStreamLog, agent: str, session: str) -> AsyncIterator[Recorded | Unreadable]:
+    """Yield a session's messages, and those that this release cannot read: a later one may have ended its exchanges."""
     filters = [f"log.{first}.{second}.>" for first, second in log.partitions.token_pairs(agent, session)]
-    async for recorded in events_of_agent(log, agent, filters):
-        if recorded.message.session == session:
-            yield recorded.stored
+    async for batch in log.history(filters, 0, (await log.info()).last_seq):
+        for message in map(decode, batch):
+            if address_of(message) == (agent, session):
+                yield message
 
 
-def _kind_of(stored: Stored, key_id: str) -> str:
-    """Return whether a message's words are ``sealed``, ``gone`` or ``readable``; empty if it holds none."""
+def _kind_of(message: Recorded | Unreadable, key_id: str) -> str:
+    """Return whether a message's words are ``sealed``, ``gone`` or ``readable``; empty if it holds none.
+
+    It is ``_UNKNOWN`` if that cannot be told.
+    """
+    stored = message.stored
     sealed_with = stored.headers.get(SEALED_HEADER)
     if sealed_with is not None:
         return "sealed" if sealed_with == key_id else "gone"
+    if isinstance(message, Unreadable):
+        return _UNKNOWN
     return "readable" if _holds_readable_words(stored) else ""
 
 

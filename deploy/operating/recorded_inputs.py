@@ -4,10 +4,12 @@ import msgspec
 
 from actors.gateway.external_events import InvalidInput
 from actors.gateway.inputs import InputOptions
-from events.decoding import Recorded, decode
+from events.decoding import Recorded, Unreadable, decode
+from events.ledger.rows import topic_of_subject
 from events.log import Seal
 from events.replay.presence_checks import NothingFound
 from events.replay.sources import Source
+from schemas.event import topic_of
 from schemas.intake.blank import says_nothing
 from schemas.vocabulary.gateway import InputReceived
 
@@ -26,10 +28,15 @@ async def recorded_input(source: Source, exchange: str) -> RecordedInput:
     """Return the input of an exchange.
 
     Raises:
-        NothingFound: the exchange has no input that this release can read, or the key of its words cannot be read.
+        NothingFound: the log has no input of the exchange, or this release, or without the key, cannot read it.
     """
     for stored in await source.exchange(exchange):
         record = decode(stored)
+        if isinstance(record, Unreadable) and topic_of_subject(stored.subject) == topic_of(InputReceived):
+            raise NothingFound(
+                f"this release cannot read the input of exchange {exchange}, at sequence {stored.seq:,} of the "
+                f"{source.name}: {record.detail}; use the release that wrote it"
+            )
         if isinstance(record, Recorded) and isinstance(received := record.message.event, InputReceived):
             if stored.seal not in (Seal.AS_STORED, Seal.OPENED):
                 raise NothingFound(
@@ -39,7 +46,9 @@ async def recorded_input(source: Source, exchange: str) -> RecordedInput:
             return RecordedInput(
                 exchange=exchange, agent=found.agent, session=found.session, seq=found.seq, received=received
             )
-    raise NothingFound(f"exchange {exchange} in the {source.name} has no input that this release can read")
+    raise NothingFound(
+        f"the {source.name} holds no input of exchange {exchange}: its beginning was lost, or is elsewhere"
+    )
 
 
 def rerun_options(recorded: RecordedInput, session: str, exchange: str = "") -> InputOptions:

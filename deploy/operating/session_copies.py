@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from actors.responder.composing.memories import fact_line
 from deploy.operating.agent_events import events_of_agent
 from events.jetstream import JetStreamLog
+from events.replay.unread_events import UnreadEvents
 from schemas.event import Event, topic_of
 from schemas.subjects import stored_subject
 from schemas.vocabulary.drift import DriftThought
@@ -21,18 +22,19 @@ _REPEATING_EVENTS = (MemoryRemembered, MemoryActionsAnswered, MemoryRecalled, Fa
 _TOPICS = tuple(topic_of(each) for each in _REPEATING_EVENTS)
 
 
-async def sessions_with_copies(log: JetStreamLog, agent: str, session: str) -> tuple[str, ...]:
+async def sessions_with_copies(log: JetStreamLog, agent: str, session: str, unread: UnreadEvents) -> tuple[str, ...]:
     """Return the agent's other sessions in which memory recalled words of this one, sorted.
 
     Their events hold these words, sealed with their own keys; answers or a model's prompts may repeat them. Texts are
-    compared literally, so words that were rephrased are not found. Raises LogError.
+    compared literally, so words that were rephrased are not found. Memory's events that this release cannot read are
+    noted in ``unread``. Raises LogError.
     """
     texts: set[str] = set()
     copying: set[str] = set()
     # All sessions of the agent are read: memory recalls in any of them what people said in another.
     tokens = log.partitions.agent_tokens(agent)
     filters = [stored_subject(topic, token, "*") for token in tokens for topic in _TOPICS]
-    async for recorded in events_of_agent(log, agent, filters):
+    async for recorded in events_of_agent(log, agent, filters, unread=unread):
         message = recorded.message
         if message.session == session:
             texts.update(_texts_in(message.event))

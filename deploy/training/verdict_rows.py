@@ -19,7 +19,7 @@ async def rows_of_verdicts(source: Source) -> list[Row]:
     """Return a row for each precedent in force, of all agents, in the order of recording.
 
     Harmful ones are attacks; harmless ones are hard negatives, since a person had to decide. Those whose words are
-    sealed, forgotten or redacted are left out.
+    sealed, forgotten or redacted are left out, and those that this release cannot read, which ``source.unread`` has.
 
     Raises:
         LogError: the log cannot be read.
@@ -29,6 +29,7 @@ async def rows_of_verdicts(source: Source) -> list[Row]:
     async for batch in source.history(filters, 0, (await source.info()).last_seq):
         for each in map(decode, batch):
             if not isinstance(each, Recorded):
+                source.unread.note(each)
                 continue
             match each.message.event:
                 case PrecedentRecorded() as event:

@@ -31,12 +31,13 @@ class Fold(msgspec.Struct, frozen=True):
     """How an event changes a table: an insertion, and its values from the event's row and headers.
 
     It may insert several rows; their values are in one flat sequence. ``of_exchange``: events of no exchange are
-    ignored.
+    ignored. ``unread``: the values from the row of an event that cannot be read; None: it changes nothing.
     """
 
     insert: Insert
     values: Callable[[Row, Mapping[str, str]], Parameters]
     of_exchange: bool = True
+    unread: Callable[[Row], Parameters] | None = None
 
 
 @lru_cache(maxsize=1024)

@@ -64,7 +64,8 @@ class ExchangeRow(msgspec.Struct, frozen=True, kw_only=True):
     """An exchange in a list, without people's words.
 
     ``seq`` is the sequence of its input, and ``started`` the server's time of that (RFC 3339). The fields about its end
-    are empty while it is open. ``latency_ms`` is the time from input to end, by the server's times.
+    are empty while it is open. ``latency_ms`` is the time from input to end, by the server's times. If this release
+    cannot read the end, there is an ``ended_seq``, and no stage and no action.
     """
 
     exchange: str
@@ -162,7 +163,7 @@ def list_exchanges(path: Path, wanted: ExchangeFilter, phrased: Phrased = lambda
 def _ends_with(ledger: sqlite3.Connection, words: list[str], phrased: Phrased) -> list[tuple[Text, ...]]:
     """Return the ends (stage, action, reason, mode) whose sentence or reason holds all of these words."""
     ends = ledger.execute(
-        "SELECT stage, action, reason, ifnull(mode, '') FROM exchanges WHERE ended_seq IS NOT NULL "
+        "SELECT stage, action, reason, ifnull(mode, '') FROM exchanges WHERE stage IS NOT NULL "
         "GROUP BY 1, 2, 3, 4 ORDER BY max(ended_seq) DESC LIMIT ?",
         (MOST_ENDS,),
     ).fetchall()

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import msgspec
 
-from events.decoding import Recorded, decode
+from events.decoding import Unreadable, decode
 from events.ledger.reader import LedgerReader
 from events.ledger.rows import topic_of_subject
 from events.log import Stored
 from events.sealing.sealing import Sealing, closed_sealing
+from schemas.envelope import address_in
 from schemas.event import topic_of
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.responder import ResponseEmitted
@@ -22,7 +23,8 @@ _RESPONSE = topic_of(ResponseEmitted)
 class ExchangeResult(msgspec.Struct, frozen=True, kw_only=True):
     """An exchange that was accepted, and how it ended: ``ended`` is None while it is open.
 
-    ``latency_ms`` is the time from its input to its end, by the server's times.
+    ``latency_ms`` is the time from its input to its end, by the server's times. If this release cannot read the end,
+    there is an ``ended_seq``, ``ended`` is None, and ``unread`` says why.
     """
 
     exchange: str
@@ -32,6 +34,7 @@ class ExchangeResult(msgspec.Struct, frozen=True, kw_only=True):
     ended_seq: int = 0
     latency_ms: float | None = None
     ended: ResponseEmitted | None = None
+    unread: str = ""
 
 
 async def exchange_result(path: Path, exchange: str, sealing: Sealing | None = None) -> ExchangeResult | None:
@@ -53,20 +56,18 @@ def _ends_of(path: Path, exchange: str) -> list[Stored]:
 
 
 def _result(exchange: str, stored: Sequence[Stored]) -> ExchangeResult | None:
-    recorded = [each for each in map(decode, stored) if isinstance(each, Recorded)]
-    started = next((each for each in recorded if isinstance(each.message.event, InputReceived)), None)
+    # An input that this release cannot read was accepted all the same, by another one.
+    started = next((each for each in stored if topic_of_subject(each.subject) == _INPUT), None)
     if started is None:
         return None
-    result = ExchangeResult(
-        exchange=exchange,
-        agent=started.message.agent,
-        session=started.message.session,
-        started_seq=started.message.seq,
-    )
-    for each in recorded:
+    agent, session = address_in(started.headers)
+    result = ExchangeResult(exchange=exchange, agent=agent, session=session, started_seq=started.seq)
+    ends = [decode(each) for each in stored if topic_of_subject(each.subject) == _RESPONSE]
+    for each in sorted(ends, key=lambda end: isinstance(end, Unreadable)):
+        latency_ms = (each.stored.time_ns - started.time_ns) / 1e6
+        result = msgspec.structs.replace(result, ended_seq=each.stored.seq, latency_ms=latency_ms)
+        if isinstance(each, Unreadable):
+            return msgspec.structs.replace(result, unread=each.detail)
         if isinstance(each.message.event, ResponseEmitted):
-            latency_ms = (each.message.time_ns - started.message.time_ns) / 1e6
-            return msgspec.structs.replace(
-                result, ended_seq=each.message.seq, latency_ms=latency_ms, ended=each.message.event
-            )
+            return msgspec.structs.replace(result, ended=each.message.event)
     return result

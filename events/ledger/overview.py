@@ -112,6 +112,14 @@ class ChangeRow(msgspec.Struct, frozen=True, kw_only=True):
     figures: dict[str, Any]
 
 
+class UnreadCount(msgspec.Struct, frozen=True, kw_only=True):
+    """How many events of a subject this release cannot read, and the sequence of the latest."""
+
+    topic: str
+    count: int
+    last_seq: int
+
+
 class Overview(msgspec.Struct, frozen=True, kw_only=True):
     """The state of a set at a point of its log, without people's words.
 
@@ -121,6 +129,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
         head: The sequence up to which the ledger is written.
         exchanges: How many of the latest exchanges are counted, open ones included.
         open: How many of them had not ended.
+        ended_unread: How many of them have ended in a way that this release cannot read.
         ended: The outcomes of the others, the most frequent first.
         p50_ms: Median latency; None if none had ended.
         p99_ms: 99th percentile of the latency; None if none had ended.
@@ -133,6 +142,8 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
         breakers_open: How many such sessions there are.
         adjustments: The latest changes of routers' weights.
         reviews: The latest self-reviews of agents.
+        unread: Events that are missing from all of this, since this release cannot read them: those of the subjects
+            with the most, at most :data:`SHOWN` of these. There may be more alerts that fire, for instance.
     """
 
     at: int
@@ -140,6 +151,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     head: int
     exchanges: int
     open: int
+    ended_unread: int = 0
     ended: tuple[EndCount, ...]
     p50_ms: float | None
     p99_ms: float | None
@@ -152,6 +164,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     breakers_open: int
     adjustments: tuple[ChangeRow, ...]
     reviews: tuple[ChangeRow, ...]
+    unread: tuple[UnreadCount, ...] = ()
 
 
 def overview_at(path: Path, at: int, healthy: Mapping[str, tuple[float, float]]) -> Overview:
@@ -189,7 +202,9 @@ def overview_at(path: Path, at: int, healthy: Mapping[str, tuple[float, float]])
         alerts, alerts_firing = _alerts(ledger, seq, time_ns)
         breakers, breakers_open = _breakers(ledger, seq)
         adjustments, reviews = (_changes(ledger, owner, seq) for owner in ("regulator", "self_review"))
-    ended = [(from_text(stage), from_text(action)) for over, stage, action, _ in exchanges if over]
+        unread = _unread(ledger, seq)
+    ended = [(from_text(stage), from_text(action)) for over, stage, action, _ in exchanges if over and stage]
+    ended_unread = sum(bool(over) and stage is None for over, stage, _, _ in exchanges)
     modes = [str(mode) for mode, _ in selected[:DECISIONS]]
     latencies = sorted(latency for over, _, _, latency in exchanges if over and latency is not None)
     return Overview(
@@ -197,7 +212,8 @@ def overview_at(path: Path, at: int, healthy: Mapping[str, tuple[float, float]])
         time=now,
         head=head,
         exchanges=len(exchanges),
-        open=len(exchanges) - len(ended),
+        open=len(exchanges) - len(ended) - ended_unread,
+        ended_unread=ended_unread,
         ended=tuple(
             EndCount(stage=stage, action=action, count=count) for (stage, action), count in Counter(ended).most_common()
         ),
@@ -212,7 +228,16 @@ def overview_at(path: Path, at: int, healthy: Mapping[str, tuple[float, float]])
         breakers_open=breakers_open,
         adjustments=adjustments,
         reviews=reviews,
+        unread=unread,
     )
+
+
+def _unread(ledger: sqlite3.Connection, seq: int) -> tuple[UnreadCount, ...]:
+    rows = ledger.execute(
+        "SELECT topic, count(*), max(seq) FROM unread WHERE seq <= ? GROUP BY topic ORDER BY 2 DESC, 1 LIMIT ?",
+        (seq, SHOWN),
+    )
+    return tuple(UnreadCount(topic=from_text(topic), count=count, last_seq=last) for topic, count, last in rows)
 
 
 def _share(mode: str, modes: Sequence[str], low: float, high: float) -> Share:

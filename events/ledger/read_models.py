@@ -3,12 +3,13 @@
 They hold nothing that ``events`` does not, and can be dropped and rebuilt. The events of an exchange may be folded in
 any order, so that batches of any size lead to the same rows. People's words are in them as they are in ``events``.
 ``alerts`` has a row for each outbreak (a group of alerts from firing to resolved), as of its latest alert. ``changes``
-holds what lasts longer than an exchange: a session's breaker, a router's weights, an agent's self-review.
+holds what lasts longer than an exchange: a session's breaker, a router's weights, an agent's self-review. ``unread``
+holds the events that are missing from the others, since this release cannot read them.
 """
 
 import sqlite3
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import msgspec
@@ -36,7 +37,7 @@ from events.ledger.tables import INDEXES, TABLES, VIEWS, make
 from schemas.catalogue import ALERTS, CATALOGUE
 from schemas.envelope import LATENCY
 from schemas.errors import VocabularyError
-from schemas.event import encode_event, topic_of
+from schemas.event import ROOT, encode_event, topic_of
 from schemas.identity import content_hash
 from schemas.vocabulary.act import ActFinished, ActIterated
 from schemas.vocabulary.alerts import Alert
@@ -67,6 +68,11 @@ def _exchange_ended(row: Row, _headers: Mapping[str, str]) -> Parameters:
         event.mode,
         event.first_mode,
     )
+
+
+def _exchange_ended_somehow(row: Row) -> Parameters:
+    seq, _, _, _, agent, session, exchange, _, _, time_ns, _, _ = row
+    return exchange, agent, session, seq, time_ns, None, None, None, None, None
 
 
 def _routing_decision(row: Row, headers: Mapping[str, str]) -> Parameters:
@@ -242,10 +248,11 @@ FOLDS: Mapping[Text, Fold] = {
             ON CONFLICT (exchange) DO UPDATE SET ended_seq = excluded.ended_seq, ended_ns = excluded.ended_ns,
                 stage = excluded.stage, action = excluded.action, reason = excluded.reason,
                 mode = excluded.mode, first_mode = excluded.first_mode
-            WHERE ended_seq IS NULL
+            WHERE ended_seq IS NULL OR (stage IS NULL AND excluded.stage IS NOT NULL)
             """,
         ),
         _exchange_ended,
+        unread=_exchange_ended_somehow,
     ),
     topic_of(ModeSelected): Fold(
         Insert(
@@ -326,6 +333,30 @@ FOLDS: Mapping[Text, Fold] = {
 }
 """Public subject -> how its events change the tables."""
 
+UNREAD = Insert("unread", ("seq", "topic", "agent", "session", "exchange", "version"))
+"""What an event inserts that would have changed a table, and cannot be read."""
+
+INSERTS = (*dict.fromkeys(fold.insert for fold in FOLDS.values()), UNREAD)
+"""All insertions into the tables."""
+
+_OWNERS = frozenset(from_text(topic).split(".")[1] for topic in FOLDS)
+_KNOWN = frozenset(topic for topic in CATALOGUE if topic.split(".")[1] in _OWNERS)
+
+
+@lru_cache(maxsize=4096)
+def is_folded(topic: object) -> bool:
+    """Whether events of a public subject may change a table.
+
+    That is so of every subject in ``FOLDS``, and of each that this release does not know of the same owners: a later
+    one may have further alerts, or further states of a breaker.
+    """
+    if topic in FOLDS:
+        return True
+    if not isinstance(topic, str):  # no subject of ours, or a damaged column
+        return False
+    tokens = topic.split(".")
+    return len(tokens) > 2 and tokens[0] == ROOT and tokens[1] in _OWNERS and topic not in _KNOWN
+
 
 @cache
 def fingerprint() -> str:
@@ -336,7 +367,13 @@ def fingerprint() -> str:
     event changes their rows. The catalogue's samples stand for all events.
     """
     return content_hash(
-        [TABLES, INDEXES, VIEWS, {topic: [fold.insert, *_folded_shape(topic, fold)] for topic, fold in FOLDS.items()}]
+        [
+            TABLES,
+            INDEXES,
+            VIEWS,
+            {topic: [fold.insert, *_folded_shape(topic, fold)] for topic, fold in FOLDS.items()},
+            sorted(_KNOWN),
+        ]
     )
 
 
@@ -357,20 +394,26 @@ def _without_prose(schema: Any) -> Any:
 
 
 def add_values(collected: Mapping[Insert, list[Any]], row: Row, headers: Mapping[str, str]) -> None:
-    """Add the values that an event of a topic in ``FOLDS`` inserts to ``collected``, flat.
+    """Add the values that an event of a topic that :func:`is_folded` inserts to ``collected``, flat.
 
-    Events that cannot be read change nothing. The same holds for events of no exchange, if the fold needs one, and for
-    those with a number that no column, or no calendar, holds: one of them would end the ledger at every start.
+    Events of no exchange change nothing, if the fold needs one. Events that cannot be read are noted as that, and so
+    are those with a number that no column, or no calendar, holds: one of them would end the ledger at every start.
     """
-    fold = FOLDS[row[TOPIC]]
-    if row[VERSION] is None or (fold.of_exchange and not row[EXCHANGE]):
-        return
-    try:
-        values = fold.values(row, headers)
-    except (VocabularyError, OverflowError):
-        return
-    if all(type(value) is not int or is_int64(value) for value in values):
-        collected[fold.insert].extend(values)
+    fold = FOLDS.get(row[TOPIC])
+    if fold is not None and row[VERSION] is not None:
+        if fold.of_exchange and not row[EXCHANGE]:
+            return
+        try:
+            values = fold.values(row, headers)
+        except (VocabularyError, OverflowError):
+            if fold.unread is not None:
+                collected[fold.insert].extend(fold.unread(row))
+        else:
+            if all(type(value) is not int or is_int64(value) for value in values):
+                collected[fold.insert].extend(values)
+                return
+    seq, _, topic, _, agent, session, exchange, _, version, _, _, _ = row
+    collected[UNREAD].extend((seq, topic, agent, session, exchange, version))
 
 
 def rebuild_within(connection: sqlite3.Connection) -> None:
@@ -380,15 +423,13 @@ def rebuild_within(connection: sqlite3.Connection) -> None:
         DamagedRow: a row has changed since it was written, so that it cannot be folded.
     """
     make(connection)
-    marks = ", ".join("?" * len(FOLDS))
-    cursor = connection.execute(
-        f"SELECT {MESSAGE_COLUMNS} FROM events WHERE topic IN ({marks}) ORDER BY seq", tuple(FOLDS)
-    )
+    connection.create_function("is_folded", 1, is_folded, deterministic=True)
+    cursor = connection.execute(f"SELECT {MESSAGE_COLUMNS} FROM events WHERE is_folded(topic) ORDER BY seq")
     for batch in batches(cursor):
-        collected: dict[Insert, list[Any]] = {fold.insert: [] for fold in FOLDS.values()}
+        collected: dict[Insert, list[Any]] = {insert: [] for insert in INSERTS}
         for stored in batch:
             row = to_row(stored)
-            if row[TOPIC] not in FOLDS:
+            if not is_folded(row[TOPIC]):
                 raise DamagedRow(f"row {stored.seq} is found under another topic than its subject says")
             add_values(collected, row, stored.headers)
         for insert, values in collected.items():

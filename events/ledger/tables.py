@@ -109,10 +109,20 @@ TABLES: Mapping[str, str] = {
         elapsed_ms INTEGER NOT NULL,
         finding_count INTEGER NOT NULL
     ) WITHOUT ROWID""",
+    "unread": """(
+        seq INTEGER PRIMARY KEY,
+        topic TEXT NOT NULL,
+        agent TEXT NOT NULL,
+        session TEXT NOT NULL,
+        exchange TEXT NOT NULL,
+        version INTEGER
+    )""",
 }
 """Table -> its columns. Latencies are milliseconds between server times, ``_ns`` Unix nanoseconds.
 
 ``topic`` is an event's public subject, but in ``mode_selections`` what the conversation is about.
+An exchange whose end cannot be read has ``ended_seq`` and ``ended_ns``, but no stage and no action. ``unread`` holds
+events that would have changed a table, had this release been able to read them.
 """
 
 INDEXES: Mapping[str, str] = {

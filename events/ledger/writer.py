@@ -17,7 +17,7 @@ import msgspec
 
 from events.ledger.bulk_insert import MAX_ROWS, Insert, split, sql
 from events.ledger.checking.chain import GENESIS, Head
-from events.ledger.read_models import FOLDS, add_values
+from events.ledger.read_models import INSERTS, add_values, is_folded
 from events.ledger.rows import COLUMNS, MESSAGE_COLUMNS, TOPIC, link_row, to_row, to_stored
 from events.ledger.schema import ANCHOR_TOPICS, AT_REST, AT_WORK, BUSY_TIMEOUT_MS, PRAGMAS, prepare
 from events.ledger.sqlite_errors import translated_errors
@@ -182,7 +182,7 @@ class _RowChain:
     def __init__(self, head: Head, anchor_every: int) -> None:
         self.head = head
         self.heads_to_anchor: list[Head] = []
-        self.read_models: dict[Insert, list[Any]] = {fold.insert: [] for fold in FOLDS.values()}
+        self.read_models: dict[Insert, list[Any]] = {insert: [] for insert in INSERTS}
         self._anchor_every = anchor_every
 
     def values(self, part: Sequence[Stored]) -> list[Any]:
@@ -197,7 +197,7 @@ class _RowChain:
             values.append(digest)
             if self._anchor_every and count % self._anchor_every == 0:
                 self.heads_to_anchor.append(Head(stored.seq, count, digest))
-            if row[TOPIC] in FOLDS:
+            if is_folded(row[TOPIC]):
                 add_values(self.read_models, row, stored.headers)
         self.head = Head(part[-1].seq, count, digest)
         return values

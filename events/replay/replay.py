@@ -23,6 +23,7 @@ from events.decoding import Recorded, Unreadable, decode, is_spontaneous
 from events.log import Stored
 from events.losses import LOSS_FILTER, is_loss
 from events.partition_view import Checkpoint, Processed, View
+from events.replay.unread_events import UnreadEvents
 from events.replay.verifying.pending import Activity, Pending, first_undecided, oldest_of, overdue_timer
 from events.replay.verifying.report import Coverage, Difference, Report, in_order
 from events.replay.verifying.verification import BEYOND_BACKLOG, ActorPartition, Verification
@@ -65,6 +66,7 @@ class Replay:
         verification: What is compared, and how it came out.
         on_view: Called with each view that is made, before anything is folded into it.
         looks_ahead: Whether who feeds it looks up the events that it waits for, also for a verification.
+        unread: The messages that a view received, and this release cannot read; an own one raises.
         decides_tail: Whether messages after a partition's last recorded event are decided, to see which of them wait
             for a decision, instead of being folded as if they had led to nothing.
     """
@@ -110,6 +112,8 @@ class Replay:
         self._next_settle = self._settle_every
         self._routes: dict[str, _Route | None] = {}
         self._unreadable: Counter[str] = Counter()
+        self.unread = UnreadEvents()
+        self._with_unread: set[ActorPartition] = set()
         self._activity = Activity()
         self.on_view: Callable[[View], None] | None = None
         self.decides_tail = False
@@ -293,6 +297,14 @@ class Replay:
                 view.apply_own(delivery)
         for view in route.consuming:
             view.receive(delivery)
+        reached = (*route.owning, *route.consuming)
+        if reached:
+            self.unread.note(delivery)
+            self._with_unread.update((view.actor.name, view.partition) for view in reached)
+
+    def has_unread(self, key: ActorPartition) -> bool:
+        """Whether a partition received a message that this release cannot read."""
+        return key in self._with_unread
 
     def finish(self) -> Report:
         """Fold what still waits at the log's end, and report.

@@ -98,7 +98,8 @@ async def fold_upto(
     filters: Sequence[str] = (),
     progress: Callable[[int], None],
 ) -> None:
-    """Fold as :func:`run_replay` does, but from behind a sequence on, and without a report.
+    """Fold as :func:`run_replay` does, but from behind a sequence on, and without a report: ``source.unread`` has what
+    could not be read.
 
     Messages may be waiting when ``progress`` is called.
     """
@@ -108,6 +109,7 @@ async def fold_upto(
         if reached < last:
             await _look_ahead(source, replay, replay.undecided, reached, last)
         replay.fold_waiting()
+    source.unread.add(replay.unread)
 
 
 async def read_into(

@@ -16,6 +16,7 @@ from events.replay.damage import Damage
 from events.replay.gaps import Gaps
 from events.replay.merged_readings import merged_by_seq
 from events.replay.readable_file import ledger_file
+from events.replay.unread_events import UnreadEvents
 from events.sealing.sealing import Sealing, closed_sealing
 from schemas.envelope import exchange_in
 from schemas.event import topic_of
@@ -71,6 +72,11 @@ class Source(Protocol):
         """The ranges that were read, and the sequences found missing in them."""
         ...
 
+    @property
+    def unread(self) -> UnreadEvents:
+        """The events that were left out of what its readers show."""
+        ...
+
     async def losses(self) -> Losses:
         """Return what the log has recorded as lost."""
         ...
@@ -123,6 +129,7 @@ class LedgerSource:
             may be missing.
         damage: The damaged rows that were read.
         gaps: The ranges that were read, and the sequences found missing in them.
+        unread: The events that were left out of what its readers show.
         keeps_snapshots: Whether snapshots of states may be kept beside the file (``events.replay.states``).
         met_sealed: Whether an event with sealed words was read.
     """
@@ -132,6 +139,7 @@ class LedgerSource:
         self._resources = ExitStack()
         self.damage = Damage()
         self.gaps = Gaps()
+        self.unread = UnreadEvents()
         try:
             file = self._resources.enter_context(ledger_file(path))
             self.file = file
@@ -234,6 +242,7 @@ class StreamSource:
         self.sealing = log.sealing or closed_sealing()
         self.damage = Damage()
         self.gaps = Gaps()
+        self.unread = UnreadEvents()
 
     async def as_stored(self, filters: Sequence[str], after: int, upto: int) -> AsyncIterator[Sequence[Stored]]:
         """Read a range as it is stored, words sealed where they are; otherwise as ``history``.

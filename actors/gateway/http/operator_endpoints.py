@@ -6,7 +6,6 @@ lets an application report on its own exchanges, but not change what the guards 
 one agent may be used, and reaches that agent alone.
 """
 
-from collections.abc import Sequence
 from typing import Annotated, Any, Literal, Protocol
 
 import msgspec
@@ -96,10 +95,14 @@ class AllowanceShown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AllowancesShown(msgspec.Struct, frozen=True, kw_only=True):
-    """An agent's allowances in force, in the order of recording."""
+    """An agent's allowances in force, in the order of recording.
+
+    ``unread`` says which events about allowances were left out, since this release cannot read them; empty if none.
+    """
 
     agent: str
     allowances: tuple[AllowanceShown, ...]
+    unread: str = ""
     status: Literal["success"] = "success"
 
 
@@ -147,8 +150,8 @@ class Operations(Protocol):
         """Withdraw an allowance; return the sequence."""
         ...
 
-    async def allowances(self, agent: str) -> Sequence[AllowanceShown]:
-        """Return an agent's allowances in force, in the order of recording."""
+    async def allowances(self, agent: str) -> AllowancesShown:
+        """Return an agent's allowances in force."""
         ...
 
     async def reset_breaker(self, agent: str, session: str, by: str, why: str) -> BreakerWasReset:
@@ -235,7 +238,7 @@ async def list_allowances(request: Request[Any, Any, State], agent: Agent = "", 
     operations: Operations = request.app.state.operations
     agent_name = agent_of(request, agent, user)
     check_name("agent", agent_name)
-    return AllowancesShown(agent=agent_name, allowances=tuple(await operations.allowances(agent_name)))
+    return await operations.allowances(agent_name)
 
 
 @post(

@@ -39,12 +39,18 @@ def list_(target: Target, log_file: Path | None, actor: str, as_json: bool) -> N
     """Print what failed, oldest first: who failed on which message and why, and what became of the exchange."""
     import msgspec
 
+    from deploy.cli.failures import CheckFailed
     from deploy.cli.output import emit
     from deploy.operating.failed_decisions import check_actor
 
     if actor:
         check_actor(actor)
-    found = [each for each in run_command(_failures(target, log_file)) if not actor or each.actor == actor]
+    failures, unread = run_command(_failures(target, log_file))
+    found = [each for each in failures if not actor or each.actor == actor]
+    if not found and unread:
+        raise CheckFailed(
+            f"no failure {f'of {actor} ' if actor else ''}that can be read is on record; {unread} cannot be"
+        )
     if not found and not as_json:
         wrapped_lines.say(f"nothing {f'of {actor} ' if actor else ''}has failed", err=True)
     emit(map(msgspec.structs.asdict, found), as_json=as_json, columns=_COLUMNS)
@@ -75,7 +81,7 @@ def redrive(target: Target, sequences: tuple[int, ...], confirmed: bool, timeout
     from deploy.operating.failed_decisions import exchanges_to_redrive, named_failures
 
     if not confirmed:
-        found = named_failures(run_command(_failures(target, None)), sequences)
+        found = named_failures(run_command(_failures(target, None))[0], sequences)
         _show_plan(found, exchanges_to_redrive(found), as_json)
         return
     again = run_command(_redrive(target, sequences, timeout, as_json))
@@ -86,11 +92,12 @@ def redrive(target: Target, sequences: tuple[int, ...], confirmed: bool, timeout
         raise CheckFailed(f"{counted(failed_again, 'exchange')} FAILED again: `neuraxis failed list` tells on what")
 
 
-async def _failures(target: Target, log_file: Path | None) -> "list[FailedDecision]":
+async def _failures(target: Target, log_file: Path | None) -> "tuple[list[FailedDecision], int]":
+    """Return what failed, and how many failures this release cannot read."""
     from deploy.operating.failed_decisions import failed_decisions
 
     async with open_indexed_source(target, log_file) as source:
-        return await failed_decisions(source)
+        return await failed_decisions(source), source.unread.count
 
 
 def _show_plan(decisions: "Sequence[FailedDecision]", exchanges: Sequence[str], as_json: bool) -> None:

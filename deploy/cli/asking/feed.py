@@ -111,7 +111,15 @@ def feed(
             f"{file} holds no inputs: nothing was sent; put one on each line, as `neuraxis feed --help` says"
         )
     if summary.bad:
-        raise CheckFailed(f"{summary.bad} of {summary.bad + summary.ended} inputs have no end: named above")
+        raise CheckFailed(f"{_bad_text(summary)}: named above")
+
+
+def _bad_text(summary: "Summary") -> str:
+    from actors.gateway import UnreadableEnd
+
+    unread = summary.failures.get(UnreadableEnd.code, 0)
+    text = f"{summary.bad - unread} of {summary.bad + summary.ended} inputs have no end"
+    return f"{text}, and {unread} ended in a way that this release cannot read" if unread else text
 
 
 def summary_text(summary: "Summary") -> str:

@@ -182,7 +182,7 @@ async def _show(target: Target, log_file: Path | None, agent: str, loop: str) ->
     async with open_source(target, log_file) as source:
         upto = (await source.info()).last_seq
         subjects = [f"log.{token}.*.guardrails.>" for token in source.partitions.agent_tokens(agent)]
-        about = events_of_agent(source, agent, subjects, upto)
+        about = events_of_agent(source, agent, subjects, upto, unread=source.unread)
         family = [recorded async for recorded in about if _is_of_family(recorded, split_loop_id(loop)[0])]
         judgements = [recorded for recorded in family if hasattr(recorded.message.event, "trace")]
         latest = next((each for each in reversed(judgements) if _trace(each.message.event).loop_id == loop), None)

@@ -32,8 +32,10 @@ async def list_in_force(
     """Return an agent's items in force, and say on stderr if there are none. Call it inside a command.
 
     Raises:
+        CheckFailed: there are none that this release can read, and some events that it cannot.
         NothingFound: there are none, and the log holds nothing of the agent, although it was named.
     """
+    from deploy.cli.failures import CheckFailed
     from events.replay.presence_checks import check_holds_key
 
     async with open_source(target, log_file) as source:
@@ -41,6 +43,8 @@ async def list_in_force(
         is_named = click.get_current_context().get_parameter_source("agent") is not ParameterSource.DEFAULT
         if not found and is_named:
             await check_holds_key(source, agent)
+        if not found and source.unread.count:
+            raise CheckFailed(f"agent {agent} has no {noun}s in force in the {source.name} that this release can read")
         if not found:
             say_note(f"agent {agent} has no {noun}s in force in the {source.name}")
         return found

@@ -138,6 +138,7 @@ def _show_plan(memories: int, survey: "Survey | None", agent: str, fact: str | N
         if survey.readable:
             say(f"{survey.readable:,} have words that lie open: this log is not sealed, they would stay")
         _say_reminded(survey.reminded)
+        _say_unread(survey.unread)
         if survey.open:
             say(f"{survey.open:,} exchanges are open: they must end first")
     say("Nothing was done. --yes does it; there is no way back.")
@@ -163,6 +164,7 @@ def _show_done(done: "Forgotten", fact: str | None, as_json: bool) -> None:
         key = "its key is destroyed" if done.key_destroyed else "it had no key"
         say(f"{key}; the words of {counted(done.unreadable, 'event')} are unreadable")
         _say_reminded(done.reminded)
+        _say_unread(done.unread)
     say(NOT_REACHED)
 
 
@@ -170,6 +172,11 @@ def _nothing_there(agent: str, session: str | None, fact: str | None) -> str:
     if fact is None:
         return f"the log holds nothing of session {session} of agent {agent}"
     return f"memory holds nothing under {fact!r} for agent {agent}; `neuraxis state memory {agent}` shows what it holds"
+
+
+def _say_unread(unread: str) -> None:
+    if unread:
+        say(f"{unread}: whether they hold its words is not known; look with the release that wrote them")
 
 
 def _say_reminded(sessions: tuple[str, ...]) -> None:

@@ -226,14 +226,15 @@ def _loss_text(loss: "Loss") -> str:
 
 
 def _unroutable_lines(chain: "Verification") -> Iterator[str]:
-    """Yield a line for each subject whose events nobody reads: they are sound, and nothing ever comes of them."""
+    """Yield a line for each subject whose events no actor of this release reads; the events are sound."""
+    unread = "read by no actor of this release"
     for found in chain.unroutable:
         yield (
-            f"read by nobody: {counted(found.events, 'event')} on {ascii(found.subject)[1:-1]}, the first at sequence "
+            f"{unread}: {counted(found.events, 'event')} on {ascii(found.subject)[1:-1]}, the first at sequence "
             f"{found.first_seq:,}: {found.why}"
         )
     if more := chain.unroutable_count - sum(found.events for found in chain.unroutable):
-        yield f"read by nobody: {counted(more, 'event')} more, on other subjects"
+        yield f"{unread}: {counted(more, 'event')} more, on other subjects"
 
 
 def _comparison_text(comparison: "Comparison | None", unreachable: str) -> str:

@@ -159,9 +159,7 @@ async def open_indexed_source(
             yield stream_source(open_things, found)
             return
         ledger = LedgerSource(target.data.ledger)
-        open_things.callback(ledger.close)
-        open_things.callback(warn_of_damage, ledger)
-        open_things.push_async_callback(warn_of_gaps, ledger)
+        _report_at_exit(open_things, ledger)
         if await _holds_all(ledger, found.as_stored()):
             ledger.sealing = found.sealing or ledger.sealing
             yield ledger
@@ -170,24 +168,36 @@ async def open_indexed_source(
 
 
 def stream_source(open_things: AsyncExitStack, log: "JetStreamLog") -> "StreamSource":
-    """Return a stream as a source. When it is closed, gaps in what was read are reported on stderr."""
+    """Return a stream as a source. When it is closed, what of it was missing or left out is reported on stderr."""
     from events.replay.sources import StreamSource
 
     source = StreamSource(log)
+    open_things.callback(warn_of_unread, source)
     open_things.push_async_callback(warn_of_gaps, source)
     return source
 
 
 async def close_at_exit(open_things: AsyncExitStack, ledger: "LedgerSource") -> None:
-    """Close a ledger when ``open_things`` is left; before that, report damage and gaps in what was read on stderr.
+    """Close a ledger when ``open_things`` is left; before that, report what of it was damaged, missing or left out on
+    stderr.
 
     Raises:
         NothingFound: it is a copy that lacks all its rows.
     """
+    _report_at_exit(open_things, ledger)
+    await check_wal(ledger)
+
+
+def _report_at_exit(open_things: AsyncExitStack, ledger: "LedgerSource") -> None:
     open_things.callback(ledger.close)
+    open_things.callback(warn_of_unread, ledger)
     open_things.callback(warn_of_damage, ledger)
     open_things.push_async_callback(warn_of_gaps, ledger)
-    await check_wal(ledger)
+
+
+def warn_of_unread(source: "Source") -> None:
+    """Say on stderr which events were left out of what was shown, since this release cannot read them, if any."""
+    say_note(source.unread.text)
 
 
 def warn_of_damage(ledger: "LedgerSource") -> None:

@@ -209,9 +209,16 @@ async def _run(
             reports = await run(source, changes, upto=upto, examples=shown, progress=advance)
         if not any(report.exchanges for report in reports):
             end = (await span_of(source)).end
+            from deploy.cli.rendering.layout.counted_nouns import counted
+
+            unread = sum(max(reports, key=lambda report: sum(report.unreadable.values())).unreadable.values())
             raise NothingFound(
-                f"no exchange in the {source.name} up to there, which ends at {end}: nothing was decided anew; send an "
-                "input with `neuraxis ask`, or name another log"
+                f"no exchange in the {source.name} up to there, which ends at {end}: nothing was decided anew; "
+                + (
+                    f"{counted(unread, 'event')} cannot be read by this release, so use the one that wrote them"
+                    if unread
+                    else "send an input with `neuraxis ask`, or name another log"
+                )
             )
         return reports
 

@@ -1,6 +1,7 @@
 """``neuraxis why``."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -122,9 +123,8 @@ async def _settings_in_force(
     filters = [f"log.*.{token}.{name}" for token in source.partitions.session_tokens(explanation.session)]
     while (stored := await source.first(filters, after, upto)) is not None:
         recorded, after = decode(stored), stored.seq
+        found = None  # also where another release wrote them: the numbers are shown without an explanation
         if isinstance(recorded, Recorded) and isinstance(recorded.message.event, configured):
-            try:
+            with suppress(msgspec.ValidationError):
                 found = settings_of(recorded.message.event, settings)
-            except msgspec.ValidationError:
-                found = None  # settings of another release: the numbers are shown without an explanation
     return found

@@ -108,7 +108,7 @@ async def _show(target: Target, log_file: Path | None, agent: str, last: int) ->
         upto, partition = (await source.info()).last_seq, source.partitions.agent_token(agent)
         views = await state_output.fold_partition(source, upto, partition, "drift")
         filters = [f"log.{token}.*.drift.>" for token in source.partitions.agent_tokens(agent)]
-        about = events_of_agent(source, agent, filters, upto)
+        about = events_of_agent(source, agent, filters, upto, unread=source.unread)
         events = [recorded async for recorded in about]
         if not events:
             raise NothingFound(

@@ -33,7 +33,7 @@ async def items_in_force(
         stored_subject(topic_of(kind), token, NO_PARTITION) for token in tokens for kind in (recorded, withdrawn)
     ]
     found: dict[str, ItemT] = {}
-    async for record in events_of_agent(source, agent, filters):
+    async for record in events_of_agent(source, agent, filters, unread=source.unread):
         event = record.message.event
         name: str = getattr(event, noun)
         found.pop(name, None)

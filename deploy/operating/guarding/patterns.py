@@ -110,7 +110,7 @@ async def imports_in(source: Source) -> Imports:
     kinds = (PatternsImported, PatternsWithdrawn)
     filters = [stored_subject(topic_of(kind), NO_PARTITION, NO_PARTITION) for kind in kinds]
     found = Imports()
-    async for record in events_of_agent(source, "", filters):
+    async for record in events_of_agent(source, "", filters, unread=source.unread):
         if isinstance(record.message.event, PatternsImported | PatternsWithdrawn):
             found = with_event(found, record.message.event)
     return found

@@ -14,6 +14,7 @@ from actors.gateway.http.check_results import without_locations
 from actors.gateway.http.operator_endpoints import (
     HARM_LEVEL,
     AllowanceShown,
+    AllowancesShown,
     BreakerWasReset,
     Verdict,
     VerdictRecorded,
@@ -98,10 +99,11 @@ class BrokerOperations:
         async with self._log("allowance") as log:
             return await self._append(log, await withdrawal_orders(StreamSource(log), agent, (allowance,), by, why))
 
-    async def allowances(self, agent: str) -> Sequence[AllowanceShown]:
-        """Return an agent's allowances in force, in the order of recording."""
+    async def allowances(self, agent: str) -> AllowancesShown:
+        """Return an agent's allowances in force."""
         async with self._log("agent") as log:
-            return [
+            source = StreamSource(log)
+            shown = tuple(
                 AllowanceShown(
                     allowance=each.allowance,
                     text=each.text,
@@ -110,8 +112,9 @@ class BrokerOperations:
                     why=each.why,
                     seq=each.seq,
                 )
-                for each in await allowances_in_force(StreamSource(log), agent)
-            ]
+                for each in await allowances_in_force(source, agent)
+            )
+        return AllowancesShown(agent=agent, allowances=shown, unread=source.unread.text)
 
     async def reset_breaker(self, agent: str, session: str, by: str, why: str) -> BreakerWasReset:
         """Reset a session's breaker, and wait for its answer."""

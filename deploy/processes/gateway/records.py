@@ -20,11 +20,12 @@ from actors.runtime.membership.availability import readable_heartbeats
 from deploy.health.stage_health import stage_health
 from deploy.health.stage_watch import NEEDED
 from deploy.processes.query_services import EXCHANGE_QUERY, EXCHANGES_QUERY, OVERVIEW_QUERY
-from events.decoding import Recorded, decode
+from events.decoding import Recorded, address_of, decode
 from events.errors import LogError, Unavailable
 from events.jetstream import Connection, JetStreamLog
 from events.jetstream.connection import Reply
 from events.ledger import ExchangeFilter, ExchangeResult, Overview, Page, PointRequest
+from events.ledger.rows import topic_of_subject
 from events.log import Membership, Stored, Tail
 from events.replay.explain import explain
 from events.replay.sources import StreamSource, exchange_of
@@ -53,7 +54,8 @@ _RETRY_S = 0.05
 _ERROR_CODE, _ERROR = "Nats-Service-Error-Code", "Nats-Service-Error"
 """Headers of an error that a NATS micro service answers with."""
 
-_INPUTS_AND_ENDS = [topic_filter(topic_of(kind)) for kind in (InputReceived, ResponseEmitted)]
+_END = topic_of(ResponseEmitted)
+_INPUTS_AND_ENDS = [topic_filter(topic) for topic in (topic_of(InputReceived), _END)]
 T = TypeVar("T")
 
 
@@ -117,19 +119,20 @@ class BrokerRecords:
         try:
             result = await self.exchange(exchange)
             found = RatedExchange(exchange=exchange, agent=result.agent, session=result.session)
-            if result.ended is not None:
-                return msgspec.structs.replace(found, mode=result.ended.mode, ended_seq=result.ended_seq)
+            if result.ended_seq:  # of an end that another release wrote no more may be known
+                mode = result.ended.mode if result.ended is not None else None
+                return msgspec.structs.replace(found, mode=mode, ended_seq=result.ended_seq)
         except NotFound:
             found = None
         last = (await self._log.info()).last_seq
         async for batch in self._log.as_stored().history(_INPUTS_AND_ENDS, head, last):
             for recorded in map(decode, (each for each in batch if exchange_of(each) == exchange)):
-                if not isinstance(recorded, Recorded):
-                    continue
-                message = recorded.message
-                found = found or RatedExchange(exchange=exchange, agent=message.agent, session=message.session)
-                if isinstance(message.event, ResponseEmitted):
-                    found = msgspec.structs.replace(found, mode=message.event.mode, ended_seq=message.seq)
+                agent, session = address_of(recorded)
+                found = found or RatedExchange(exchange=exchange, agent=agent, session=session)
+                if topic_of_subject(recorded.stored.subject) == _END:
+                    event = recorded.message.event if isinstance(recorded, Recorded) else None
+                    mode = event.mode if isinstance(event, ResponseEmitted) else None
+                    found = msgspec.structs.replace(found, mode=mode, ended_seq=recorded.stored.seq)
         if found is None:
             raise NotFound(f"the log holds no exchange {exchange[:64]!r}")
         return found

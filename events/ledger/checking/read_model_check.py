@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from events.ledger.bulk_insert import Insert, sql
 from events.ledger.checking.report import Check, Findings
-from events.ledger.read_models import FOLDS, add_values
+from events.ledger.read_models import INSERTS, add_values, is_folded
 from events.ledger.rows import TOPIC, Row
 from events.ledger.tables import TABLES, make
 
@@ -22,7 +22,7 @@ class ReadModelCheck:
         self._connection = sqlite3.connect("", isolation_level=None)
         self._connection.execute("BEGIN")
         make(self._connection)
-        self._waiting: dict[Insert, list[Any]] = {fold.insert: [] for fold in FOLDS.values()}
+        self._waiting: dict[Insert, list[Any]] = {insert: [] for insert in INSERTS}
         self._row_count = 0
 
     def __enter__(self) -> Self:
@@ -33,7 +33,7 @@ class ReadModelCheck:
 
     def take(self, row: Row, headers: Mapping[str, str]) -> None:
         """Fold the next row, as it was written."""
-        if row[TOPIC] not in FOLDS:
+        if not is_folded(row[TOPIC]):
             return
         add_values(self._waiting, row, headers)
         self._row_count += 1

@@ -155,6 +155,7 @@ async def first_holding(
     replay.on_view = watch
     filters = partition_filters(actor, partition, source.partitions)
     await run_replay(source, replay, upto, filters=filters, progress=progress)
+    source.unread.add(replay.unread)
     view = replay.view_of(actor, partition) or replay.view(actor, partition)
     search.check(view.state)
     if search.found is None and not search.path_exists and condition.operator != "exists":

@@ -1,7 +1,8 @@
 """Folding partitions up to a point from the nearest snapshots beside a ledger, and saving further ones there.
 
 Snapshots are neither used nor saved where only a fold from the first event is right, or reports what it met on the way:
-the log was repartitioned or has lost events, or rows are missing or damaged. Nor where an event was sealed: a snapshot
+the log was repartitioned or has lost events, or rows are missing or damaged. Nor of a partition that received an event
+which this release cannot read. Nor where an event was sealed: a snapshot
 would hold its words for good.
 """
 
@@ -115,6 +116,8 @@ class _SnapshotSaver:
 
     def _save(self, key: ActorPartition, view: View, reached: int) -> None:
         if view.open_decision or view.fold_errors or view.passed_over or view.lost_causes:
+            return
+        if self._replay.has_unread(key):  # whoever folds on from here would not know of it
             return
         # What waits is read again; it was not folded.
         after = view.waiting[0].stored.seq - 1 if view.waiting else reached

@@ -30,7 +30,8 @@ class PartitionState(msgspec.Struct, frozen=True, kw_only=True):
 
     At a point before the log was repartitioned, ``partition`` is the one that the requested one was divided from.
 
-    ``under_key``: path -> value, of the entries kept under the requested key; empty if there are none.
+    ``under_key``: path -> value, of the entries kept under the requested key; empty if there are none. ``unread`` says
+    which events were left out, since this release cannot read them; empty if there are none.
     """
 
     actor: str
@@ -39,6 +40,7 @@ class PartitionState(msgspec.Struct, frozen=True, kw_only=True):
     state_hash: str
     under_key: dict[str, Any]
     state: Any
+    unread: str = ""
 
 
 class NoSuchPartition(ValueError):
@@ -113,6 +115,7 @@ async def state_at(
         state_hash=state_hash(state),
         under_key=dict(entries_under(state, key)),
         state=state_builtins(state),
+        unread=replay.unread.text,
     )
 
 

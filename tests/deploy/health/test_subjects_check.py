@@ -36,7 +36,7 @@ def test_events_on_subjects_that_nobody_reads_are_told_for_a_day(broker: Broker)
     nothing, right, wrong, later = asyncio.run(examined())
     assert (nothing.verdict, right.verdict) == (Verdict.OK, Verdict.OK)
     assert wrong.verdict is Verdict.WARN
-    assert "2 events that nobody reads" in wrong.detail
+    assert "2 events that no actor of this release reads" in wrong.detail
     assert "log.00.77.input.received: there is no partition '77'" in wrong.detail, "the one that was written last"
     assert wrong.remedy
     assert later.verdict is Verdict.OK

@@ -65,3 +65,27 @@ def test_a_text_in_a_field_that_this_release_does_not_know_may_be_words_and_a_nu
         rewritten(stored(SAID, "travel"), gist="", excerpt="The vault opens at noon."),
     )
     assert (found.events, found.readable) == (2, 1)
+
+
+def raised(record: Record) -> Record:
+    """Return a record in a version that this release does not know."""
+    return with_header(record, "ce-dataversion", "2")
+
+
+def with_header(record: Record, name: str, value: str) -> Record:
+    """Return a record with another header."""
+    return Record(record.subject, {**record.headers, name: value}, record.data)
+
+
+def test_events_of_a_later_release_end_exchanges_and_are_named_as_unread(broker: Broker) -> None:
+    received, ended = (
+        with_header(stored(CATALOGUE[f"forged_id.{name}"].sample, "travel"), "ce-exchange", "e-1")
+        for name in ("input.received", "response.emitted")
+    )
+    found = surveyed(broker, received, raised(ended), raised(stored(SAID, "travel")), raised(stored(SAID, "other")))
+    assert (found.exchanges, found.open, found.events) == (1, 0, 3), "an end that it cannot read is no lack of one"
+    assert found.unread.startswith("3 events that this release cannot read are left out (the first at sequence 2: ")
+
+
+def test_where_all_can_be_read_nothing_is_named(broker: Broker) -> None:
+    assert surveyed(broker, stored(SAID, "travel")).unread == ""

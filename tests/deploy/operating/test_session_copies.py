@@ -9,6 +9,7 @@ from deploy.operating.session_copies import sessions_with_copies
 from events.jetstream import JetStreamLog
 from events.log import Append, Record
 from events.make_decision import Cause, address_events
+from events.replay.unread_events import UnreadEvents
 from schemas.catalogue import CATALOGUE, entry_of
 from schemas.event import Event
 from schemas.subjects import Partitions
@@ -43,7 +44,7 @@ def reminded(broker: Broker, records: list[Record], session: str) -> tuple[str, 
         log = await JetStreamLog.connect(broker.url, sealed=False)
         try:
             await log.append([Append(records)])
-            return await sessions_with_copies(log, "ann", session)
+            return await sessions_with_copies(log, "ann", session, UnreadEvents())
         finally:
             await log.close()
 

@@ -116,6 +116,39 @@ def test_on_a_phone_nothing_overflows_and_axe_finds_nothing_serious(
             serious_faults(page)
 
 
+def test_what_this_release_cannot_read_is_told_where_it_is_missing(page: Page) -> None:
+    def without_what_a_later_release_wrote(route: Route) -> None:
+        answer = route.fetch()
+        told = answer.json()
+        for name in ("alerts", "breakers"):
+            told["recorded"][name] = []
+        left_out = [
+            {"topic": f"forged_id.{name}", "count": 2, "last_seq": 1} for name in ("alert.critical.x", "breaker.y")
+        ]
+        told["recorded"] |= {"alerts_firing": 0, "breakers_open": 0, "ended_unread": 1, "unread": left_out}
+        route.fulfill(response=answer, json=told)
+
+    def with_an_end_that_cannot_be_read(route: Route) -> None:
+        answer = route.fetch()
+        told = answer.json()
+        for each in told["exchanges"]:
+            if each["session"] == "dashboard-refused":
+                each |= {"stage": "", "action": "", "reason": "", "mode": ""}
+        route.fulfill(response=answer, json=told)
+
+    page.route("**/api/overview*", without_what_a_later_release_wrote)
+    page.route("**/api/exchanges?*", with_an_end_that_cannot_be_read)
+    page.reload()
+    alerts, breakers = (page.get_by_role("region", name=name) for name in ("Alerts", "Breakers"))
+    expect(alerts).to_contain_text("None that can be read fires.")
+    expect(breakers).to_contain_text("None that can be read is open.")
+    for panel in (alerts, breakers):
+        expect(panel).to_contain_text("2 events that this release cannot read are left out.")
+    expect(page.get_by_role("region", name="Modes")).not_to_contain_text("left out")
+    expect(page.get_by_role("region", name="Latest exchanges")).to_contain_text("1 ended as this release cannot read")
+    expect(row(page, "dashboard-refused")).to_contain_text("ended, unreadable")
+
+
 def test_a_connection_that_is_away_is_told_and_comes_back_by_itself(page: Page, live: Live) -> None:
     page.route("**/api/**", lambda route: route.abort("connectionrefused"))
     page.get_by_label("Event", exact=True).fill("1")

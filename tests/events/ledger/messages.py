@@ -6,13 +6,14 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from hypothesis import strategies as st
 
 from events.ledger import LedgerReader, LedgerWriter, Written
 from events.ledger.tables import TABLES, VIEWS
 from events.log import Stored
 from schemas.catalogue import CATALOGUE, entry_of
-from schemas.envelope import LATENCY, Envelope, encode_headers
+from schemas.envelope import LATENCY, VERSION, Envelope, encode_headers
 from schemas.event import Event, encode_event, topic_of
 from schemas.identity import event_id
 from schemas.subjects import Partitions, stored_subject
@@ -56,6 +57,11 @@ def stored(
     subject = stored_subject(topic, PARTITIONS.agent_token(agent), PARTITIONS.session_token(session))
     headers = encode_headers(envelope) | {LATENCY: "2300"}
     return Stored(seq, START_NS + at_ms * MS, subject, headers, encode_event(event))
+
+
+def of_later_release(message: Stored) -> Stored:
+    """Return an event as a later release would have written it: in a version that this one does not know."""
+    return msgspec.structs.replace(message, headers={**message.headers, VERSION: "2"})
 
 
 def exchanges(count: int) -> list[Stored]:

@@ -141,7 +141,10 @@ async def list_exchanges(
 
 @get("/api/exchanges/{exchange:str}", security=READ, responses=_OF_ONE, opt={OF_AGENT: True})
 async def show_exchange(exchange: FromPath[str], request: Request[Any, Any, State]) -> ExchangeResult:
-    """Return how an exchange ended, with the answer; ``ended`` is null while it is open."""
+    """Return how an exchange ended, with the answer; ``ended`` is null while it is open.
+
+    It is null, too, if this release cannot read the end, which another wrote: ``unread`` says why.
+    """
     return await _exchange(request, exchange)
 
 

@@ -115,6 +115,7 @@ class Answer:
 class Exchange:
     """An exchange in a list: whose it is, and how it ended; ``stage`` and the like are empty while it is open.
 
+    They are empty, too, if the server cannot read the end, which another release wrote: then it has an ``ended_seq``.
     ``seq`` is the sequence of its input in the log, and ``started`` the time at which that was stored (RFC 3339).
     """
 

@@ -153,4 +153,5 @@ def _lines_below(explanation: Explanation, events: Iterable[Event]) -> Iterator[
     if explanation.complete:
         yield Text("causal chain: complete, from the end back to the input")
     elif ended:
-        yield Text("causal chain: broken, a cause between the end and the input is missing from the log", "red")
+        lack = "cannot be read by this release" if explanation.unreadable else "is missing from the log"
+        yield Text(f"causal chain: broken, a cause between the end and the input {lack}", "red")

@@ -1,11 +1,11 @@
 """What stands in for the log's records and an operator's acts, where a test is about who may ask for them."""
 
 import json
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from typing import Any
 
 from actors.gateway.http.feedback.service import RatedExchange
-from actors.gateway.http.operator_endpoints import BreakerWasReset, Verdict, VerdictRecorded
+from actors.gateway.http.operator_endpoints import AllowancesShown, BreakerWasReset, Verdict, VerdictRecorded
 from actors.gateway.http.records.endpoints import StreamedEvent
 from actors.gateway.http.records.set_overview import SetOverview
 from actors.gateway.http.scopes import NotFound
@@ -57,8 +57,8 @@ class Operations:
     async def withdraw(self, agent: str, allowance: str, by: str, why: str) -> int:
         return 1
 
-    async def allowances(self, agent: str) -> Sequence[Any]:
-        return ()
+    async def allowances(self, agent: str) -> AllowancesShown:
+        return AllowancesShown(agent=agent, allowances=())
 
     async def learn_harm(self, exchange: str, by: str, why: str) -> str | None:
         return None

@@ -140,10 +140,10 @@ def test_requests_over_http_see_allowances_that_were_removed_from_the_stream(bro
         await with_trimmed_log(log, broker, ledger)
         access = Access(servers=broker.url)
         without = BrokerOperations(access, "NEURAXIS", wait_s=20.0, ledger=tmp_path / "elsewhere.db")
-        assert await without.allowances("agent-1") == []
+        assert (await without.allowances("agent-1")).allowances == ()
         operations = BrokerOperations(access, "NEURAXIS", wait_s=20.0, ledger=ledger)
-        assert [each.allowance for each in await operations.allowances("agent-1")] == ["old"]
+        assert [each.allowance for each in (await operations.allowances("agent-1")).allowances] == ["old"]
         await operations.withdraw("agent-1", "old", "ben", "no longer")
-        assert await operations.allowances("agent-1") == []
+        assert (await operations.allowances("agent-1")).allowances == ()
 
     on_log(broker, body)

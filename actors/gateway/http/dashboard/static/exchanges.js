@@ -69,8 +69,9 @@ export class Exchanges {
     if (known && known.ended === each.ended_seq) return known.row;
     const row = known?.row ?? element("tr", { role: "row", "data-exchange": each.exchange });
     if (known) row.replaceChildren();
-    row.dataset.action = hasEnded ? each.action : "OPEN";
-    const end = hasEnded ? each.action.toLowerCase() : "open";
+    // Another release may have ended it in a way that this one cannot read.
+    row.dataset.action = hasEnded ? each.action || "UNREAD" : "OPEN";
+    const end = hasEnded ? each.action.toLowerCase() || "ended, unreadable" : "open";
     row.append(
       cell("Began", "", element("button",
         { type: "button", class: "plain", "aria-label": `Decision of ${moment(each.started)}, ${end}` },

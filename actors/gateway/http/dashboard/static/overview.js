@@ -16,14 +16,21 @@ const tag = (kind, text) => element("span", { class: `tag ${kind}` }, text);
 export function showOverview({ recorded, now }, exchanges, filterBySession, reset) {
   const { alerts_firing: firingCount, ended, modes: shares, modes_by_agent: agents, breakers_open: openCount } = recorded;
   const latencies = exchanges.map((each) => each.latency_ms);
-  const endsData = [recorded.exchanges, recorded.open, ended, recorded.p50_ms, recorded.p99_ms, latencies];
-  panel("alerts-text", [recorded.alerts, firingCount], () => [firing(recorded)]);
-  panel("alerts", [recorded.alerts, firingCount], () => alerts(recorded));
+  const endsData = [
+    recorded.exchanges, recorded.open, recorded.ended_unread, ended, recorded.p50_ms, recorded.p99_ms, latencies];
+  // What another release wrote, and this one cannot read, is in no panel: each says how much it leaves out.
+  const panelWithOmissions = (place, owner, data, make) => {
+    const omitted = leftOut(recorded, owner);
+    panel(place, [data, omitted], () => [make(), omitted ? quiet(omitted) : null].flat());
+  };
+  panel("alerts-text", [recorded.alerts, firingCount, leftOut(recorded, "alert")], () => [firing(recorded)]);
+  panelWithOmissions("alerts", "alert", [recorded.alerts, firingCount], () => alerts(recorded));
   panel("ends", endsData, () => ends(recorded, exchanges));
-  panel("modes", [recorded.decisions, shares, agents], () => modes(recorded));
-  panel("breakers", [recorded.breakers, openCount, Boolean(now)], () => breakers(recorded, Boolean(now)));
-  panel("regulator", recorded.adjustments, () => adjustments(recorded.adjustments));
-  panel("reviews", recorded.reviews, () => reviews(recorded.reviews));
+  panelWithOmissions("modes", "router", [recorded.decisions, shares, agents], () => modes(recorded));
+  const breakersData = [recorded.breakers, openCount, Boolean(now)];
+  panelWithOmissions("breakers", "breaker", breakersData, () => breakers(recorded, Boolean(now)));
+  panelWithOmissions("regulator", "regulator", recorded.adjustments, () => adjustments(recorded.adjustments));
+  panelWithOmissions("reviews", "self_review", recorded.reviews, () => reviews(recorded.reviews));
   panel("stages", [now, recorded.head], () => stages(now, recorded.head));
   // Listeners are set again where a button came to be anew.
   for (const button of byId("breakers").querySelectorAll("button[data-session]")) {
@@ -44,6 +51,11 @@ function panel(place, data, make) {
   replace(byId(place), make());
 }
 
+function leftOut({ unread = [] }, owner) {
+  const count = unread.filter((each) => each.topic.startsWith(`${ROOT}${owner}.`)).reduce((sum, each) => sum + each.count, 0);
+  return count ? `${counted(count, "event")} that this release cannot read ${count === 1 ? "is" : "are"} left out.` : "";
+}
+
 // The first ones as a list; the others can be unfolded, as far as the gateway names them.
 function listed(key, lines, all) {
   const left = lines.length - FEW;
@@ -56,9 +68,10 @@ function listed(key, lines, all) {
   ];
 }
 
-function firing({ alerts: named, alerts_firing: all }) {
+function firing({ alerts: named, alerts_firing: all, unread }) {
   const critical = named.filter((each) => each.severity === "critical").length;
-  return all ? `${counted(all, "alert")} ${all === 1 ? "fires" : "fire"}${critical ? `, ${critical} critical` : ""}.` : "None fires.";
+  return all ? `${counted(all, "alert")} ${all === 1 ? "fires" : "fire"}${critical ? `, ${critical} critical` : ""}.` :
+    leftOut({ unread }, "alert") ? "None that can be read fires." : "None fires.";
 }
 
 function alerts({ alerts: named, alerts_firing: all }) {
@@ -76,7 +89,7 @@ function ends(recorded, exchanges) {
   if (!recorded.exchanges) return quiet("None yet.");
   const most = Math.max(...recorded.ended.map((each) => each.count), 1);
   return [
-    quiet(`Of the latest ${counted(recorded.exchanges, "exchange")}${recorded.open ? `, ${recorded.open} open` : ""}:`),
+    quiet(`Of the latest ${counted(recorded.exchanges, "exchange")}${recorded.open ? `, ${recorded.open} open` : ""}${recorded.ended_unread ? `, ${recorded.ended_unread} ended as this release cannot read` : ""}:`),
     element("ul", { class: "bars" }, recorded.ended.map((each) =>
       element("li", { "data-action": each.action },
         element("span", { class: "bar-name" }, `${each.stage} ${each.action.toLowerCase()}`),
@@ -136,8 +149,8 @@ function keyOf({ agent, session }) {
   return `${agent}\n${session}`;
 }
 
-function breakers({ breakers: open, breakers_open: all }, present) {
-  if (!open.length) return quiet("Every session's is closed.");
+function breakers({ breakers: open, breakers_open: all, unread }, present) {
+  if (!open.length) return quiet(leftOut({ unread }, "breaker") ? "None that can be read is open." : "Every session's is closed.");
   return listed("breakers", open.map((each) =>
     element("li", {},
       tag(each.state === "TERMINATED" ? "critical" : "warning", each.state.toLowerCase()), " ",
