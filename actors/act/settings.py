@@ -10,7 +10,7 @@ from schemas.vocabulary.act import Planner
 from schemas.vocabulary.memory import Skill
 
 SmallCount = Annotated[int, msgspec.Meta(ge=1, le=100)]
-"""A number of things that a person could still look through."""
+"""A count that is kept small, such as of findings in an answer."""
 
 
 class ActSettings(msgspec.Struct, frozen=True, kw_only=True):

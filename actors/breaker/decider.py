@@ -236,7 +236,7 @@ def _with_input(state: BreakerState, message: Message, appraisal: AppraisalCompl
     refused = _progress(state, message.exchange) == "refused"
     reading = moves.reading_of(appraisal.layers, state.settings, refused)
     counts = reading is not None and _has_room(state, message)
-    # An input that does not count has no refusal that counts.
+    # If the input is not counted, a refusal of it that comes later must not be counted either: so it is ``both``.
     state = _with_progress(state, message, "judged" if counts and not refused else "both")
     if reading is None or not counts:
         return state

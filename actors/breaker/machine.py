@@ -29,7 +29,7 @@ Reason = Literal[
 ``attempt_budget``: that attempt has had all its inputs without success."""
 
 Danger = Literal["trust", "recent_falsehood", "balance_trend", "refusal_share"]
-"""The rule that one more input of some kind would break, or low trust."""
+"""Why a session may soon be tripped or terminated: low trust, or the rule that one more bad input would break."""
 
 MoveName = Literal[
     "cleared",

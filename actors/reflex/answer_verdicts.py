@@ -113,6 +113,8 @@ def verdict_on(
         withheld_for = settings.withheld_for
         share = leaked(prompt, (*generated.texts, *(view for _, view in decoded_views)))
         hosts = hosts_with_prompt_words(prompt, generated.texts)
+    # Secrets in a forwarded answer can only be withheld; in an answer to a person they are masked or withheld, as the
+    # setting says; in any other text they are masked.
     masked = bool(secrets) and settings.secrets != "record" and generated.by != "upstream"
     if generated.to_person and not (masked and settings.secrets == "mask"):
         masked = False

@@ -177,7 +177,8 @@ class _Search:
 
     def __init__(self, matcher: Matcher, text: str, limit: int, wanted: frozenset[int], candidates_left: int) -> None:
         self.matcher, self.text, self.limit, self.wanted = matcher, text, limit, wanted
-        self.candidates_left, self.unread, self._earned = candidates_left, 0, 0
+        self.candidates_left, self.unread = candidates_left, 0
+        self._bytes_over = 0  # searched bytes that did not yet earn a further candidate
         self.hits: dict[Hit, None] = {}
         self.counts: dict[tuple[int, int], int] = {}
         self.settled: set[int] = set()
@@ -251,13 +252,13 @@ class _Search:
 
     def _candidates(self, piece: bytes, begin: int, overlap: int) -> list[_Candidate]:
         """Return the candidates that end in the new part of a piece of text; offsets are in the whole text."""
-        earned, self._earned = divmod(self._earned + len(piece) - overlap, BYTES_A_CANDIDATE)
+        earned, self._bytes_over = divmod(self._bytes_over + len(piece) - overlap, BYTES_A_CANDIDATE)
         self.candidates_left += earned
         if self.candidates_left > 0 and not self.matcher.deep:
             found = self.matcher.automaton.find_matches_as_indexes(piece, overlapping=True)
         else:
             found = self.matcher.longest_only.find_matches_as_indexes(piece)
-            self.unread += bool(found) * (len(piece) - overlap)  # where there is no longest, there is no other
+            self.unread += bool(found) * (len(piece) - overlap)  # without a longest hit there is no shorter one
         done = self.done
         if begin or overlap:
             return [

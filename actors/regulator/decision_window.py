@@ -61,6 +61,7 @@ class Counts(msgspec.Struct, frozen=True):
     def entropy(self) -> float:
         """Return how evenly the modes are spread: 0 for one mode alone, 1 for all alike."""
         shares = [count / max(self.decisions, 1) for count in self.modes if count]
+        # Adding zero turns -0.0, which would be written differently, into 0.0.
         return round(-fsum(share * log(share) for share in shares) / log(len(MODES)), 6) + 0.0
 
     def dominant(self) -> Mode:

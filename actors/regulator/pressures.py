@@ -347,4 +347,4 @@ def _shortfall_share(value: float, threshold: float) -> float:
 
 
 def _rounded(value: float) -> float:
-    return round(value, 6) + 0.0
+    return round(value, 6) + 0.0  # adding zero turns -0.0, which would be written differently, into 0.0

@@ -46,7 +46,7 @@ class Trial(msgspec.Struct, frozen=True):
     @property
     def delta(self) -> float:
         """The sum of its steps."""
-        return round(sum(self.deltas), 6) + 0.0
+        return round(sum(self.deltas), 6) + 0.0  # adding zero turns -0.0, which would be written differently, into 0.0
 
 
 class Judged(NamedTuple):

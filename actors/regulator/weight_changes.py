@@ -239,7 +239,7 @@ def _verdict(judged: Judged) -> Verdict:
 
 def rounded(value: float) -> float:
     """Return a value to 6 decimals, never -0."""
-    return round(value, 6) + 0.0
+    return round(value, 6) + 0.0  # adding zero turns -0.0, which would be written differently, into 0.0
 
 
 def towards_zero(value: float) -> float:

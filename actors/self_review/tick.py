@@ -38,8 +38,9 @@ class Tick(msgspec.Struct, frozen=True, kw_only=True):
     The *stimulus* is the text that the prompt answers; its context is what the prompt holds besides. ``arousal``,
     ``novelty`` and ``uncertainty`` are in [0, 1], ``valence`` is in [-1, 1] (unpleasant to pleasant), as appraisal or
     the engine reports them. ``modes`` are the agent's modes with their activations, ``redundancy`` is the share that
-    the engine's identity and thought have in common (of lines), or the agent's soul and its answer (of words),
-    ``fatigue`` that of the deliberations since the last tick (``guardrails``).
+    the engine's identity and thought have in common (of lines), or the agent's soul and its answer (of words).
+    ``fatigue``, in [0, 1], comes from the deliberations since the last tick: guardrails raise it with each rerun that
+    improves nothing.
 
     ``memory`` is the new content of working memory, by name and weight in [0, 1]; None if it is not known. ``carry`` is
     the share of the earlier content that stays. ``identity_drift`` is None if it has to be computed from ``identity``

@@ -56,7 +56,7 @@ class BrokerPlan(msgspec.Struct, frozen=True, kw_only=True):
         nodes: The servers: one, or three that keep three copies.
         users: The logins.
         stream: The stream that holds the log.
-        alert_consumers: The durable consumers of alerts that the reader may have.
+        alert_consumers: Durable consumers of alerts that the login ``reader`` may create and read.
         sync: When the servers flush to disk; as ``broker.sync``.
         store: Folder on each server in which the streams are kept.
         max_store: How large the store may grow, in nats-server's notation, such as ``50GB``.

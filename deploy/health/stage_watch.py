@@ -108,10 +108,10 @@ class StageWatch:
         If both the guard and swarm are lost, nobody reports it.
         """
         responder = self.lacking("responder", agent, session)
-        if responder or not (witness := self.lacking("swarm", agent, session)):
+        if responder or not (swarm := self.lacking("swarm", agent, session)):
             return responder
         lost = [reason for guard in GUARDS if (reason := self.lacking(guard, agent, session))]
-        return ", ".join((*lost, witness)) if lost else ""
+        return ", ".join((*lost, swarm)) if lost else ""
 
     async def follow(self, on_change: Callable[[Unserved, Unserved], None] = lambda now, before: None) -> None:
         """Read the heartbeats until cancelled; call ``on_change`` with what is unserved now, and what was before."""

@@ -17,7 +17,9 @@ WRONG_USE = 2
 
 
 class WorkerProgram:
-    """A ``Program``: a child that gets its end of a lifeline by ``--lifeline FD``, and reports there when it serves.
+    """A ``Program``: a child that gets one end of a socket pair, its *lifeline*, by ``--lifeline FD``.
+
+    Through it the child reports that it serves, and sees when the supervisor ends: its end is then closed.
 
     ``argv`` is its command; ``keep_fds`` are open file descriptors that it inherits at every start.
     """

@@ -134,12 +134,12 @@ def _possible(text: str, phrases: list[Allowance]) -> list[Allowance]:
 
 @lru_cache(maxsize=1_024)
 def _telling_words(phrase: str) -> tuple[str, ...]:
-    """Return some words that a text with a phrase holds as well, but for case: the longest, which are rarest."""
+    """Return the longest words of a phrase, without case: a text that lacks one of them cannot contain the phrase."""
     return tuple(sorted(set(without_case(phrase).split()), key=lambda word: (-len(word), word))[:_MOST_TELLING])
 
 
 def without_case(text: str) -> str:
-    """Return a text in which any two characters are equal that patterns without case take for each other."""
+    """Return a text in lower case; characters that ``re.IGNORECASE`` takes for equal become the same one."""
     if not text.isascii():
         for written, compared in _CASES_OF_THEIR_OWN:
             text = text.replace(written, compared)

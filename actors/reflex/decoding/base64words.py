@@ -51,7 +51,10 @@ _MIXED_PAIRS = (
 )
 
 MIXTURES = (*(bytes(pair) for pair in _MIXED_PAIRS[:-1]), bytes((_UPPER, _UPPER, _LOWER)))
-"""What the kinds of a text with any mixed word contain."""
+"""Kinds of characters in a row: a text with a mixed word contains at least one of these.
+
+A word with one capital at its beginning is not mixed, so a capital before a small letter needs another before it.
+"""
 
 _IS_MIXED = np.zeros(64, dtype=bool)
 _IS_MIXED[[8 * first + second for first, second in _MIXED_PAIRS]] = True

@@ -148,8 +148,8 @@ def base64_runs(text: str, ascii_text: bytes, budget: DecodingBudget) -> Encoded
     likeliest = list(zip(runs.starts[chosen].tolist(), runs.ends[chosen].tolist(), strict=True))
     spans = [[span] for span in likeliest]
     # Short runs first, so that a long one does not use up the budget for the others.
-    open_ended = np.flatnonzero(runs.several[chosen])
-    for index in open_ended[np.argsort(lengths[chosen][open_ended], kind="stable")].tolist():
+    with_alternatives = np.flatnonzero(runs.several[chosen])
+    for index in with_alternatives[np.argsort(lengths[chosen][with_alternatives], kind="stable")].tolist():
         if work > budget.work:
             break
         others = runs.spans(int(chosen[index]))[1:]
@@ -159,7 +159,7 @@ def base64_runs(text: str, ascii_text: bytes, budget: DecodingBudget) -> Encoded
         work += min(
             cost, budget.work - work + 1
         )  # the first that the budget does not allow ends it: the next ones are no shorter
-    unread += sum(int(lengths[chosen[index]]) for index in open_ended.tolist() if len(spans[index]) == 1)
+    unread += sum(int(lengths[chosen[index]]) for index in with_alternatives.tolist() if len(spans[index]) == 1)
     parts = [ascii_text[start:end].translate(_URL_SAFE, _NOT_BASE64) for some in spans for start, end in some]
     texts = texts_in(list(map(_from_base64, parts)))
     if len(parts) == len(spans):

@@ -64,7 +64,7 @@ def text_of(name: str, **values: str) -> str:
 
 
 def compose(mode: Mode, text: str, selected: ModeSelected, recall: Recall, quote_limit: int) -> str | None:
-    """Write the answer to ``text`` in ``mode``; None for a mode that has no answer."""
+    """Write the answer to ``text`` in ``mode``: empty for IGNORE; None for ACT, which has no answer of its own."""
     if mode == "IGNORE":
         return ""
     quoted = quote(text, quote_limit)

@@ -47,7 +47,7 @@ class Answer:
 
 
 class Answers:
-    """What an effector has answered, for each filter of subjects under which it answers (one an agent).
+    """What an effector has answered, for each filter of subjects under which it answers (one for each agent).
 
     Args:
         log: Where answers are appended.

@@ -31,8 +31,8 @@ class SnapshotSaver:
         self._context = context
         self._folded = 0  # messages since the last snapshot
         self.last_loss = 0
-        self._renew_after = 0  # a renewal is due once this sequence is folded; 0: none
-        self._renewing = 0  # the same of the renewal that was due last
+        self._renew_after = 0  # the snapshot is replaced once this sequence is folded; 0: it need not be
+        self._renewing = 0  # the same, of the latest replacement that has become due
         self._saving: asyncio.Task[None] | None = None
 
     def begin(self, last_loss: int) -> None:
@@ -49,11 +49,14 @@ class SnapshotSaver:
             self.draining = True
 
     def renew(self, seq: int) -> None:
-        """Make a new snapshot due as soon as everything up to ``seq`` is folded."""
+        """Replace the stored snapshot as soon as everything up to ``seq`` is folded.
+
+        It is damaged, or of no use to a later leader, or may hold text that was to be forgotten by then.
+        """
         self._renew_after = seq
 
     def check_renewal(self, view: View) -> None:
-        """Make a snapshot due if one is to be renewed and the view has folded everything that it must hold."""
+        """Make a snapshot due if the stored one is to be replaced and the view has folded what the new one needs."""
         incomplete = bool(view.waiting) and view.waiting[0].stored.seq <= self._renew_after
         if self._renew_after and not incomplete and self._saving is None:
             self._renew_after, self._renewing = 0, self._renew_after

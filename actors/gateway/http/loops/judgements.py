@@ -157,7 +157,7 @@ class Judgements:
                 self._note_unreadable(recorded)
 
     def _note_unreadable(self, found: Unreadable) -> None:
-        """Have the caller told whose request this answers; it would wait for its time."""
+        """Give an error to the caller whose request this answers; otherwise it would wait until its deadline."""
         cause = unquote(found.stored.headers.get("ce-cause", ""))
         for waiting in self._waiting.get(cause, ()):
             if not waiting.done():
