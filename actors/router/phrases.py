@@ -177,8 +177,8 @@ class Reference(NamedTuple):
     """A way of referring to what this user and this agent said or did together; past tense alone is none.
 
     Every match of ``pattern`` contains one of ``words``, begins at most ``before`` characters before that word, and
-    ends less than ``REFERENCE_LENGTH`` after its beginning. If ``after`` is not empty, the word directly follows one of
-    those words. It is directly followed by ``then``.
+    ends less than ``REFERENCE_LENGTH`` after the word's beginning. The word directly follows one of the texts in
+    ``after``, unless that is empty, and is directly followed by ``then``.
     """
 
     pattern: re.Pattern[str]

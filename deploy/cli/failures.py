@@ -44,7 +44,7 @@ _WRITE_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS,
 _PATH_ERRORS = frozenset(
     {errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.EINVAL}
 )
-"""Error numbers that tell of the path that somebody named, whatever was to be done with it."""
+"""Error numbers that mean that the named path itself is at fault, whatever was to be done with it."""
 
 _NOT_REACHABLE = (Unavailable, UnknownOutcome, NotRunning)
 

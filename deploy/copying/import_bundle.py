@@ -97,8 +97,8 @@ async def admin_in_folder(data: DataFolder, config: Config, name: str) -> AsyncI
             try:
                 yield access_of(context, data, name=name)
             except LogError as wrong:
-                # The server tells of a full disk in several ways: as of a batch that is not whole, of a file that it
-                # cannot write, or not at all. A small file may still find its room.
+                # A full disk shows in different errors of the server (an incomplete batch, a file that it cannot write)
+                # or in none. A small file may still be written.
                 room = room_on_disk(data.path)
                 if room.is_enough or isinstance(wrong, (Misconfigured, LedgerDamaged)):
                     raise

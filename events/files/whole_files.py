@@ -36,7 +36,7 @@ def replace_files(contents: Mapping[Path, bytes], modes: Mapping[Path, int] = {}
         for path, draft in drafts.items():
             draft.replace(path)
     except OSError as wrong:
-        raise OSError(wrong.errno, wrong.strerror, str(path)) from wrong  # a full disk is told without a name
+        raise OSError(wrong.errno, wrong.strerror, str(path)) from wrong  # on a full disk the error names no file
     finally:
         for draft in drafts.values():
             with suppress(OSError):  # most have their final name by now

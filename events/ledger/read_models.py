@@ -386,7 +386,7 @@ def _folded_shape(topic: Text, fold: Fold) -> tuple[int, Any, Any]:
 
 
 def _without_prose(schema: Any) -> Any:
-    """Return a JSON Schema without its descriptions and titles: other words are no other table."""
+    """Return a JSON Schema without its descriptions and titles: a change of wording changes no table."""
     if isinstance(schema, dict):
         prose = ("description", "title") if "type" in schema else ()
         return {name: _without_prose(inner) for name, inner in schema.items() if name not in prose}

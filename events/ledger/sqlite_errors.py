@@ -46,7 +46,7 @@ def error_of_sqlite(path: Path, doing: str, error: sqlite3.Error) -> LogError:
 
 
 def _is_full(path: Path) -> bool:
-    """Whether a file's disk has no room for the files that SQLite keeps beside it: it tells of that as of any error."""
+    """Whether a file's disk has no room for the files that SQLite keeps beside it: it calls that an I/O error."""
     try:
         found = os.statvfs(path.parent)
     except OSError:
@@ -55,7 +55,7 @@ def _is_full(path: Path) -> bool:
 
 
 def _is_read_only(path: Path) -> bool:
-    """Whether a file's disk is mounted read-only, of which SQLite tells as of one of several errors."""
+    """Whether a file's disk is mounted read-only, for which SQLite raises one of several errors."""
     try:
         return bool(os.statvfs(path.parent).f_flag & os.ST_RDONLY)
     except OSError:

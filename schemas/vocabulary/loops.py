@@ -101,9 +101,10 @@ class TickObserved(Event, frozen=True, kw_only=True, tag="forged_id.tick.observe
 
     ``modes`` are the activations of its modes, ``working_memory`` the ids in it (the tick before is remembered),
     ``identity_stable`` the parts of its identity as written and ``identity_current`` those it used,
-    ``identity_lines`` and ``thought_lines`` the main lines of both. ``chosen`` went into its prompt of at most
-    ``token_budget`` tokens (0: no budget), ``candidates`` could have. The stimulus is the text that the prompt answers,
-    the context what the prompt holds besides. ``fatigue`` is how tired the agent is of deliberating.
+    ``identity_lines`` the main lines of its identity, ``thought_lines`` those of its thought (the text that the
+    engine's model wrote). ``chosen`` went into its prompt of at most ``token_budget`` tokens (0: no budget),
+    ``candidates`` could have. The stimulus is the text that the prompt answers, the context what the prompt holds
+    besides. ``fatigue`` is how tired the agent is of deliberating.
     """
 
     arousal: Unit = 0.0

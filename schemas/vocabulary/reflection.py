@@ -33,7 +33,12 @@ Stratum = Literal["low_confidence", "high_confidence", "tie_break"]
 """Why a decision was looked at again."""
 
 Ignored = Literal["", "low_confidence", "user_satisfied", "dimension_without_signal", "invalid"]
-"""Why an insight does not count; empty: it counts. ``invalid``: it suggests a mode that was not on offer."""
+"""Why an insight does not count; empty: it counts.
+
+``low_confidence``: the model was not sure enough of it. ``user_satisfied``: the person was content with the decision.
+``dimension_without_signal``: the dimension that it names does not show in the decision's signals. ``invalid``: it
+suggests a mode that was not on offer.
+"""
 
 
 Time = Annotated[int, msgspec.Meta(ge=0)]

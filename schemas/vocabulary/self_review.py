@@ -44,8 +44,9 @@ class Dimensions(msgspec.Struct, frozen=True, kw_only=True):
 
     ``relevance`` is how close the prompt's context is to the stimulus (the text that it answers).
     ``energy_consistency`` is how far the entities' shares of the energy match their shares of the tokens.
-    ``redundancy`` is the share of the identity's lines that the thought copied. ``diversity`` is how different the
-    entities are from each other. ``outcome_prior`` is the mean worth that earlier reviews gave them.
+    ``redundancy`` is the share that the text of the agent's identity has in common with its answer (at an external
+    engine: with the thought, the text that the engine's model wrote). ``diversity`` is how different the entities are
+    from each other. ``outcome_prior`` is the mean worth that earlier reviews gave them.
     """
 
     relevance: Unit
