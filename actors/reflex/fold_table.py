@@ -26,7 +26,7 @@ SPACE, INVISIBLE, MARK = -1, -2, -3
 """Values of characters that are not matched: white space, invisible characters, and combining marks."""
 
 EXPANDED = -4
-"""Values at or below stand for several characters: ``EXPANDED - n`` is entry ``n`` of the expansions."""
+"""Values at or below this stand for several characters: ``EXPANDED - n`` is entry ``n`` of the expansions."""
 
 MAX_EXPANSION = 4
 """Ligatures of whole words (up to 18 letters) stay as they are, so no text grows by more than this in folding."""

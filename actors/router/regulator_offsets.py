@@ -40,9 +40,9 @@ def with_regulation(
 ) -> Overlays:
     """Return the overlays after a regulator's event on an agent; ``weights`` are those of the settings.
 
-    If there are ``most`` of them, those without an event for the longest time are dropped. Only the regulator's events
-    decide that, because every partition consumes them: so all partitions keep the same agents, and no two sessions of
-    an agent are scored differently.
+    If there are ``most`` of them, some are dropped: first those without offsets, then those without an event for the
+    longest time. Only the regulator's events decide that, because every partition consumes them: so all partitions keep
+    the same agents, and no two sessions of an agent are scored differently.
     """
     overlay_before = overlays.get(agent)
     offsets = _offsets_after(overlay_before, event, weights)

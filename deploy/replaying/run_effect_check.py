@@ -26,11 +26,11 @@ async def check_effects(source: Source, upto: Point = END, exchanges: frozenset[
     reader = RequestIdReader(REQUESTS_TO.keys())
     async for stored in _read(source, own, last, upto.time_ns):
         reader.feed(stored)
-    causes = reader.finish()
-    if not len(causes):
+    request_ids = reader.finish()
+    if not len(request_ids):
         return EffectReport({}, ())
     topics = {effector: frozenset(map(topic_of, events)) for effector, events in REQUESTS_TO.items()}
-    check = EffectCheck(topics, causes, exchanges)
+    check = EffectCheck(topics, request_ids, exchanges)
     async for stored in _read(source, frozenset(own).union(*topics.values()), last, upto.time_ns):
         check.feed(stored)
     return check.finish()

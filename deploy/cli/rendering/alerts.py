@@ -77,7 +77,7 @@ class UnreadableAlerts:
     Attributes:
         count: How many there are.
         first: Where the first one is, and why it cannot be read.
-        open: Those of them that fire, or may: their names, or sequences where not even that can be read.
+        open: Those of them that fire, or may: the id (``sequence N`` where not even that can be read) -> its sequence.
     """
 
     def __init__(self) -> None:
