@@ -16,8 +16,10 @@ Count = Annotated[int, msgspec.Meta(ge=1, le=10_000)]
 
 
 class Range(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The healthy shares of a mode, [``low``, ``high``]; the limits of its red flags, and the symptom that each
-    reports.
+    """The healthy shares of a mode, [``low``, ``high``].
+
+    A share below ``red_below`` or above ``red_above`` is a red flag; ``sign_below`` and ``sign_above`` say of what it
+    is a symptom.
 
     Raises:
         ValueError: a red flag within the healthy range. ``msgspec.convert`` reports it as a ``ValidationError``.

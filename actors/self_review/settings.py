@@ -21,7 +21,10 @@ class SelfReviewSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     A tick is a finished exchange, or a step of an external engine; its signals are numbers such as its affect (how
     exciting and unpleasant it is). An entity is a memory in a prompt. Criticality, from 0 to 1, is how tense the agent
-    is. A mode is an attitude such as guardian or explorer. The stimulus is the text that a prompt answers.
+    is. A mode is an attitude such as guardian or explorer. The stimulus is the text that a prompt answers. A review is
+    of a tick with an unusual signal: it looks for the swap, one entity in the place of another, by which the prompt
+    would have scored most, and gives entities seats, its verdicts on them. A quality seat is for an entity that was in
+    the prompt.
 
     Attributes:
         window: The latest ticks that medians and deviations are taken over.
@@ -33,8 +36,9 @@ class SelfReviewSettings(msgspec.Struct, frozen=True, kw_only=True):
         criticality_alpha: Weight of the newest tick in the moving average of criticality.
         active_from: Activation from which a mode counts as active.
         mode_weight: What an active mode multiplies its signals with when reasons are put in order.
-        opposition_doubt: Number of decisions under each of two modes that weigh as much as their assumed opposition.
-        pog_start: Worth of an entity without seats (a seat is a review's verdict on an entity).
+        opposition_doubt: How opposed two modes are is learned from the decisions made under each, and mixed with an
+            assumed value: from this many decisions under the rarer mode, both values weigh the same.
+        pog_start: Worth of an entity without seats.
         pog_alpha: Weight of the newest seat in an entity's average.
         memory_carried: Share of an exchange's working memory that the next exchange keeps.
         lapse_ticks: Ticks after which a review that is not resolved is given up: by then the ticks that it was measured

@@ -41,7 +41,7 @@ def side_of(precedent: Similar) -> Polarity:
 
 
 def agreement_of(precedents: Sequence[Similar]) -> tuple[int, int]:
-    """Return how many precedents of a report side with its majority, and how many there are; zeros below two."""
+    """Return how many of an input's precedents side with their majority, and how many there are; zeros below two."""
     if len(precedents) < 2:
         return 0, 0
     doing = sum(side_of(each) == "do" for each in precedents)

@@ -3,7 +3,7 @@
 input.received               accepted: waits for its end, or for the grace period to pass
 the stages' verdicts         a decision of that actor
 the stages' failures         a decision of that actor that failed
-intuition.passed, .rejected  the precedents of its report, and the nearest one for the decision to come
+intuition.passed, .rejected  the precedents that it lists, and the nearest one for the decision to come
 response.emitted             delivered, or not; a decision on an input like its nearest precedent
 requests to a model, an ACT   what waits for a stage that not every input needs (``asked_stages``)
   loop, a specialist

@@ -52,8 +52,9 @@ def _factory(choice: Choice) -> Callable[[], asyncio.AbstractEventLoop]:
     class OpenLoop(uvloop.Loop):
         """A loop that stays open when its work is done, with look-ups of names that nothing waits for.
 
-        uvloop's ``close`` waits without a deadline until the last handle has ended. Once in some hundred ends one of a
-        connection to a broker that does not answer never did. The process ends behind its loop, and frees what is left.
+        uvloop's ``close`` waits without a deadline until the last handle is closed. About once in a hundred times, the
+        handle of a connection to a broker that does not answer never was. So the loop is left open: the process ends
+        next, and its end frees what is left.
         """
 
         def __init__(self) -> None:

@@ -84,9 +84,10 @@ class DriftSynthesisRequested(Event, frozen=True, kw_only=True, tag="forged_id.d
 class DriftThought(Event, frozen=True, kw_only=True, tag="forged_id.drift.thought"):
     """A thought that came to an idle agent. Memory keeps it as a gist that any of its sessions can be reminded of.
 
-    It is about ``concept`` (its id in memory is ``seed``), which activated others with ``activation`` at most, and
-    about ``episode``, also an id in memory. It belongs to the session of that episode, has words of no other, and is
-    forgotten with it. ``by`` says who put it into words; where a model was asked in vain, ``reason`` says why.
+    It is about ``concept`` (its id in memory is ``seed``) and about ``episode``, also an id in memory. ``activation``
+    is the highest of the concepts that the first one activated, spreading from it in memory. The thought belongs to the
+    session of that episode, has words of no other, and is forgotten with it. ``by`` says who put it into words; where a
+    model was asked in vain, ``reason`` says why.
     """
 
     kind: Kind

@@ -34,11 +34,12 @@ Who = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 class LoopCompleted(Event, frozen=True, kw_only=True, tag="forged_id.loop.completed"):
     """A loop of an external orchestrator is done and asks whether to run again.
 
-    ``alignment_score`` and ``drift_score`` are its critics' numbers, None where nobody scored it; ``bias_tags`` what
-    they flagged; ``critics_conflict``: they contradict each other. Where a score is missing, and ``question`` and
-    ``answer`` are given, guardrails has it made. ``max_reruns`` is the limit of the loop's family from here on, None:
-    the one in force. The overrides count for this decision and those after it in its family, as
-    ``loop.overridden`` does, and name ``override_by``: without it they do not count.
+    ``reflection_status`` is how far it has come; only ``done`` is accepted. ``orchestrator_persona`` is the character
+    that a model was told to play in it. ``alignment_score`` and ``drift_score`` are its critics' numbers, None where
+    nobody scored it; ``bias_tags`` what they flagged; ``critics_conflict``: they contradict each other. Where a score
+    is missing, and ``question`` and ``answer`` are given, guardrails has it made. ``max_reruns`` is the limit of the
+    loop's family from here on, None: the one in force. The overrides count for this decision and those after it in its
+    family, as ``loop.overridden`` does, and name ``override_by``: without it they do not count.
     """
 
     loop_id: LoopId
@@ -101,8 +102,8 @@ class TickObserved(Event, frozen=True, kw_only=True, tag="forged_id.tick.observe
 
     ``modes`` are the activations of its modes, ``working_memory`` the ids in it (the tick before is remembered),
     ``identity_stable`` the parts of its identity as written and ``identity_current`` those it used,
-    ``identity_lines`` the main lines of its identity, ``thought_lines`` those of its thought (the text that the
-    engine's model wrote). ``chosen`` went into its prompt of at most ``token_budget`` tokens (0: no budget),
+    ``identity_lines`` the main lines of the text that says who it is, ``thought_lines`` those of its thought (the text
+    that the engine's model wrote). ``chosen`` went into its prompt of at most ``token_budget`` tokens (0: no budget),
     ``candidates`` could have. The stimulus is the text that the prompt answers, the context what the prompt holds
     besides. ``fatigue`` is how tired the agent is of deliberating.
     """

@@ -43,10 +43,10 @@ class Dimensions(msgspec.Struct, frozen=True, kw_only=True):
     """The five parts of a score; a low ``redundancy`` is good, and high values of the others.
 
     ``relevance`` is how close the prompt's context is to the stimulus (the text that it answers).
-    ``energy_consistency`` is how far the entities' shares of the energy match their shares of the tokens.
-    ``redundancy`` is the share that the text of the agent's identity has in common with its answer (at an external
-    engine: with the thought, the text that the engine's model wrote). ``diversity`` is how different the entities are
-    from each other. ``outcome_prior`` is the mean worth that earlier reviews gave them.
+    ``energy_consistency`` is how far the entities' shares of the energy (how strongly each memory was recalled) match
+    their shares of the tokens. ``redundancy`` is the share that the text of the agent's identity has in common with its
+    answer (at an external engine: with the thought, the text that the engine's model wrote). ``diversity`` is how
+    different the entities are from each other. ``outcome_prior`` is the mean worth that earlier reviews gave them.
     """
 
     relevance: Unit
@@ -111,7 +111,7 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SignalReading(msgspec.Struct, frozen=True, kw_only=True):
-    """A signal against its ``record``, its highest earlier value: it fires above ``record`` + ``guard``.
+    """A signal against its ``record``, its highest earlier value: it fires above ``record`` + ``guard``, a margin.
 
     ``weight`` is how much the modes count it; ``mad`` and ``normalised`` are as in ``Reading``.
     """

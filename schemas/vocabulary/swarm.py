@@ -85,7 +85,7 @@ class OverBudget(Event, frozen=True, kw_only=True, tag="forged_id.swarm.over_bud
 
 
 class WithinBudget(Event, frozen=True, kw_only=True, tag="forged_id.swarm.within_budget"):
-    """An actor that was over its budget has kept it for a while."""
+    """An actor that was over its budget has kept it for ``quiet_s`` seconds."""
 
     actor: str
     quiet_s: Duration

@@ -46,7 +46,7 @@ def append_postings(counts: Any, firsts: Any, smallest: Any, pool: Any, pooled: 
     Args:
         counts: The number of entries in the list of each cell.
         firsts: The entry of each cell that has only one; of a cell with several, where its latest block is in the pool.
-        smallest: The fewest shingles that an entry in the list of a cell has.
+        smallest: The fewest shingles that an entry in the list of a cell has; NO_ENTRY where the list is empty.
         pool: The blocks. The first cell of a block is the position of the block before it, -1 if there is none.
         pooled: How many cells of the pool are in use.
         cells: The cells of the entry's shingles.

@@ -44,7 +44,7 @@ class Entry(NamedTuple):
         number: Its position in the order of adding; numbers ascend, with gaps.
         name: The name that a search reports.
         signature: Ascending 64-bit shingles, little-endian, without repetition and without 0.
-        situation: Hash of the situation's type.
+        situation: Hash of the situation's type (a name that the caller of an input chooses).
         harmful: Whether it is a motif.
     """
 

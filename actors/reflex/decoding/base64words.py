@@ -17,7 +17,10 @@ LONG_WORD = 16
 """A mixed word of this length starts a series alone; for shorter ones and those before, other starts are tried too."""
 
 FEW_WORDS = 256
-"""Up to this many words each is examined separately: a text that is one run of base64 is one word."""
+"""Up to this many words are examined one by one; for more, sums over the whole text are faster.
+
+A text that is one run of base64 is a single word.
+"""
 
 MAX_STARTS = 8
 """Most words of a series that are tried as its first word."""

@@ -51,6 +51,7 @@ ALTERNATIVE_SHARE = 0.75
 # All ASCII characters that are white space to Python, as in ``base64words``: a character skipped by only one of the two
 # leaves a run of the wrong length, which is an error.
 _SPACES = bytes(code for code in range(128) if chr(code).isspace())
+# Kinds of characters are numbered so that those of base64 come last, from that of its symbols on.
 _FIRST_DIGIT = kinds_of(b"+")[0]
 _NOT_BASE64 = bytes(code for code in range(256) if kinds_of(bytes([code]))[0] < _FIRST_DIGIT)
 # What completes base64 to a multiple of four characters, by the number of characters beyond one.
@@ -137,6 +138,7 @@ def base64_runs(text: str, ascii_text: bytes, budget: DecodingBudget) -> Encoded
     The likeliest span of every run is decoded; the alternatives as far as the budget allows.
     """
     kinds = kinds_of(ascii_text)
+    # A base64 word mixes lower case, upper case and digits as words of a language rarely do.
     if not any(mixture in kinds for mixture in MIXTURES):
         return NO_RUNS
     runs = runs_of_words(kinds)

@@ -1,6 +1,6 @@
-"""Reading a range of the stream that ends: what matches up to a last sequence, and no end before all of it has come.
+"""Reading a closed range of the stream: what matches up to a given last sequence. It ends once all of it has come.
 
-Where nothing matches any more, only the consumer's server can say that it has searched so far. On a single server the
+Where nothing matches any more, only the consumer's server can say how far it has searched. On a single server the
 messages that it counted at the start are all. In a cluster, a consumer reads the copy of the server that it is on,
 which may lag behind the stream's leader: see :meth:`ClosedReader.has_searched`.
 """
@@ -28,8 +28,8 @@ CLOSED_SILENCE = 20.0
 
 It waits ``SILENCE`` at first, and twice as long each time.
 
-To make one costs the server a search of the stream. Of a server that is too busy to begin within ``SILENCE``, many
-readings that begin again and again would demand more than it can ever do.
+For each new consumer the server searches the stream from the start of the reading. If it is too busy to begin within
+``SILENCE``, many readers that made new ones at that rate would keep it busy for ever.
 """
 
 _CLOSED_HEARTBEAT = 0.1

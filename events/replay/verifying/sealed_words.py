@@ -27,7 +27,7 @@ SEALED = "sealed"
 """The reason for which such decisions are counted as unverified."""
 
 _OTHER_WORDS = "other words, 0"
-"""The text that is folded instead of sealed words, to see whether the state depends on them."""
+"""The text that is folded instead of sealed words, to see whether the state depends on them; any other would do."""
 
 
 class ReadSealedText(Exception):

@@ -49,7 +49,10 @@ _PADDING = re.compile(r"[\x00-\x09\x0b-\x1f !#-&*./;?@^-`|~\x7f-\xa9\xab-\xb4\u2
 _ESCAPED_BLANK = re.compile(r"\\(?:[tnrf]|u(?:00[0-2a][0-9a-d]|20[0-6][0-9a-f]|3000|feff))", re.I)
 
 _SEPARATOR = "\n~\n"
-"""The separator between readings that are returned as one text: as separate texts they would use up the limit."""
+"""The separator of readings that are returned as one text: as separate texts too many might be left unread.
+
+At most so many decoded texts of one text are read (``nested_decoding``).
+"""
 
 _SEAM = "\u034f"
 """The separator of values during the search for instruction words: it is invisible, so that halves form a word."""
