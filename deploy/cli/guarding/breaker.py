@@ -58,7 +58,7 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     ``trust``, in [0, 1], is what the session has left of it; ``stance`` says how careful the answers to it are.
     ``attempts`` counts the attempts to recover since the last success, and ``attempt_turns`` the inputs of the running
     one; ``violations`` counts by kind, ``interactions`` all inputs, and ``refusals`` those that were refused. A
-    falsehood says how much an input reads like an attempt to deceive (the highest of its layers), in [0, 1]; a balance
+    falsehood says how far an input gives orders to the model itself (the highest of its layers), in [0, 1]; a balance
     is truth minus falsehood (the mean of its layers), in [-1, 1]. ``upto`` is the last sequence of the log that was
     read.
     """

@@ -36,8 +36,8 @@ class SignalShown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EntityShown(msgspec.Struct, frozen=True, kw_only=True):
-    """An entity that had a seat (a note on its value in a prompt): its worth (``pog``), the tick of its last seat, and
-    its weight in memory.
+    """An entity (a memory in a prompt) that had a seat (a review's verdict on it): its worth (``pog``), the tick of its
+    last seat, and its weight in memory.
     """
 
     entity: str

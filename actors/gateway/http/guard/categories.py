@@ -24,8 +24,8 @@ category                set                                                     
 ``unread``              too much of the input could not be read                       the weight of that
 ======================  ============================================================  =================================
 
-The falsehood of a text, in [0, 1], is how much it reads like an attempt to mislead the model. The entropy, in [0, 1],
-is how much speaks against what the input asks for; above a threshold the guard coherence refuses it.
+The falsehood of a text, in [0, 1], is how far it gives orders to the model itself. The entropy, in [0, 1], is how much
+speaks against what the input asks for; above a threshold the guard coherence refuses it.
 """
 
 import re
