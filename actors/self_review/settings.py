@@ -37,7 +37,8 @@ class SelfReviewSettings(msgspec.Struct, frozen=True, kw_only=True):
         active_from: Activation from which a mode counts as active.
         mode_weight: What an active mode multiplies its signals with when reasons are put in order.
         opposition_doubt: How opposed two modes are is learned from the decisions made under each, and mixed with an
-            assumed value: from this many decisions under the rarer mode, both values weigh the same.
+            assumed value. With this many decisions under the rarer mode both weigh the same, with more the learned one
+            weighs more.
         pog_start: Worth of an entity without seats.
         pog_alpha: Weight of the newest seat in an entity's average.
         memory_carried: Share of an exchange's working memory that the next exchange keeps.

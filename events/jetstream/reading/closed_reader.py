@@ -28,8 +28,8 @@ CLOSED_SILENCE = 20.0
 
 It waits ``SILENCE`` at first, and twice as long each time.
 
-For each new consumer the server searches the stream from the start of the reading. If it is too busy to begin within
-``SILENCE``, many readers that made new ones at that rate would keep it busy for ever.
+For each new consumer the server searches the stream again. If it is too busy to begin within ``SILENCE``, many readers
+that made new ones at that rate would keep it busy for ever.
 """
 
 _CLOSED_HEARTBEAT = 0.1
