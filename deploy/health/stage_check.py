@@ -1,5 +1,6 @@
 """The doctor's checks of the stages: which are not served, which decide too slowly, whose snapshots are not saved."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 
 from actors.runtime.membership.availability import by_stage, unserved_partitions, with_overrun
@@ -51,10 +52,13 @@ def judge_budgets(alive: Sequence[Heartbeat]) -> Finding:
 
 def judge_snapshots(alive: Sequence[Heartbeat]) -> Finding:
     """Judge whether the partitions' snapshots are saved: without them another worker needs long to take over."""
-    unsaved = {stage: names for heartbeat in alive for stage, names in heartbeat.unsaved.items()}
+    unsaved = defaultdict[str, set[str]](set)
+    for heartbeat in alive:
+        for stage, names in heartbeat.unsaved.items():
+            unsaved[stage].update(names)
     if not unsaved:
         return Finding("snapshots", Verdict.OK, "every latest one is saved")
-    seen = ", ".join(f"{stage} {' '.join(names)}" for stage, names in sorted(unsaved.items()))
+    seen = ", ".join(f"{stage} {' '.join(sorted(names))}" for stage, names in sorted(unsaved.items()))
     remedy = "see `snapshot_not_saved` in the log of their worker: the bucket may be full, or not for this user"
     return Finding("snapshots", Verdict.WARN, f"the latest could not be saved: {seen}", remedy)
 

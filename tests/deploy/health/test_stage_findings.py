@@ -68,3 +68,8 @@ def test_snapshots_that_are_not_saved_are_a_warning_with_their_partitions() -> N
     assert judge_snapshots([serving()]).verdict is Verdict.OK
     found = judge_snapshots([serving(unsaved={"memory": ("00", "01")})])
     assert (found.verdict, found.detail) == (Verdict.WARN, "the latest could not be saved: memory 00 01")
+
+
+def test_snapshots_of_one_stage_that_several_workers_cannot_save_are_all_named() -> None:
+    found = judge_snapshots([serving(unsaved={"memory": ("02", "01")}), serving(unsaved={"memory": ("00",)})])
+    assert found.detail == "the latest could not be saved: memory 00 01 02"
