@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from events.log import Log
-from events.partition_view import Checkpoint
+from events.partition_fold import Checkpoint
 from schemas.actor import Actor
 from schemas.catalogue import decode_event, entry_of, owned_by
 from schemas.event import Configured, encode_event, topic_of

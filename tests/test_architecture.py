@@ -292,7 +292,7 @@ def test_the_way_of_an_input_passes_the_actors_in_the_order_of_the_path() -> Non
 
 
 def test_the_way_of_a_replay_decides_by_the_same_code_as_the_way_of_an_input() -> None:
-    assert {"events/partition_view.py", "events/make_decision.py"} <= {*files_on_the_way_of("input")} & {
+    assert {"events/partition_fold.py", "events/make_decision.py"} <= {*files_on_the_way_of("input")} & {
         *files_on_the_way_of("replay")
     }
 

@@ -18,7 +18,7 @@ from actors.runtime.partition.shard import Shard
 from events.decoding import decode
 from events.log import Log, Stored
 from events.losses import LOSS_FILTER, Losses
-from events.partition_view import Delivery
+from events.partition_fold import Delivery
 from events.routes import consumed_filters, own_filters, partitions_of, routes, without_overlap
 from schemas.actor import Actor
 from schemas.event import topic_of

@@ -14,7 +14,7 @@ from typing import Any
 from events.decoding import decode
 from events.errors import LogError
 from events.log import Log, Stored
-from events.partition_view import Delivery
+from events.partition_fold import Delivery
 from events.routes import routes
 from schemas.actor import Actor
 from schemas.subjects import EVERYTHING, Partitions

@@ -12,7 +12,7 @@ from events.decoding import decode
 from events.ledger import LedgerWriter
 from events.log import Record, Stored
 from events.make_decision import Cause, NewEvent
-from events.partition_view import View
+from events.partition_fold import View
 from events.routes import partition_names, routes
 from schemas.actor import Emission, Scope
 from schemas.envelope import Envelope, encode_headers

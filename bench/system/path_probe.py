@@ -68,7 +68,7 @@ COROUTINES = {
 BY_ACTOR = {
     "events.make_decision:decide_only": "deciding",
     "events.make_decision:fold": "fold",
-    "events.partition_view:fold": "fold",
+    "events.partition_fold:fold": "fold",
 }
 """The same for functions whose first argument is an actor; its name is added to the part."""
 
@@ -214,7 +214,7 @@ def install() -> None:
     _wrap("events.jetstream.log:JetStreamLog.append", _marking_acknowledged)
     _wrap("events.jetstream.log:JetStreamLog.append_now", _marking_acknowledged_now)
     _wrap("events.jetstream.reading.stream_reader:StreamReader._on_message", _marking_delivered)
-    _wrap("events.partition_view:View.decide_next", _marking_decided)
+    _wrap("events.partition_fold:View.decide_next", _marking_decided)
     _wrap("actors.gateway.http.openai.upstream:Upstream.send", _marking_asked)
 
 

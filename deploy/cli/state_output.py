@@ -7,7 +7,7 @@ import click
 import msgspec
 
 if TYPE_CHECKING:
-    from events.partition_view import View
+    from events.partition_fold import View
     from events.replay.sources import Source
 
 S = TypeVar("S", bound=msgspec.Struct)

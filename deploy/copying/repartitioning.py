@@ -47,7 +47,7 @@ from events.jetstream.stream import (
 from events.ledger import LedgerArchive
 from events.log import MAX_BATCH, Append
 from events.make_decision import Cause, address_events
-from events.partition_view import View
+from events.partition_fold import View
 from events.replay.replay import Replay
 from events.replay.run_replay import Point, read_into
 from events.replay.sources import StreamSource

@@ -8,7 +8,7 @@ from events.jetstream import Connection
 from events.jetstream.connection import ApiError
 from events.jetstream.key_value import MEMBERS_BUCKET, KeyValueMembership
 from events.jetstream.stream import IMPORTING, NOT_FOUND
-from events.partition_view import View
+from events.partition_fold import View
 from events.replay.replay import Replay
 from events.routes import partition_names
 

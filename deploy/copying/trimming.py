@@ -24,7 +24,7 @@ from events.jetstream import Access, Connection, JetStreamLog
 from events.jetstream.reading.get_message import unix_ns
 from events.jetstream.stream import ARCHIVED, DEDUPE_WINDOW, TRIMMING
 from events.losses import Losses
-from events.partition_view import View
+from events.partition_fold import View
 from events.replay.replay import Replay
 from events.replay.run_replay import read_into
 from events.replay.sources import LedgerSource

@@ -12,7 +12,7 @@ from events.errors import LedgerDamaged, Misconfigured
 from events.jetstream import Connection, JetStreamLog, KeyValueSnapshots
 from events.jetstream.key_value import KEY_SEPARATOR, SNAPSHOTS_BUCKET
 from events.ledger import compare, verify
-from events.partition_view import View
+from events.partition_fold import View
 from events.snapshot import pack, snapshot_key
 from schemas.permissions import IMPORT_ROOT
 

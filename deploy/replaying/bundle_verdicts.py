@@ -21,7 +21,7 @@ from deploy.replaying.what_if import run as run_what_if
 from deploy.replaying.what_if_verdicts import complaint, why_nothing_compared
 from events.bundles import read_manifest
 from events.decoding import exchange_of
-from events.partition_view import Delivery
+from events.partition_fold import Delivery
 from events.replay.replay import Difference, Replay
 from events.replay.replay import Report as ReplayReport
 from events.replay.run_replay import run_replay

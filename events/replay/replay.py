@@ -22,7 +22,7 @@ import msgspec
 from events.decoding import Recorded, Unreadable, decode, is_spontaneous
 from events.log import Stored
 from events.losses import LOSS_FILTER, is_loss
-from events.partition_view import Checkpoint, Processed, View
+from events.partition_fold import Checkpoint, Processed, View
 from events.replay.unread_events import UnreadEvents
 from events.replay.verifying.pending import Activity, Pending, first_undecided, oldest_of, overdue_timer
 from events.replay.verifying.report import Coverage, Difference, Report, in_order

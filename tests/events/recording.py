@@ -13,7 +13,7 @@ from actors.runtime.envelopes import to_record
 from events.decoding import decode
 from events.log import Record, Stored
 from events.make_decision import Cause, NewEvent
-from events.partition_view import Checkpoint, View
+from events.partition_fold import Checkpoint, View
 from events.routes import partition_names, partitions_of
 from schemas.actor import Actor, Emission, Scope
 from schemas.catalogue import prefixes_of

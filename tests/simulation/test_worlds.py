@@ -15,7 +15,7 @@ import structlog
 from actors.runtime.partition.shard import Shard
 from events.errors import UnknownOutcome
 from events.log import Append
-from events.partition_view import Checkpoint, Delivery, View
+from events.partition_fold import Checkpoint, Delivery, View
 from tests.simulated import SimulatedLog
 from tests.simulation.world import Outcome, run_world
 

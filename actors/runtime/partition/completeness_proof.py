@@ -3,7 +3,7 @@
 import asyncio
 
 from actors.runtime.partition.gap_check import GapCheck
-from events.partition_view import View
+from events.partition_fold import View
 
 
 class CompletenessProof:

@@ -27,7 +27,7 @@ from events.errors import LogError
 from events.log import Fence
 from events.loggers import get_logger
 from events.make_decision import Cause, NewEvent
-from events.partition_view import Checkpoint, Delivery, View
+from events.partition_fold import Checkpoint, Delivery, View
 from events.routes import fence_filter
 from schemas.actor import Actor, Emission, Timer
 from schemas.availability import Availability

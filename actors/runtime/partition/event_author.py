@@ -10,7 +10,7 @@ from actors.runtime.envelopes import to_record, trace_of
 from events.decoding import Unreadable
 from events.loggers import get_logger
 from events.make_decision import Cause, NewEvent
-from events.partition_view import Delivery, View
+from events.partition_fold import Delivery, View
 from schemas.actor import Actor, Scope
 from schemas.envelope import LATENCY
 from schemas.event import Configured

@@ -2,7 +2,7 @@
 
 from events.errors import LogError
 from events.log import Log
-from events.partition_view import View
+from events.partition_fold import View
 from schemas.envelope import decode_headers
 from schemas.errors import VocabularyError
 

@@ -15,7 +15,7 @@ from actors.runtime.gap_reader import MOST_SEQUENCES
 from events.decoding import Unreadable, decode
 from events.errors import Misconfigured
 from events.loggers import get_logger
-from events.partition_view import Checkpoint, Delivery, View
+from events.partition_fold import Checkpoint, Delivery, View
 from events.routes import lineage, partition_filters
 from events.snapshot import last_known_loss, matches_log, snapshot_key, unpack
 from schemas.actor import Actor

@@ -18,7 +18,7 @@ from actors.runtime.partition.recovery import Kept, fold_history, is_of_newer_re
 from events.decoding import Unreadable
 from events.errors import LogError, Misconfigured
 from events.loggers import get_logger
-from events.partition_view import Delivery
+from events.partition_fold import Delivery
 from schemas.actor import Actor, Message
 
 _RETRY_FIRST, _RETRY_MOST = 0.02, 1.0

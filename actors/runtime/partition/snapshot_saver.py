@@ -7,7 +7,7 @@ from typing import Any
 from actors.runtime.context import Context
 from events.errors import LogError
 from events.loggers import get_logger
-from events.partition_view import View
+from events.partition_fold import View
 from events.snapshot import pack, snapshot_key
 from schemas.actor import Actor
 

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from events.decoding import Recorded, Unreadable, exchange_of
-from events.partition_view import Processed, View
+from events.partition_fold import Processed, View
 from events.replay.replay import Replay
 from events.replay.run_replay import Point, run_replay
 from events.replay.sources import Source

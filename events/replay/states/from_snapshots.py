@@ -9,7 +9,7 @@ would hold its words for good.
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from events.partition_view import View
+from events.partition_fold import View
 from events.replay.replay import ActorPartition, Replay
 from events.replay.run_replay import Point, fold_upto
 from events.replay.sources import LedgerSource, Source

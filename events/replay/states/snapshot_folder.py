@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 
 import schemas
-from events.partition_view import Checkpoint
+from events.partition_fold import Checkpoint
 from events.snapshot import pack, unpack
 from schemas.actor import Actor
 from schemas.disk_cache import read_checked, write_checked

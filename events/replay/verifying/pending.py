@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from events.decoding import Recorded, exchange_of
-from events.partition_view import View
+from events.partition_fold import View
 from events.routes import WHOLE
 from schemas.event import topic_of
 from schemas.subjects import split_stored

@@ -15,7 +15,7 @@ import msgspec
 
 from events.decoding import Recorded
 from events.log import Seal
-from events.partition_view import Delivery, Processed
+from events.partition_fold import Delivery, Processed
 from events.sealing.sealed_texts import CLOSED_TEXT
 from schemas.actor import Actor, Emission, Message, Scope
 from schemas.event import encode_event

@@ -26,7 +26,7 @@ from events.make_decision import (
     fold_decided,
     with_models,
 )
-from events.partition_view import Delivery, Processed, View
+from events.partition_fold import Delivery, Processed, View
 from events.replay.body_comparison import BodyComparer
 from events.replay.verifying.report import (
     SAME,

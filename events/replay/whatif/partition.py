@@ -10,7 +10,7 @@ from events.decoding import Recorded
 from events.division import part_of
 from events.log import Stored
 from events.make_decision import NewEvent, at_behaviour, fold
-from events.partition_view import Delivery, Processed
+from events.partition_fold import Delivery, Processed
 from events.replay.verifying.sealed_words import SealedWordsTracker
 from events.replay.verifying.verification import ActorPartition
 from events.replay.whatif.changes import Changes

@@ -14,7 +14,7 @@ from events.decoding import Recorded, Unreadable, decode, is_spontaneous
 from events.errors import Misconfigured
 from events.log import Stored
 from events.make_decision import Cause, NewEvent, address_events, at_behaviour, decide, fold_decided, with_models
-from events.partition_view import Delivery
+from events.partition_fold import Delivery
 from events.replay.body_comparison import BodyComparison
 from events.replay.verifying.sealed_words import SEALED
 from events.replay.whatif.alignment import with_recorded_ids

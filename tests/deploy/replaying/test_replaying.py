@@ -11,7 +11,7 @@ import pytest
 
 from actors.registry import ACTORS
 from events.log import Stored
-from events.partition_view import View
+from events.partition_fold import View
 from events.replay.replay import Replay, Report
 from events.replay.run_replay import END, Point, run_replay
 from events.replay.sources import LedgerSource

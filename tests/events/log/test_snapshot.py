@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.registry import ACTORS
-from events.partition_view import Checkpoint
+from events.partition_fold import Checkpoint
 from events.snapshot import pack, snapshot_key, unpack
 from schemas.actor import Actor
 from schemas.catalogue import CATALOGUE, entry_of

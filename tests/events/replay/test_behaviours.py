@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from actors.registry import ACTORS
-from events.partition_view import Checkpoint, View
+from events.partition_fold import Checkpoint, View
 from events.snapshot import pack, unpack
 from schemas.actor import NEWEST_BEHAVIOUR, Actor, Emission, Message
 from schemas.event import Event

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from actors.registry import ACTORS
 from events.decoding import Recorded, decode
-from events.partition_view import Processed, View
+from events.partition_fold import Processed, View
 from events.replay.replay import Replay
 from events.replay.run_replay import run_replay
 from events.replay.sources import LedgerSource

@@ -11,7 +11,7 @@ from rich.console import Console
 from actors.registry import ACTORS
 from actors.runtime.partition.shard import Shard
 from deploy.cli.rendering.why.tree import render
-from events.partition_view import Delivery
+from events.partition_fold import Delivery
 from events.replay.explain import explain
 from schemas.stages import WITNESSES
 from schemas.vocabulary.alerts import Alert

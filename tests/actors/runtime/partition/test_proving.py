@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from actors.registry import ACTORS
 from actors.runtime.partition.completeness_proof import CompletenessProof
 from actors.runtime.partition.gap_check import GapCheck
-from events.partition_view import View
+from events.partition_fold import View
 from schemas.subjects import Partitions
 
 AFTER, UPTO = 10, 90

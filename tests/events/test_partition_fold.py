@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from actors.registry import ACTORS
 from actors.runtime.envelopes import to_record
-from events import partition_view as view_module
+from events import partition_fold as view_module
 from events.decoding import Recorded, decode
 from events.errors import Misconfigured
 from events.log import Record, Stored
 from events.make_decision import Cause, NewEvent, address_events
-from events.partition_view import Checkpoint, View
+from events.partition_fold import Checkpoint, View
 from events.snapshot import pack, unpack
 from schemas.actor import Actor, Emission, Message
 from schemas.catalogue import CATALOGUE
