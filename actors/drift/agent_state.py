@@ -111,7 +111,10 @@ def until_first_rested_ms(agent: AgentState, now_ns: int, settings: DriftSetting
 
 
 def reason_to_skip(agent: AgentState, wandered: MemoryWandered, settings: DriftSettings) -> Skip | None:
-    """Return the reason to skip what memory found; None: it becomes a thought."""
+    """Return the reason to skip what memory found; None: it becomes a thought.
+
+    Without a ``strategy`` no way to choose a first concept found any, so nothing was activated.
+    """
     if wandered.reason:
         return wandered.reason
     if wandered.strategy is None or wandered.activation < settings.threshold:

@@ -14,7 +14,8 @@ memory.recalled         the recall counts for the agent's failure rate
 memory.actions_answered memorized facts become known; recalls and skills are counted
 memory.remembered       the exchange's turn, gist, facts, episode and concepts are remembered
 memory.facts_retired    the facts taken back are not known any more
-drift.started           -> memory.wandered, in the session of the episode that it is about
+drift.started           -> memory.wandered: for a thought of the idle agent, one concept leads by association to an
+                        episode; in that episode's session
 drift.thought           kept as a gist of the agent, for as long as its episode
 trace.seat_added        a review's assessment of a memory, which then ranks higher or lower
 memory.forgotten        a session or a fact is dropped, from open exchanges too
@@ -213,6 +214,11 @@ def _facts_to_keep(state: State, agent: str, text: str, known: KnownValues) -> E
 
 
 def _wander_event(state: State, message: Message, started: DriftStarted) -> Emission:
+    """Search memory by association, for a thought of the idle agent; see ``actors.memory.wandering``.
+
+    The strategies are ways to choose the concept that it begins with, the pick is the random number that chooses among
+    those that a strategy finds, and resting ones were thought of lately.
+    """
     request = WanderRequest(started.strategies, started.pick, frozenset(started.resting))
     result = wander(memory_of(state, message.agent), message.id, request, message.time_ns, state.settings)
     # The event belongs to the session of its text. So it is encrypted with that session's key, and forgotten with it.

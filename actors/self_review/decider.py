@@ -153,6 +153,7 @@ def _tick(state: State, message: Message) -> Tick | None:
             pending = state.pending.get(message.exchange)
             if pending is not None and pending.remembered is not None:
                 agent_state = agent_state_of(state, message.agent)
+                # ``found``: guardrails have rejected an answer since the last tick.
                 return tick_of_exchange(pending, response, agent_state.found, mean_fatigue(agent_state), state.settings)
     return None
 

@@ -4,9 +4,9 @@ input.received               accepted: waits for its end, or for the grace perio
 the stages' verdicts         a decision of that actor
 the stages' failures         a decision of that actor that failed
 intuition.passed, .rejected  the precedents that it lists, and the nearest one for the decision to come
-response.emitted             delivered, or not; a decision on an input like its nearest precedent
-requests to a model, an ACT   what waits for a stage that not every input needs (``asked_stages``)
-  loop, a specialist
+response.emitted             delivered, or not; a decision on an input, filed under the precedent that it is most like
+effect requests              what waits for a stage that not every input needs: a model, an ACT loop, a specialist
+                             (``asked_stages``)
 swarm.stage_lost, _found     the stages that nobody serves, measured by the shell (``availability_events``)
 swarm.over_budget, within_   those that decide too slowly, likewise
 swarm.measured               the index that was recorded last

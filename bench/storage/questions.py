@@ -93,6 +93,7 @@ async def _questions(path: Path, size: int) -> list[Row]:
         keep = await snapshot_keeper(source, replay)
         report = await run_replay(source, replay, progress=calling_both(lambda _: None, keep))
     folded = report.events / (time.process_time() - began)
+    # An exchange of these logs has some thirteen events, and their exchanges are of 499 sessions in turn.
     sessions = min(size // 13, 499) or 1
     states = sum(len(encode_state(view.state)) for view in replay.views.values())
     with LedgerReader(path) as reader:

@@ -203,7 +203,7 @@ def check_answerable(choice: ModelChoice, config: Config) -> None:
     for name, value in model_settings_in(config):
         raise BadConfiguration(
             f"{name}={value} ({config.origins[name]}) asks a language model, and none is attached: {choice.why}. "
-            f"Name one with llm.base_url or --llm, or remove the setting: it then follows what is attached"
+            f"Name one with llm.base_url or --llm, or remove the setting: a model is then asked if one is attached"
         )
 
 

@@ -47,10 +47,11 @@ def judge_model(use: ModelInUse | None, listed: Sequence[str] | str, asking: Seq
     model: it puts answers together from what is remembered.
     """
     if asking and (use is None or use.backend == "composer"):
-        remedy = f"name a model by llm.base_url, or remove {', '.join(asking)}: it then follows what is attached"
+        settings = ", ".join(asking)
+        remedy = f"name a model by llm.base_url, or remove {settings}: a model is then asked if one is attached"
         verdict = Verdict.WARN if use is None else Verdict.FAIL
         why = "it is not known which model the set uses" if use is None else "none is attached"
-        return Finding("model", verdict, f"{', '.join(asking)} asks a language model, and {why}", remedy)
+        return Finding("model", verdict, f"{settings} asks a language model, and {why}", remedy)
     if use is None:
         return Finding("model", Verdict.SKIP, "unknown which model the set uses, if any")
     if use.backend == "composer":

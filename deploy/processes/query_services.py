@@ -114,7 +114,7 @@ async def serving_queries(
             await service.add_endpoint(name="exchange", subject=EXCHANGE_QUERY, handler=_ExchangeQuery(ledger, sealing))
             listing = _LedgerQuery(
                 ExchangeFilter,
-                '{"limit": 50} and what they are to be',
+                '{"limit": 50} and conditions that they meet',
                 partial(list_exchanges, ledger, phrased=end_sentence),
             )
             await service.add_endpoint(name="exchanges", subject=EXCHANGES_QUERY, handler=listing)

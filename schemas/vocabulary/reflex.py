@@ -15,11 +15,14 @@ from schemas.wording.personal import Echo
 class Match(msgspec.Struct, frozen=True, kw_only=True):
     """A signature of the pattern set ``pattern`` found in a text; ``action`` and ``confidence`` are the set's.
 
-    ``view`` names the reading of the text it was found in: ``plain`` is the input's text, ``document[1]:plain`` the
-    layer at index 1, whose role is document. ``spaced``, ``leetspeak``, ``rot13``, ``reversed`` and ``split`` read the
-    same characters otherwise; ``base64``, ``hex`` and ``percent`` are the decoded runs of the text, one a line, which
-    may be decoded again: ``document[1]:base64:rot13``. Other names, such as ``payloads:escapes``, are the forms of
-    disguise that were undone, the outermost first (``actors.contract.text.decoding``).
+    ``view`` names the reading of the text it was found in. ``plain`` is the input's text as it came, and
+    ``document[1]:plain`` the layer at index 1, whose role is document. There are three more kinds:
+
+    - ``spaced``, ``leetspeak``, ``rot13``, ``reversed`` and ``split`` read the same characters otherwise.
+    - ``base64``, ``hex`` and ``percent`` are the decoded runs of the text, one a line. They may be decoded again:
+      ``document[1]:base64:rot13``.
+    - Other names, such as ``payloads:escapes``, are the forms of disguise that were undone, the outermost first
+      (``actors.contract.text.decoding``).
 
     ``span`` is the start and end of the match as character (code point) offsets, whatever was normalised to find it:
     into the text as it was received, or into the decoded view. For the latter ``source`` says where in the

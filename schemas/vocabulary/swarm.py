@@ -26,7 +26,8 @@ class SwarmMeasured(Event, frozen=True, kw_only=True, tag="forged_id.swarm.measu
     that of the partitions which are served.
 
     Attributes:
-        precedent_agreement: Share of the similar precedents which argue for what the majority of them argues for.
+        precedent_agreement: Of the precedents that inputs were like, the share on the majority's side: for harm, or
+            against it.
         health_alignment: 1 - the variance of the actors' health; an actor's health is the share of its decisions that
             did not fail.
         delivered_share: Share of the inputs whose exchange came to an end other than FAILED.

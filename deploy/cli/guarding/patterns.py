@@ -118,8 +118,8 @@ def list_(target: Target, log_file: Path | None, signatures: bool, as_json: bool
 @click.argument("text")
 @target_options
 @log_option
-@click.option("--file", default="", metavar="FILE", help="Judge by the pattern sets of FILE alone; needs no set.")
-@click.option("--shipped", is_flag=True, help="Judge by the profile alone, without imports; needs no set.")
+@click.option("--file", default="", metavar="FILE", help="Judge by FILE's pattern sets alone; nothing needs to run.")
+@click.option("--shipped", is_flag=True, help="Judge by the profile alone, without imports; nothing needs to run.")
 @json_option
 def test(target: Target, text: str, log_file: Path | None, file: str, shipped: bool, as_json: bool) -> None:
     """Print how reflex would judge TEXT (`-`: stdin), with every match; nothing is recorded."""

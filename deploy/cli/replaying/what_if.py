@@ -253,6 +253,7 @@ def _show_sweep(sweep: "Sweep", reports: "Sequence[Report]", as_json: bool) -> N
 
     out = console()
     out.print(render_sweep(sweep.key, list(zip(sweep.values, reports, strict=True))))
+    # Notes on settings by which running processes measure: what they would have measured otherwise is not known.
     for line in dict.fromkeys(text for report in reports for text in measured_texts(report)):
         print_hanging(out, Text(line, "yellow"), 4)
 

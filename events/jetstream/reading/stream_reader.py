@@ -77,9 +77,10 @@ class StreamReader:
     ) -> None:
         """Read the messages on ``filters`` after a sequence.
 
-        ``gap_ends`` are the last sequences of known gaps. ``pull`` messages are requested at a time; it also bounds the
-        buffer, so that a process with many readers that may stall uses a small number. ``on_demand``: see
-        ``events.log.Log.tail``.
+        Messages up to ``imported_through`` come from another log, and are given as that one recorded them; see
+        ``events.jetstream.imported``. ``gap_ends`` are the last sequences of known gaps. ``pull`` messages are
+        requested at a time; it also bounds the buffer, so that a process with many readers that may stall uses
+        a small number. ``on_demand``: see ``events.log.Log.tail``.
         """
         self._on_demand = on_demand
         self._pull_size = pull

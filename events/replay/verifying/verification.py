@@ -188,7 +188,8 @@ class Verification:
             return
         compared = compare(processed.recorded, decided, self._bodies_of(view))
         if compared.difference is None:
-            # The view folds it, once, from the record: a decision that could not be folded was recorded as a failure.
+            # Nothing is folded here: the view folds what is recorded. A decision that could not be folded was recorded
+            # as a failure.
             self._matched = decided, compared
             self._count_identical(view, processed, 1)
             self._count_new(view, compared, 1)

@@ -14,8 +14,8 @@ from schemas.subjects import topic_filter
 async def events_without_actor(source: Source, actors: Collection[str], upto: Point = END) -> Mapping[str, int]:
     """Count the events up to a point, by public subject, that only an actor which is missing here can have decided.
 
-    They are on subjects that the catalogue does not hold (an actor that was removed with its vocabulary, or one of a
-    newer release), or on those of an owner with settings that is none of ``actors``.
+    They are on subjects that the catalogue does not hold (an actor that was removed with its vocabulary, or one of
+    a newer release), or they belong to an actor that is not among ``actors``.
 
     Args:
         source: The log.

@@ -1,8 +1,8 @@
 """Matches the events of a changed decision with the recorded ones.
 
 An event's id depends on its index among the events of its decision. One event more or less at the beginning (say, a
-changed library is recorded before the verdict) would change the ids of all later events, and of all that follow from
-them, although their content is the same.
+changed pattern library is recorded before the verdict) would change the ids of all later events, and of all that follow
+from them, although their content is the same.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,7 @@
-"""The partitions of actors in the second timeline, and how each folds its messages."""
+"""The partitions of actors in the second timeline, and how each folds its messages.
+
+The first timeline is the recorded log; in the second, the same inputs are decided anew under other settings.
+"""
 
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -28,7 +31,7 @@ class Partition:
     Attributes:
         position: Sequence of the last message it was given, and ``time_ns`` its time.
         spontaneous: Recorded events that no message led to, still to be folded.
-        decided_upto: Sequence up to which its messages were decided when the record ended.
+        decided_upto: Sequence of the last message that the recorded log shows as decided; later ones had no chance.
         may_differ: Whether its decisions may differ from the recorded ones: its settings or behaviour are changed, or
             it has received other messages than in the record.
         behaviour: The behaviour in force at its position.
