@@ -104,7 +104,10 @@ def _group_key(state: State, message: Message) -> tuple[Key, bool]:
 
 
 def _sibling_keys(group: Group) -> tuple[str, ...]:
-    """Return the keys of ``siblings`` that count a group; a common group counts only for its topic, or not at all."""
+    """Return the keys of ``siblings`` that count a group.
+
+    A common group (``coarse``) of an agent counts for its topic only, and that of a topic does not count.
+    """
     key = group.key
     if group.coarse:
         return (key.topic,) if key.agent else ()

@@ -224,6 +224,7 @@ def _scored(part_names: dict[str, str], characters: int, scorer: Model) -> tuple
             amount = joined.unread + read.unread
             share = unread_share(read.shown, amount)
             if amount:
+                # "telling": passages around words that attacks use, which are what the scorer reads
                 missed.append(Unread(layer=part, what="telling", amount=amount, why="scored_characters", share=share))
     return best, tuple(sorted(missed, key=lambda each: -each.share)[:MOST_UNREAD])
 

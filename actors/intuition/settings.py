@@ -32,8 +32,8 @@ class IntuitionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
         answer_floor: Similarity from which the approved answer of a listed precedent is included.
         passage_phrases: Most successive phrases that are compared as a text of their own; 0: only whole texts are.
         passage_words: Least words of such a passage.
-        work: Highest cost of comparing one input, all its parts and passages together, in postings: the entries of
-            inverted lists that are read, 32 for one that is compared in full, and 4,096 for every comparison.
+        work: Highest cost of comparing one input, all its parts and passages together, in postings: each entry of an
+            inverted list that is read counts 1, a precedent that is compared in full 32, every comparison 4,096.
         scored_characters: Characters of one input that the scorer reads, where each part counts 256 more; beyond that
             its layers are read in equal shares, several as one text (``actors.contract.text.joined_parts``).
         ended_lifetime_ms: Least time for which a repeated input of an ended exchange is recognised.

@@ -115,7 +115,7 @@ def initial() -> State:
 def warm(state: State) -> None:
     """Build the indexes of all agents' episodes."""
     for memory in state.minds.values():
-        memory.episodes.nearest("", _ANY_EMBEDDING, 1, frozenset())
+        memory.episodes.ranking("", _ANY_EMBEDDING)
 
 
 def decide(state: State, message: Message) -> tuple[Event | Emission, ...]:

@@ -233,8 +233,9 @@ def _episodes(
 
 def _nearest(memory: AgentMemory, cue: Cue, without: frozenset[int], most: int, settings: MemorySettings) -> list[Near]:
     """Return the episodes nearest to a cue: enough of them that repetitions and echoes do not hide statements."""
+    ranking = memory.episodes.ranking(cue.model, cue.embedding, without)
     while True:
-        near = memory.episodes.nearest(cue.model, cue.embedding, most, without)
+        near = ranking.strongest(most)
         if len(near) < most or most >= _MOST_EXAMINED or near[-1].energy < settings.floor:
             return near
         if _has_statements(near, memory, settings.recollections):

@@ -57,8 +57,10 @@ PLAIN = "plain"
 """The view of a text as it is."""
 
 BLANKS = "blanks"
-"""The view of a text with its escaped white space and markup undone: of the other readings it has only ``split`` (words
-split by symbols or run together)."""
+"""The view of a text with its escaped white space and markup undone.
+
+A view is searched as it stands and in several rewritings (``actors.reflex.matcher.READINGS``), such
+as leetspeak undone; of those this one has only ``split`` (words that symbols split, or that run together)."""
 
 _SPLIT = frozenset({"split"})
 
@@ -131,7 +133,7 @@ def _warm(library: Library, settings: ReflexSettings) -> None:
     """Do so once for all partitions with the same library and settings."""
     matcher = compile_library(library)
     assert matcher.longest_only is not None, (
-        "built now, so that the first text that uses up its candidates need not wait for it"
+        "built now: a text with more hits than are checked needs it, and shall not wait for it"
     )
     judge(matcher, settings, InputReceived(text=_WARM_UP_TEXT))
 

@@ -12,8 +12,9 @@ act.finished               the memories that an ACT loop, which looks things up,
 guardrails.*               fatigue (it grows with reruns that improve nothing), and whether they rejected an answer, for
                            the agent's next tick
 swarm.measured             the coherence index of the swarm (all actors and agents together) is updated
-response.emitted           the exchange ends     } -> self_review.triggered, result and measured, and trace.seat_added;
-tick.observed              an external tick      }    or self_review.disarmed and resolved; or nothing
+response.emitted           the exchange ends, which is a tick -> one of: self_review.triggered, result and measured, and
+                           trace.seat_added (a review); self_review.disarmed and resolved (the end of one); nothing
+tick.observed              an external tick -> the same
 operator.forget_ordered    open exchanges lose their text; a session's ticks are removed from the statistics
 self_review.triggered      the gate is armed until this review is resolved
 self_review.disarmed       reviews can fire again

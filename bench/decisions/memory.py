@@ -134,7 +134,7 @@ def _search(world: _World) -> Search:
     def search(question: Vectors) -> list[int]:
         return [
             each.number - 1
-            for each in world.memory.episodes.nearest(_MODEL, question.tobytes(), MOST_RETURNED, frozenset())
+            for each in world.memory.episodes.ranking(_MODEL, question.tobytes()).strongest(MOST_RETURNED)
         ]
 
     return search
@@ -197,7 +197,7 @@ def _after_snapshot(world: _World) -> tuple[float, float]:
     restored = iter([decode_state(data, Episodes) for _ in range(4)])
 
     def first() -> None:
-        next(restored).nearest(_MODEL, world.questions[0].tobytes(), MOST_RETURNED, frozenset())
+        next(restored).ranking(_MODEL, world.questions[0].tobytes()).strongest(MOST_RETURNED)
 
     return percentiles(first, 0.0)
 

@@ -3,7 +3,7 @@
 A whole set runs as ``neuraxis up`` starts it: all actors, the ledger, each append flushed before it is acknowledged, no
 language model. *Start* is the time from the command to the first answer. *Saturated* keeps a fixed number of requests
 under way. At a fixed rate, requests do not wait for answers. The peer is a chain of four hops in FastStream on a broker
-that flushes alike; an exchange here has eleven events and a chain of eight.
+that flushes alike; an exchange here has eleven events, of which eight follow each other.
 
 Run it with ``python -m bench.system.exchanges [SECONDS]``.
 """

@@ -1,11 +1,12 @@
 """A set under steady load for long: its memory, its lag and its latency by the minute, and whether they stay flat.
 
 A whole set runs as ``neuraxis up`` starts it: all actors, the ledger, each append flushed before it is acknowledged, no
-language model. First the most exchanges a second are measured; then requests come at a share of that without waiting
-for answers, from people who come back. Each minute has a row: latency, refused requests, messages that the ledger
-lacks, megabytes resident of each process, and bytes an exchange of stream and ledger. At the end stands the growth of
-memory over the last half, by a least-squares line, and the latency of the last third against that of the first. Run it
-with ``python -m bench.system.soak [MINUTES [SHARE]]``.
+language model. First it gets as many requests as it can answer for five minutes, since an exchange costs more the more
+an agent remembers, up to its limit. Then the most exchanges a second are measured, and requests come at a share of that
+without waiting for answers, from people who come back. Each minute has a row: latency, refused requests, messages that
+the ledger lacks, megabytes resident of each process, and bytes an exchange of stream and ledger. At the end stands the
+growth of memory over the last half, by a least-squares line, and the latency of the last third against that of the
+first. Run it with ``python -m bench.system.soak [MINUTES [SHARE]]``.
 """
 
 import asyncio
@@ -34,7 +35,9 @@ PEOPLE = 500
 MEASURED_S = 30.0
 """Seconds for which the highest rate is measured."""
 
-_WARM_UP_S = 10.0
+WARM_UP_S = 300.0
+"""Seconds for which the set answers as much as it can before that."""
+
 _LAG = "neuraxis_ledger_lag_messages "
 
 
@@ -44,7 +47,7 @@ class Minute(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         minute: Its number, from 1.
         answered: Requests of this minute that were answered; ``refused`` are all others.
-        p50_ms: Median time of an answer.
+        p50_ms: Median time of an answer; None if there was none.
         p99_ms: The 99th percentile of the same.
         lag: Messages that the ledger did not have yet at the minute's end.
         resident_mb: Process -> megabytes in memory at the minute's end.
@@ -54,8 +57,8 @@ class Minute(msgspec.Struct, frozen=True, kw_only=True):
     minute: int
     answered: int
     refused: int
-    p50_ms: float
-    p99_ms: float
+    p50_ms: float | None
+    p99_ms: float | None
     lag: float
     resident_mb: dict[str, float]
     stored_mb: float
@@ -65,34 +68,43 @@ class Soaked(msgspec.Struct, frozen=True, kw_only=True):
     """The outcome of a soak.
 
     Attributes:
-        highest_per_s: Exchanges a second while as many were under way as the set can do.
+        at_first_per_s: Exchanges a second of a new set while ``UNDER_WAY`` were under way.
+        highest_per_s: The same when its agent remembers as much as it keeps.
         rate_per_s: Requests a second of the soak.
         minutes: One row for each.
         growth_mb_per_hour: Process -> slope of its memory over the last half of the minutes.
-        latency_ratio: p50 of the last third of the minutes, divided by that of the first third.
+        latency_ratio: p50 of the last third of the minutes, divided by that of the first third; None if one of the
+            two has no answers.
     """
 
+    at_first_per_s: float
     highest_per_s: float
     rate_per_s: float
     minutes: tuple[Minute, ...]
     growth_mb_per_hour: dict[str, float]
-    latency_ratio: float
+    latency_ratio: float | None
 
 
-async def measure(minutes: int, share: float, minute_s: float = 60.0, measured_s: float = MEASURED_S) -> Soaked:
+async def measure(
+    minutes: int, share: float, minute_s: float = 60.0, measured_s: float = MEASURED_S, warm_up_s: float = WARM_UP_S
+) -> Soaked:
     """Run a set under load for ``minutes`` of ``minute_s`` seconds each; print each as it ends."""
     rows: list[Minute] = []
     with running_set("") as run:
         async with Load.open(run.http, SET_MODEL, people=PEOPLE) as load:
-            await load.steady(min(_WARM_UP_S, measured_s), 20)
+            at_first = await load.saturated(UNDER_WAY, min(MEASURED_S, warm_up_s))
+            await load.saturated(UNDER_WAY, max(0.0, warm_up_s - MEASURED_S))
             highest = await load.saturated(UNDER_WAY, measured_s)
             rate = highest * share
-            print(f"at most {highest:.1f} exchanges/s; requests at {rate:.1f}/s", flush=True)
+            print(
+                f"at first {at_first:.1f} exchanges/s, now at most {highest:.1f}; requests at {rate:.1f}/s", flush=True
+            )
             for number in range(1, minutes + 1):
                 took, refused = await load.steady_or_refused(minute_s, rate)
                 rows.append(await _minute(run, number, took, refused))
                 print(_line(rows[-1]), flush=True)
     return Soaked(
+        at_first_per_s=round(at_first, 1),
         highest_per_s=round(highest, 1),
         rate_per_s=round(rate, 1),
         minutes=tuple(rows),
@@ -112,12 +124,17 @@ async def _minute(run: RunFile, number: int, took: Sequence[float], refused: int
         minute=number,
         answered=len(took),
         refused=refused,
-        p50_ms=round(1e3 * took[len(took) // 2], 1),
-        p99_ms=round(1e3 * took[len(took) * 99 // 100], 1),
+        p50_ms=_percentile_ms(took, 50),
+        p99_ms=_percentile_ms(took, 99),
         lag=float(lag.removeprefix(_LAG)),
         resident_mb={name: round(resident_mb(pid), 1) for name, pid in pids_of(now).items()},
         stored_mb=round(_stored_mb(folder), 1),
     )
+
+
+def _percentile_ms(took: Sequence[float], percent: int) -> float | None:
+    """Return a percentile of sorted seconds, in milliseconds; None of none."""
+    return round(1e3 * took[len(took) * percent // 100], 1) if took else None
 
 
 def _stored_mb(folder: Path) -> float:
@@ -139,17 +156,18 @@ def growth_per_hour(rows: Sequence[Mapping[str, float]], minute_s: float = 60.0)
     return {name: round(float(np.polyfit(hours, [row[name] for row in half], 1)[0]), 1) for name in half[0]}
 
 
-def latency_ratio(minutes: Sequence[float]) -> float:
-    """Return the median of the last third, at least one, divided by that of the first third."""
+def latency_ratio(minutes: Sequence[float | None]) -> float | None:
+    """Return the median of the last third, at least one, divided by that of the first third; None if one is empty."""
     third = max(1, len(minutes) // 3)
-    return round(statistics.median(minutes[-third:]) / statistics.median(minutes[:third]), 2)
+    first, last = ([each for each in part if each is not None] for part in (minutes[:third], minutes[-third:]))
+    return round(statistics.median(last) / statistics.median(first), 2) if first and last else None
 
 
 def _line(row: Minute) -> str:
     memory = "  ".join(f"{name} {megabytes:.0f}" for name, megabytes in row.resident_mb.items())
     return (
-        f"{row.minute:>3}  answered {row.answered:>6}  refused {row.refused:>3}  p50 {row.p50_ms:>7.1f} ms  "
-        f"p99 {row.p99_ms:>8.1f} ms  lag {row.lag:>6.0f}  stored {row.stored_mb:>8.1f} MB  resident MB: {memory}"
+        f"{row.minute:>3}  answered {row.answered:>6}  refused {row.refused:>3}  p50 {row.p50_ms or '-':>7} ms  "
+        f"p99 {row.p99_ms or '-':>8} ms  lag {row.lag:>6.0f}  stored {row.stored_mb:>8.1f} MB  resident MB: {memory}"
     )
 
 

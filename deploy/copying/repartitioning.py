@@ -26,7 +26,7 @@ from actors.registry import ACTORS
 from actors.runtime.envelopes import to_record
 from deploy.config.loading import Config
 from deploy.copying.import_bundle import admin_in_folder
-from deploy.copying.stopped_log import has_bucket, has_pending, led_views, refuse_members, stream_info
+from deploy.copying.stopped_log import has_bucket, has_pending, refuse_members, stream_info, views_of_partitions
 from deploy.copying.written_snapshots import check_archive, close_bucket, open_bucket, write_snapshots
 from deploy.processes.running_set import DataFolder
 from events.decoding import Recorded, decode
@@ -219,6 +219,7 @@ async def _move_fences(log: JetStreamLog, folding: Replay) -> int:
             view = folding.views.get((actor.name, partition)) or View(actor, partition, partitions)
             decided = address_events(actor.name, _cause(view), (_settings_of(view),), partitions)
             record = to_record(decided[0], f"{_SOURCE}/{actor.name}/{partition}", "", now_ns, 0)
+            # The stream is closed: it stores only what is published there, by a login that may import.
             subject = f"{IMPORT_ROOT}.{record.subject.partition('.')[2]}"
             records.append(msgspec.structs.replace(record, subject=subject))
     for start in range(0, len(records), MAX_BATCH):
@@ -251,7 +252,7 @@ def _refuse_open(folding: Replay, open_exchanges: int) -> None:
             f"{some} no end yet: start the workers as they were, stop what sends inputs, wait until all have ended, "
             "and run this again"
         )
-    pending = sorted({view.actor.name for view in led_views(folding) if has_pending(view)})
+    pending = sorted({view.actor.name for view in views_of_partitions(folding) if has_pending(view)})
     if pending:
         raise Misconfigured(
             f"{', '.join(pending)} have yet to decide what came last: start the workers as they were, stop what sends "
@@ -297,7 +298,7 @@ def _check_states(before: Replay, dividing: Replay, after: Partitions) -> int:
         StatesDiffer: a state is not a part of its origin's, or an entry of a session or an agent is in none, or in two.
     """
     checked = 0
-    for origin in led_views(before):
+    for origin in views_of_partitions(before):
         has_pending(origin)  # folds the rest, which leads to no event
         actor, name, partition = origin.actor, origin.actor.name, origin.partition
         children = [

@@ -57,10 +57,11 @@ async def has_bucket(connection: Connection, bucket: str) -> bool:
     return True
 
 
-def led_views(replay: Replay) -> Iterator[View]:
+def views_of_partitions(replay: Replay) -> Iterator[View]:
     """Yield the views of partitions that the log has, by actor and partition.
 
-    A publisher may have stored an event in another one. Nobody leads that, so what waits there waits for ever.
+    A replay may have views of others: a publisher may store an event under the name of a partition that does not
+    exist. No worker leads that one, so what waits there waits for ever.
     """
     for _, view in sorted(replay.views.items()):
         if view.partition in partition_names(view.actor, replay.partitions):

@@ -17,7 +17,7 @@ import msgspec
 
 from actors.registry import ACTORS
 from deploy.config.loading import Config
-from deploy.copying.stopped_log import has_pending, led_views, refuse_members, stream_info
+from deploy.copying.stopped_log import has_pending, refuse_members, stream_info, views_of_partitions
 from deploy.copying.written_snapshots import check_archive, close_bucket, open_bucket, write_snapshots
 from events.errors import LogError, Misconfigured, Unavailable
 from events.jetstream import Access, Connection, JetStreamLog
@@ -118,7 +118,7 @@ async def _write_snapshots(log: JetStreamLog, ledger: Path, last: int, progress:
         replay.decides_tail = True  # so that has_pending sees messages whose decision is not recorded
         await read_into(source, replay, progress=progress)
         losses: Losses = await source.losses()
-        if pending := sorted({view.actor.name for view in led_views(replay) if has_pending(view)}):
+        if pending := sorted({view.actor.name for view in views_of_partitions(replay) if has_pending(view)}):
             raise Misconfigured(
                 f"{', '.join(pending)} have yet to decide what came last: start the set, wait for a few seconds, stop "
                 "it, and run this again; nothing was removed"

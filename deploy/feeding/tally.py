@@ -17,9 +17,10 @@ _SMALLEST_MS = 0.001
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """The counts of a feed.
 
-    ``ended`` counts exchanges that ended; ``stages``, ``actions`` and ``modes`` count them by how. ``bad`` counts
-    inputs that were not accepted or whose end did not come; ``failures`` counts them by code. ``rate`` is ended
-    exchanges a second. Latencies are in milliseconds, right to 1%; 0 when none ended.
+    ``ended`` counts exchanges that ended; ``stages``, ``actions`` and ``modes`` count them by the stage that ended
+    them, the final action and the mode. ``bad`` counts inputs that were not accepted or whose end did not come;
+    ``failures`` counts them by code. ``rate`` is ended exchanges a second. Latencies are in milliseconds, right to 1%;
+    0 when none ended.
     """
 
     ended: int

@@ -35,7 +35,8 @@ _logger = get_logger("neuraxis.traces")
 class Position(msgspec.Struct, frozen=True):
     """How far a collector has taken the spans of a log.
 
-    It has those up to the sequence ``sent``. All exchanges that were open there have their inputs after ``open``.
+    It has those up to the sequence ``sent``. ``open`` is a sequence before the input of every exchange that had not
+    ended at ``sent``.
     """
 
     sent: int

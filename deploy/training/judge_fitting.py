@@ -39,10 +39,10 @@ _VIEW_WEIGHT = 0.5
 
 _WORST_PASSAGE_WEIGHT = 0.7
 _LATER_ATTACK_WEIGHT = 0.3
-"""That of the pieces of a long attack from the second round on, when its worst passage is known."""
+"""That of each piece of a long attack from the second round on, when its worst passage is a sample, too."""
 
 _PIECE_SEGMENTS = 48
-"""Segments of the pieces into which longer texts are split for the first round."""
+"""Segments (sentences, lines, table cells, JSON values) of a piece; the first round splits longer texts into pieces."""
 
 _DRAWN_PASSAGES = 3
 """How many random passages of each harmless text are trained on."""
@@ -72,9 +72,10 @@ class Recipe(msgspec.Struct, frozen=True):
 class Prepared(msgspec.Struct, frozen=True, eq=False):
     """A corpus, its rows followed by those made from it, and what is computed from them once for all folds.
 
-    ``folds`` has the fold of each corpus row; ``quotes`` the rows that share wording with a fold. ``support`` has the
-    number of sources that one family counts for, by its index in ``families``. ``attack`` says for each row whether it
-    is one.
+    ``folds`` has the fold of each corpus row; ``quotes`` the rows that share wording with a fold. A family is the
+    sources of one project or collection (``family_of``), which are held out together. ``support`` says, by a family's
+    index in ``families``, as how many sources it counts where an n-gram has to occur in several. ``attack`` says for
+    each row whether it is one.
     """
 
     corpus: Sequence[Row]

@@ -20,7 +20,7 @@ def test_latency_is_compared_between_the_first_and_the_last_third() -> None:
 
 
 def test_a_set_is_soaked_at_a_share_of_its_highest_rate() -> None:
-    soaked = asyncio.run(measure(2, 0.2, minute_s=2.0, measured_s=1.0))
+    soaked = asyncio.run(measure(2, 0.2, minute_s=2.0, measured_s=1.0, warm_up_s=1.0))
     assert soaked.rate_per_s == pytest.approx(soaked.highest_per_s * 0.2, abs=0.1)
     assert [row.minute for row in soaked.minutes] == [1, 2]
     for row in soaked.minutes:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from actors.memory.layers.index import Index, Near, Row
+from actors.memory.layers.index import NOTHING, Index, Ranking, Row
 from schemas.persistent import Map
 
 _LEAST_WEIGHT = 0.85
@@ -62,9 +62,9 @@ class Episodes(msgspec.Struct, frozen=True):
         """Return the same episodes with the knowledge that no number is lower than ``first``."""
         return Episodes(self.kept, first, self.index)
 
-    def nearest(self, model: str, embedding: bytes, most: int, without: frozenset[int]) -> list[Near]:
-        """Return the episodes nearest to an embedding, strongest first; see ``Index.nearest``."""
-        return self.index.nearest(self._rows, model, embedding, most, without) if embedding else []
+    def ranking(self, model: str, embedding: bytes, without: frozenset[int] = frozenset()) -> Ranking:
+        """Return the energies of all episodes but some for an embedding; none if it is empty. See ``Index.ranking``."""
+        return self.index.ranking(self._rows, model, embedding, without) if embedding else NOTHING
 
     def _rows(self) -> Iterator[Row]:
         for number in sorted(self.kept):

@@ -48,6 +48,29 @@ class Near(NamedTuple):
     energy: float
 
 
+class Ranking:
+    """The energies of rows for one embedding, which are computed once, however many of the strongest are asked for."""
+
+    __slots__ = ("_energies", "_numbers")
+
+    def __init__(self, energies: Floats, numbers: Numbers) -> None:
+        self._energies, self._numbers = energies, numbers
+
+    def strongest(self, most: int) -> list[Near]:
+        """Return up to ``most`` rows with energies above 0, the strongest first, among equals the latest."""
+        energies, numbers = self._energies, self._numbers
+        least = 0.0
+        if len(energies) > most:
+            least = float(np.partition(energies, len(energies) - most)[len(energies) - most])
+        indices = np.flatnonzero((energies >= least) & (energies > 0.0))
+        order = indices[np.lexsort((-numbers[indices], -energies[indices]))][:most]
+        return [Near(int(numbers[index]), min(float(energies[index]), 1.0)) for index in order]
+
+
+NOTHING = Ranking(np.zeros(0), np.zeros(0, np.int64))
+"""The ranking of no rows."""
+
+
 class _Rows:
     """The rows of one kind, in the order of adding. Arrays have spare room; the first ``count`` rows are in use.
 
@@ -127,11 +150,11 @@ class _Store:
     def compacted(self) -> "_Store":
         return _Store({kind: rows.compacted() for kind, rows in self.rows.items()})
 
-    def nearest(self, version: int, model: str, embedding: bytes, most: int, without: Collection[int]) -> list[Near]:
+    def ranking(self, version: int, model: str, embedding: bytes, without: Collection[int]) -> Ranking:
         rows = self.rows.get((model, len(embedding)))
         count = 0 if rows is None else int(np.searchsorted(rows.added_at[: rows.count], version, side="right"))
         if rows is None or count == 0:
-            return []
+            return NOTHING
         energies = cosines(rows.vectors[:count], rows.squares[:count], embedding)
         energies *= rows.weights[:count]
         np.round(energies, DECIMALS, out=energies)
@@ -140,7 +163,7 @@ class _Store:
             index = rows.index_of(number)
             if index is not None and index < count:
                 energies[index] = 0.0
-        return _strongest(energies, rows.numbers[:count], most)
+        return Ranking(energies, rows.numbers[:count])
 
 
 class Index(Derived):
@@ -170,16 +193,15 @@ class Index(Derived):
             store = store.compacted()
         return Index(store)
 
-    def nearest(
-        self, rows: Callable[[], Iterable[Row]], model: str, embedding: bytes, most: int, without: Collection[int] = ()
-    ) -> list[Near]:
-        """Return the rows with the highest energies above 0, the strongest first, among equals the latest.
+    def ranking(
+        self, rows: Callable[[], Iterable[Row]], model: str, embedding: bytes, without: Collection[int] = ()
+    ) -> Ranking:
+        """Return the energies of all rows for an embedding; they are to be used before the index changes.
 
         Args:
             rows: Returns all rows, numbers ascending, in case the store must be built.
             model: What made the embedding; rows of other models are not comparable.
             embedding: The embedding to search for.
-            most: Most rows to return.
             without: Numbers of rows that are skipped.
         """
         store = self._store
@@ -187,7 +209,7 @@ class Index(Derived):
             # This does not change the value: the store is derived from the episodes, and queries give the same answers.
             store = _Store.of(rows())
             self._store, self._version = store, store.version
-        return store.nearest(self._version, model, embedding, most, without)
+        return store.ranking(self._version, model, embedding, without)
 
     def _latest(self) -> _Store | None:
         store = self._store
@@ -199,12 +221,3 @@ def _grown(array: npt.NDArray[Any]) -> Any:
     copy = np.zeros((len(array) + max(_LEAST_SPARE, len(array) // 2), *array.shape[1:]), array.dtype)
     copy[: len(array)] = array
     return copy
-
-
-def _strongest(energies: Floats, numbers: Numbers, most: int) -> list[Near]:
-    least = 0.0
-    if len(energies) > most:
-        least = float(np.partition(energies, len(energies) - most)[len(energies) - most])
-    indices = np.flatnonzero((energies >= least) & (energies > 0.0))
-    order = indices[np.lexsort((-numbers[indices], -energies[indices]))][:most]
-    return [Near(int(numbers[index]), min(float(energies[index]), 1.0)) for index in order]

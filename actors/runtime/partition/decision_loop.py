@@ -64,6 +64,7 @@ class DecisionLoop(ABC):
         self._context = context
         self._measurements = context.measurements.by_actor[actor.name]
         self._fence_filter = fence_filter(actor, partition)
+        # What was read back for a recovery has to be proved complete before anything is appended.
         self._proof = CompletenessProof(context.gap_check)
         self._snapshots = SnapshotSaver(actor, partition, context)
         self._timer_loop = TimerLoop(self)

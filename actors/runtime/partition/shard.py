@@ -131,13 +131,16 @@ class Shard(DecisionLoop):
         elif self.role is Role.STANDBY:
             self.view.apply_own(delivery)
             self._own_arrived.set()
-            if self.view.misplaced:
+            if self.view.misplaced:  # it belongs before what is folded here: another worker leads
                 self.reset("misplaced_event")
         elif delivery.stored.seq > self.view.own_last and not self._is_ours(delivery):
             self.reset("foreign_event")
 
     def _fold_ahead(self) -> None:
-        """Fold two messages for the one that came, so that the backlog shrinks; one that leads to an event stops it."""
+        """Fold two waiting messages for each that comes, so that the backlog shrinks.
+
+        Folding stops at a message that leads to an event: the leader decides that one.
+        """
         for _ in range(2):
             if not self.view.fold_ahead():
                 # The leader's event for it is to come. To decide the message again each time would cost much.

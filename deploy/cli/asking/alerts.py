@@ -98,7 +98,7 @@ class Since(click.ParamType[int]):
     "--count",
     type=whole_number(1),
     metavar="N",
-    help="End after N alerts; without --since, if nothing can come, and with --open: the last N.",
+    help="Print N alerts, and end: the next; from --since on, the first; with --open, or if none can come, the last.",
 )
 @click.option("--no-follow", is_flag=True, help="End at the end of the log instead of waiting for more.")
 @json_option

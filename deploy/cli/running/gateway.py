@@ -20,10 +20,18 @@ from deploy.cli.options import Target, examples, target_options
 @click.option("--http", metavar="HOST:PORT", help="Where to listen.  [default: 127.0.0.1:8642]")
 @click.option("--listener", type=int, hidden=True, help="Descriptor of a socket that listens already.")
 @click.option(
-    "--operator-context", default="", metavar="NAME|FILE", help="As whom an operator's verdicts are recorded."
+    "--operator-context",
+    default="",
+    metavar="NAME|FILE",
+    help="As whom operators' requests are recorded: feedback, allowances, resets.",
 )
 @click.option("--name", default="gateway", help="What this process is called in its log.")
-@click.option("--lifeline", type=int, hidden=True, help="Descriptor of the supervisor's line.")
+@click.option(
+    "--lifeline",
+    type=int,
+    hidden=True,
+    help="Descriptor of a socket that closes when the supervisor ends; so does this process.",
+)
 def gateway(
     target: Target, http: str | None, listener: int | None, operator_context: str, name: str, lifeline: int | None
 ) -> None:

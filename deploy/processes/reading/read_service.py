@@ -2,9 +2,9 @@
 
 A consumer of several filters names them in the body of a request, which no permission of the broker covers. So a narrow
 login may neither create consumers nor get messages. It sends the same requests here instead, on a subject that names
-its owners and that it alone may publish on. The service compares the filters with what those owners consume, and makes
-the request itself, by a login that may read everything. The worker then pulls from its consumer directly, so a message
-costs nothing more.
+its owners (the actors and effectors that the worker runs) and that it alone may publish on. The service compares the
+filters with what those owners consume, and makes the request itself, by a login that may read everything. The worker
+then pulls from its consumer directly, so a message costs nothing more.
 
 The processes that read everything anyway serve it: the ledger's and the gateways', each request by one of them. One of
 them must live for a worker to start, to take over a partition, or to go on reading after the broker restarted. Until
@@ -113,7 +113,10 @@ def _error(status: int, number: int, text: str) -> dict[str, Any]:
 
 @asynccontextmanager
 async def serving_reads(log: JetStreamLog, owner: str) -> AsyncIterator[None]:
-    """Serve read requests as an owner's process for the length of the block, together with all others that do."""
+    """Serve read requests as a process of ``owner`` (the ledger or the gateway) for the length of the block.
+
+    All processes that do so share the requests.
+    """
     service, connection, tasks = ReadService(log), log.connection, set[asyncio.Task[None]]()
 
     async def respond(msg: Msg) -> None:

@@ -1,9 +1,8 @@
 """Folding partitions up to a point from the nearest snapshots beside a ledger, and saving further ones there.
 
-Snapshots are neither used nor saved where only a fold from the first event is right, or reports what it met on the way:
-the log was repartitioned or has lost events, or rows are missing or damaged. Nor of a partition that received an event
-which this release cannot read. Nor where an event was sealed: a snapshot
-would hold its words for good.
+Snapshots are neither used nor saved where a fold has to begin with the first event, to be right or to report what it
+meets: the log was repartitioned or has lost events, or rows are missing or damaged. Nor of a partition that received an
+event which this release cannot read. Nor where an event was sealed: a snapshot would hold its words for good.
 """
 
 from collections.abc import Callable, Sequence
@@ -121,5 +120,5 @@ class _SnapshotSaver:
             return
         # What waits is read again; it was not folded.
         after = view.waiting[0].stored.seq - 1 if view.waiting else reached
-        settled = self._replay.is_settled(key)
+        settled = self._replay.is_settled(key)  # recorded events show what was decided on every message
         self._folder.save(view.actor, view.partition, FoldStart(view.checkpoint(), after), reached, settled=settled)

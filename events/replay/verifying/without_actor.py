@@ -25,6 +25,7 @@ async def events_without_actor(source: Source, actors: Collection[str], upto: Po
     Raises:
         LogError: the source cannot be read.
     """
+    # Every decider has such an event, and no other owner: no settings of effectors, gateway or ledger are recorded.
     deciders = {entry.owner for entry in CATALOGUE.values() if issubclass(entry.event, Configured)}
     lacking = deciders.difference(actors)
     topics = [

@@ -31,7 +31,8 @@ class Partition:
     Attributes:
         position: Sequence of the last message it was given, and ``time_ns`` its time.
         spontaneous: Recorded events that no message led to, still to be folded.
-        decided_upto: Sequence of the last message that the recorded log shows as decided; later ones had no chance.
+        decided_upto: Sequence of the last message that the recorded log shows as decided; the log ends before the
+            decisions on later ones.
         may_differ: Whether its decisions may differ from the recorded ones: its settings or behaviour are changed, or
             it has received other messages than in the record.
         behaviour: The behaviour in force at its position.

@@ -11,10 +11,10 @@ from schemas.effectors.model_calls import MOST_TOKENS
 from schemas.vocabulary.loops import TickObserved, entities_fault
 
 MOST_MODES = 64
-"""Most modes that a tick names."""
+"""Most modes that a tick names: attitudes such as guardian or explorer (``actors.self_review.modes``)."""
 
 LONGEST_NAME = 200
-"""Most characters of the name of a mode, a memory, a part, or a part of an identity."""
+"""Most characters of a name: of a mode, of a memory, or of a part of the agent's identity."""
 
 LONGEST_TERM = 100
 """Most characters of a term."""

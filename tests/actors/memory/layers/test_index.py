@@ -48,7 +48,7 @@ steps = st.lists(st.tuples(st.none() | vectors, models, weights, st.integers(0, 
 def grown(changes: Sequence[tuple[Sequence[int] | None, str, float, int]]) -> list[tuple[Index, list[Row]]]:
     """Return every version of an index with the rows that count in it."""
     index, rows = Index(), list[Row]()
-    index.nearest(lambda: (), "one", as_bytes([1] * WIDTH), 1)  # builds the store, which is extended from here on
+    index.ranking(lambda: (), "one", as_bytes([1] * WIDTH))  # builds the store, which is extended from here on
     versions = [(index, rows)]
     for number, (vector, model, weight, which) in enumerate(changes, 1):
         if vector is not None:
@@ -73,7 +73,7 @@ def test_it_finds_what_comparing_with_every_row_finds_as_of_any_version(
         for index, rows in versions:
             without = [rows[passed_over % len(rows)].number] if rows else []
             for passed in ([], without):
-                found = index.nearest(lambda: pytest.fail("the store is there"), model, query, most, passed)
+                found = index.ranking(lambda: pytest.fail("the store is there"), model, query, passed).strongest(most)
                 assert [(near.energy, near.number) for near in found] == compared(rows, model, query, most, passed)
 
 
@@ -86,8 +86,8 @@ def test_one_built_from_the_rows_answers_like_one_that_grew(
     fresh = Index()
     assert fresh == index, "what is derived is no part of a value"
     for model in ("one", "other"):
-        grew = index.nearest(lambda: rows, model, as_bytes(sought), 5)
-        assert fresh.nearest(lambda: rows, model, as_bytes(sought), 5) == grew
+        grew = index.ranking(lambda: rows, model, as_bytes(sought)).strongest(5)
+        assert fresh.ranking(lambda: rows, model, as_bytes(sought)).strongest(5) == grew
 
 
 def test_a_state_extended_in_two_ways_keeps_both():
@@ -96,9 +96,9 @@ def test_a_state_extended_in_two_ways_keeps_both():
     ways = [Row(2, "one", as_bytes([0, 1, 0]), 1.0), Row(2, "one", as_bytes([0, 0, 1]), 1.0)]
     both = [before.adding(row) for row in ways]
     for row, index in zip(ways, both, strict=True):
-        found = index.nearest(lambda row=row: [first, row], "one", row.embedding, 5)
+        found = index.ranking(lambda row=row: [first, row], "one", row.embedding).strongest(5)
         assert found == [Near(2, 1.0)]
-    assert before.nearest(lambda: [first], "one", as_bytes([0, 1, 0]), 5) == []
+    assert before.ranking(lambda: [first], "one", as_bytes([0, 1, 0])).strongest(5) == []
 
 
 @given(st.lists(st.lists(numbers_of_a_byte, min_size=40, max_size=40), min_size=1, max_size=8), st.data())
