@@ -64,7 +64,7 @@ class Ranking:
             least = float(np.partition(energies, len(energies) - most)[len(energies) - most])
         indices = np.flatnonzero((energies >= least) & (energies > 0.0))
         order = indices[np.lexsort((-numbers[indices], -energies[indices]))][:most]
-        return [Near(int(numbers[index]), min(float(energies[index]), 1.0)) for index in order]
+        return list(map(Near, numbers[order].tolist(), np.minimum(energies[order], 1.0).tolist()))
 
 
 NOTHING = Ranking(np.zeros(0), np.zeros(0, np.int64))
