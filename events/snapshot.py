@@ -12,6 +12,7 @@ from schemas.catalogue import decode_event, entry_of, owned_by
 from schemas.event import Configured, encode_event, topic_of
 from schemas.identity import content_hash
 from schemas.persistent import decode_state, encode_state, state_hash
+from schemas.state_structure import structure_hash
 
 _CHECKSUM_BYTES = sha256().digest_size
 
@@ -24,13 +25,14 @@ class _Snapshot(msgspec.Struct, frozen=True):
     own_last: int
     time_ns: int
     configured: bytes
-    state_hash: str
+    state_hash: str  # of releases before ``structure``, "" since then
     state: bytes
     fenced: int | None = None
     own_id: str = ""
     losses: int = 0  # the sequence of the last recorded loss; see ``pack``
     lost_causes: tuple[str, ...] = msgspec.field(name="answered", default=())  # as stored since 0.1.0
     view: str = ""  # a hash; see ``_view_hash``
+    structure: str = ""  # of the state's type; see ``structure_hash``
 
 
 def snapshot_key(actor: Actor[Any], partition: str) -> str:
@@ -43,10 +45,13 @@ def partition_key(actor: str, partition: str) -> str:
     return f"{actor}.{partition}"
 
 
-def pack(actor: Actor[Any], partition: str, checkpoint: Checkpoint, losses: int = 0) -> bytes:
+def pack(
+    actor: Actor[Any], partition: str, checkpoint: Checkpoint, losses: int = 0, state: bytes | None = None
+) -> bytes:
     """Encode a view's checkpoint, with a checksum: one wrong bit in its position would skip or repeat messages.
 
-    ``losses`` is the sequence of the last recorded loss of the log that was known when the view was made.
+    ``losses`` is the sequence of the last recorded loss of the log that was known when the view was made. ``state`` is
+    the checkpoint's state if it is encoded already.
     """
     body = msgspec.msgpack.encode(
         _Snapshot(
@@ -57,24 +62,24 @@ def pack(actor: Actor[Any], partition: str, checkpoint: Checkpoint, losses: int 
             checkpoint.own_last,
             checkpoint.time_ns,
             encode_event(checkpoint.configured) if checkpoint.configured is not None else b"",
-            state_hash(checkpoint.state),
-            encode_state(checkpoint.state),
+            "",
+            encode_state(checkpoint.state) if state is None else state,
             checkpoint.fenced,
             checkpoint.own_id,
             losses,
             checkpoint.lost_causes,
             _view_hash(actor),
+            structure_hash(actor.state_type),
         )
     )
     return sha256(body).digest() + body
 
 
 def unpack(actor: Actor[Any], partition: str, data: bytes) -> Checkpoint | None:
-    """Decode a snapshot; None when it is of another partition, behaviour, view or state schema, or damaged.
+    """Decode a snapshot; None when it is of another partition, behaviour, view or structure, or damaged.
 
-    The state's hash is computed again: a field that was renamed, dropped or added since changes it. A changed view does
-    not: the state would hold an event in its old meaning, lack events that the actor did not consume before, or hold
-    what this release knows nothing of.
+    In another structure a field was renamed, dropped or added since. In another view the state would hold an event in
+    its old meaning, lack events that the actor did not consume before, or hold what this release knows nothing of.
     """
     checksum, body = data[:_CHECKSUM_BYTES], data[_CHECKSUM_BYTES:]
     if sha256(body).digest() != checksum:
@@ -85,8 +90,10 @@ def unpack(actor: Actor[Any], partition: str, data: bytes) -> Checkpoint | None:
             return None
         if found.view != _view_hash(actor):
             return None
+        if found.structure and found.structure != structure_hash(actor.state_type):
+            return None
         state = decode_state(found.state, actor.state_type)
-        if state_hash(state) != found.state_hash:
+        if not found.structure and state_hash(state) != found.state_hash:
             return None
         version = entry_of(actor.configured).version
         configured = decode_event(topic_of(actor.configured), found.configured, version) if found.configured else None

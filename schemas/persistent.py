@@ -4,9 +4,11 @@
 that was ever current can be kept, hashed or written out later without copying.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cache
 from operator import is_
-from typing import Any, Generic, TypeVar, get_args, get_origin
+from types import UnionType
+from typing import Any, Generic, TypeVar, Union, get_args, get_origin
 
 import msgspec
 from immutables import Map
@@ -187,6 +189,82 @@ def encode_state(state: object) -> bytes:
     return _state_encoder.encode(state)
 
 
+def state_pieces(state: object) -> Iterator[bytes]:
+    """Encode a state piece by piece: joined, they are ``encode_state(state)``, and none takes more than milliseconds.
+
+    For a process that must do other things meanwhile, while it stores a state of many megabytes.
+    """
+    if not _is_large(state):
+        yield encode_state(state)
+    elif isinstance(state, Map):
+        yield _map_header(len(state))
+        batch: dict[Any, Any] = {}
+        for key, value in state.items():
+            if _is_large(value):
+                yield _entries(batch)
+                batch = {}
+                yield _state_encoder.encode(key)
+                yield from state_pieces(value)
+            else:
+                batch[key] = value
+                if len(batch) == _PIECE_ENTRIES:
+                    yield _entries(batch)
+                    batch = {}
+        yield _entries(batch)
+    else:
+        fields = msgspec.structs.fields(type(state))
+        yield _map_header(len(fields))
+        for field in fields:
+            yield _state_encoder.encode(field.encode_name)
+            yield from state_pieces(getattr(state, field.name))
+
+
+_PIECE_ENTRIES = 256
+"""Entries of a map that are encoded at once."""
+
+
+def _is_large(value: object) -> bool:
+    """Whether a value has a map of so many entries that it is encoded piece by piece."""
+    if isinstance(value, Map):
+        return len(value) > _PIECE_ENTRIES or any(map(_is_large, value.values()))
+    return any(_is_large(getattr(value, name)) for name in _nested_fields(type(value)))
+
+
+@cache
+def _nested_fields(kind: type) -> tuple[str, ...]:
+    """Return the fields of a struct that may hold maps: those of maps, structs and unions."""
+    if not issubclass(kind, msgspec.Struct):
+        return ()
+    config = kind.__struct_config__
+    if config.array_like or config.tag is not None or config.omit_defaults:
+        return ()  # encoded in another form than as a map of all fields
+    return tuple(field.name for field in msgspec.structs.fields(kind) if _may_nest(field.type, ()))
+
+
+def _may_nest(kind: Any, within: tuple[Any, ...]) -> bool:
+    """Whether values of a type may hold maps; ``within`` are the structs that it is a part of."""
+    found = get_origin(kind) or kind
+    if found is Map or isinstance(kind, TypeVar):
+        return True
+    if isinstance(found, type) and issubclass(found, msgspec.Struct):
+        if found in within:
+            return False
+        return any(_may_nest(field.type, (*within, found)) for field in msgspec.structs.fields(found))
+    return found in (UnionType, Union) and any(_may_nest(each, within) for each in get_args(kind))
+
+
+def _entries(batch: dict[Any, Any]) -> bytes:
+    """Return the entries of a map as MessagePack, without its header."""
+    return _state_encoder.encode(batch)[len(_map_header(len(batch))) :]
+
+
+def _map_header(count: int) -> bytes:
+    """Return what MessagePack has before the entries of a map."""
+    if count < 16:
+        return bytes((0x80 | count,))
+    return b"\xde" + count.to_bytes(2, "big") if count < 1 << 16 else b"\xdf" + count.to_bytes(4, "big")
+
+
 def decode_state(data: bytes, kind: type[V]) -> V:
     """Decode a snapshot's state; raises msgspec.DecodeError or ValidationError when it does not fit ``kind``."""
     return msgspec.msgpack.decode(data, type=kind, dec_hook=_from_builtin)
@@ -215,4 +293,5 @@ __all__ = [
     "encode_state",
     "state_builtins",
     "state_hash",
+    "state_pieces",
 ]

@@ -4,6 +4,7 @@ Both use the bucket's own subjects (``$KV.<bucket>.<key>``) directly: one reques
 keys would make a consumer each time.
 """
 
+import asyncio
 import json
 import zlib
 from collections.abc import Mapping
@@ -24,6 +25,7 @@ MEMBER_EXPIRY = 3.0
 """Seconds after its last heartbeat that a member counts as dead."""
 
 _CHUNK = 512 * 1024  # bytes of a snapshot in one message
+_SLICE = 128 * 1024  # bytes that are compressed at once, which takes some 2 ms
 KEY_SEPARATOR = "/"
 """What stands for the dots of a key where the key is a single token of a subject."""
 
@@ -68,6 +70,16 @@ async def ensure_bucket(
         if error.number != NOT_FOUND:
             raise
         await make_stream(connection, config)
+
+
+async def _compressed(data: bytes) -> bytes:
+    """Compress data in slices of milliseconds, between which others have their turn."""
+    compressor = zlib.compressobj(1)
+    slices = []
+    for start in range(0, len(data), _SLICE):
+        slices.append(compressor.compress(data[start : start + _SLICE]))
+        await asyncio.sleep(0)
+    return b"".join((*slices, compressor.flush()))
 
 
 async def _put(
@@ -150,7 +162,7 @@ class KeyValueSnapshots:
 
     async def save(self, key: str, data: bytes, upto: int) -> None:
         """Replace the snapshot under ``key``; every message of its partition up to sequence ``upto`` is in it."""
-        packed = zlib.compress(data, 1)
+        packed = await _compressed(data)
         digest = sha256(packed).hexdigest()
         replaced = await self._get(key)
         chunks = [packed[start : start + _CHUNK] for start in range(_CHUNK, len(packed), _CHUNK)]

@@ -12,7 +12,9 @@ from schemas.persistent import (
     encode_state,
     state_builtins,
     state_hash,
+    state_pieces,
 )
+from tests.each import each
 
 LIFETIME = 10
 steps = st.lists(st.tuples(st.sampled_from("abcde"), st.integers(0, 99), st.integers(0, 3 * LIFETIME)), max_size=30)
@@ -160,3 +162,72 @@ def test_a_key_by_identity_equals_only_one_of_the_very_same_values() -> None:
     assert hash(key) == hash(ByIdentity(words, message))
     assert key != ByIdentity(words, object())
     assert key != ByIdentity(tuple(iter(["harbour"])), message), "equal, but not the same"
+
+
+class Home(msgspec.Struct, frozen=True):
+    rooms: Map[str, Map[int, Turn]] = Map()
+    guests: ExpiringMap[Turn] = ExpiringMap()
+    owner: State | None = None
+    renamed: int = msgspec.field(name="as_stored", default=0)
+
+
+class Town(msgspec.Struct, frozen=True):
+    homes: Map[str, Home] = Map()
+    lamps: Map[int, int] = Map()
+    name: str = ""
+
+
+class Tagged(msgspec.Struct, frozen=True, tag="tagged"):
+    counts: Map[int, int] = Map()
+
+
+class Listed(msgspec.Struct, frozen=True, array_like=True):
+    counts: Map[int, int] = Map()
+
+
+class Sparse(msgspec.Struct, frozen=True, omit_defaults=True):
+    counts: Map[int, int] = Map()
+    spare: int = 0
+
+
+def counted(size: int) -> Map[int, int]:
+    return Map({number: number * number for number in range(size)})
+
+
+def town(homes: int, size: int) -> Town:
+    rooms = Map({"hall": Map({number: Turn("a turn", number) for number in range(size)})})
+    guests = ExpiringMap(young=Map({str(number): Turn("a guest", number) for number in range(size)}))
+    owner = State(counts=Map({str(number): number for number in range(size)}))
+    home = Home(rooms, guests, owner, size)
+    return Town(
+        Map({f"home-{number}": home if number % 3 else Home() for number in range(homes)}), counted(size), "here"
+    )
+
+
+@given(states)
+def test_the_pieces_of_a_small_state_are_its_encoding(state: State) -> None:
+    assert b"".join(state_pieces(state)) == encode_state(state)
+
+
+@each("size", [0, 1, 15, 16, 255, 256, 257, 511, 512, 513, 65_535, 65_536])
+def test_the_pieces_of_a_map_of_any_size_are_its_encoding(size: int) -> None:
+    assert b"".join(state_pieces(counted(size))) == encode_state(counted(size))
+
+
+@each("homes", [0, 1, 20, 300])
+@each("size", [1, 300])
+def test_the_pieces_of_nested_maps_are_the_encoding_of_the_whole(homes: int, size: int) -> None:
+    state = town(homes, size)
+    assert b"".join(state_pieces(state)) == encode_state(state)
+
+
+@each("kind", [Tagged, Listed, Sparse])
+def test_the_pieces_of_structs_that_are_no_maps_of_all_fields_are_their_encoding(kind: type) -> None:
+    state = Map({"one": kind(counted(1_000)), "two": kind()})
+    assert b"".join(state_pieces(state)) == encode_state(state)
+
+
+def test_no_piece_of_a_large_state_is_large() -> None:
+    pieces = list(state_pieces(town(homes=40, size=2_000)))
+    assert sum(map(len, pieces)) > 2_000_000
+    assert max(map(len, pieces)) < 10_000

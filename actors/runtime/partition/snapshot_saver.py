@@ -7,9 +7,10 @@ from typing import Any
 from actors.runtime.context import Context
 from events.errors import LogError
 from events.loggers import get_logger
-from events.partition_fold import View
+from events.partition_fold import Checkpoint, View
 from events.snapshot import pack, snapshot_key
 from schemas.actor import Actor
+from schemas.persistent import state_pieces
 
 _logger = get_logger("neuraxis.shard")
 
@@ -67,30 +68,34 @@ class SnapshotSaver:
         self.draining = False
         self._folded = 0
         if self._saving is None:
-            self._saving = self._context.tasks.create_task(self._save_in_background(*self._packed(view), done))
+            saving = self._save_in_background(view.checkpoint(), self.last_loss, self._renewing, done)
+            self._saving = self._context.tasks.create_task(saving)
 
     async def close(self, view: View | None) -> None:
         """Wait for the snapshot that is being saved; then take a last one of ``view``, where one is needed."""
         if self._saving is not None:
             await asyncio.gather(self._saving, return_exceptions=True)
         if view is not None and (self._folded or self._renew_after):
-            await self._save(*self._packed(view))
+            await self._save(view.checkpoint(), self.last_loss, self._renewing)
 
-    def _packed(self, view: View) -> tuple[bytes, int]:
-        """Return a snapshot of the state, and the sequence up to which it includes everything."""
-        checkpoint = view.checkpoint()
-        packed = pack(self._actor, self._partition, checkpoint, self.last_loss)
-        return packed, max(checkpoint.position, self._renewing)
-
-    async def _save_in_background(self, packed: bytes, upto: int, done: Callable[[], None]) -> None:
+    async def _save_in_background(
+        self, checkpoint: Checkpoint, last_loss: int, renewing: int, done: Callable[[], None]
+    ) -> None:
         try:
-            await self._save(packed, upto)
+            await self._save(checkpoint, last_loss, renewing)
         finally:
             self._saving = None
             if self._renew_after:
                 done()
 
-    async def _save(self, packed: bytes, upto: int) -> None:
+    async def _save(self, checkpoint: Checkpoint, last_loss: int, renewing: int) -> None:
+        """Save a checkpoint; everything up to its position, and up to ``renewing``, is in it."""
+        pieces = []
+        for piece in state_pieces(checkpoint.state):  # a large state takes long, and others have their turn between
+            pieces.append(piece)
+            await asyncio.sleep(0)
+        packed = pack(self._actor, self._partition, checkpoint, last_loss, b"".join(pieces))
+        upto = max(checkpoint.position, renewing)
         try:
             await self._context.snapshots.save(snapshot_key(self._actor, self._partition), packed, upto)
             self._context.counters.snapshots += 1

@@ -1,6 +1,7 @@
 """Snapshots come back as they were, or not at all."""
 
 from dataclasses import replace
+from hashlib import sha256
 from typing import Any
 
 import msgspec
@@ -15,7 +16,7 @@ from schemas.actor import Actor
 from schemas.catalogue import CATALOGUE, entry_of
 from schemas.entry import Grouping, Severity
 from schemas.event import Event, encode_event, topic_of
-from schemas.persistent import Map, state_hash
+from schemas.persistent import Map, state_hash, state_pieces
 from schemas.subjects import NO_PARTITION
 from schemas.versions import UPCASTERS
 from schemas.vocabulary.breaker import BreakerWarned
@@ -53,6 +54,8 @@ def test_every_standing_of_every_actor_comes_back_as_it_was(actor: Actor[Any], d
     for (_, partition), standings in recording.kept.items():
         for kept in standings:
             packed = pack(actor, partition, kept.standing)
+            in_pieces = b"".join(state_pieces(kept.standing.state))
+            assert pack(actor, partition, kept.standing, state=in_pieces) == packed
             found = unpack(actor, partition, packed)
             assert_same(found, kept.standing)
             assert found is not None
@@ -97,6 +100,22 @@ class Retyped(msgspec.Struct, frozen=True):
 )
 def test_a_snapshot_of_another_actor_or_release_is_passed_over(other: Actor[Any]) -> None:
     assert unpack(other, "01", PACKED) is None
+
+
+def as_of_an_earlier_release(packed: bytes, digest: str) -> bytes:
+    """Return a snapshot with the hash of its state in the place of that of its structure."""
+    fields = msgspec.msgpack.decode(packed[32:]) | {"state_hash": digest}
+    del fields["structure"]
+    body = msgspec.msgpack.encode(fields)
+    return sha256(body).digest() + body
+
+
+def test_a_snapshot_of_an_earlier_release_is_judged_by_its_states_hash() -> None:
+    digest = state_hash(STANDING.state)
+    earlier = as_of_an_earlier_release(PACKED, digest)
+    assert_same(unpack(DIARIST, "01", earlier), STANDING)
+    assert unpack(replace(ANY, state_type=Widened), "01", earlier) is None
+    assert unpack(DIARIST, "01", as_of_an_earlier_release(PACKED, digest[::-1])) is None
 
 
 def test_a_snapshot_of_another_partition_is_passed_over() -> None:
