@@ -34,12 +34,12 @@ def used_by_set(run: RunFile) -> dict[str, Used]:
     return {status.name: used_by(status.pid) for status in run.processes if status.pid}
 
 
-def pids_of(run: RunFile) -> dict[str, int]:
-    """Return the processes of a set by name, and as ``up`` the one that started them."""
-    return {"up": run.pid} | {status.name: status.pid for status in run.processes if status.pid}
+def resident_mb_by_process(run: RunFile) -> dict[str, float]:
+    """Return the megabytes that each process of a set has in memory, by name; ``up`` is the one that started them."""
+    pids = {"up": run.pid} | {status.name: status.pid for status in run.processes if status.pid}
+    return {name: _resident_mb(pid) for name, pid in pids.items()}
 
 
-def resident_mb(pid: int) -> float:
-    """Return the megabytes that a process has in memory."""
+def _resident_mb(pid: int) -> float:
     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6

@@ -18,12 +18,11 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-from bench.harness.processes import pids_of, resident_mb
+from bench.harness.processes import resident_mb_by_process
 from bench.harness.server import SYNCS, nats_server
 from bench.harness.side import Side, open_faststream
 from bench.harness.table import Row, is_brief, percentile_rows, rows_of, show
 from bench.system.pass_through import SET_MODEL, UNDER_WAY, Load, running_set
-from deploy.processes.running_set import RunFile
 
 SECONDS = 5.0 if is_brief() else 30.0
 """Seconds of each load, by default."""
@@ -46,7 +45,7 @@ async def _run(seconds: float) -> list[Row]:
             await load.steady(_WARM_UP_S, RATE)
             took = await load.steady(seconds, RATE)
             rate = await load.saturated(UNDER_WAY, seconds)
-        rows += rows_of({"resident, all processes": resident_mb_of_set(run)}, {}, "up", "MB")
+        rows += rows_of({"resident, all processes": sum(resident_mb_by_process(run).values())}, {}, "up", "MB")
     rows += rows_of({"installed, without extras": installed_mb("neuraxis")}, {}, "install", "MB")
     async with _peer() as side:
         await side.saturated(UNDER_WAY)
@@ -61,11 +60,6 @@ async def _peer() -> AsyncIterator[Side]:
     with nats_server(SYNCS[0]) as url:
         async with open_faststream(url, "pull", lambda _: _TEXT) as side:
             yield side
-
-
-def resident_mb_of_set(run: RunFile) -> float:
-    """Return the megabytes that the processes of a set, and the one that started them, have in memory."""
-    return sum(resident_mb(pid) for pid in pids_of(run).values())
 
 
 def installed_mb(name: str) -> float:

@@ -20,7 +20,7 @@ import httpx
 import msgspec
 import numpy as np
 
-from bench.harness.processes import pids_of, resident_mb
+from bench.harness.processes import resident_mb_by_process
 from bench.harness.table import record
 from bench.system.pass_through import SET_MODEL, UNDER_WAY, Load, running_set
 from deploy.processes.running_set import RunFile
@@ -127,7 +127,7 @@ async def _minute(run: RunFile, number: int, took: Sequence[float], refused: int
         p50_ms=_percentile_ms(took, 50),
         p99_ms=_percentile_ms(took, 99),
         lag=float(lag.removeprefix(_LAG)),
-        resident_mb={name: round(resident_mb(pid), 1) for name, pid in pids_of(now).items()},
+        resident_mb={name: round(megabytes, 1) for name, megabytes in resident_mb_by_process(now).items()},
         stored_mb=round(_stored_mb(folder), 1),
     )
 

@@ -106,6 +106,12 @@ def first_then_second() -> tuple[str, str]:
     return (first, second) if leader == first else (second, first)
 
 
+def state_hash_by_replay(stream: SimulatedStream) -> str:
+    """Return the hash of the state that a replay of the whole log gives."""
+    _, report = replayed([SWARM], stream.store.messages, PARTITIONS)
+    return report.state_hashes["swarm/all"]
+
+
 def test_a_snapshot_behind_the_place_of_a_later_event_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     async def main() -> None:
         stream, log = calm_stream()
@@ -124,8 +130,7 @@ def test_a_snapshot_behind_the_place_of_a_later_event_is_passed_over(monkeypatch
         async with running(stream, "third", OTHER) as three:
             await until(lambda: three.is_(Role.LEADING) and not three.shard.view.waiting)
             found = state_hash(three.shard.view.state)
-        _, report = replayed([SWARM], stream.store.messages, PARTITIONS)
-        assert found == report.state_hashes["swarm/all"]
+        assert found == state_hash_by_replay(stream)
 
     run_virtual(main(), 1)
 
@@ -170,8 +175,7 @@ def test_a_standby_keeps_few_messages_waiting_of_an_actor_that_rarely_writes() -
             await one.killed()
             await until(lambda: two.is_(Role.LEADING) and not two.led.view.waiting)
             found = state_hash(two.led.view.state)
-        _, report = replayed([SWARM], stream.store.messages, PARTITIONS)
-        assert found == report.state_hashes["swarm/all"]
+        assert found == state_hash_by_replay(stream)
         assert two.worker.counters.conflicts == 0
 
     run_virtual(main(), 1)
@@ -194,8 +198,7 @@ def test_an_event_that_belongs_before_what_a_standby_folded_makes_it_fold_the_lo
             await one.killed()
             await until(lambda: two.is_(Role.LEADING) and not two.led.view.waiting and not two.led.outbox)
             found = state_hash(two.led.view.state)
-        _, report = replayed([SWARM], stream.store.messages, PARTITIONS)
-        assert found == report.state_hashes["swarm/all"]
+        assert found == state_hash_by_replay(stream)
 
     run_virtual(main(), 1)
 
@@ -216,7 +219,6 @@ def test_a_former_leader_that_stands_by_folds_the_log_again_for_an_event_before_
             await two.killed()
             await until(lambda: one.is_(Role.LEADING) and not one.led.view.waiting and not one.led.outbox)
             found = state_hash(one.led.view.state)
-        _, report = replayed([SWARM], stream.store.messages, PARTITIONS)
-        assert found == report.state_hashes["swarm/all"]
+        assert found == state_hash_by_replay(stream)
 
     run_virtual(main(), 1)
