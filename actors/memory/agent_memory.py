@@ -20,7 +20,7 @@ from schemas.vocabulary.drift import DriftThought
 from schemas.vocabulary.memory import ActionResult, Fact
 
 
-class Weight(msgspec.Struct, frozen=True):
+class Weight(msgspec.Struct, frozen=True, gc=False):
     """How much higher a memory ranks by the seats it got (verdicts of self-review on it).
 
     ``log`` is the logarithm of the factor on its energy (how strongly it is recalled), in [-1, 1]; ``average`` is the

@@ -28,7 +28,6 @@ content one is taken; an exchange that says no more than a fact counts as that f
 
 from collections.abc import Iterable, Iterator
 from heapq import nlargest
-from typing import NamedTuple
 
 import msgspec
 
@@ -96,7 +95,7 @@ class Found(msgspec.Struct, frozen=True):
     best: float
 
 
-class Candidate(NamedTuple):
+class Candidate(msgspec.Struct, frozen=True, gc=False):
     """A memory that may be recalled, with its energy.
 
     ``number`` identifies it within its ``kind``; an empty ``kind`` stands for its layer.
@@ -166,7 +165,7 @@ def strongest(recalled: Iterable[Candidate], memory: AgentMemory, settings: Memo
 
 def _weighted(candidate: Candidate, memory: AgentMemory, settings: MemorySettings) -> Candidate:
     energy = weighted_energy(candidate.energy, memory, candidate.id_prefix, candidate.number, settings)
-    return candidate if energy == candidate.energy else candidate._replace(energy=energy)
+    return candidate if energy == candidate.energy else msgspec.structs.replace(candidate, energy=energy)
 
 
 def _recollection(candidate: Candidate, memory: AgentMemory) -> Recollection:

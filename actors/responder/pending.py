@@ -16,7 +16,7 @@ STAGES: tuple[Stage, ...] = ("REFLEX", "INTUITION", "COHERENCE", "BREAKER", "ARB
 """The stages in the order of the path."""
 
 
-class Turn(msgspec.Struct, frozen=True):
+class Turn(msgspec.Struct, frozen=True, gc=False):
     """What a person said and what was answered, each cut to a limit: ``kept`` of ``characters`` are left.
 
     Both are numbers of characters; they are 0 if nothing was cut.

@@ -54,7 +54,7 @@ Numbers = tuple[float, ...]
 """A value for each of ``SIGNALS``, or for each of ``PARTS``."""
 
 
-class PastTick(msgspec.Struct, frozen=True):
+class PastTick(msgspec.Struct, frozen=True, gc=False):
     """A past tick: its six signals, and the parts of its score with the score; empty if it had no prompt to score."""
 
     session: str
@@ -62,7 +62,7 @@ class PastTick(msgspec.Struct, frozen=True):
     parts: Numbers
 
 
-class Seat(msgspec.Struct, frozen=True):
+class Seat(msgspec.Struct, frozen=True, gc=False):
     """An entity's worth so far in one context, with the tick and session of its last seat there.
 
     ``context`` are the hashes of the terms of that context; empty: the worth holds in any context.

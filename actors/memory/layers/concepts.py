@@ -33,7 +33,7 @@ _HALF_CONFIDENT_AT = 2
 """Episodes after which the confidence, n / (n + 2), is 1/2: it is 1/3 after one, and 2/3 after four."""
 
 
-class Concept(msgspec.Struct, frozen=True):
+class Concept(msgspec.Struct, frozen=True, gc=False):
     """The episodes in which a term occurred, the latest last, and the number that it got with the first one.
 
     The number is made of that episode's number and the term's position in it. So numbers do not show that a term

@@ -69,7 +69,7 @@ class StatedFact(msgspec.Struct, frozen=True, kw_only=True):
     stale: tuple[int, ...] = ()
 
 
-class Origin(msgspec.Struct, frozen=True):
+class Origin(msgspec.Struct, frozen=True, gc=False):
     """Where facts come from; ``exchange`` is 0 if the exchange is not remembered, or not yet."""
 
     session: str

@@ -11,6 +11,7 @@ value.
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -19,7 +20,10 @@ from actors.memory.terms import DECIMALS
 from schemas.persistent import Derived
 
 COMPACTED_FROM = 1024
-"""Most retired rows that are kept while fewer rows than that still count."""
+"""Most retired rows that are kept while few still count."""
+
+_COUNTING_PER_RETIRED = 8
+"""A store is compacted once it has a retired row for each 8 that still count: a search reads retired rows, too."""
 
 _NEVER = np.iinfo(np.int64).max
 """The version at which a row that still counts was retired."""
@@ -41,7 +45,7 @@ class Row(NamedTuple):
     weight: float
 
 
-class Near(NamedTuple):
+class Near(msgspec.Struct, frozen=True, gc=False):
     """An episode near an embedding: its number, and how strongly it is recalled (similarity times weight, 0 to 1)."""
 
     number: int
@@ -189,7 +193,7 @@ class Index(Derived):
         if store is None:
             return Index()
         store.retire(row)
-        if store.retired > max(COMPACTED_FROM, store.count - store.retired):
+        if store.retired > max(COMPACTED_FROM, (store.count - store.retired) // _COUNTING_PER_RETIRED):
             store = store.compacted()
         return Index(store)
 

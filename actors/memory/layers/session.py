@@ -13,7 +13,7 @@ from schemas.persistent import ExpiringMap
 _NS_PER_MS = 1_000_000
 
 
-class Turn(msgspec.Struct, frozen=True):
+class Turn(msgspec.Struct, frozen=True, gc=False):
     """What was said and answered, shortened; ``number`` is the number of its exchange."""
 
     number: int
@@ -26,7 +26,7 @@ class Turn(msgspec.Struct, frozen=True):
         return f"{self.said} \u2192 {self.answered}" if self.answered else self.said
 
 
-class Gist(msgspec.Struct, frozen=True):
+class Gist(msgspec.Struct, frozen=True, gc=False):
     """The gist of an exchange with its topic and time; ``number`` is the number of its exchange."""
 
     number: int
@@ -35,7 +35,7 @@ class Gist(msgspec.Struct, frozen=True):
     at_ns: int
 
 
-class Session(msgspec.Struct, frozen=True, kw_only=True):
+class Session(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Turns and gists in order. ``exchanges`` counts the inputs; ``seen_ns`` is the time of the last event."""
 
     exchanges: int = 0
