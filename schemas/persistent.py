@@ -189,7 +189,7 @@ def encode_state(state: object) -> bytes:
     return _state_encoder.encode(state)
 
 
-def state_pieces(state: object) -> Iterator[bytes]:
+def state_pieces(state: Any) -> Iterator[bytes]:
     """Encode a state piece by piece: joined, they are ``encode_state(state)``, and none takes more than milliseconds.
 
     For a process that must do other things meanwhile, while it stores a state of many megabytes.
@@ -223,15 +223,15 @@ _PIECE_ENTRIES = 256
 """Entries of a map that are encoded at once."""
 
 
-def _is_large(value: object) -> bool:
+def _is_large(value: Any) -> bool:
     """Whether a value has a map of so many entries that it is encoded piece by piece."""
     if isinstance(value, Map):
         return len(value) > _PIECE_ENTRIES or any(map(_is_large, value.values()))
-    return any(_is_large(getattr(value, name)) for name in _nested_fields(type(value)))
+    return any(_is_large(getattr(value, name)) for name in _nested_fields(value.__class__))
 
 
 @cache
-def _nested_fields(kind: type) -> tuple[str, ...]:
+def _nested_fields(kind: Any) -> tuple[str, ...]:
     """Return the fields of a struct that may hold maps: those of maps, structs and unions."""
     if not issubclass(kind, msgspec.Struct):
         return ()

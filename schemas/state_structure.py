@@ -14,13 +14,17 @@ from schemas.identity import content_hash
 from schemas.persistent import Derived
 
 
-@cache
-def structure_hash(kind: type) -> str:
+def structure_hash(kind: Any) -> str:
     """Return a hash of the fields of a type and of all types within it: their stored names and types, in order.
 
     Neither names of classes, defaults, constraints nor allowed values count. What does not fit those any more is
     refused when it is decoded.
     """
+    return _structure_hash(kind)
+
+
+@cache
+def _structure_hash(kind: Any) -> str:
     return content_hash(_described(kind, ()))
 
 
