@@ -18,6 +18,9 @@ from schemas.identity import canonical_json, content_hash
 K = TypeVar("K")
 V = TypeVar("V")
 
+_PIECE_ENTRIES = 256
+"""Entries of a map that ``state_pieces`` encodes at once."""
+
 
 class ExpiringMap(msgspec.Struct, Generic[V], frozen=True):
     """A map that drops each entry between one and two lifetimes after its last use.
@@ -217,10 +220,6 @@ def state_pieces(state: Any) -> Iterator[bytes]:
         for field in fields:
             yield _state_encoder.encode(field.encode_name)
             yield from state_pieces(getattr(state, field.name))
-
-
-_PIECE_ENTRIES = 256
-"""Entries of a map that are encoded at once."""
 
 
 def _is_large(value: Any) -> bool:
