@@ -78,7 +78,7 @@ class Context(msgspec.Struct, frozen=True):
         reply: Sends a copy of an answer to an inbox.
         source: The beginning of the source that envelopes name; the shard adds its actor and partition.
         build: The version of the code, for envelopes.
-        snapshot_every: Messages of a partition between two snapshots.
+        snapshot_every: Messages of a partition between two snapshots; more for a large state.
         standby_backlog: Most messages that a partition which stands by keeps; see :data:`STANDBY_BACKLOG`.
         losses: The recorded losses of the log.
         gap_check: Records gaps of the log that nobody has recorded yet.

@@ -61,7 +61,7 @@ class Worker:
         standby: Whether to fold partitions that others lead as well, to take over without reading history.
         reply: Sends a copy of a stored group to the inbox that its event names.
         build: Version of the code, for the ``ce-build`` header.
-        snapshot_every: Messages of a partition between snapshots.
+        snapshot_every: Messages of a partition between snapshots; more for a large state.
         standby_backlog: Most messages that a partition which stands by keeps waiting; see ``context.STANDBY_BACKLOG``.
         batch_from: Waiting events from which they are appended as a batch; see ``committer.BATCH_FROM``.
         offload: Runs a function in another thread.

@@ -12,6 +12,13 @@ from events.snapshot import pack, snapshot_key
 from schemas.actor import Actor
 from schemas.persistent import state_pieces
 
+BYTES_PER_MESSAGE = 2_048
+"""A snapshot that has more bytes than this for each of ``snapshot_every`` messages is replaced after more of them.
+
+To read back so many bytes takes about as long as to fold one message more, so a takeover takes at most twice as long.
+Saving a state of 10 MB every thousand messages would keep the disk busy.
+"""
+
 _logger = get_logger("neuraxis.shard")
 
 
@@ -31,6 +38,7 @@ class SnapshotSaver:
         self._partition = partition
         self._context = context
         self._folded = 0  # messages since the last snapshot
+        self._due_after = context.snapshot_every  # messages
         self.last_loss = 0
         self._renew_after = 0  # the snapshot is replaced once this sequence is folded; 0: it need not be
         self._renewing = 0  # the same, of the latest replacement that has become due
@@ -46,7 +54,7 @@ class SnapshotSaver:
 
     def drain_if_due(self) -> None:
         """Make a snapshot due if enough messages were folded since the last one."""
-        if self._folded >= self._context.snapshot_every:
+        if self._folded >= self._due_after:
             self.draining = True
 
     def renew(self, seq: int) -> None:
@@ -96,6 +104,7 @@ class SnapshotSaver:
             await asyncio.sleep(0)
         packed = pack(self._actor, self._partition, checkpoint, last_loss, b"".join(pieces))
         upto = max(checkpoint.position, renewing)
+        self._due_after = max(self._context.snapshot_every, len(packed) // BYTES_PER_MESSAGE)
         try:
             await self._context.snapshots.save(snapshot_key(self._actor, self._partition), packed, upto)
             self._context.counters.snapshots += 1

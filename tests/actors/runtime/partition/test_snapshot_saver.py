@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 
 from actors.runtime.context import Counters
-from actors.runtime.partition.snapshot_saver import SnapshotSaver
+from actors.runtime.partition.snapshot_saver import BYTES_PER_MESSAGE, SnapshotSaver
 from events.partition_fold import Checkpoint
-from events.snapshot import unpack
+from events.snapshot import pack, unpack
 from schemas.actor import Actor
 from schemas.persistent import Map
 from tests.events.small_actors import DIARIST
@@ -21,6 +21,7 @@ class Shelf(msgspec.Struct, frozen=True):
 
 
 LIBRARIAN: Actor[Any] = replace(DIARIST, state_type=Shelf)  # type: ignore[arg-type]
+SNAPSHOT_EVERY = 10
 STANDING = Checkpoint(Shelf(Map(dict.fromkeys(range(20000), "a book" * 20))), 40, 39, 1)
 
 
@@ -34,11 +35,17 @@ class Kept:
         self.saved.append((key, data, upto))
 
 
+def context_with(kept: Kept) -> Any:
+    """Return what a saver needs of a worker's context."""
+    return SimpleNamespace(
+        snapshots=kept, counters=Counters(), tasks=asyncio.get_running_loop(), snapshot_every=SNAPSHOT_EVERY
+    )
+
+
 def test_a_large_snapshot_leaves_turns_for_others() -> None:
     async def body() -> int:
         kept, turns = Kept(), 0
-        context: Any = SimpleNamespace(snapshots=kept, counters=Counters(), tasks=asyncio.get_running_loop())
-        saver, view = SnapshotSaver(LIBRARIAN, "01", context), SimpleNamespace(checkpoint=lambda: STANDING)
+        saver, view = SnapshotSaver(LIBRARIAN, "01", context_with(kept)), SimpleNamespace(checkpoint=lambda: STANDING)
         saver.take(view, lambda: None)  # type: ignore[arg-type]
         while not kept.saved:
             await asyncio.sleep(0)
@@ -54,8 +61,7 @@ def test_a_large_snapshot_leaves_turns_for_others() -> None:
 def test_a_snapshot_is_of_the_moment_it_was_taken() -> None:
     async def body() -> None:
         kept = Kept()
-        context: Any = SimpleNamespace(snapshots=kept, counters=Counters(), tasks=asyncio.get_running_loop())
-        saver, standing = SnapshotSaver(LIBRARIAN, "01", context), [STANDING]
+        saver, standing = SnapshotSaver(LIBRARIAN, "01", context_with(kept)), [STANDING]
         saver.begin(7)
         saver.take(SimpleNamespace(checkpoint=lambda: standing[0]), lambda: None)  # type: ignore[arg-type]
         standing[0] = Checkpoint(Shelf(), 50, 49, 2)
@@ -65,5 +71,26 @@ def test_a_snapshot_is_of_the_moment_it_was_taken() -> None:
         assert upto == 40
         assert unpack(LIBRARIAN, "01", data) == STANDING
         assert msgspec.msgpack.decode(data[32:])["losses"] == 7
+
+    asyncio.run(body())
+
+
+def test_a_large_snapshot_is_replaced_after_more_messages_than_a_small_one() -> None:
+    async def messages_until_due(standing: Checkpoint) -> int:
+        kept = Kept()
+        saver = SnapshotSaver(LIBRARIAN, "01", context_with(kept))
+        saver.take(SimpleNamespace(checkpoint=lambda: standing), lambda: None)  # type: ignore[arg-type]
+        await saver.close(None)
+        count = 0
+        while not saver.draining:
+            count += 1
+            saver.count()
+            saver.drain_if_due()
+        return count
+
+    async def body() -> None:
+        small = Checkpoint(Shelf(Map({1: "a book"})), 40, 39, 1)
+        assert await messages_until_due(small) == SNAPSHOT_EVERY
+        assert await messages_until_due(STANDING) == len(pack(LIBRARIAN, "01", STANDING)) // BYTES_PER_MESSAGE > 1_000
 
     asyncio.run(body())
