@@ -173,9 +173,10 @@ def _buried(library: Library, text: _Text, fewest_words: int, threshold: float) 
     edges = np.flatnonzero(np.diff(held, prepend=False, append=False))
     begins, closes = edges[::2], edges[1::2]
     same = text.phrase_of[closes[:-1] - 1] == text.phrase_of[begins[1:]]
-    joined = np.flatnonzero((begins[1:] - closes[:-1] > _SHINGLES_OF_A_WORD) | ~same)
-    starts = np.concatenate((begins, begins[np.concatenate(([0], joined + 1))]))
-    ends = np.concatenate((closes, closes[np.concatenate((joined, [len(closes) - 1]))]))
+    # Where successive runs are not joined.
+    apart = np.flatnonzero((begins[1:] - closes[:-1] > _SHINGLES_OF_A_WORD) | ~same)
+    starts = np.concatenate((begins, begins[np.concatenate(([0], apart + 1))]))
+    ends = np.concatenate((closes, closes[np.concatenate((apart, [len(closes) - 1]))]))
     sums = _sums(held)
     count = sums[ends] - sums[starts]
     smallest = np.minimum.reduceat(np.append(text.inner, NO_ENTRY), np.stack((starts, ends), axis=1).ravel())[::2]

@@ -17,7 +17,7 @@ COMPILED_FROM = 2048
 """From this many entries on the compiled engine is used, if installed; for fewer, loading it does not pay."""
 
 COMPACTED_FROM = 1024
-"""Most retired entries that are kept while fewer entries than that count."""
+"""From this many retired entries on the store is built anew, without them; a larger one from half of its entries on."""
 
 
 class SimilarEntry(NamedTuple):
@@ -72,7 +72,7 @@ class Index(Derived):
         """Return the index of the set without the entry with that number."""
         store = self._latest()
         if store is None or store.retired >= max(COMPACTED_FROM, store.count - store.retired):
-            return Index()  # compaction: the next query builds a store of what still counts
+            return Index()  # compaction: the next query builds a store without the retired entries
         _engine(store).retire(store, number)
         return Index(store)
 

@@ -53,7 +53,7 @@ def search(store: Store, query: Query) -> Answer:
     cells = store.table.find(query.hashes)
     counts = store.table.counts[cells]
     order = np.argsort(counts, kind="stable")
-    order = order[np.searchsorted(counts[order], 1) :]
+    order = order[np.searchsorted(counts[order], 1) :]  # without empty lists, which come first
     cells, counts = cells[order], counts[order]
     needed = min(query.least, query.motif_least)
     # So many of the shortest lists may be read, and of the list after those so many of its latest entries.
