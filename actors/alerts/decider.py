@@ -4,7 +4,7 @@ A group is announced as *firing* when it opens and again as it grows, and as *re
 topic is the name of its events' type, as in the catalogue.
 
 an event with a severity  -> alert.<severity>.<source>, firing, if its group is to be announced and the limits allow
-an event that ends one    -> the same, resolved, where the group was announced
+an event that ends a group -> alert.<severity>.<source>, resolved, if the group was announced
 clock.fired, own timer    -> firing, for what was held back; resolved, for what has gone quiet; alert.scheduled
 a new group, or one without room -> alert.scheduled too, where no timer is set that is early enough
 alert.<severity>.<source>    what was announced

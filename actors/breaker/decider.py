@@ -198,7 +198,7 @@ def _started(machine: Machine, message: Message, event: BreakerRecoveryStarted) 
         machine,
         falsehoods=machine.falsehoods[len(machine.falsehoods) - first :],
         balances=machine.balances[len(machine.balances) - first :],
-        # Its timer was set by the event's own time, which is this one or later.
+        # This is the time of the cause. The clock counts from the time of the event itself, which is this one or later.
         calm_ns=message.time_ns + event.wake_after_ms * _NS_PER_MS,
     )
 
