@@ -137,7 +137,8 @@ def override_of(family: Family, limit: Limit) -> LiftedLimit | None:
 
 def until_ns(lifted: LiftedLimit | None, now_ns: int) -> int:
     """Return when an override that is in force ends; 0 if none is."""
-    return lifted.until_ns if in_force(lifted, now_ns) is not None and lifted is not None else 0
+    active = in_force(lifted, now_ns)
+    return active.until_ns if active is not None else 0
 
 
 def in_force(lifted: LiftedLimit | None, now_ns: int) -> LiftedLimit | None:

@@ -4,12 +4,12 @@ import msgspec
 
 
 class PrivacySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Whether access keys, card and account numbers, e-mail addresses, telephone numbers and the like are masked.
+    """Whose access keys, card and account numbers, e-mail addresses, telephone numbers and the like are masked.
 
     Attributes:
-        mask: Whether they are, for all agents that ``agents`` does not name. Needs the extra ``privacy``.
+        mask: Whether those of all agents that ``agents`` does not name are. Needs the extra ``privacy``.
         agents: Agent -> whether they are masked for that agent.
-        regions: Countries (``DE``, ``US``) whose numbers are telephone numbers without a country code, too.
+        regions: Countries (``DE``, ``US``) whose telephone numbers are found without their country code, too.
     """
 
     mask: bool = False

@@ -66,7 +66,7 @@ class TextPart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class ModerationRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A request in the shape of OpenAI's moderations; all text parts are one input, each text is one of its own."""
+    """A request in the shape of OpenAI's moderations: a list of text parts is one input, a list of texts several."""
 
     input: str | Annotated[tuple[str | TextPart, ...], msgspec.Meta(min_length=1, max_length=MOST_INPUTS)]
     model: ModelName | None = None
