@@ -78,7 +78,7 @@ class Answer(NamedTuple):
 
 
 def plan_reading(lengths: Any, needed: float, budget: int) -> Any:
-    """Return how much of a query's lists may be read, the cost of that in postings, and whether it is a cut.
+    """Return how much of a query's lists may be read, the cost of that in postings, and whether the rest is cut off.
 
     How much is given as a number of lists, and a number of the latest entries of the list after those.
 
