@@ -6,7 +6,7 @@ or of fatigue ends a family; an *override*, a person's order, lifts one for a ti
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
@@ -104,9 +104,8 @@ def best_of(loops: Iterable[Loop]) -> Loop:
 def with_judgement(family: Family, loop: Loop, reruns: int, fatigue: float, most: int) -> Family:
     """Return a family after one more loop was judged; of its loops the latest ``most`` are kept."""
     best = loop if family.best is None else best_of((family.best, loop))
-    return msgspec.structs.replace(
-        family, loops=latest_loops((*family.loops, loop), most), best=best, reruns=reruns, fatigue=fatigue
-    )
+    loops = (*family.loops, loop)[-most:]
+    return msgspec.structs.replace(family, loops=loops, best=best, reruns=reruns, fatigue=fatigue)
 
 
 def reopened_family(family: Family, loop_id: str, now_ns: int) -> Family | None:
@@ -144,11 +143,6 @@ def until_ns(lifted: LiftedLimit | None, now_ns: int) -> int:
 def in_force(lifted: LiftedLimit | None, now_ns: int) -> LiftedLimit | None:
     """Return the override if it is in force, else None."""
     return lifted if lifted is not None and now_ns < lifted.until_ns else None
-
-
-def latest_loops(loops: Sequence[Loop], most: int) -> tuple[Loop, ...]:
-    """Return the last ``most`` loops."""
-    return tuple(loops[-most:])
 
 
 def _rank(loop: Loop) -> tuple[bool, float]:
