@@ -145,7 +145,7 @@ def test_too_few_words_are_neutral_and_pass(embedder: Any, words: str):
 
 
 @by_embedder
-def test_a_question_without_telling_words_is_neutral(embedder: Any):
+def test_a_question_without_content_words_is_neutral(embedder: Any):
     assert scores_of(embedder, "And you?", "And you?", "And you?", OFF_TOPIC) == Scores(0.8, 0.2, False)
 
 
