@@ -106,7 +106,7 @@ def _group_key(state: State, message: Message) -> tuple[Key, bool]:
 def _sibling_keys(group: Group) -> tuple[str, ...]:
     """Return the keys of ``siblings`` that count a group.
 
-    A common group (``coarse``) of an agent counts for its topic only, and that of a topic does not count.
+    An agent's common group (``coarse``) is counted for its topic only; a topic's common group is not counted.
     """
     key = group.key
     if group.coarse:

@@ -102,7 +102,7 @@ LITERAL = Scale(
 
 
 class PendingAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """What is kept of an open exchange; its texts are cut to what is embedded of them.
+    """What is kept of an open exchange; of its texts, only the part that is embedded.
 
     Attributes:
         question: The input's text.

@@ -59,9 +59,10 @@ class Family(msgspec.Struct, frozen=True):
     Attributes:
         loops: Its judged loops, in the order of the log; the latest ones only.
         best: The best-scored of all its loops (:func:`best_of`), also if it is no longer among ``loops``.
-        reruns: The number of reruns so far: the greater of those ordered and those that loop names show.
+        reruns: The number of reruns so far: of those ordered, or of those that loop names show, whichever is greater.
         fatigue: In [0, 1].
-        fatigue_lifted: The override of fatigue, ``reruns_lifted`` that of the rerun limit.
+        fatigue_lifted: The override that lifts the limit of fatigue, if there is one.
+        reruns_lifted: The override that lifts the limit of reruns, if there is one.
         max_reruns: Its own limit of reruns; None: the limit in the settings.
     """
 

@@ -19,7 +19,7 @@ _CENTROID_UNIT = 64
 """Centroids have six more bits than embeddings, so that averaging loses little."""
 
 _MOST_AVERAGED = 32
-"""A new embedding has at least this weight (one part in so many) in its topic's centroid, so that topics can drift."""
+"""A new embedding has a weight of at least one part in 32 in its topic's centroid, so that topics can drift."""
 
 Sums = npt.NDArray[np.int64]
 

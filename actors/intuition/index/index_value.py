@@ -93,8 +93,8 @@ class Index(Derived):
             entries: Returns all entries of the set in the order of adding, in case the store must be built.
             hashes: The text's ascending shingles, without repetition.
             situation: Hash of the situation's type (a name that the caller of an input chooses).
-            most: Most similar entries to return.
-            floor: Least similarity of those, above 0.
+            most: How many similar entries are returned, at most.
+            floor: Least similarity of these, above 0.
             motif_floor: Least similarity of the nearest motif; 0 finds any that shares a shingle.
             budget: Most postings to read; beyond it, only entries that hold one of the text's rarest shingles are
                 found.

@@ -29,8 +29,8 @@ class Query(NamedTuple):
     Attributes:
         hashes: Ascending shingles of the text, without repetition.
         situation: Hash of the situation's type (a name that the caller of an input chooses).
-        most: Most similar entries to return; 0 if only the nearest motif is wanted.
-        floor: Least similarity of those.
+        most: How many similar entries are returned, at most; 0 if only the nearest motif is wanted.
+        floor: Least similarity of these.
         motif_floor: Least similarity of the nearest motif; 0 finds any that shares a shingle of the text.
         budget: Most postings that the search may read; see ``plan_reading``.
     """
