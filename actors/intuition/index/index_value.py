@@ -28,10 +28,10 @@ class SimilarEntry(NamedTuple):
 
 
 class Nearest(NamedTuple):
-    """The entries near a text: the most similar ones, best first, and the nearest motif (an entry that did harm), if
-    any.
+    """The entries near a text: the most similar ones, best first, and the nearest motif, if there is one.
 
-    ``work`` is the cost of the search, in postings; ``cut`` says that the budget did not suffice for all of it.
+    A motif is the entry of a precedent that did harm. ``work`` is the cost of the search, in postings; ``cut`` says
+    that the budget did not suffice for all of it.
     """
 
     similar: tuple[SimilarEntry, ...]

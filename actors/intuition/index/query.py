@@ -1,7 +1,7 @@
 """The query to a store, its answer, and the arithmetic of similarity that both engines share.
 
 A store holds entries, which are sets of shingles, and for each shingle the list of the entries that hold it. A *motif*
-is an entry that did harm.
+is the entry of a precedent that did harm.
 
 For sets A and B the similarity is o / sqrt(n m), with o = |A & B|, n = |A|, m = |B|, each with the situation's type as
 one more element. For one query n is fixed, so entries are ordered by their *score* o * o / m: a quotient of small

@@ -129,8 +129,8 @@ class GuardService:
             NotAccepted, Unanswered, NoWorker: see these classes; some of several inputs may be in the log.
             LogError: the broker refuses one permanently, or cannot be read.
         """
-        places = asyncio.Semaphore(AT_ONCE)
-        waiting = [asyncio.create_task(self._ended(wrapped, deadline, places)) for _, wrapped in inputs]
+        slots = asyncio.Semaphore(AT_ONCE)
+        waiting = [asyncio.create_task(self._ended(wrapped, deadline, slots)) for _, wrapped in inputs]
         try:
             found = await asyncio.gather(*waiting)
         finally:
@@ -140,9 +140,9 @@ class GuardService:
         events = await self._verdicts_between([check.agent for check, _ in inputs], found, deadline)
         return tuple(Checked(answer.exchange, answer.event, tuple(events.get(answer.exchange, ()))) for answer in found)
 
-    async def _ended(self, wrapped: WrappedEvent, deadline: WaitDeadline, places: asyncio.Semaphore) -> ExchangeEnd:
+    async def _ended(self, wrapped: WrappedEvent, deadline: WaitDeadline, slots: asyncio.Semaphore) -> ExchangeEnd:
         try:
-            async with places:
+            async with slots:
                 return await self._client.exchange(wrapped, deadline)
         except UnreadableEnd as wrong:
             raise Unanswered(str(wrong)) from None
