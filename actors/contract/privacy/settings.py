@@ -4,10 +4,10 @@ import msgspec
 
 
 class PrivacySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Whose access keys, card and account numbers, e-mail addresses, telephone numbers and the like are masked.
+    """Whether access keys, card and account numbers, e-mail addresses, telephone numbers and the like are masked.
 
     Attributes:
-        mask: Whether those of all agents that ``agents`` does not name are. Needs the extra ``privacy``.
+        mask: Whether they are masked for agents that ``agents`` does not name. Needs the extra ``privacy``.
         agents: Agent -> whether they are masked for that agent.
         regions: Countries (``DE``, ``US``) whose telephone numbers are found without their country code, too.
     """
