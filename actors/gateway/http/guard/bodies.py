@@ -38,7 +38,8 @@ class GuardVerdict(msgspec.Struct, frozen=True, kw_only=True):
 
     ``allowed``: every guard let it pass. ``stage``, ``action`` and ``reason`` say how its exchange ended
     (docs/decisions-explained.md), and ``sentence`` says the same in words. ``numbers`` are what the guards recorded
-    about it, by the subject of the event, without people's words. A guard is missing there if an earlier one refused.
+    about it, by the public subject of the event (below its root), without people's words. A guard is missing there if
+    an earlier one refused.
     """
 
     exchange: str

@@ -181,7 +181,7 @@ class GuardService:
 
 
 def numbers_of(events: Iterable[Event]) -> dict[str, dict[str, Any]]:
-    """Return the numbers that guards recorded, by the subject of the event, without people's text."""
+    """Return the numbers that guards recorded, by the public subject of the event (below its root), without texts."""
     return {topic_of(event).removeprefix(f"{ROOT}."): _without_text(event) for event in events}
 
 
