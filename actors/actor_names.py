@@ -10,7 +10,7 @@ import actors
 from schemas.intake.nearest_name import nearest_or_all
 
 _DECIDER = "decider.py"
-"""What the packages of actors hold, and no other."""
+"""A file that every actor's package has, and no other package."""
 
 
 class UnknownActor(LookupError):

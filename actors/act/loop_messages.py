@@ -78,7 +78,7 @@ def with_answer(loop: Loop, message: Message, settings: ActSettings) -> Loop | N
 
 
 def _with_guard_verdict(loop: Loop, source: str, guard: str, verdict: Event) -> Loop | None:
-    """Return a loop after a guard has checked the answer from the event ``source``; None if it awaits none from it."""
+    """Return a loop after a guard has checked the answer in the event ``source``; None if no such answer is open."""
     being_checked = loop.underway.unread if loop.underway is not None else ()
     still_open = {index for index, _ in _open_delegations(loop)}
     unchecked = next(

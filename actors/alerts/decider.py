@@ -4,7 +4,7 @@ A group is announced as *firing* when it opens and again as it grows, and as *re
 topic is the name of its events' type, as in the catalogue.
 
 an event with a severity  -> alert.<severity>.<source>, firing, if its group is to be announced and the limits allow
-an event that ends one    -> the same, resolved, where the group was announced
+an event that ends a group -> alert.<severity>.<source>, resolved, if the group was announced
 clock.fired, own timer    -> firing, for what was held back; resolved, for what has gone quiet; alert.scheduled
 a new group, or one without room -> alert.scheduled too, where no timer is set that is early enough
 alert.<severity>.<source>    what was announced
@@ -106,7 +106,7 @@ def _group_key(state: State, message: Message) -> tuple[Key, bool]:
 def _sibling_keys(group: Group) -> tuple[str, ...]:
     """Return the keys of ``siblings`` that count a group.
 
-    A common group (``coarse``) of an agent counts for its topic only, and that of a topic does not count.
+    An agent's common group (``coarse``) is counted for its topic only; a topic's common group is not counted.
     """
     key = group.key
     if group.coarse:

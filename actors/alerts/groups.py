@@ -44,8 +44,8 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 class Window(msgspec.Struct, frozen=True):
     """The announcements of a severity in one minute, which are limited.
 
-    ``minute`` is its number since the Unix epoch; ``told`` announcements were made in it, ``shares`` of them for each
-    agent; ``held`` were held back since the last one.
+    ``minute`` is its number since the Unix epoch. ``told`` counts the announcements made in it, ``shares`` those for
+    each agent, ``held`` those held back since the last one.
     """
 
     minute: int = 0

@@ -18,16 +18,16 @@ class AlertsSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     Attributes:
         quiet_ms: A group is over once nothing was added to it for this long.
-        info_quiet_ms: The same for severity info, which reports something that is already done.
-        lapse_ms: The same for a condition that an event ends: without that event it stays open for this long.
-        session_lapse_ms: The same for a condition of one session, since most sessions are left, not ended.
+        info_quiet_ms: Instead of ``quiet_ms`` for severity info, which reports something that is already done.
+        lapse_ms: Instead of ``quiet_ms`` for a group that an event would end, in case that event never comes.
+        session_lapse_ms: Instead of ``lapse_ms`` for a group of one session: most sessions are left without an end.
         repeat_ms: An open group is announced again after this long, and whenever its count has doubled.
         most_a_minute: Most announcements of one severity in a minute; further ones are counted, and made in a later
             minute.
-        most_an_agent: Most of them for one agent.
+        most_an_agent: Most of these announcements for one agent.
         most_of_a_topic: Most open groups of one topic (a type of event). Further events are counted in one common
             group.
-        most_of_an_agent: The same for one agent and topic.
+        most_of_an_agent: Most open groups of one topic for one agent. Further events get a common group, too.
         at_once: Most groups that one timer ends, and most that it announces; the next timer follows a second later.
         rest_ms: Least time between two timers.
     """

@@ -32,7 +32,6 @@ With six memories of other conversations among what the model was given, 96 % of
 """
 
 import re
-from itertools import pairwise
 from typing import get_args
 
 import msgspec
@@ -40,6 +39,7 @@ import msgspec
 from actors.appraisal.measures.affect import VERSION as AFFECT_VERSION
 from actors.appraisal.measures.biases import VERSION, bias_tags_of
 from actors.appraisal.measures.embedder import Model, embedded_part, model_of
+from actors.appraisal.measures.piecewise_linear import Knots, interpolated
 from actors.appraisal.measures.trust import trust_model
 from actors.appraisal.measures.turn_reading import turn_model
 from actors.appraisal.measures.vectors import similarity
@@ -63,9 +63,6 @@ _LABEL = re.compile(
 )
 """The labels that our prompts put around data and before each memory: they are no part of the conversation."""
 
-Knots = tuple[tuple[float, float], ...]
-"""Points of a piecewise linear function."""
-
 
 class Scale(msgspec.Struct, frozen=True, kw_only=True):
     """How many content words an embedder needs, and how agreement becomes alignment and drift.
@@ -74,8 +71,8 @@ class Scale(msgspec.Struct, frozen=True, kw_only=True):
         context_terms: Content words that the question and what came before it must have together.
         question_terms: Content words from which on the question is compared alone.
         answer_terms: Content words that the answer must have.
-        alignment: Points (agreement, alignment), with straight lines between; agreement is in [0, 1].
-        drift: Points (agreement, drift), likewise.
+        alignment: Alignment by agreement, which is in [0, 1].
+        drift: Drift by agreement.
     """
 
     context_terms: int
@@ -105,7 +102,7 @@ LITERAL = Scale(
 
 
 class PendingAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """What is kept of an open exchange; its texts are cut to what is embedded of them.
+    """What is kept of an open exchange; of its texts, only the part that is embedded.
 
     Attributes:
         question: The input's text.
@@ -250,8 +247,8 @@ def scores_of(embedder: Model, question: str, talk: str, given: str, answer: str
     )
     to_question = with_question if len(question_embedded.terms) >= scale.question_terms else with_any
     return Scores(
-        round(_interpolated(scale.alignment, to_question), DECIMALS),
-        round(_interpolated(scale.drift, with_any), DECIMALS),
+        round(interpolated(scale.alignment, to_question), DECIMALS),
+        round(interpolated(scale.drift, with_any), DECIMALS),
         True,
     )
 
@@ -265,10 +262,3 @@ def _agreement(one: _Embedded, other: _Embedded) -> float:
     whole = similarity(one.whole, other.whole)[0]
     content = similarity(one.content, other.content)[0]
     return float(whole + content) / 2.0
-
-
-def _interpolated(knots: Knots, value: float) -> float:
-    for (left, low), (right, high) in pairwise(knots):
-        if value <= right:
-            return low + (high - low) * (value - left) / (right - left)
-    return knots[-1][1]

@@ -73,9 +73,10 @@ class AppraisalSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         embedder: ``auto`` uses wordllama's vectors if that package is installed, else hashed n-grams; ``hashed`` uses
-            the latter everywhere, so that all machines compute the same numbers.
+            hashed n-grams everywhere, so that all machines compute the same numbers.
         topic_threshold: Similarity from which an input belongs to a topic of its session, with semantic vectors.
-        topic_threshold_hashed: The same with hashed n-grams, which are less similar since they only see equal words.
+        topic_threshold_hashed: Instead of ``topic_threshold`` with hashed n-grams. These are less similar, since they
+            see equal words only.
         topics: Topics kept of a session, 1 to 64; the least recently used is dropped first.
         stimuli: Number of earlier inputs that novelty is measured against, 1 to 512.
         judged_layers: Roles whose layers are judged, as parts, for instructions to the model. An operator's own prompt

@@ -96,7 +96,7 @@ def decide(state: BreakerState, message: Message) -> Iterable[Event]:
             reading = moves.reading_of(layers, settings, _progress(state, message.exchange) == "refused")
             before = machine_of(state, message)
             if reading is None:
-                # Nothing was appraised, so nothing vouches for the input; and nothing is known to count.
+                # Nothing was appraised: nothing shows that the input is harmless, and there is nothing to count.
                 return (BreakerWithheld(standing=standing_of(before, before, 0.0, settings), because="unappraised"),)
             if not _has_room(state, message):
                 standing = standing_of(before, before, reading.falsehood, settings)
@@ -198,7 +198,7 @@ def _started(machine: Machine, message: Message, event: BreakerRecoveryStarted) 
         machine,
         falsehoods=machine.falsehoods[len(machine.falsehoods) - first :],
         balances=machine.balances[len(machine.balances) - first :],
-        # Its timer was set by the event's own time, which is this one or later.
+        # This is the time of the cause. The clock counts from the time of the event itself, which is this one or later.
         calm_ns=message.time_ns + event.wake_after_ms * _NS_PER_MS,
     )
 

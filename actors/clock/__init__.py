@@ -9,8 +9,9 @@ which the server stored the event:
   replaces it, and 0 cancels it.
 
 The shell sleeps until the earliest time is due, then appends ``clock.fired``, whose cause is the message that set the
-time and whose ``set_by`` is that message's subject. A deadline fires in its exchange, which the responder then ends. A
-timer fires with agent and session but without an exchange, so that it can end none; its owner knows it by ``set_by``.
+time and whose ``set_by`` is that message's public subject. A deadline fires in its exchange, which the responder then
+ends. A timer fires with agent and session but without an exchange, so that it can end none; its owner knows it by
+``set_by``.
 
 No event carries both fields. The id of ``clock.fired`` is made from its cause, so the two would share one id, and the
 second would be dropped as a duplicate.

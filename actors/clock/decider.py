@@ -33,7 +33,10 @@ _NS_PER_MS = 1_000_000
 
 
 class Deadline(msgspec.Struct, frozen=True, gc=False):
-    """A deadline or timer, due at ``due_ns`` (Unix nanoseconds), set by message ``cause`` on the subject ``set_by``."""
+    """A deadline or timer, due at ``due_ns`` (Unix nanoseconds).
+
+    ``cause`` is the id of the message that set it, ``set_by`` that message's public subject.
+    """
 
     due_ns: int
     cause: str
@@ -45,8 +48,8 @@ class Deadline(msgspec.Struct, frozen=True, gc=False):
 class ClockState(msgspec.Struct, frozen=True, gc=False):
     """All pending deadlines and timers, and the order in which they are due.
 
-    ``pending`` holds the deadlines by exchange, at most one of each subject; ``schedule`` orders them. ``wakes`` holds
-    the timers by owner, agent and session; ``wake_schedule`` orders them.
+    ``pending`` holds the deadlines by exchange, at most one of each ``set_by``; ``schedule`` orders them. ``wakes``
+    holds the timers by owner, agent and session; ``wake_schedule`` orders them.
     """
 
     settings: ClockSettings = ClockSettings()

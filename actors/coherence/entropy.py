@@ -86,7 +86,7 @@ def judge(
     raised = entropy_of(knowledge, swarm, share, settings)
     entropy = 1.0 if violations else raised
     constitutional: Literal[0, 1] = 1 if violations else 0
-    if share == 1.0 or (raised > settings.entropy_threshold >= mean):
+    if share == 1.0 or (raised > settings.entropy_threshold >= mean):  # the unread part alone rejects it
         violations = (*violations, UNREAD)
     verdict = CoherenceRejected if entropy > settings.entropy_threshold else CoherencePassed
     return verdict(

@@ -36,7 +36,7 @@ class SynthesisRequest(msgspec.Struct, frozen=True):
 
 
 class Cycle(msgspec.Struct, frozen=True):
-    """A running drift: the id of its ``drift.started``, the kind of its thought, and the model's request, if any."""
+    """A running drift: the id of its ``drift.started``, the kind of its thought, and the request to a model, if any."""
 
     started: str
     kind: Kind
@@ -62,7 +62,7 @@ class AgentState(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         pending: Its open exchanges.
-        timer: Subject of the event that set its pending timer; empty: no timer is pending.
+        timer: Public subject of the event that set its pending timer; empty: no timer is pending.
         late: Whether that timer is later than usual.
         cycle: The drift that is running, if any.
         spent: Its thoughts within the fatigue window, oldest first.
@@ -91,7 +91,7 @@ def fatigue(agent: AgentState, now_ns: int, settings: DriftSettings) -> float:
     return round(sum(each.activation for each in agent.spent if now_ns - each.at_ns < window_ns), _DECIMALS)
 
 
-def is_tired(agent: AgentState, now_ns: int, settings: DriftSettings) -> bool:
+def is_fatigued(agent: AgentState, now_ns: int, settings: DriftSettings) -> bool:
     """Whether the agent has used up its fatigue budget."""
     return fatigue(agent, now_ns, settings) >= settings.fatigue_budget
 
@@ -102,7 +102,7 @@ def resting_concepts(agent: AgentState, now_ns: int, settings: DriftSettings) ->
     return tuple(sorted(seed for seed, since_ns in agent.resting.items() if now_ns - since_ns < cooldown_ns))
 
 
-def until_first_rested_ms(agent: AgentState, now_ns: int, settings: DriftSettings) -> int | None:
+def shortest_cooldown_left_ms(agent: AgentState, now_ns: int, settings: DriftSettings) -> int | None:
     """Return the milliseconds until the first cooldown is over, 0 if one just ended; None if there is none."""
     if not agent.resting:
         return None

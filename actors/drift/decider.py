@@ -29,7 +29,7 @@ from actors.drift.agent_state import (
     SynthesisRequest,
     Thought,
     fatigue,
-    is_tired,
+    is_fatigued,
     reason_to_skip,
     resting_concepts,
     with_resting,
@@ -161,7 +161,7 @@ def _events_of_timer(agent: AgentState, message: Message, settings: DriftSetting
         return (skip_drift("busy", message, pause),)
     if agent.cycle is not None:
         return events_of_timeout(agent.cycle, message, pause)
-    if is_tired(agent, message.time_ns, settings):
+    if is_fatigued(agent, message.time_ns, settings):
         return (skip_drift("fatigued", message, pause),)
     drawn = draw_drift(message.id, settings)
     started = DriftStarted(

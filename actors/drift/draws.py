@@ -87,10 +87,10 @@ def _ordered(weights: dict[Strategy, float], order_draws: Sequence[float]) -> tu
     """Return all strategies in random order, each drawn by weight among those left."""
     weights_left, order = dict(weights), list[Strategy]()
     for drawn in order_draws[: len(weights)]:
-        left_of_draw, chosen = drawn * sum(weights_left.values()), next(reversed(weights_left))
+        remaining, chosen = drawn * sum(weights_left.values()), next(reversed(weights_left))
         for name, weight in weights_left.items():
-            left_of_draw -= weight
-            if left_of_draw < 0.0:
+            remaining -= weight
+            if remaining < 0.0:
                 chosen = name
                 break
         order.append(chosen)

@@ -8,7 +8,7 @@ model is asked for its words.
 from typing import Literal
 
 from actors.contract.answers.credentials import masked
-from actors.drift.agent_state import AgentState, Cycle, SynthesisRequest, reason_to_skip, until_first_rested_ms
+from actors.drift.agent_state import AgentState, Cycle, SynthesisRequest, reason_to_skip, shortest_cooldown_left_ms
 from actors.drift.draws import NO_PAUSE, Pause, draw_pause
 from actors.drift.settings import DriftSettings
 from actors.drift.thought_texts import WordedThought, compose_thought, read_thought, synthesis_call
@@ -25,7 +25,7 @@ WITHHELD = "withheld"
 _WITHOUT_TIMER: frozenset[Skip] = frozenset(("busy", "no_episode", "unanswered"))
 """Skips after which no timer is set: the end of the next exchange schedules the next drift.
 
-A request that nobody answered stays in the log until its owner is back, so it is not repeated.
+``unanswered``: the request is not repeated, since it stays in the log until memory runs again and answers it.
 """
 
 
@@ -77,7 +77,7 @@ def _longer_pause(agent: AgentState, skip: Skip, message: Message, settings: Dri
     pause = draw_pause(message.id, settings, agent.fruitless)
     if skip != "no_seed":
         return pause
-    cooldown_left_ms = until_first_rested_ms(agent, message.time_ns, settings)
+    cooldown_left_ms = shortest_cooldown_left_ms(agent, message.time_ns, settings)
     return (
         NO_PAUSE
         if cooldown_left_ms is None

@@ -32,7 +32,7 @@ class UnreadableEnd(NoEnd):
 
     @classmethod
     def of(cls, what: str, found: Unreadable) -> "UnreadableEnd":
-        """Return the error about an event; ``what`` says what it did, for the message: ``exchange NAME has ended``."""
+        """Return the error about an event; ``what`` says what the event did: ``exchange NAME has ended``."""
         return cls(f"{what} (sequence {found.stored.seq}), by an event that this process cannot read: {found.detail}")
 
 

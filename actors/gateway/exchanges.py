@@ -43,7 +43,7 @@ class ExchangeEnd(msgspec.Struct, frozen=True):
 
 
 class _Exchange:
-    """An exchange that callers wait for; ``read_upto`` is the sequence read so far when the first of them came."""
+    """An exchange that callers wait for; ``read_upto``: up to where the log was read when the first came."""
 
     def __init__(self, wrapped: WrappedEvent, read_upto: int) -> None:
         loop = asyncio.get_running_loop()

@@ -69,7 +69,7 @@ def build_event(
     """Check an event against its type, and wrap it.
 
     ``owner`` is the part of the system that appends it. ``cause`` is the id of the event that led to it, and
-    ``cause_seq`` the sequence of that in the log; neither is given for an event that comes from outside.
+    ``cause_seq`` that event's sequence in the log; neither is given for an event that comes from outside.
 
     Raises:
         InvalidInput: it does not fit its type. The constructor of a struct does not check that, so it is checked here.

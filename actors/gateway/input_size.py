@@ -8,6 +8,8 @@ from schemas.vocabulary.gateway import Layer
 SETTINGS = "gateway.limits"
 """The section of the settings that has the limits."""
 
+_REMEDY = "send less, or raise it"
+
 
 def wrong_with_size(text: str, layers: Sequence[Layer], limits: InputLimits) -> str:
     """Return what is too large: which layer, its size, the limit and its setting; empty where nothing is.
@@ -32,9 +34,6 @@ def _complaints(text: str, layers: Sequence[Layer], limits: InputLimits) -> Iter
         total += size
     if total > limits.input_bytes:
         yield f"text and layers have {total:,} bytes: {_limit('input_bytes', limits.input_bytes)}; {_REMEDY}"
-
-
-_REMEDY = "send less, or raise it"
 
 
 def _limit(name: str, most: int) -> str:

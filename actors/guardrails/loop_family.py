@@ -6,7 +6,7 @@ or of fatigue ends a family; an *override*, a person's order, lifts one for a ti
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
@@ -59,9 +59,10 @@ class Family(msgspec.Struct, frozen=True):
     Attributes:
         loops: Its judged loops, in the order of the log; the latest ones only.
         best: The best-scored of all its loops (:func:`best_of`), also if it is no longer among ``loops``.
-        reruns: The number of reruns so far: the greater of those ordered and those that loop names show.
+        reruns: The number of reruns so far: of those ordered, or of those that loop names show, whichever is greater.
         fatigue: In [0, 1].
-        fatigue_lifted: The override of fatigue, ``reruns_lifted`` that of the rerun limit.
+        fatigue_lifted: The override that lifts the limit of fatigue, if there is one.
+        reruns_lifted: The override that lifts the limit of reruns, if there is one.
         max_reruns: Its own limit of reruns; None: the limit in the settings.
     """
 
@@ -104,9 +105,8 @@ def best_of(loops: Iterable[Loop]) -> Loop:
 def with_judgement(family: Family, loop: Loop, reruns: int, fatigue: float, most: int) -> Family:
     """Return a family after one more loop was judged; of its loops the latest ``most`` are kept."""
     best = loop if family.best is None else best_of((family.best, loop))
-    return msgspec.structs.replace(
-        family, loops=latest_loops((*family.loops, loop), most), best=best, reruns=reruns, fatigue=fatigue
-    )
+    loops = (*family.loops, loop)[-most:]
+    return msgspec.structs.replace(family, loops=loops, best=best, reruns=reruns, fatigue=fatigue)
 
 
 def reopened_family(family: Family, loop_id: str, now_ns: int) -> Family | None:
@@ -137,17 +137,13 @@ def override_of(family: Family, limit: Limit) -> LiftedLimit | None:
 
 def until_ns(lifted: LiftedLimit | None, now_ns: int) -> int:
     """Return when an override that is in force ends; 0 if none is."""
-    return lifted.until_ns if in_force(lifted, now_ns) is not None and lifted is not None else 0
+    active = in_force(lifted, now_ns)
+    return active.until_ns if active is not None else 0
 
 
 def in_force(lifted: LiftedLimit | None, now_ns: int) -> LiftedLimit | None:
     """Return the override if it is in force, else None."""
     return lifted if lifted is not None and now_ns < lifted.until_ns else None
-
-
-def latest_loops(loops: Sequence[Loop], most: int) -> tuple[Loop, ...]:
-    """Return the last ``most`` loops."""
-    return tuple(loops[-most:])
 
 
 def _rank(loop: Loop) -> tuple[bool, float]:

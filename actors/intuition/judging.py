@@ -105,11 +105,11 @@ def judge(
     """
     part_names = _parts(judged)
     compared = _with_decoded(part_names) if library.precedents else part_names
-    near, similar, cut, characters = compare(library, settings, tuple(compared), judged.situation)
+    near, similar, cut, uncompared_characters = compare(library, settings, tuple(compared), judged.situation)
     scorer = scorer_of(models)
     scored, missed = _scored(part_names, settings.scored_characters, scorer) if settings.scorer else (None, ())
     left_out = layers_left_out(judged.left_out)
-    unread = (*left_out, *_uncompared(cut, characters, sum(map(len, compared))), *missed)
+    unread = (*left_out, *_uncompared(cut, uncompared_characters, sum(map(len, compared))), *missed)
     precedents = tuple(_listed(library, similar, settings))
     model = scorer.name if scored is not None else NO_MODEL
     score_threshold = THRESHOLD if settings.scorer_threshold is None else settings.scorer_threshold
@@ -230,6 +230,7 @@ def _scored(part_names: dict[str, str], characters: int, scorer: Model) -> tuple
 
 
 def _uncompared(cut: int, characters: int, all_characters: int) -> Iterator[Unread]:
+    """Yield what was not compared with precedents: ``cut`` comparisons, and ``characters`` out of all."""
     if cut:
         share = saturating_share(cut, UNCOMPARED_HALF)
         yield Unread(layer="", what="comparisons", amount=cut, why="work", share=share)

@@ -23,6 +23,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from actors.contract.text.decoding.encoded_words import runs_of
 from actors.intuition.index import NO_ENTRY, Hashes
 from actors.intuition.library import Library
 from actors.intuition.signature import MOST_WORDS, closing_shingles, opening_shingles, shingles_of
@@ -170,12 +171,12 @@ def _buried(library: Library, text: _Text, fewest_words: int, threshold: float) 
     none = np.zeros(0, np.int64)
     if not held.any():
         return _Runs(none, none, none, none), np.zeros(0)
-    edges = np.flatnonzero(np.diff(held, prepend=False, append=False))
-    begins, closes = edges[::2], edges[1::2]
+    begins, closes = runs_of(held)
     same = text.phrase_of[closes[:-1] - 1] == text.phrase_of[begins[1:]]
-    joined = np.flatnonzero((begins[1:] - closes[:-1] > _SHINGLES_OF_A_WORD) | ~same)
-    starts = np.concatenate((begins, begins[np.concatenate(([0], joined + 1))]))
-    ends = np.concatenate((closes, closes[np.concatenate((joined, [len(closes) - 1]))]))
+    # Where successive runs are not joined.
+    apart = np.flatnonzero((begins[1:] - closes[:-1] > _SHINGLES_OF_A_WORD) | ~same)
+    starts = np.concatenate((begins, begins[np.concatenate(([0], apart + 1))]))
+    ends = np.concatenate((closes, closes[np.concatenate((apart, [len(closes) - 1]))]))
     sums = _sums(held)
     count = sums[ends] - sums[starts]
     smallest = np.minimum.reduceat(np.append(text.inner, NO_ENTRY), np.stack((starts, ends), axis=1).ravel())[::2]

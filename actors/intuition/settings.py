@@ -12,7 +12,7 @@ COMPARISON = 4_096
 """The cost of comparing a text with the precedents in addition to the postings that it reads, in postings."""
 
 Share = Annotated[float, msgspec.Meta(gt=0.0, le=1.0)]
-"""A similarity that needs something in common."""
+"""A similarity above 0: precedents that have nothing in common with an input are never listed."""
 
 
 class IntuitionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

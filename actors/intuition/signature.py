@@ -23,6 +23,7 @@ _BEGIN, _END = hash_of("begin", "mark"), hash_of("end", "mark")
 _FACTORS = tuple(hash_of(name, "factor") | 1 for name in ("first", "second", "third"))
 _FIRST, _SECOND, _THIRD = (np.uint64(factor) for factor in _FACTORS)
 _MASK = 2**64 - 1  # hashes have 64 bits
+# What marks add to a shingle: the digits are the places in it that hold a mark.
 _BEGIN_1 = np.uint64(_BEGIN * _FACTORS[0] & _MASK)
 _BEGIN_12 = np.uint64(_BEGIN * (_FACTORS[0] + _FACTORS[1]) & _MASK)
 _END_3 = np.uint64(_END * _FACTORS[2] & _MASK)

@@ -14,10 +14,10 @@ by the share of that text.
 """
 
 from functools import cache
-from itertools import pairwise
 
 import msgspec
 
+from actors.appraisal.measures.piecewise_linear import interpolated
 from actors.contract.text.judge.model import Model, margin
 from actors.contract.text.judge.weights import weights_of
 from actors.contract.text.judge.worst_passage import read_text, unread_share
@@ -27,7 +27,7 @@ ROLE_CONFUSION, SATURATION = 0.65, 0.5
 """The breaker's default triggers (``role_confusion_above``, ``saturation_above``): of any part, and of a long one."""
 _DECIMALS = 6
 _KNOTS = ((-9.0, 0.02), (-5.0, 0.08), (-2.5, 0.2), (0.0, SATURATION), (0.0, 0.66), (3.0, 0.85), (8.0, 0.98))
-"""Points (margin, falsehood): linear between, constant outside, with a step at margin 0, where no trigger trips yet.
+"""Points (margin, falsehood) of a piecewise linear function, with a step at margin 0, where no trigger trips yet.
 
 The margin is the judge's log-odds that the worst passage is an attack, minus the threshold that training fixed.
 """
@@ -58,7 +58,7 @@ def trust_of(layer: str, text: str, unread: int = 0, judge: Model | None = None)
         return LayerTrust(layer=layer, characters=len(text), truth=0.5, indeterminacy=1.0, falsehood=0.0)
     judge = judge or trust_model()
     read = read_text(text)
-    found = _interpolated(_KNOTS, margin(judge, read))
+    found = interpolated(_KNOTS, margin(judge, read))
     unread += read.unread
     share = unread_share(read.shown, unread)
     falsehood = found + (1.0 - found) * UNREAD_WEIGHT * share
@@ -105,12 +105,3 @@ def trust_in_unread_layers(name: str, layers: int) -> LayerTrust:
 def full_trust(layer: str, text: str) -> LayerTrust:
     """Return the trust in an operator's own prompt: it may tell the model what to do."""
     return LayerTrust(layer=layer, characters=len(text), truth=1.0, indeterminacy=0.0, falsehood=0.0)
-
-
-def _interpolated(knots: tuple[tuple[float, float], ...], margin: float) -> float:
-    if margin <= knots[0][0]:
-        return knots[0][1]
-    for (left, low), (right, high) in pairwise(knots):
-        if margin <= right:
-            return low + (high - low) * (margin - left) / (right - left)
-    return knots[-1][1]

@@ -19,7 +19,7 @@ _CENTROID_UNIT = 64
 """Centroids have six more bits than embeddings, so that averaging loses little."""
 
 _MOST_AVERAGED = 32
-"""A new embedding has at least this weight (one part in so many) in its topic's centroid, so that topics can drift."""
+"""A new embedding has a weight of at least one part in 32 in its topic's centroid, so that topics can drift."""
 
 Sums = npt.NDArray[np.int64]
 
@@ -55,10 +55,10 @@ def centroid_of(embedding: bytes) -> bytes:
 
 def moved_centroid(centroid: bytes, embedding: bytes, inputs: int) -> bytes:
     """Return a topic's centroid after one more input; ``inputs`` is the number of inputs before."""
-    share = min(inputs, _MOST_AVERAGED - 1)
+    weight = min(inputs, _MOST_AVERAGED - 1)
     before = np.frombuffer(centroid, "<i2").astype(np.int64)
     added = np.frombuffer(embedding, np.int8).astype(np.int64) * _CENTROID_UNIT
-    return ((before * share + added) // (share + 1)).astype("<i2").tobytes()
+    return ((before * weight + added) // (weight + 1)).astype("<i2").tobytes()
 
 
 def to_text(embedding: bytes) -> str:

@@ -94,15 +94,15 @@ class PromptSecrets:
 
     def found_in(self, text: str) -> tuple[SecretSpan, ...]:
         """Return the secrets in a text, or in a part of one, by position."""
-        found = [*self._unknown_keys_in(text), *self._known_values_in(text)]
+        found = [*self._keys_not_from_user(text), *self._prompt_values_in(text)]
         return tuple(sorted(found, key=lambda each: (each.start, -each.end)))
 
-    def _unknown_keys_in(self, text: str) -> Iterator[SecretSpan]:
+    def _keys_not_from_user(self, text: str) -> Iterator[SecretSpan]:
         for found, key in _keys_in(text):
             if key not in self._user_text and not _is_placeholder(key):
                 yield found
 
-    def _known_values_in(self, text: str) -> Iterator[SecretSpan]:
+    def _prompt_values_in(self, text: str) -> Iterator[SecretSpan]:
         if not self.values:
             return
         folded = text.casefold()

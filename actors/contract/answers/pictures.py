@@ -139,7 +139,7 @@ def _holds_sequence(part: str, sequences: Mapping[int, frozenset[str]], least: i
 
 def _readings(part: str) -> Iterator[str]:
     yield part
-    for decode in (_from_base64, _from_hex):
+    for decode in (_from_base64, bytes.fromhex):
         try:
             yield decode(part).decode()
         except (binascii.Error, ValueError):
@@ -149,10 +149,6 @@ def _readings(part: str) -> Iterator[str]:
 def _from_base64(part: str) -> bytes:
     plain = part.strip().rstrip("=").replace("-", "+").replace("_", "/")
     return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
-
-
-def _from_hex(part: str) -> bytes:
-    return bytes.fromhex(part)
 
 
 def _host(address: str) -> str:

@@ -7,9 +7,9 @@ class PrivacySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     """Whether access keys, card and account numbers, e-mail addresses, telephone numbers and the like are masked.
 
     Attributes:
-        mask: Whether they are, for all agents that ``agents`` does not name. Needs the extra ``privacy``.
+        mask: Whether they are masked for agents that ``agents`` does not name. Needs the extra ``privacy``.
         agents: Agent -> whether they are masked for that agent.
-        regions: Countries (``DE``, ``US``) whose numbers are telephone numbers without a country code, too.
+        regions: Countries (``DE``, ``US``) whose telephone numbers are found without their country code, too.
     """
 
     mask: bool = False

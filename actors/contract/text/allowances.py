@@ -23,12 +23,12 @@ MOST_ALLOWANCES = 90
 MOST_CHARACTERS = 16_000
 """Most characters of an allowed text or phrase; longer ones are ignored."""
 
-_MOST_TELLING = 4
-"""Most words of a phrase that are looked for before the phrase itself is."""
+_SOUGHT_FIRST = 4
+"""Most words of a phrase that are looked for before the phrase itself is: its longest ones."""
 
 # Characters that Python's patterns compare without case, although they are not each other's lower case. Of those with
 # two lower cases, such as sigma, one is written for both; a capital I with a dot becomes two characters in lower case.
-_CASES_OF_THEIR_OWN = (
+_EQUAL_WITHOUT_CASE = (
     *(("\u0130", "i"), ("\u0131", "i"), ("\u017f", "s"), ("\u00b5", "\u03bc"), ("\u03a3", "\u03c3")),
     *(("\u03c2", "\u03c3"), ("\u0345", "\u03b9"), ("\u1fbe", "\u03b9"), ("\u03d0", "\u03b2"), ("\u03f5", "\u03b5")),
     *(("\u03d1", "\u03b8"), ("\u03f4", "\u03b8"), ("\u03f0", "\u03ba"), ("\u03d6", "\u03c0"), ("\u03f1", "\u03c1")),
@@ -104,13 +104,13 @@ def text_key(text: str) -> str:
 
 
 def _without_allowed(text: str, allowances: tuple[Allowance, ...], names: dict[str, None]) -> str:
-    """Return a text without what is allowed in it; adds the allowances that apply to ``names``."""
+    """Return a text without what is allowed in it; the names of the allowances that apply are added to ``names``."""
     key = text_key(text) if text.strip() and any(each.text for each in allowances) else ""
     for each in allowances:
         if key and each.text == key:
             names[each.name] = None
             return ""
-    phrases = _possible(text, [each for each in allowances if each.phrase])
+    phrases = _phrases_to_search(text, [each for each in allowances if each.phrase])
     if not phrases:
         return text
 
@@ -121,27 +121,28 @@ def _without_allowed(text: str, allowances: tuple[Allowance, ...], names: dict[s
     return _phrase_pattern(tuple(each.phrase for each in phrases)).sub(blank, text)
 
 
-def _possible(text: str, phrases: list[Allowance]) -> list[Allowance]:
-    """Return those of the phrases that may be in a text: hardly any, so that a pattern of few is made and searched for.
+def _phrases_to_search(text: str, phrases: list[Allowance]) -> list[Allowance]:
+    """Return those of the phrases that may be in a text: hardly any.
 
-    A pattern of all is tried at each word of a text, and takes seconds to make where phrases are long.
+    The others are left out of the pattern that is searched for. A pattern of all phrases would be tried at each word of
+    a text, and take seconds to make where phrases are long.
     """
     if not phrases:
         return []
     compared = without_case(text)
-    return [each for each in phrases if all(word in compared for word in _telling_words(each.phrase))]
+    return [each for each in phrases if all(word in compared for word in _longest_words(each.phrase))]
 
 
 @lru_cache(maxsize=1_024)
-def _telling_words(phrase: str) -> tuple[str, ...]:
+def _longest_words(phrase: str) -> tuple[str, ...]:
     """Return the longest words of a phrase, without case: a text that lacks one of them cannot contain the phrase."""
-    return tuple(sorted(set(without_case(phrase).split()), key=lambda word: (-len(word), word))[:_MOST_TELLING])
+    return tuple(sorted(set(without_case(phrase).split()), key=lambda word: (-len(word), word))[:_SOUGHT_FIRST])
 
 
 def without_case(text: str) -> str:
     """Return a text in lower case; characters that ``re.IGNORECASE`` takes for equal become the same one."""
     if not text.isascii():
-        for written, compared in _CASES_OF_THEIR_OWN:
+        for written, compared in _EQUAL_WITHOUT_CASE:
             text = text.replace(written, compared)
     return text.lower()
 

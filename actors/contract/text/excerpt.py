@@ -21,7 +21,7 @@ WHOLE = 49_152
 """Up to this many characters a text is read whole; of a longer one, at most so many are read."""
 
 MOST_FOR_DECODING = 16_384
-"""The same for a text that is searched for encoded parts: decoding costs several times as much for each character."""
+"""``WHOLE`` of a text that is searched for encoded parts: decoding costs several times as much for each character."""
 
 SEVERAL = 2
 """A stretch with this many different instruction words should be read."""
@@ -82,7 +82,7 @@ def instruction_positions(text: str, begin: int, end: int, most: int, stretch: i
 def _chosen(
     found: tuple[Numbers, Numbers], text: str, begin: int, end: int, most: int, stretch: int
 ) -> tuple[list[int], int]:
-    """Return the first instruction word of each chosen stretch, and the characters of those that should be read, too.
+    """Return where each chosen stretch has its first instruction word, and how many characters of others are unread.
 
     ``found`` are the positions of instruction words and their numbers in ``WORDS``.
     """

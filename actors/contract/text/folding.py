@@ -28,7 +28,10 @@ LOOKALIKES = str.maketrans(
     "\u0585\u057d\u0578\u1d0f\u0280\u0274\u029c\u029f",
     "aeopcyxisjdhbbkmhtlqwgaiiaeoikvptuxhounornhl",
 )
-"""Folded letters of other scripts -> the Latin letters that they look like."""
+"""Folded letters of other scripts -> the Latin letters that they look like.
+
+A short list, for the trained judges; ``lookalikes`` has the long one, for reflex and intuition.
+"""
 
 _NON_ASCII = re.compile("([^\x00-\x7f]+)")
 _FEW, _FEW_IN_ALL = 4, 4_096

@@ -158,7 +158,7 @@ def key_of(header: str) -> str:
     """Return an ``Idempotency-Key``; empty when there is none; raises InvalidField for an invalid one."""
     if header:
         try:
-            check_name("Idempotency-Key", header)
+            check_name(KEY_HEADER, header)
         except InvalidField as wrong:
-            raise InvalidField("Idempotency-Key", f"the header {wrong}") from wrong
+            raise InvalidField(KEY_HEADER, f"the header {wrong}") from wrong
     return header

@@ -17,7 +17,7 @@ COMPILED_FROM = 2048
 """From this many entries on the compiled engine is used, if installed; for fewer, loading it does not pay."""
 
 COMPACTED_FROM = 1024
-"""Most retired entries that are kept while fewer entries than that count."""
+"""From this many retired entries on the store is built anew, without them; a large one once half of its entries are."""
 
 
 class SimilarEntry(NamedTuple):
@@ -28,10 +28,10 @@ class SimilarEntry(NamedTuple):
 
 
 class Nearest(NamedTuple):
-    """The entries near a text: the most similar ones, best first, and the nearest motif (an entry that did harm), if
-    any.
+    """The entries near a text: the most similar ones, best first, and the nearest motif, if there is one.
 
-    ``work`` is the cost of the search, in postings; ``cut`` says that the budget did not suffice for all of it.
+    A motif is the entry of a precedent that did harm. ``work`` is the cost of the search, in postings; ``cut`` says
+    that the budget did not suffice for all of it.
     """
 
     similar: tuple[SimilarEntry, ...]
@@ -72,7 +72,7 @@ class Index(Derived):
         """Return the index of the set without the entry with that number."""
         store = self._latest()
         if store is None or store.retired >= max(COMPACTED_FROM, store.count - store.retired):
-            return Index()  # compaction: the next query builds a store of what still counts
+            return Index()  # compaction: the next query builds a store without the retired entries
         _engine(store).retire(store, number)
         return Index(store)
 
@@ -93,8 +93,8 @@ class Index(Derived):
             entries: Returns all entries of the set in the order of adding, in case the store must be built.
             hashes: The text's ascending shingles, without repetition.
             situation: Hash of the situation's type (a name that the caller of an input chooses).
-            most: Most similar entries to return.
-            floor: Least similarity of those, above 0.
+            most: How many similar entries are returned, at most.
+            floor: Least similarity of these, above 0.
             motif_floor: Least similarity of the nearest motif; 0 finds any that shares a shingle.
             budget: Most postings to read; beyond it, only entries that hold one of the text's rarest shingles are
                 found.

@@ -53,10 +53,10 @@ def search(store: Store, query: Query) -> Answer:
     cells = store.table.find(query.hashes)
     counts = store.table.counts[cells]
     order = np.argsort(counts, kind="stable")
-    order = order[np.searchsorted(counts[order], 1) :]
+    order = order[np.searchsorted(counts[order], 1) :]  # without empty lists, which come first
     cells, counts = cells[order], counts[order]
     needed = min(query.least, query.motif_least)
-    # So many of the shortest lists may be read, and of the list after those so many of its latest entries.
+    # ``allowed`` of the shortest lists may be read, and ``some`` of the latest entries of the list after those.
     allowed, some, work, cut = plan_reading(counts.tolist(), needed, query.budget)
     latest = latest_of(store, int(cells[allowed]), some) if some else store.touched[:0]
     unread = len(cells) - allowed

@@ -1,7 +1,7 @@
 """The query to a store, its answer, and the arithmetic of similarity that both engines share.
 
 A store holds entries, which are sets of shingles, and for each shingle the list of the entries that hold it. A *motif*
-is an entry that did harm.
+is the entry of a precedent that did harm.
 
 For sets A and B the similarity is o / sqrt(n m), with o = |A & B|, n = |A|, m = |B|, each with the situation's type as
 one more element. For one query n is fixed, so entries are ordered by their *score* o * o / m: a quotient of small
@@ -29,8 +29,8 @@ class Query(NamedTuple):
     Attributes:
         hashes: Ascending shingles of the text, without repetition.
         situation: Hash of the situation's type (a name that the caller of an input chooses).
-        most: Most similar entries to return; 0 if only the nearest motif is wanted.
-        floor: Least similarity of those.
+        most: How many similar entries are returned, at most; 0 if only the nearest motif is wanted.
+        floor: Least similarity of these.
         motif_floor: Least similarity of the nearest motif; 0 finds any that shares a shingle of the text.
         budget: Most postings that the search may read; see ``plan_reading``.
     """
@@ -78,7 +78,7 @@ class Answer(NamedTuple):
 
 
 def plan_reading(lengths: Any, needed: float, budget: int) -> Any:
-    """Return how much of a query's lists may be read, the cost of that in postings, and whether it is a cut.
+    """Return how much of a query's lists may be read, the cost of that in postings, and whether the rest is cut off.
 
     How much is given as a number of lists, and a number of the latest entries of the list after those.
 

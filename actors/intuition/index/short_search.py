@@ -22,7 +22,7 @@ def search_few(store: Store, query: Query, lists: list[Cells], unread: int) -> t
     Args:
         store: The store.
         query: The query.
-        lists: The entries that hold each of some of the query's shingles.
+        lists: For some of the query's shingles, the entries that hold it.
         unread: How many further shingles have a list that is not read, because the budget does not suffice, or
             because it holds no entry that is near enough and not in the other lists.
     """
@@ -36,6 +36,7 @@ def search_few(store: Store, query: Query, lists: list[Cells], unread: int) -> t
     packed_counts, situations = store.packed_counts.data, store.situations.data
     for position, shared in tally.items():
         size = (packed_counts[position] >> SIZE_SHIFT) + 1
+        # At most, the entry also holds all shingles whose lists are not read, and has the same situation.
         most = min(shared + unread + 1, size)
         if most * most / size < needed:
             continue

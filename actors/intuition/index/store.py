@@ -2,7 +2,7 @@
 
 An *entry* is a signature with its name. Entries are in the order of adding; the arrays, and all modules here, know an
 entry by its position in them. Every change is a new version: adding appends an entry, retiring removes it from its
-lists. So the lists hold only what counts. Their lengths, by which a search's work is measured, follow from the entries
+lists. So the lists hold no retired entry. Their lengths, by which a search's work is measured, follow from the entries
 alone and not from the history.
 
 Every shingle has a complete list, so that a search may use any similarity; each search decides what it need not read. A

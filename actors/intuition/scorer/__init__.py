@@ -8,4 +8,3 @@ it. Equal texts give equal scores in every process and on every machine.
 from actors.intuition.scorer.model import MODEL_VERSION, THRESHOLD, score, scorer_of
 
 __all__ = ["MODEL_VERSION", "THRESHOLD", "score", "scorer_of"]
-"""The version names the weights by their content; a score of ``THRESHOLD`` or more means an attack."""

@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.appraisal import ACTOR
-from actors.appraisal.answer_scores import LITERAL, SEMANTIC, Scale, Scores, _interpolated, scores_of, with_request
+from actors.appraisal.answer_scores import LITERAL, SEMANTIC, Scale, Scores, scores_of, with_request
 from actors.appraisal.answer_scores import new_pending as awaited
 from actors.appraisal.measures.biases import bias_tags_of
 from actors.appraisal.measures.embedder import model_of
+from actors.appraisal.measures.piecewise_linear import interpolated
 from actors.appraisal.settings import AppraisalSettings
 from schemas.persistent import Map
 from schemas.vocabulary.appraisal import AnswerAppraised
@@ -144,7 +145,7 @@ def test_too_few_words_are_neutral_and_pass(embedder: Any, words: str):
 
 
 @by_embedder
-def test_a_question_without_telling_words_is_neutral(embedder: Any):
+def test_a_question_without_content_words_is_neutral(embedder: Any):
     assert scores_of(embedder, "And you?", "And you?", "And you?", OFF_TOPIC) == Scores(0.8, 0.2, False)
 
 
@@ -178,8 +179,8 @@ def test_lines_around_data_and_labels_of_memories_are_not_read():
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=2).map(sorted))
 def test_more_agreement_is_never_less_alignment_nor_more_drift(scale: Scale, agreements: Sequence[float]):
     lower, higher = agreements
-    assert _interpolated(scale.alignment, lower) <= _interpolated(scale.alignment, higher)
-    assert _interpolated(scale.drift, lower) >= _interpolated(scale.drift, higher)
+    assert interpolated(scale.alignment, lower) <= interpolated(scale.alignment, higher)
+    assert interpolated(scale.drift, lower) >= interpolated(scale.drift, higher)
 
 
 texts = st.text(max_size=80) | st.sampled_from([QUESTION, ON_TOPIC, OFF_TOPIC, "\ud800", "x" * 20_000])

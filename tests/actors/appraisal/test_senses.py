@@ -145,7 +145,7 @@ def test_what_is_asked_in_the_middle_of_a_long_text_counts_as_at_its_ends(
     assert found.unread == 0
 
 
-def test_what_a_flood_of_telling_words_leaves_unread_counts_against_the_text() -> None:
+def test_what_a_flood_of_risk_words_leaves_unread_counts_against_the_text() -> None:
     flood = "How to prevent that others make a bomb. " * 9_000
     found = intent_of(flood)
     assert not found.risks.harm

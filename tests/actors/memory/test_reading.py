@@ -22,7 +22,7 @@ from tests.each import each
         ("   ", ()),
     ],
 )
-def test_terms_are_the_telling_words_in_one_spelling(text: str, terms: tuple[str, ...]):
+def test_terms_are_the_content_words_in_one_spelling(text: str, terms: tuple[str, ...]):
     assert terms_of(text) == terms
 
 

@@ -147,7 +147,7 @@ def test_an_order_written_backwards_is_found_at_its_place(around: str) -> None:
     assert (match.view, match.span) == ("reversed", (len(around), len(around) + len(written)))
 
 
-def test_text_with_a_telling_word_backwards_and_no_order_passes() -> None:
+def test_text_with_an_instruction_word_backwards_and_no_order_passes() -> None:
     assert verdict("The word drowssap is password backwards.", profile="standard") == ReflexPassed()
 
 

@@ -43,7 +43,7 @@ def test_a_short_part_among_many_long_ones_is_read_whole() -> None:
     assert 401 in sheets[-1].indexes
 
 
-def test_what_stands_around_telling_words_is_read_of_a_long_part() -> None:
+def test_what_stands_around_instruction_words_is_read_of_a_long_part() -> None:
     long = [f"{number} {CALM * 200}{ATTACK if number == 7 else ''}{CALM * 200}" for number in range(30)]
     sheets = joined_parts(["Hello", *long], 49_152)
     (found,) = [sheet for sheet in sheets if ATTACK in sheet.text]

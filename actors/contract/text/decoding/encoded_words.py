@@ -85,13 +85,13 @@ class Words(NamedTuple):
 def words_in(data: bytes) -> Words:
     """Return the words of a text, given as ASCII."""
     kinds = np.frombuffer(data.translate(_KINDS), dtype=np.uint8)
-    starts, ends = _runs(kinds != _OTHER)
+    starts, ends = runs_of(kinds != _OTHER)
     return Words(data, starts, ends, kinds)
 
 
 def bounds_of_runs(flags: npt.NDArray[np.bool_], least: int = 1) -> list[tuple[int, int]]:
     """Return the start and end of each run of at least ``least`` set flags."""
-    starts, ends = _runs(flags)
+    starts, ends = runs_of(flags)
     long = np.flatnonzero(ends - starts >= least)
     return list(zip(starts[long].tolist(), ends[long].tolist(), strict=True))
 
@@ -99,7 +99,7 @@ def bounds_of_runs(flags: npt.NDArray[np.bool_], least: int = 1) -> list[tuple[i
 def long_tokens(text: str, least: int) -> list[str]:
     """Return the parts of a text between white space that have at least ``least`` characters."""
     data = text.encode("ascii", "replace").translate(_NOT_SPACE)
-    starts, ends = _runs(np.frombuffer(data, dtype=np.bool_))
+    starts, ends = runs_of(np.frombuffer(data, dtype=np.bool_))
     long = np.flatnonzero(ends - starts >= least)
     runs = [text[start:end] for start, end in zip(starts[long].tolist(), ends[long].tolist(), strict=True)]
     if text.isascii():
@@ -108,6 +108,7 @@ def long_tokens(text: str, least: int) -> list[str]:
     return [token for run in runs for token in run.split() if len(token) >= least]
 
 
-def _runs(flags: npt.NDArray[np.bool_]) -> tuple[Integers, Integers]:
+def runs_of(flags: npt.NDArray[np.bool_]) -> tuple[Integers, Integers]:
+    """Return where each run of set flags begins, and where it ends (exclusive)."""
     edges = np.flatnonzero(np.diff(flags, prepend=False, append=False))
     return edges[::2], edges[1::2]

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from actors.contract.text.decoding.encoded_words import runs_of
 from actors.contract.text.decoding.plausibility import is_mostly_letters
 
 _SEPARATED_BY = r"[\s,;|/.+-]{1,3}"
@@ -72,8 +73,7 @@ def _from_long_decimal(run: str) -> str:
         return ""
     data = np.frombuffer(match[0].encode("ascii", "replace"), dtype=np.uint8)
     digit = _IS_DIGIT.take(data)
-    edges = np.flatnonzero(np.diff(digit, prepend=False, append=False))
-    starts, ends = edges[::2], edges[1::2]
+    starts, ends = runs_of(digit)
     digits = data.astype(np.int32) - ord("0")
     codes = digits[ends - 1] + 10 * digits[ends - 2] + np.where(ends - starts > 2, 100 * digits[ends - 3], 0)
     # As for a short run: a number that is no letter separates two texts.
@@ -84,15 +84,13 @@ def _from_long_decimal(run: str) -> str:
 def _runs(text: str) -> list[str]:
     """Return the stretches of a text with successive numbers of one to three, seven or eight digits."""
     digit = _IS_DIGIT.take(np.frombuffer(text.encode("ascii", "replace"), dtype=np.uint8))
-    edges = np.flatnonzero(np.diff(digit, prepend=False, append=False))
-    starts, ends = edges[::2], edges[1::2]
+    starts, ends = runs_of(digit)
     if len(starts) < _FEWEST:
         return []
     lengths = ends - starts
     fits = (lengths <= 3) | (lengths == 7) | (lengths == 8)
     near = (starts[1:] - ends[:-1] <= _LONGEST_GAP) & fits[1:] & fits[:-1]
-    bounds = np.flatnonzero(np.diff(near, prepend=False, append=False))
-    firsts, lasts = bounds[::2], bounds[1::2]
+    firsts, lasts = runs_of(near)
     enough = np.flatnonzero(lasts - firsts + 1 >= _FEWEST)
     # Two characters more: an octal number may begin with ``0o``.
     return [text[max(0, int(starts[firsts[index]]) - 2) : int(ends[lasts[index]])] for index in enough.tolist()]

@@ -204,7 +204,7 @@ def _separated(run: str) -> str:
 def words_of(letters: str) -> str:
     """Return the words that run together in ``letters``; empty where too few of them are known.
 
-    The cheapest separation of each beginning is found from those of the shorter ones.
+    By dynamic programming: the cheapest separation of each beginning follows from those of the shorter beginnings.
     """
     words, beginnings = _words(), _beginnings()
     size = len(letters)

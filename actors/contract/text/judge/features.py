@@ -60,8 +60,8 @@ _NEIGHBOURS = 6
 class TextFeatures(msgspec.Struct, frozen=True, eq=False):
     """The features of a text.
 
-    ``found`` are its n-grams, by 32-bit hash. ``segments`` is the number of segments, ``tokens`` that of the tokens
-    read, and ``unread`` that of the tokens not read.
+    ``found`` are its n-grams, by 32-bit hash. ``segments`` counts its segments, ``tokens`` the tokens that were read,
+    and ``unread`` those that were not.
     """
 
     found: Occurrences

@@ -86,7 +86,7 @@ def judging_with(folder: Path) -> Iterator[None]:
 
 
 def added_weights(name: str) -> Weights | None:
-    """Return the weights that a record names, from those added to this process; None where none of that name were."""
+    """Return the weights that a record names, from those added to this process; None if there are none of that name."""
     return _overriding.get(_kind_of(name)) or _older(name)
 
 

@@ -38,7 +38,8 @@ class GuardVerdict(msgspec.Struct, frozen=True, kw_only=True):
 
     ``allowed``: every guard let it pass. ``stage``, ``action`` and ``reason`` say how its exchange ended
     (docs/decisions-explained.md), and ``sentence`` says the same in words. ``numbers`` are what the guards recorded
-    about it, by the subject of the event, without people's words. A guard is missing there if an earlier one refused.
+    about it, by the public subject of the event (below its root), without people's words. A guard is missing there if
+    an earlier one refused.
     """
 
     exchange: str
@@ -66,7 +67,7 @@ class TextPart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class ModerationRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A request in the shape of OpenAI's moderations; all text parts are one input, each text is one of its own."""
+    """A request in the shape of OpenAI's moderations: a list of text parts is one input, a list of texts several."""
 
     input: str | Annotated[tuple[str | TextPart, ...], msgspec.Meta(min_length=1, max_length=MOST_INPUTS)]
     model: ModelName | None = None

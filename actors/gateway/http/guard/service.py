@@ -129,8 +129,8 @@ class GuardService:
             NotAccepted, Unanswered, NoWorker: see these classes; some of several inputs may be in the log.
             LogError: the broker refuses one permanently, or cannot be read.
         """
-        places = asyncio.Semaphore(AT_ONCE)
-        waiting = [asyncio.create_task(self._ended(wrapped, deadline, places)) for _, wrapped in inputs]
+        slots = asyncio.Semaphore(AT_ONCE)
+        waiting = [asyncio.create_task(self._ended(wrapped, deadline, slots)) for _, wrapped in inputs]
         try:
             found = await asyncio.gather(*waiting)
         finally:
@@ -140,9 +140,9 @@ class GuardService:
         events = await self._verdicts_between([check.agent for check, _ in inputs], found, deadline)
         return tuple(Checked(answer.exchange, answer.event, tuple(events.get(answer.exchange, ()))) for answer in found)
 
-    async def _ended(self, wrapped: WrappedEvent, deadline: WaitDeadline, places: asyncio.Semaphore) -> ExchangeEnd:
+    async def _ended(self, wrapped: WrappedEvent, deadline: WaitDeadline, slots: asyncio.Semaphore) -> ExchangeEnd:
         try:
-            async with places:
+            async with slots:
                 return await self._client.exchange(wrapped, deadline)
         except UnreadableEnd as wrong:
             raise Unanswered(str(wrong)) from None
@@ -181,7 +181,7 @@ class GuardService:
 
 
 def numbers_of(events: Iterable[Event]) -> dict[str, dict[str, Any]]:
-    """Return the numbers that guards recorded, by the subject of the event, without people's text."""
+    """Return the numbers that guards recorded, by the public subject of the event (below its root), without texts."""
     return {topic_of(event).removeprefix(f"{ROOT}."): _without_text(event) for event in events}
 
 

@@ -87,6 +87,7 @@ def chat_input_of(
     known = histories.read_of(conversation, messages)
     text = text_of(written[last])
     system = [each for each in messages[:known] if each.role == "system"]
+    # The last user message is the input's text, and a layer besides if it holds more than that text.
     new = [each for index, each in enumerate(messages) if index >= known and (index, each.text) != (last, text)]
     if not (known and histories.knows_definitions(conversation, definitions)):
         new += definitions

@@ -28,7 +28,7 @@ MOST_CONVERSATIONS = 10_000
 
 
 class ReadConversation(msgspec.Struct, frozen=True):
-    """What was read of a conversation: the number of messages, and hashes of them and of the definitions.
+    """What was read of a conversation: the number of messages, and hashes of the messages and definitions.
 
     Definitions are what a request shows to the model besides its messages: the tools that it may call, and other
     parameters with text.

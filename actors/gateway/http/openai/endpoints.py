@@ -144,9 +144,10 @@ def _chat_input(request: Request[Any, Any, State], session: str, user: str, kind
 
 @contextmanager
 def _session_kept(chat: ChatService, chat_input: ChatInput) -> Iterator[None]:
-    """Make a session without a name wait for the next request: after the input, or before it if it failed.
+    """Keep an unnamed session for the next request of its conversation, as ``conversation_histories`` describes.
 
-    If the client disconnects, the input may still have been judged. Its session then waits nowhere.
+    That request continues after this input; or from where this one did, if this one failed. If the client disconnects,
+    the input may still have been judged; then the session is not kept, and the next request gets another.
     """
     try:
         yield

@@ -43,7 +43,7 @@ def read_whole_answer(body: bytes) -> RelayedAnswer:
     """Return the answer in a body: a completion, JSON lines, or a stream of events that its content type hides."""
     found = _object(body)
     choices = _list(found.get("choices"))
-    beside = any(choice.get("logprobs") or choice.get("delta") for choice in choices)
+    has_more = any(choice.get("logprobs") or choice.get("delta") for choice in choices)
     if not choices:
         chunks = _chunks(body) if is_stream(body[:64]) else json_values(body)
         answer = _answer_of_chunks(chunks, body)
@@ -57,10 +57,10 @@ def read_whole_answer(body: bytes) -> RelayedAnswer:
         answer = _relayed_answer(found, messages, endings, _words(others))
         left_out = sum(len(_text(_mapping(choice.get("message")).get("content"))) for choice in further)
         recorded = msgspec.structs.replace(answer.answer, left_out=answer.answer.left_out + left_out)
-        answer, beside = msgspec.structs.replace(answer, answer=recorded), beside or bool(further)
+        answer, has_more = msgspec.structs.replace(answer, answer=recorded), has_more or bool(further)
     # A key may also be in a name or an id, which are not recorded.
     has_key = next(keys_in(body.decode("utf-8", "replace")), None) is not None
-    left_unread = not choices or beside or has_key or answer.answer.left_out > 0
+    left_unread = not choices or has_more or has_key or answer.answer.left_out > 0
     return msgspec.structs.replace(answer, failed=False, left_unread=left_unread)
 
 

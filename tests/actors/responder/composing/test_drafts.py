@@ -355,7 +355,7 @@ def test_an_answer_that_was_given_no_soul_says_nothing_of_it(mode: str, soul: st
     assert identity(mode, soul, "Calm.") is None
 
 
-def test_a_part_of_the_soul_without_telling_words_is_named_by_a_hash():
+def test_a_part_of_the_soul_without_content_words_is_named_by_a_hash():
     found = identity("RESPOND", "You are you.", "Lima.")
     assert [len(name) for name in found.stable] == [8]
     assert (found.current, found.overlap) == ((), 0.0)

@@ -63,7 +63,7 @@ TextPath = tuple[str | int, ...]
 
 
 class Watch(msgspec.Struct, frozen=True):
-    """What answers are withheld for: these faults; ``leak_share`` of a system layer, in [0, 1], gives it away."""
+    """The faults that answers are withheld for, and the share of a system layer, in [0, 1], that counts as a leak."""
 
     faults: tuple[AnswerFault, ...] = STREAMED
     leak_share: float = 0.6
