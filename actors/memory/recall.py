@@ -52,7 +52,7 @@ from schemas.vocabulary.memory import NO_LONGER_SO, Layer, Recollection
 _LAYERS: tuple[Layer, ...] = ("turn", "gist", "fact", "episode", "concept")
 """The order of layers among equally strong memories."""
 
-_ORDER = {layer: place for place, layer in enumerate(_LAYERS)}
+_ORDER = {layer: index for index, layer in enumerate(_LAYERS)}
 
 _EXCHANGE_LAYERS = frozenset(("turn", "gist", "episode"))
 """Layers whose memories are exchanges."""
