@@ -14,7 +14,7 @@ response.emitted        the text is dropped; the session remembers what was answ
 feedback.given          -> router.feedback_observed, if it is about its exchange's mode and not a repeat;
                         then the session's next input is no feedback on that exchange
 operator.forget_ordered the session is dropped, with the hashes of its last input's words
-memory.turns_forgotten  so are the sessions in which words of a forgotten fact were said
+memory.turns_forgotten  the sessions in which words of a forgotten fact were said are dropped
 router.mode_selected    the topic's streak of low confidence grows or ends
 regulator.adjusted,     the offsets to the agent's weights from here on
   .reverted
