@@ -117,7 +117,7 @@ def initial() -> State:
 
 
 def decide(state: State, message: Message) -> tuple[Event, ...]:
-    """Return the events that a message leads to: feedback, a question to a model, or a mode; see the module."""
+    """Return the events that a message leads to; see the module's docstring."""
     event, settings = message.event, state.settings
     if isinstance(event, InputReceived):
         return _feedback(state, message, event.text) if event.purpose == "answer" else ()
