@@ -69,7 +69,7 @@ UNREAD_HALF = 64
 about as many."""
 
 DISGUISED_HALF = 8
-"""This many disguised characters that ``decode_nested`` did not decode count as half; they are counted decoded."""
+"""This many disguised characters that ``decode_nested`` did not decode count as half, after they have been decoded."""
 
 MOST_UNREAD = 16
 """Most reached bounds that an event lists."""
