@@ -70,6 +70,7 @@ def record_of(number: int, partition: int) -> Record:
 
 
 def filter_of(partition: int) -> str:
+    """Return the subjects of all events that a partition of ``reflex`` writes."""
     return f"log.*.{partition:02d}.reflex.>"
 
 
