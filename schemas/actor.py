@@ -112,7 +112,7 @@ class Actor(Generic[S]):
         decide: (state before the message, message) -> the events it leads to.
         evolve: (state, message) -> next state, over consumed and own messages alike; see :meth:`fold`.
         configured: Its own ``Configured`` event type, by the catalogue.
-        failed: Its own ``Failed`` event type, likewise.
+        failed: Its own ``Failed`` event type, by the catalogue.
         behaviour: Version of its decisions; raised when a change alters decisions. The decider reads
             ``message.behaviour``, and keeps the code of each older version beside the new.
         reconfigure: (state, recorded settings) -> the state under them. By default they replace the state's field

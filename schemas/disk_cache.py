@@ -15,11 +15,11 @@ from pathlib import Path
 
 _CHECKSUM_BYTES = sha256().digest_size
 
-_MOST_OF_A_NAME = 8
+_MOST_FILES_PER_NAME = 8
 """Files that are kept under one name, the latest written."""
 
 
-def kept(name: str, key: bytes, build: Callable[[], bytes]) -> bytes:
+def cached(name: str, key: bytes, build: Callable[[], bytes]) -> bytes:
     """Return what ``build`` makes, from the user's cache folder if an earlier process left it there.
 
     The folder is ``neuraxis`` below ``XDG_CACHE_HOME``, by default ``~/.cache``.
@@ -51,7 +51,7 @@ def _user_folder() -> Path | None:
 def _drop_old(folder: Path, name: str) -> None:
     with suppress(OSError):
         files = sorted(folder.glob(f"{name}-*"), key=lambda file: file.stat().st_mtime_ns, reverse=True)
-        for file in files[_MOST_OF_A_NAME:]:
+        for file in files[_MOST_FILES_PER_NAME:]:
             file.unlink()
 
 

@@ -309,12 +309,6 @@ def admin_user(name: str = "admin", stream: str = STREAM) -> BrokerUser:
     )
 
 
-def deployment_users() -> tuple[BrokerUser, ...]:
-    """Return the users of a whole deployment: one for each owner, and observer, reader, auditor, admin, specialist."""
-    workers = (worker_user(owner, (owner,)) for owner in owners())
-    return (*workers, observer_user(), reader_user(), auditor_user(), admin_user(), specialist_user())
-
-
 def _has_subtopics(owner: str, prefix: str) -> bool:
     return any(entry.prefix == prefix and entry.topic != f"{ROOT}.{prefix}" for entry in owned_by(owner))
 

@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar, Union, get_args, get_origin
 import msgspec
 from immutables import Map
 
-from schemas.identity import canonical_json, content_hash
+from schemas.identity import content_hash
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -286,11 +286,13 @@ __all__ = [
     "ByIdentity",
     "Derived",
     "ExpiringMap",
+    "JoinBuffer",
     "Map",
-    "canonical_json",
     "decode_state",
     "encode_state",
     "state_builtins",
     "state_hash",
     "state_pieces",
+    "with_entry",
+    "without_oldest",
 ]

@@ -109,9 +109,9 @@ class Partitions(msgspec.Struct, frozen=True):
         return (*(token_name(earlier, number % count) for earlier, count in enumerate(counts)), token)
 
     def in_force(self, token: str, of_sessions: bool) -> tuple[str, ...]:
-        """Return the partitions in force that hold what a partition of these or other counts held.
+        """Return the partitions in force that have the messages of a partition of any counts.
 
-        Of former counts: those it was divided into, in order. Of later ones: the one that it comes from.
+        If it is one of former counts: those it was divided into, in order. Of later counts: the one that it comes from.
         """
         now, counts = len(self.former), self.counts(of_sessions)
         try:
@@ -125,7 +125,7 @@ class Partitions(msgspec.Struct, frozen=True):
         return tuple(token_name(now, each) for each in range(number, counts[now], counts[generation]))
 
     def onward(self, token: str, key: str, of_sessions: bool) -> tuple[str, ...]:
-        """Return a token, and those of the partitions into which messages of its key went since, the oldest first."""
+        """Return a token, and those of the partitions that its messages of a key belong to later, the oldest first."""
         later = (counts.resolve(token, key, of_sessions) for _, counts in self.generations[1:])
         return tuple(dict.fromkeys((token, *later)))
 
@@ -145,8 +145,8 @@ class Partitions(msgspec.Struct, frozen=True):
     def resolve(self, token: str, key: str, of_sessions: bool) -> str:
         """Return the partition in force to which a message of a key belongs that has this token.
 
-        A message that lies elsewhere than its key says, or has none, belongs to the first of those that its partition
-        was divided into.
+        A message without a key, or in a partition that is not its key's, belongs to the first of those that its
+        partition was divided into.
         """
         if not self.former or token == NO_PARTITION:
             return token

@@ -112,7 +112,7 @@ def decide(state: AppraisalState, message: Message) -> tuple[Event, ...]:
 
 
 def evolve(state: AppraisalState, message: Message) -> AppraisalState:
-    """Fold a message into the state; total. No model runs here: all that was inferred is in the event."""
+    """Fold a message into the state; never raises. No model runs here: all that was inferred is in the event."""
     state = _without_expired(state, message.time_ns)
     match message.event:
         case AppraisalCompleted() as completed:

@@ -59,7 +59,7 @@ def decide(state: ArbiterState, message: Message) -> tuple[Event, ...]:
 
 
 def evolve(state: ArbiterState, message: Message) -> ArbiterState:
-    """Fold a message into the state; total."""
+    """Fold a message into the state; never raises."""
     exchanges = state.exchanges.aged(message.time_ns, _pending_ns(state), _settled_ns(state))
     if exchanges is not state.exchanges:
         state = msgspec.structs.replace(state, exchanges=exchanges)

@@ -61,7 +61,7 @@ def decide(state: CoherenceState, message: Message) -> tuple[Event, ...]:
 
 
 def evolve(state: CoherenceState, message: Message) -> CoherenceState:
-    """Fold a message into the state; total."""
+    """Fold a message into the state; never raises."""
     exchanges = state.exchanges.aged(message.time_ns, _pending_ns(state), _settled_ns(state))
     if exchanges is not state.exchanges:
         state = msgspec.structs.replace(state, exchanges=exchanges)

@@ -81,7 +81,7 @@ class State(msgspec.Struct, frozen=True):
 
 
 def decide(state: State, message: Message) -> tuple[Emission, ...]:
-    """Return what a message leads to; see the module."""
+    """Return what a message leads to; see the module's docstring."""
     agent, event, settings = state.minds.get(message.agent), message.event, state.settings
     if agent is None or not settings.enabled:
         return ()
@@ -109,7 +109,7 @@ def decide(state: State, message: Message) -> tuple[Emission, ...]:
 
 
 def evolve(state: State, message: Message) -> State:
-    """Fold a message into the state; total."""
+    """Fold a message into the state; never raises."""
     event, settings = message.event, state.settings
     if not settings.enabled:
         return state

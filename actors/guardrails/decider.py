@@ -92,7 +92,7 @@ def decide(state: State, message: Message) -> Iterable[Event | Emission]:
 
 
 def evolve(state: State, message: Message) -> State:
-    """Fold a message into the state; total."""
+    """Fold a message into the state; never raises."""
     state = without_expired(state, message.time_ns)
     exchange = state.pending.get(message.exchange)
     match message.event:

@@ -267,12 +267,12 @@ def _remember_events(
 
 
 def _forget_events(state: State, message: Message, ordered: ForgetOrdered) -> tuple[Event, ...]:
-    removed, concerned = RemovedByFact(frozenset(), frozenset()), []
+    removed, affected = RemovedByFact(frozenset(), frozenset()), []
     if ordered.what == "fact":
         memory, sessions = memory_of(state, message.agent), sessions_of(state.sessions, message.agent)
         removed = removed_with(memory, sessions, ordered.key)
         open_sessions = {pending.session for pending in _exchanges_quoting(state, message.agent, ordered.key).values()}
-        concerned = sorted(sessions_with(memory, sessions, removed.exchanges) | open_sessions)
+        affected = sorted(sessions_with(memory, sessions, removed.exchanges) | open_sessions)
     forgotten = MemoryForgotten(
         what=ordered.what,
         key=ordered.key,
@@ -282,8 +282,8 @@ def _forget_events(state: State, message: Message, ordered: ForgetOrdered) -> tu
         exchanges=tuple(sorted(removed.exchanges)),
         facts=tuple(sorted(removed.facts)),
     )
-    pages = range(0, len(concerned), SESSIONS_AT_ONCE)
-    return (forgotten, *(TurnsForgotten(sessions=tuple(concerned[at : at + SESSIONS_AT_ONCE])) for at in pages))
+    pages = range(0, len(affected), SESSIONS_AT_ONCE)
+    return (forgotten, *(TurnsForgotten(sessions=tuple(affected[at : at + SESSIONS_AT_ONCE])) for at in pages))
 
 
 def _exchanges_quoting(state: State, agent: str, key: str) -> dict[str, Pending]:
@@ -365,12 +365,12 @@ def _after_forgetting(state: State, message: Message, event: MemoryForgotten) ->
     open_exchanges, sessions = state.pending, state.sessions
     if event.what == "session":
         addressed = (message.agent, message.session)
-        concerned = {
+        affected = {
             name: pending for name, pending in open_exchanges.items() if (pending.agent, pending.session) == addressed
         }
     else:
-        concerned = _exchanges_quoting(state, message.agent, event.key)
-    for exchange, pending in concerned.items():
+        affected = _exchanges_quoting(state, message.agent, event.key)
+    for exchange, pending in affected.items():
         open_exchanges = open_exchanges.set(exchange, without_words(pending))
     for name, session in remaining.sessions.items():
         sessions = replaced(sessions, message.agent, name, session)

@@ -45,16 +45,13 @@ from actors.memory.layers.vectors import cosines_of
 from actors.memory.settings import MemorySettings
 from actors.memory.terms import DECIMALS, overlap
 from actors.memory.wandering import strength_in
-from actors.memory.weights import weighted_energy
+from actors.memory.weights import EXCHANGE_LAYERS, weighted_energy
 from schemas.vocabulary.memory import NO_LONGER_SO, Layer, Recollection
 
 _LAYERS: tuple[Layer, ...] = ("turn", "gist", "fact", "episode", "concept")
 """The order of layers among equally strong memories."""
 
-_ORDER = {layer: place for place, layer in enumerate(_LAYERS)}
-
-_EXCHANGE_LAYERS = frozenset(("turn", "gist", "episode"))
-"""Layers whose memories are exchanges."""
+_ORDER = {layer: index for index, layer in enumerate(_LAYERS)}
 
 _EXCHANGE = "exchange:"
 """Prefix of an exchange's number where contents are compared."""
@@ -189,7 +186,7 @@ def _exchange(energy: float, layer: Layer, number: int, text: str, stale: frozen
 
 def _exchange_key(candidate: Candidate) -> str:
     """Return the key of the exchange that a memory is of; empty for a memory of another kind."""
-    return f"{_EXCHANGE}{candidate.number}" if candidate.layer in _EXCHANGE_LAYERS and not candidate.kind else ""
+    return f"{_EXCHANGE}{candidate.number}" if candidate.layer in EXCHANGE_LAYERS and not candidate.kind else ""
 
 
 def _concept_text(term: str, memory: AgentMemory) -> str:

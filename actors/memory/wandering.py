@@ -55,19 +55,19 @@ class WanderResult(msgspec.Struct, frozen=True):
 
 
 def wander(
-    memory: AgentMemory, request: str, drift_request: WanderRequest, now_ns: int, settings: MemorySettings
+    memory: AgentMemory, request_id: str, request: WanderRequest, now_ns: int, settings: MemorySettings
 ) -> WanderResult:
-    """Return what wandering finds in an agent's memory now; ``request`` is the id of the event that asks for it."""
+    """Return what wandering finds in an agent's memory now; ``request_id`` is the id of the event that asks for it."""
     kept = memory.episodes.kept
     recent = _recent_episodes(kept, now_ns, settings)
     if not recent:
-        return WanderResult(MemoryWandered(request=request, reason="no_episode"), "")
-    candidates = {term: each for term, each in memory.concepts.items() if name_of(each) not in drift_request.resting}
-    for strategy in drift_request.strategies:
+        return WanderResult(MemoryWandered(request=request_id, reason="no_episode"), "")
+    candidates = {term: each for term, each in memory.concepts.items() if name_of(each) not in request.resting}
+    for strategy in request.strategies:
         seeds = _seeds(strategy, memory, candidates, recent, now_ns, settings)
         if seeds:
-            return _result(memory, request, strategy, _picked(seeds, drift_request.pick), now_ns, settings)
-    return WanderResult(MemoryWandered(request=request, reason="no_seed"), "")
+            return _result(memory, request_id, strategy, _picked(seeds, request.pick), now_ns, settings)
+    return WanderResult(MemoryWandered(request=request_id, reason="no_seed"), "")
 
 
 def name_of(concept: Concept) -> str:
@@ -119,7 +119,7 @@ def _picked(seeds: list[str], pick: float) -> str:
 
 
 def _result(
-    memory: AgentMemory, request: str, strategy: Strategy, term: str, now_ns: int, settings: MemorySettings
+    memory: AgentMemory, request_id: str, strategy: Strategy, term: str, now_ns: int, settings: MemorySettings
 ) -> WanderResult:
     graph, kept = memory.concepts, memory.episodes.kept
     activated = spread(graph, kept, [term], settings, recent_links)
@@ -137,7 +137,7 @@ def _result(
         for other in strongest_first[:_MOST_REPORTED]
     )
     wandered = MemoryWandered(
-        request=request,
+        request=request_id,
         reason="",
         strategy=strategy,
         seed=name_of(seed),

@@ -28,7 +28,7 @@ _LARGEST_LOG = 1.0
 _NEWEST = 0.5
 """Share of the newest seat in the average."""
 
-_EXCHANGE_LAYERS = frozenset(("turn", "gist", "episode"))
+EXCHANGE_LAYERS = frozenset(("turn", "gist", "episode"))
 """Layers whose memories are exchanges."""
 
 _SERIES_TERMS = 20
@@ -101,7 +101,7 @@ def _key_of(entity: str) -> str:
 
 
 def _key(layer: str, number: int) -> str:
-    return f"exchange:{number}" if layer in _EXCHANGE_LAYERS else f"{layer}:{number}"
+    return f"exchange:{number}" if layer in EXCHANGE_LAYERS else f"{layer}:{number}"
 
 
 def _exponential(argument: float) -> float:

@@ -58,7 +58,7 @@ def decide(state: State, message: Message) -> tuple[Emission, ...]:
 
 
 def evolve(state: State, message: Message) -> State:
-    """Fold a message into the state; total."""
+    """Fold a message into the state; never raises."""
     event = message.event
     watch = watch_of(state, message.agent)
     match event:

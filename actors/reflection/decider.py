@@ -79,7 +79,7 @@ class State(msgspec.Struct, frozen=True):
 
 
 def decide(state: State, message: Message) -> tuple[Emission, ...]:
-    """Return what a message leads to; see the module."""
+    """Return what a message leads to; see the module's docstring."""
     if state.settings.backend == "off":
         return ()
     agent, event = state.minds.get(message.agent, AgentState()), message.event
@@ -97,7 +97,7 @@ def decide(state: State, message: Message) -> tuple[Emission, ...]:
 
 
 def evolve(state: State, message: Message) -> State:
-    """Fold a message into the state; total."""
+    """Fold a message into the state; never raises."""
     event, settings = message.event, state.settings
     if settings.backend == "off":
         return state

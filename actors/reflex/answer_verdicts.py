@@ -4,7 +4,7 @@ An answer to a person, by our model or the sender's, is compared with what the m
 or a thought of a model goes into a prompt or into memory, so it is searched for instructions.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import msgspec
@@ -25,8 +25,6 @@ from schemas.vocabulary.reflex import AnswerFault, Match, ReflexAnswerBlocked, R
 
 ANSWERING: frozenset[Purpose] = frozenset({"respond", "clarify", "acknowledge"})
 """The purposes of calls whose answers a person reads."""
-
-_WRITERS: Mapping[type[Event], Writer] = {InputAnswered: "upstream", LlmCompleted: "model", DelegateAnswered: "tool"}
 
 
 class GeneratedText(NamedTuple):

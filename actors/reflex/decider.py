@@ -69,7 +69,7 @@ UNREAD_HALF = 64
 about as many."""
 
 DISGUISED_HALF = 8
-"""The same for disguised characters that ``decode_nested`` did not decode, which are counted after decoding."""
+"""This many disguised characters that ``decode_nested`` did not decode count as half, after they have been decoded."""
 
 MOST_UNREAD = 16
 """Most reached bounds that an event lists."""
@@ -130,7 +130,7 @@ def warm(state: State) -> None:
 
 @lru_cache(maxsize=16)
 def _warm(library: Library, settings: ReflexSettings) -> None:
-    """Do so once for all partitions with the same library and settings."""
+    """Warm up once for all partitions with the same library and settings."""
     matcher = compile_library(library)
     assert matcher.longest_only is not None, (
         "built now: a text with more hits than are checked needs it, and shall not wait for it"

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from actors.contract.text.lookalikes import CONFUSABLES
-from schemas.disk_cache import kept
+from schemas.disk_cache import cached
 
 SPACE, INVISIBLE, MARK = -1, -2, -3
 """Values of characters that are not matched: white space, invisible characters, and combining marks."""
@@ -121,7 +121,7 @@ def _folding_characters() -> Iterator[str]:
 @cache
 def fold_table() -> FoldTable:
     """Return the fold table of all code points: 5 MB, made once for a user and kept on disk."""
-    content = kept("fold-table", table_key(), lambda: _encoded(_made_table()))
+    content = cached("fold-table", table_key(), lambda: _encoded(_made_table()))
     numbers = np.frombuffer(content, dtype=np.int32)
     single, rest = numbers[2 : 2 + _CODE_POINTS], numbers[2 + _CODE_POINTS :]
     starts = int(numbers[0])

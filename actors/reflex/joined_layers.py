@@ -16,7 +16,7 @@ MOST_SEPARATE = 16
 """Most layers that are read separately."""
 
 _SEPARATOR = "\n~\U0010ffff~\n"
-"""It has a noncharacter, which counts as a letter: symbols alone may stand between the words of a signature."""
+"""Its noncharacter counts as a letter, so no signature is found across it: only symbols may stand between words."""
 
 
 class JoinedText(NamedTuple):

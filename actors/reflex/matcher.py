@@ -39,7 +39,7 @@ from actors.contract.text.judge.instruction_words import has_reversed
 from actors.contract.text.rewriting import REWRITE, Rewriting
 from actors.reflex.library import Library
 from actors.reflex.normalise import JOINED, UNCERTAIN, Layout, Offsets, backwards, blur, lay_out, rot13, squeeze
-from actors.reflex.spellings import Spelling, deep_chain, is_word, kept_spellings
+from actors.reflex.spellings import Spelling, cached_spellings, deep_chain, is_word
 from actors.reflex.split_signatures import (
     BareLetters,
     LetterGaps,
@@ -313,7 +313,7 @@ def compile_library(library: Library) -> Matcher:
     """
     signatures = tuple(library.signatures())
     spellings_by_pattern: dict[bytes, list[Spelling]] = {}
-    for spelling in kept_spellings(signatures):
+    for spelling in cached_spellings(signatures):
         spellings_by_pattern.setdefault(blur(spelling.letters), []).append(spelling)
     # A DFA is no faster with thousands of signatures (its table exceeds the processor's caches), and takes ten times
     # the memory and four times as long to build.

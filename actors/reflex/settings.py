@@ -32,7 +32,8 @@ class ReflexSettings(msgspec.Struct, frozen=True, kw_only=True):
             ``prompt_leak``: it holds much of the system prompt; ``carrying_link``: a picture's URL in it carries words
             of the prompt to a host; ``secret``: it has a key or password; ``orders``: a blocking signature. Without
             ``orders``: an answer that explains an attack quotes it.
-        results_withheld_for: The same for text that goes into a prompt or into memory: tools' results, a model's plans.
+        results_withheld_for: The findings for which a text is kept out of prompts and memory: a tool's result, or a
+            model's plan or thought.
         secrets: What happens to an answer with keys or passwords: it is withheld, they are masked in it, or they are
             only recorded. Answers to forwarded inputs are delivered unchanged, so they are withheld where others are
             masked. In tools' results they are masked where answers are withheld.

@@ -17,7 +17,7 @@ import numpy as np
 from actors.reflex import normalise
 from actors.reflex.fold_table import table_key
 from actors.reflex.normalise import JOINED, SPACED, UNCERTAIN, bare_table, blur, lay_out, squeeze
-from schemas.disk_cache import kept
+from schemas.disk_cache import cached
 from schemas.vocabulary.patterns import PatternSet, Signature
 
 MIN_REWRITTEN = 6
@@ -30,8 +30,8 @@ class Spelling:
 
     ``rank`` is the signature's index in library order. ``long``: it has enough letters to be searched for in rot13 and
     spaced. ``opens_word`` and ``closes_word``: its first or last letter must not continue into a longer word. ``bare``:
-    its symbols (and punctuation) are left out, so that it is searched for in the letters of a text alone; what is
-    between its letters is ``UNCERTAIN`` where the signature has a symbol within a word.
+    its symbols (and punctuation) are left out, so that it is searched for in the letters of a text alone; where the
+    signature has a symbol within a word, the gap is ``UNCERTAIN``: white space fits, and so does nothing.
     """
 
     rank: int
@@ -54,10 +54,10 @@ def spellings_of(signatures: Sequence[tuple[PatternSet, Signature]]) -> Iterator
                 yield _spelling(*spelling, whole_words=signatures[rank][1].whole_words)
 
 
-def kept_spellings(signatures: Sequence[tuple[PatternSet, Signature]]) -> list[Spelling]:
-    """Return the same, from disk if an earlier process left them there: they take most of a library's compilation."""
+def cached_spellings(signatures: Sequence[tuple[PatternSet, Signature]]) -> list[Spelling]:
+    """Return ``spellings_of``, from disk if an earlier process left them there: they take most of a compilation."""
     texts = msgspec.msgpack.encode([(signature.text, signature.whole_words) for _, signature in signatures])
-    content = kept(
+    content = cached(
         "spellings",
         b"".join((texts, table_key(), *(Path(file).read_bytes() for file in (__file__, normalise.__file__)))),
         lambda: msgspec.msgpack.encode(list(spellings_of(signatures))),

@@ -78,7 +78,7 @@ def decide(state: State, message: Message) -> tuple[Emission, ...]:
 
 
 def evolve(state: State, message: Message) -> State:
-    """Fold a message into the state; total."""
+    """Fold a message into the state; never raises."""
     record = record_of(state, message.agent)
     after = _evolved(record, message, state.settings)
     if after is record:

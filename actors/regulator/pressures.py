@@ -159,7 +159,7 @@ def opinion_since(opinion: Opinion, at_ns: int, needed: int) -> Opinion | None:
     dominant = foremost(differing)
     return msgspec.structs.replace(
         opinion,
-        disagreement=_rounded(differing.total() / counted),
+        disagreement=rounded(differing.total() / counted),
         dominant=dominant if differing else None,
         dominant_share=differing[dominant] / differing.total() if differing else 0.0,
         spans=spans,
@@ -199,14 +199,14 @@ def metric_of(name: PressureName, counts: Counts, settings: RegulatorSettings) -
     if name == "reflection":
         return None
     if name == "tie_breaker":
-        return _rounded(counts.ambiguous_share())
+        return rounded(counts.ambiguous_share())
     if name == "mode_entropy":
-        return _rounded(_shortfall_share(counts.entropy(), settings.entropy_below))
+        return rounded(_shortfall_share(counts.entropy(), settings.entropy_below))
     rule = _SHARES.get(name)
     if rule is not None:
         share, limit = counts.share(rule.mode), _limit(name, rule, counts, settings)
-        return _rounded(max(share - limit, 0.0) if rule.over else _shortfall_share(share, limit))
-    return _rounded(next(counts.misroute_share(kind) for kind in MISROUTES if kind == name))
+        return rounded(max(share - limit, 0.0) if rule.over else _shortfall_share(share, limit))
+    return rounded(next(counts.misroute_share(kind) for kind in MISROUTES if kind == name))
 
 
 def chance_deviation(name: PressureName, counts: Counts, settings: RegulatorSettings) -> float:
@@ -275,7 +275,7 @@ def _limit(name: PressureName, rule: _Share, counts: Counts, settings: Regulator
     """Return the share at which a pressure begins; for ACKNOWLEDGE it rises with the share of social gestures."""
     limit = float(getattr(settings, rule.limit))
     if name == "acknowledge_under_use":
-        return max(limit, _rounded(settings.acknowledge_gestures * counts.social_share()))
+        return max(limit, rounded(settings.acknowledge_gestures * counts.social_share()))
     return limit
 
 
@@ -312,10 +312,10 @@ def _pressure(
     parameter, sign = found[0] if found else ("", 1)
     return Pressure(
         name=name,
-        value=_rounded(value),
+        value=rounded(value),
         threshold=threshold,
-        severity=_rounded(severity),
-        metric=_rounded(metric),
+        severity=rounded(severity),
+        metric=rounded(metric),
         parameter=parameter,
         sign=sign,
         held=held if found or held else "no_weight",
@@ -346,5 +346,6 @@ def _shortfall_share(value: float, threshold: float) -> float:
     return min(max((threshold - value) / threshold, 0.0), 1.0) if threshold > 0.0 else 0.0
 
 
-def _rounded(value: float) -> float:
+def rounded(value: float) -> float:
+    """Return a value to 6 decimals, never -0."""
     return round(value, 6) + 0.0  # adding zero turns -0.0, which would be written differently, into 0.0

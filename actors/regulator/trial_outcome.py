@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from actors.regulator.decision_window import Counts
-from actors.regulator.pressures import Opinion, chance_deviation, metric_of, opinion_since
+from actors.regulator.pressures import Opinion, chance_deviation, metric_of, opinion_since, rounded
 from actors.regulator.settings import RegulatorSettings
 from schemas.vocabulary.regulator import PressureName, Verdict
 
@@ -46,7 +46,7 @@ class Trial(msgspec.Struct, frozen=True):
     @property
     def delta(self) -> float:
         """The sum of its steps."""
-        return round(sum(self.deltas), 6) + 0.0  # adding zero turns -0.0, which would be written differently, into 0.0
+        return rounded(sum(self.deltas))
 
 
 class Judged(NamedTuple):

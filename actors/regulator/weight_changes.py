@@ -23,7 +23,7 @@ from actors.regulator.agent_record import (
     trial_of,
 )
 from actors.regulator.decision_window import Counts
-from actors.regulator.pressures import metric_of, remedies_for
+from actors.regulator.pressures import metric_of, remedies_for, rounded
 from actors.regulator.settings import RegulatorSettings
 from actors.regulator.trial_outcome import Judged
 from schemas.persistent import Map
@@ -235,11 +235,6 @@ def _verdict(judged: Judged) -> Verdict:
     assert outcome != "helped", "what has helped is not undone"
     assert outcome != "onward", "what goes on is not undone"
     return outcome
-
-
-def rounded(value: float) -> float:
-    """Return a value to 6 decimals, never -0."""
-    return round(value, 6) + 0.0  # adding zero turns -0.0, which would be written differently, into 0.0
 
 
 def towards_zero(value: float) -> float:

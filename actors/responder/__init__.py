@@ -19,7 +19,7 @@ event                                 end                                     re
 ``arbiter.passed``, of a check        ARBITER / PASSED                        ``check``
 ``reflex.answer_passed``              DELIBERATIVE / EXECUTED                 ``forward``
 ``reflex.answer_blocked``             DELIBERATIVE / WITHHELD                 what the answer gives away
-``input.abandoned``, likewise         DELIBERATIVE / FAILED                   why, such as ``upstream_refused``
+``input.abandoned``                   DELIBERATIVE / FAILED                   why, such as ``upstream_refused``
 ``router.mode_selected``              DELIBERATIVE / EXECUTED                 the mode
 ``llm.completed``, not judged         DELIBERATIVE / EXECUTED                 the mode
 ``llm.failed``                        DELIBERATIVE / EXECUTED                 ``llm_failed:`` and the failure's reason

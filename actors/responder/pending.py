@@ -77,7 +77,7 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
         drafts: Its answers so far that reflex let pass, oldest first.
         best: The loop with the best answer so far, according to guardrails; empty: they have not judged yet.
         unjudged: Why the next answer will not be judged; empty: it will be.
-        stance: How far the breaker trusts its session, as stated when it cleared the input.
+        stance: How careful the answer has to be, as the breaker stated when it cleared the input.
         remembered: Whether it becomes a turn of its session when it ends.
     """
 

@@ -59,11 +59,12 @@ class ResponderSettings(msgspec.Struct, frozen=True, kw_only=True):
         prompts: What a model is told to do, by mode.
         soul: The text that says who the agent is, in the prompt of a model that responds or clarifies. Empty: no such
             text.
-        souls: The same by agent, for those that have one of their own.
+        souls: Agent -> its soul, for agents that have one of their own.
         memory_most: Most memories and findings (what an ACT loop has looked up) of an answer, 0 to 64, the strongest
             first.
         context_tokens: The model's context, for prompt and answer together. `neuraxis up` takes the endpoint's value.
-        memory_tokens: Most tokens of memories and findings in a prompt; less in a small context, as the two after it.
+        memory_tokens: Most tokens of memories and findings in a prompt; this and the next two are lower in a small
+            context.
         turn_tokens: Most tokens of earlier turns in a prompt.
         draft_tokens: Most tokens of the earlier answer in the prompt of a rerun.
         layer_tokens: Most tokens of the input's other layers in a prompt (documents, tools' results). The context

@@ -14,7 +14,7 @@ response.emitted        the text is dropped; the session remembers what was answ
 feedback.given          -> router.feedback_observed, if it is about its exchange's mode and not a repeat;
                         then the session's next input is no feedback on that exchange
 operator.forget_ordered the session is dropped, with the hashes of its last input's words
-memory.turns_forgotten  so are the sessions in which words of a forgotten fact were said
+memory.turns_forgotten  the sessions in which words of a forgotten fact were said are dropped
 router.mode_selected    the topic's streak of low confidence grows or ends
 regulator.adjusted,     the offsets to the agent's weights from here on
   .reverted
@@ -117,7 +117,7 @@ def initial() -> State:
 
 
 def decide(state: State, message: Message) -> tuple[Event, ...]:
-    """Return the events that a message leads to: feedback, a question to a model, or a mode; see the module."""
+    """Return the events that a message leads to; see the module's docstring."""
     event, settings = message.event, state.settings
     if isinstance(event, InputReceived):
         return _feedback(state, message, event.text) if event.purpose == "answer" else ()

@@ -37,7 +37,7 @@ the two ways was chosen before.
 """
 
 BATCH_FROM_UNFLUSHED = 160
-"""The same for a broker that flushes periodically: a single publish costs a tenth there, but a batch flushes all."""
+"""``BATCH_FROM`` at a broker that flushes periodically: a single publish costs a tenth there; a batch is flushed."""
 
 SINGLES = 16
 """Most single publishes in flight."""
@@ -100,7 +100,7 @@ class Committer:
         appended: Events stored so far.
         batches: Atomic batches started so far.
         singles: How long appends of one event took until they were acknowledged.
-        batched: The same for appends of several events.
+        batched: How long appends of several events took.
     """
 
     def __init__(self, log: Log, tasks: asyncio.TaskGroup, batch_from: int = BATCH_FROM) -> None:

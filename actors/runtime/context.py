@@ -21,14 +21,15 @@ READS_AT_ONCE = 4
 
 A process has some three hundred, and each reads by a consumer of its own. If all read at once on a busy machine, as
 after a restart of the broker, each consumer gets so small a share that it seems silent: all of them are given up and
-made again, and none comes to its end. A few at a time do. Nor may what they all ask for together be more than the
-server keeps for a busy client (``pull_protocol.MOST_WAITING``): it would disconnect it, and all would begin again.
+made again, and none comes to its end. A few at a time do. Together they also must not ask for more than the server
+buffers for a slow client (``pull_protocol.MOST_WAITING``): it would disconnect the process, and all would begin again.
 """
 
 STANDBY_BACKLOG = 1_000
 """Most messages that a partition which stands by keeps until an event of its leader shows what they led to.
 
-Some actors rarely write one: of more messages, a partition itself decides which led to none, and folds them.
+Some actors rarely write one. If more messages wait, the partition itself decides which led to no event, and folds
+those.
 """
 
 

@@ -70,7 +70,7 @@ class Dispatcher:
         self._shards = shards
         self._routes: dict[str, tuple[tuple[Key, bool], ...]] = {}
         # Messages for actors that run trained models, which get them last, and whether the actor wrote each.
-        self._model_calls: list[tuple[Shard, Delivery, bool]] = []
+        self._model_deliveries: list[tuple[Shard, Delivery, bool]] = []
         self._forgets: list[Stored] = []  # orders to forget, after which snapshots have to be taken anew
         read = [filter for actor in actors for filter in (*consumed_filters(actor), *own_filters(actor))]
         self.filters = without_overlap([*read, *SHARED_FILTERS])
@@ -86,7 +86,7 @@ class Dispatcher:
                     for start in range(0, len(batch), _AT_ONCE):
                         with self._scheduler.paused():
                             await self._dispatch_all(batch[start : start + _AT_ONCE], committer)
-                            await self._dispatch_model_calls(committer)
+                            await self._dispatch_model_deliveries(committer)
                         self._renew_snapshots()
                         await committer.wait_capacity()
                         await self._scheduler.wait_capacity()
@@ -122,7 +122,7 @@ class Dispatcher:
                 elif shard.actor.missing_model is None:  # it runs no trained model
                     shard.on_message(delivery, own)
                 else:
-                    self._model_calls.append((shard, delivery, own))
+                    self._model_deliveries.append((shard, delivery, own))
         if self._losses.note(stored):
             self._fold_again(self._losses.found[-1].event)
         if stored.subject.endswith(_FORGET_ENDINGS):
@@ -138,13 +138,13 @@ class Dispatcher:
             for shard in self._shards.values():
                 shard.reset("log_loss")
 
-    async def _dispatch_model_calls(self, committer: Committer) -> None:
+    async def _dispatch_model_deliveries(self, committer: Committer) -> None:
         """Dispatch to actors that run trained models, for milliseconds each, once the decisions of others were sent."""
-        if not self._model_calls:
+        if not self._model_deliveries:
             return
-        model_calls, self._model_calls = self._model_calls, []
+        model_deliveries, self._model_deliveries = self._model_deliveries, []
         await asyncio.sleep(0)  # what was started is written now
-        for shard, delivery, own in model_calls:
+        for shard, delivery, own in model_deliveries:
             shard.on_message(delivery, own)
             committer.start()
             await asyncio.sleep(0)

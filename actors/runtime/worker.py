@@ -247,7 +247,8 @@ class Worker:
                 if self._members_unknown.is_due():
                     _logger.info("members_unknown", error=error.code)
             caught_up = self.shards and all(
-                shard.role is shard.wanted and not shard.is_behind(self._start_seq) for shard in self.shards.values()
+                shard.role is shard.wanted_role and not shard.is_behind(self._start_seq)
+                for shard in self.shards.values()
             )
             if caught_up and not self.ready.is_set():
                 # The heartbeat goes first: whoever learns that this worker is ready must find it among the members.

@@ -89,7 +89,7 @@ def decide(state: State, message: Message) -> tuple[Event, ...]:
 
 
 def evolve(state: State, message: Message) -> State:
-    """Fold a message into the state; total."""
+    """Fold a message into the state; never raises."""
     state = _aged(state, message.time_ns)
     event = message.event
     agent_state = agent_state_of(state, message.agent)

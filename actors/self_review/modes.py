@@ -27,7 +27,7 @@ ASSUMED: Mapping[frozenset[str], float] = {
 """How opposed two modes are assumed to be, from 0 to 1, before anything is learned."""
 
 ASSUMED_OTHERWISE = 0.3
-"""The same for all other pairs."""
+"""How opposed all other pairs are assumed to be."""
 
 _STRESSED_BY: Mapping[str, frozenset[Signal]] = {
     GUARDIAN: frozenset(("affect", "mode_conflict")),

@@ -112,7 +112,7 @@ def geometric_mean(parts: tuple[int, ...]) -> int:
 def _context_sums(cosine: Ints, entities: int, chosen: int) -> tuple[int, Ints, int]:
     """Return the dot products of the context with itself, with each row of ``all_cosines``, and with the stimulus.
 
-    The context is the sum of its entities here, not their mean; a given context counts as often as it has entities.
+    The context is the sum of its entities here, not their mean; so a given context is multiplied by their number.
     """
     stimulus, given = entities, entities + 1
     if cosine[given, given]:

@@ -18,12 +18,10 @@ from collections.abc import Mapping
 
 import msgspec
 
+from actors.self_review.similarity import MICRO
 from actors.self_review.tick import hash_name
 from schemas.persistent import Map
 from schemas.vocabulary.responder import IdentityUse
-
-MICRO = 1_000_000
-"""Millionths in one."""
 
 MOST_ENTRIES = 256
 """Most entries of a working memory; those with the highest weights are kept."""

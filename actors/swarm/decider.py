@@ -8,7 +8,7 @@ response.emitted             delivered, or not; a decision on an input, filed un
 effect requests              what waits for a stage that not every input needs: a model, an ACT loop, a specialist
                              (``asked_stages``)
 swarm.stage_lost, _found     the stages that nobody serves, measured by the shell (``availability_events``)
-swarm.over_budget, within_   those that decide too slowly, likewise
+swarm.over_budget, within_   those that decide too slowly, also measured by the shell
 swarm.measured               the index that was recorded last
 any of them                  -> swarm.measured, where the index has moved, or other stages are lost
 """

@@ -40,8 +40,8 @@ class SwarmSettings(msgspec.Struct, frozen=True, kw_only=True):
         owner_grace_ms: How long a stage may be without an owner, or not advance, before it is lost: a restart of its
             worker takes less. A worker that was killed counts as its owner until its last heartbeat expires, three
             seconds more.
-        start_grace_ms: The same for a stage that has not been seen at work since swarm started to watch.
-        recovery_grace_ms: The same for a stage whose worker still reads its history.
+        start_grace_ms: ``owner_grace_ms`` of a stage that has not been seen at work since swarm started to watch.
+        recovery_grace_ms: ``owner_grace_ms`` of a stage whose worker still reads its history.
         repeat_ms: A stage that stays lost is recorded again after this long.
         budget_quiet_ms: A stage that was over its budget counts as within it again after this long within it.
 

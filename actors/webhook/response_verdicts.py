@@ -274,8 +274,8 @@ def _is_error_code(value: Any) -> bool:
 
 
 def _is_an_error(word: str) -> bool:
-    body = _FAILURE_WORDS.search(word) or _RETRY_WORDS.search(word)
-    return body is not None or _CODE_WORD.fullmatch(word) is not None
+    searched = _FAILURE_WORDS.search(word) or _RETRY_WORDS.search(word)
+    return searched is not None or _CODE_WORD.fullmatch(word) is not None
 
 
 def _messages_in(body: Mapping[str, Any]) -> Iterator[str]:

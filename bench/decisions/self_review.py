@@ -38,7 +38,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     tick_p99_us: float
 
 
-def _part(name: str, rng: random.Random) -> ObservedEntity:
+def _entity(name: str, rng: random.Random) -> ObservedEntity:
     terms = tuple(rng.sample(_WORDS, 4))
     return ObservedEntity(id=name, energy=round(rng.random(), 6), tokens=rng.randint(5, 60), terms=terms)
 
@@ -52,8 +52,8 @@ def _tick(rng: random.Random, chosen: int, candidates: int) -> TickObserved:
         modes={"guardian": 0.2, "explorer": 0.4, "translator": 1.0},
         working_memory=tuple(rng.sample(_WORDS, 8)),
         stimulus_terms=tuple(rng.sample(_WORDS, 5)),
-        chosen=tuple(_part(f"c{number}", rng) for number in range(chosen)),
-        candidates=tuple(_part(f"k{number}", rng) for number in range(candidates)),
+        chosen=tuple(_entity(f"c{number}", rng) for number in range(chosen)),
+        candidates=tuple(_entity(f"k{number}", rng) for number in range(candidates)),
     )
 
 

@@ -30,7 +30,7 @@ def used_by(pid: int) -> Used:
 
 
 def used_by_set(run: RunFile) -> dict[str, Used]:
-    """Return the same of each process of a running set, by name."""
+    """Return what each process of a running set has used so far, by name."""
     return {status.name: used_by(status.pid) for status in run.processes if status.pid}
 
 

@@ -80,7 +80,7 @@ class Judged(msgspec.Struct, frozen=True):
 
 
 class Tally(msgspec.Struct, frozen=True):
-    """A line of the result: how many rows of a kind there are, and how many of them are what.
+    """A line of the result: the counts of the rows of a kind.
 
     Attributes:
         kind: One of ``KINDS``.

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from actors.monitor.settings import HEALTHY
 from actors.registry import ACTORS
+from actors.router.scoring import MODES
 from actors.self_review.agent_state import SIGNALS
 from actors.self_review.decider import State, agent_state_of
 from actors.self_review.rolling_median import deviation, median
@@ -47,7 +48,6 @@ PATH = (
 )
 """The actors that take part."""
 
-MODES: tuple[Mode, ...] = ("RESPOND", "CLARIFY", "ACT", "ACKNOWLEDGE", "IGNORE")
 START_NS = 1_704_067_200 * 1_000_000_000
 """When virtual time begins, Unix nanoseconds."""
 

@@ -69,7 +69,8 @@ def record_of(number: int, partition: int) -> Record:
     return Record(f"log.00.{partition:02d}.reflex.passed", encode_headers(envelope), encode_event(_EVENT))
 
 
-def _filter(partition: int) -> str:
+def filter_of(partition: int) -> str:
+    """Return the subjects of all events that a partition of ``reflex`` writes."""
     return f"log.*.{partition:02d}.reflex.>"
 
 
@@ -83,12 +84,12 @@ class _Bench:
 
     async def fenced(self, in_flight: int) -> float:
         """Append one by one with fences, to ``in_flight`` partitions at once; return events a second."""
-        lasts = [await self._log.last(_filter(partition)) for partition in range(in_flight)]
+        lasts = [await self._log.last(filter_of(partition)) for partition in range(in_flight)]
 
         async def write(partition: int, records: Sequence[Record]) -> None:
             last = lasts[partition]
             for record in records:
-                last = await self._log.append([Append([record], Fence(_filter(partition), last))])
+                last = await self._log.append([Append([record], Fence(filter_of(partition), last))])
 
         return await self._timed(
             [write(partition, self._share(partition, in_flight)) for partition in range(in_flight)]
@@ -124,7 +125,7 @@ class _Bench:
         async with asyncio.TaskGroup() as tasks:
             committer = Committer(self._log, tasks)
             writers = [
-                _Partition(partition, await self._log.last(_filter(partition))) for partition in range(IN_FLIGHT)
+                _Partition(partition, await self._log.last(filter_of(partition))) for partition in range(IN_FLIGHT)
             ]
             for writer in writers:
                 writer.outbox.extend(_group(record) for record in _records(GROUPS, writer.number))
@@ -156,7 +157,7 @@ class _Partition:
         self._last = last
 
     def fence(self) -> Fence:
-        return Fence(_filter(self.number), self._last)
+        return Fence(filter_of(self.number), self._last)
 
     def committed(self, groups: Sequence[Group], last_seq: int) -> None:
         for _ in groups:

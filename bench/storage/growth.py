@@ -18,7 +18,7 @@ import msgspec
 
 from bench.harness.server import SYNCS, nats_server
 from bench.harness.table import is_brief, record
-from bench.storage.append import record_of
+from bench.storage.append import filter_of, record_of
 from events.jetstream import JetStreamLog
 from events.log import Append, Fence
 
@@ -72,16 +72,12 @@ async def _fill(log: JetStreamLog, numbers: "itertools.count[int]", size: int) -
         missing -= count
 
 
-def _filter(partition: int) -> str:
-    return f"log.*.{partition:02d}.reflex.>"
-
-
 async def _append_fenced(log: JetStreamLog, numbers: "itertools.count[int]") -> float:
-    last, took = await log.last(_filter(0)), []
+    last, took = await log.last(filter_of(0)), []
     for _ in range(SAMPLES):
         stored = record_of(next(numbers), 0)
         began_s = time.perf_counter()
-        last = await log.append([Append([stored], Fence(_filter(0), last))])
+        last = await log.append([Append([stored], Fence(filter_of(0), last))])
         took.append(time.perf_counter() - began_s)
     return 1e3 * statistics.median(took)
 
@@ -90,15 +86,15 @@ async def _find_fence(log: JetStreamLog, _: "itertools.count[int]") -> float:
     took = []
     for number in range(SAMPLES):
         began_s = time.perf_counter()
-        await log.last(_filter(number % PARTITIONS))
+        await log.last(filter_of(number % PARTITIONS))
         took.append(time.perf_counter() - began_s)
     return 1e3 * statistics.median(took)
 
 
 async def _read_partition(log: JetStreamLog, _: "itertools.count[int]") -> float:
-    last = await log.last(_filter(1))
+    last = await log.last(filter_of(1))
     began_s, count = time.perf_counter(), 0
-    async for batch in log.history([_filter(1)], max(0, last - READ * PARTITIONS), last):
+    async for batch in log.history([filter_of(1)], max(0, last - READ * PARTITIONS), last):
         count += len(batch)
     if not count:
         raise RuntimeError("nothing was read")

@@ -16,8 +16,8 @@ import asyncio
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import nats
@@ -76,7 +76,7 @@ async def measure(path: Path, most: int) -> list[Row]:
 
 
 async def _questions(path: Path, size: int) -> list[Row]:
-    with _opened(path) as source:
+    with closing(LedgerSource(path)) as source:
         exchange = await source.last_exchange()
         assert exchange is not None
     seconds = {
@@ -88,7 +88,7 @@ async def _questions(path: Path, size: int) -> list[Row]:
         "bisect": await _seconds(path, _bisect),
     }
     began = time.process_time()
-    with _opened(path) as source:
+    with closing(LedgerSource(path)) as source:
         replay = Replay(tuple(ACTORS.values()), source.partitions)
         keep = await snapshot_keeper(source, replay)
         report = await run_replay(source, replay, progress=calling_both(lambda _: None, keep))
@@ -105,18 +105,9 @@ async def _questions(path: Path, size: int) -> list[Row]:
     ]
 
 
-@contextmanager
-def _opened(path: Path) -> Iterator[LedgerSource]:
-    source = LedgerSource(path)
-    try:
-        yield source
-    finally:
-        source.close()
-
-
 async def _seconds(path: Path, ask: Callable[[LedgerSource], Awaitable[None]]) -> float:
     began = time.process_time()
-    with _opened(path) as source:
+    with closing(LedgerSource(path)) as source:
         await ask(source)
     return time.process_time() - began
 

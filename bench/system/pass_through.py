@@ -215,7 +215,7 @@ class Load:
         return sorted(task.result() for task in asking)
 
     async def steady_or_refused(self, seconds: float, rate: float) -> tuple[list[float], int]:
-        """Do the same, but count the requests that are not answered; return those that are, and that count."""
+        """Send requests at a rate; return the seconds that the answered ones took, sorted, and how many were not."""
         async with asyncio.TaskGroup() as tasks:
             asking = [tasks.create_task(self._ask_or_refused()) async for _ in _ticks(seconds, rate)]
         took = sorted(found for task in asking if (found := task.result()) is not None)

@@ -63,14 +63,14 @@ COROUTINES = {
     "actors.gateway.http.openai.forwarding:UpstreamForwarder.forward": "forwarding",
     "actors.gateway.http.openai.upstream:Upstream.send": "upstream",
 }
-"""The same for coroutines."""
+"""Coroutine function -> the part of the work that its time counts for."""
 
 BY_ACTOR = {
     "events.make_decision:decide_only": "deciding",
     "events.make_decision:fold": "fold",
     "events.partition_fold:fold": "fold",
 }
-"""The same for functions whose first argument is an actor; its name is added to the part."""
+"""Function whose first argument is an actor -> the part of the work, to which the actor's name is added."""
 
 COUNTS = {
     "events.jetstream.reading.stream_reader:StreamReader._on_message": "messages read",

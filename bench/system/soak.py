@@ -69,7 +69,7 @@ class Soaked(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         at_first_per_s: Exchanges a second of a new set while ``UNDER_WAY`` were under way.
-        highest_per_s: The same when its agent remembers as much as it keeps.
+        highest_per_s: Exchanges a second, as many under way, once its agent remembers as much as it keeps.
         rate_per_s: Requests a second of the soak.
         minutes: One row for each.
         growth_mb_per_hour: Process -> slope of its memory over the last half of the minutes.

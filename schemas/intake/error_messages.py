@@ -34,7 +34,7 @@ def explain_error(kind: Any, message: str) -> tuple[str, str]:
 
 
 def error_line(kind: Any, message: str) -> str:
-    """Return the same as one line: ``layers[0].role: ...``."""
+    """Return the error and its path as one line: ``layers[0].role: ...``."""
     text, path = explain_error(kind, message)
     return f"{path}: {text}" if path else text
 

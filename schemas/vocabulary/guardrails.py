@@ -28,7 +28,7 @@ class LoopTrace(msgspec.Struct, frozen=True, kw_only=True):
             by this decision.
         max_reruns: Limit of ``rerun_count``.
         alignment_score: How well the answer addresses what was asked; None where nobody scored it.
-        drift_score: How far it strays; None likewise.
+        drift_score: How far it strays from that; None where nobody scored it.
         summary_valid: Whether its reflection (what the critics made of its answer) is valid: its scores are good
             enough, and its critics agree.
         bias_echo: Whether the same bias came up in too many loops of the agent lately.
@@ -48,7 +48,7 @@ class LoopTrace(msgspec.Struct, frozen=True, kw_only=True):
         completion: Id of the ``loop.completed`` that is judged, where a critic had to be asked first; else empty.
         own_limit: Whether ``max_reruns`` was set for this family; else it is the setting.
         fatigue_lifted_ns: Until when an override of fatigue holds for the family (Unix nanoseconds), 0: none does;
-            ``reruns_lifted_ns`` likewise.
+            ``reruns_lifted_ns``: until when one of the limit of reruns does.
     """
 
     loop_id: LoopName

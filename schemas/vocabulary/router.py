@@ -11,7 +11,7 @@ from schemas.entry import Entry, own_entries, own_events
 from schemas.event import Event, Personal, Unit
 
 Mode = Literal["ACT", "RESPOND", "CLARIFY", "ACKNOWLEDGE", "IGNORE"]
-"""How an input is answered: after work in memory, at once, by a question back, by a courtesy, or not at all."""
+"""How an input is answered: after looking things up, at once, by a question back, by a courtesy, or not at all."""
 
 
 class Signals(msgspec.Struct, frozen=True, kw_only=True):

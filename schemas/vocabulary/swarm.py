@@ -26,8 +26,8 @@ class SwarmMeasured(Event, frozen=True, kw_only=True, tag="forged_id.swarm.measu
     that of the partitions which are served.
 
     Attributes:
-        precedent_agreement: Of the precedents that inputs were like, the share on the majority's side: for harm, or
-            against it.
+        precedent_agreement: Of the precedents found for an input, the share that argues as most of them do: for doing
+            what it asks, or against it.
         health_alignment: 1 - the variance of the actors' health; an actor's health is the share of its decisions that
             did not fail.
         delivered_share: Share of the inputs whose exchange came to an end other than FAILED.

@@ -3,8 +3,9 @@
 import json
 from pathlib import Path
 
+from actors.router.scoring import MODES
 from actors.self_review.agent_state import SIGNALS
-from bench.quality.talk import MODES, Talk, report, run_conversations, spread, talks_in
+from bench.quality.talk import Talk, report, run_conversations, spread, talks_in
 
 
 def test_conversations_are_told_by_mode_by_source_and_by_signal():

@@ -9,8 +9,8 @@ import pytest
 
 from actors.reflex.fold_table import _made_table, fold_table
 from actors.reflex.library import library_of
-from actors.reflex.spellings import kept_spellings, spellings_of
-from schemas.disk_cache import kept, read_checked, write_checked
+from actors.reflex.spellings import cached_spellings, spellings_of
+from schemas.disk_cache import cached, read_checked, write_checked
 from tests.each import each
 
 
@@ -33,12 +33,12 @@ class Work:
 
 def test_the_work_is_done_once_for_a_key(folder: Path):
     work = Work()
-    assert [kept("table", key, work) for key in (b"one", b"one", b"two", b"two")] == [b"table"] * 4
+    assert [cached("table", key, work) for key in (b"one", b"one", b"two", b"two")] == [b"table"] * 4
     assert work.done == 2
 
 
 def test_a_file_is_readable_by_its_owner_alone(folder: Path):
-    kept("table", b"key", Work())
+    cached("table", b"key", Work())
     (file,) = folder.iterdir()
     assert (stat.S_IMODE(folder.stat().st_mode), stat.S_IMODE(file.stat().st_mode)) == (0o700, 0o600)
 
@@ -46,11 +46,11 @@ def test_a_file_is_readable_by_its_owner_alone(folder: Path):
 @each("damage", [b"", b"x", b"x" * 200])
 def test_a_damaged_file_is_made_anew(folder: Path, damage: bytes):
     work = Work()
-    kept("table", b"key", work)
+    cached("table", b"key", work)
     (file,) = folder.iterdir()
     done = work.done
     file.write_bytes(damage)
-    assert kept("table", b"key", work) == b"table"
+    assert cached("table", b"key", work) == b"table"
     assert work.done == done + 1
     assert read_checked(file) == b"table"
 
@@ -70,13 +70,13 @@ def test_without_a_folder_to_write_to_the_work_is_done_each_time(tmp_path: Path,
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     work = Work()
-    assert [kept("table", b"key", work), kept("table", b"key", work)] == [b"table"] * 2
+    assert [cached("table", b"key", work), cached("table", b"key", work)] == [b"table"] * 2
     assert work.done == 2
 
 
 def test_what_others_may_write_is_not_read(folder: Path):
     work = Work()
-    kept("table", b"key", work)
+    cached("table", b"key", work)
     (file,) = folder.iterdir()
     file.chmod(0o666)
     assert read_checked(file) is None
@@ -86,13 +86,13 @@ def test_what_others_may_write_is_not_read(folder: Path):
 
 def test_only_the_latest_of_a_name_stay(folder: Path):
     for number in range(12):
-        kept("table", bytes([number]), Work())
+        cached("table", bytes([number]), Work())
         for file in folder.iterdir():
             os.utime(file, ns=(0, file.stat().st_mtime_ns - 10**9))
-    kept("other", b"key", Work())
+    cached("other", b"key", Work())
     assert len(list(folder.glob("table-*"))) == 8
     work = Work()
-    kept("table", bytes([11]), work)
+    cached("table", bytes([11]), work)
     assert work.done == 0
 
 
@@ -103,6 +103,6 @@ def test_the_tables_of_reflex_are_the_same_from_disk(folder: Path):
         fold_table.cache_clear()
         table = fold_table()
         assert all(np.array_equal(getattr(table, name), getattr(made, name)) for name in ("single", "pool", "start"))
-        assert kept_spellings(signatures) == list(spellings_of(signatures))
+        assert cached_spellings(signatures) == list(spellings_of(signatures))
     fold_table.cache_clear()
     assert len(list(folder.iterdir())) == 2

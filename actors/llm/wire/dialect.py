@@ -21,7 +21,7 @@ _MOST_DENSITY = 4.0
 """Most tokens of a model for each estimated token that a refusal's numbers may suggest."""
 
 _MOST_RAISED_DENSITY = 2 * _MOST_DENSITY
-"""The same if no number is stated, and the density is raised step by step."""
+"""Most tokens of a model for each estimated token, if refusals state no number and it is raised step by step."""
 
 
 class Dialect(msgspec.Struct, frozen=True, kw_only=True):

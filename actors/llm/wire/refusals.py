@@ -18,8 +18,8 @@ _MOST_READ = 20_000
 """Most bytes of a refusal's body that are read."""
 
 _MOST_SEARCHED = 4_000
-"""Most characters of a reason in which secrets are looked for: more than is kept, since hiding them shortens it. A run
-of signs costs the square of its length."""
+"""Most characters of a reason in which secrets are looked for: more than is kept, since hiding them shortens it. The
+search takes quadratic time for a long run of punctuation."""
 
 _DEEPEST = 5
 """Most levels of nested JSON in which reasons are looked for."""

@@ -32,7 +32,7 @@ MARKS: tuple[tuple[str, str], ...] = (
     ("<|channel>thought", "<channel|>"),
     ("<unused94>", "<unused95>"),
 )
-"""The marks at the beginning and end of a thought, by family, in lower case; case does not matter."""
+"""The marks at the beginning and end of a thought, a pair for each notation, in lower case; case does not matter."""
 
 _WORD_MARKS = (
     ("here is my thought process:", "here is my response:"),

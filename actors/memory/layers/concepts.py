@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
-from actors.memory.layers.decay import decayed
+from actors.memory.layers.decay import MICRO, decayed
 from actors.memory.layers.episodes import Episode
 from actors.memory.layers.staleness import StalenessOrders
 from actors.memory.settings import MOST_CONCEPTS, MemorySettings
@@ -23,8 +23,6 @@ from actors.memory.terms import DECIMALS
 from schemas.persistent import Map
 
 _NS_PER_MS = 1_000_000
-_MICRO = 1_000_000
-"""Millionths in one."""
 
 _LATEST = 0.6
 """Share of the latest episode in the links of ``recent_links``."""
@@ -103,8 +101,8 @@ def rebuild_graph(kept: Kept, settings: MemorySettings) -> Graph:
 def strength_of(concept: Concept, kept: Kept, now_ns: int, settings: MemorySettings) -> float:
     """Return the strength of a concept: each of its episodes adds 1, which decays."""
     half_life_ns = settings.half_life_ms * _NS_PER_MS
-    remaining = (decayed(_MICRO, now_ns - kept[episode].at_ns, half_life_ns) for episode in concept.episodes)
-    return sum(remaining) / _MICRO
+    remaining = (decayed(MICRO, now_ns - kept[episode].at_ns, half_life_ns) for episode in concept.episodes)
+    return sum(remaining) / MICRO
 
 
 def links_of(term: str, graph: Graph, kept: Kept) -> dict[str, float]:

@@ -3,6 +3,9 @@
 from functools import lru_cache
 from math import isqrt
 
+MICRO = 1_000_000
+"""Millionths in one."""
+
 _PRECISION = 60
 """Shares are integers in units of two to the power of minus this."""
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import msgspec
 
 from actors.contract.text.terms import terms_of
-from actors.memory.layers.decay import decayed
+from actors.memory.layers.decay import MICRO, decayed
 from actors.memory.settings import MemorySettings
 from schemas.vocabulary.drift import DriftThought
 
@@ -19,8 +19,6 @@ DRIFT = "drift"
 """The prefix of the ids of thoughts."""
 
 _NS_PER_MS = 1_000_000
-_MICRO = 1_000_000
-"""Millionths in one."""
 
 
 class Thought(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,10 +67,10 @@ def not_expired(thoughts: tuple[Thought, ...], now_ns: int, settings: MemorySett
 def added_strength(thoughts: tuple[Thought, ...], concept: str, now_ns: int, settings: MemorySettings) -> float:
     """Return the amount that thoughts add to a concept's strength."""
     half_life_ns = settings.half_life_ms * _NS_PER_MS
-    added = round(settings.strengthened_by * _MICRO)
+    added = round(settings.strengthened_by * MICRO)
     remaining = (
         decayed(added, now_ns - each.at_ns, half_life_ns)
         for each in thoughts
         if each.strengthens and each.concept == concept
     )
-    return sum(remaining) / _MICRO
+    return sum(remaining) / MICRO

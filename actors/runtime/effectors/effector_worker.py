@@ -350,7 +350,7 @@ class EffectorWorker:
             me = asyncio.current_task()
             if me is None or me.cancelling():
                 raise
-            # Not this worker was cancelled, but something that the effector called.
+            # This worker was not cancelled, but something that the effector called was.
             return self._failure(request, EFFECT_RAISED, cancelled)
         except Exception as raised:
             return self._failure(request, EFFECT_TIMED_OUT if limit.expired() else EFFECT_RAISED, raised)

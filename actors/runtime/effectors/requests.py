@@ -18,10 +18,10 @@ EFFECT_TIMED_OUT = "effect_timed_out"
 EFFECT_ABANDONED = "effect_abandoned"
 RESULT_INVALID = "result_invalid"
 TEXT_FORGOTTEN = "text_forgotten"
-"""Reasons of failure.
+"""Reasons why a request failed, in this order.
 
-It raised an exception; it took too long; it was delivered too often without an answer; it returned events that it may
-not write; the text of the request was forgotten meanwhile, so that there is nothing to perform.
+The effector raised an exception; it took too long; the request was delivered too often without an answer; the effector
+returned events that it may not write; the request's text was forgotten meanwhile, so that there is nothing to perform.
 """
 
 

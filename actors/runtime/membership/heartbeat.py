@@ -61,8 +61,8 @@ _FIELD_TYPES = {field.name: field.type for field in msgspec.structs.fields(Heart
 def heartbeat_of(value: bytes) -> Heartbeat | None:
     """Read a heartbeat; None for one that this release cannot read.
 
-    Another release may say something in another form. Only that is left out then: a worker that counted as none would
-    have inputs fail for want of an owner while both releases run.
+    Another release may say something in another form. Only that is left out then: if its worker did not count, inputs
+    would fail for lack of an owner while both releases run.
     """
     try:
         return msgspec.json.decode(value, type=Heartbeat)

@@ -1,4 +1,7 @@
-"""The proof that a partition needs before it appends: the log lacks nothing of what it read back (``gap_check``)."""
+"""The proof that a partition needs before it appends: no message is missing in what it has read back from the log.
+
+``gap_check`` says why, and gives the proof.
+"""
 
 import asyncio
 

@@ -213,7 +213,7 @@ class DecisionLoop(ABC):
             self._acknowledged = self.view.checkpoint()
         self._submit_decision(self.view.spontaneous_event(cause, emission), 0)
         if self._led_anew and self.view.own_last:
-            # An earlier leader's snapshot may be further on than this event's place: then nobody can use it any more.
+            # An earlier leader's snapshot may be further on than this event's position: then nobody can use it.
             self._snapshots.renew(max(1, self.view.position))
         self._led_anew = False
 

@@ -2,7 +2,7 @@
 
 That is the one kept in memory if the partition was led here before, else its snapshot. A leader that was paused, or
 that just hands over, may be further on than its successor, whose first events then belong before the checkpoint's
-place. Such a checkpoint is passed over, since no fold from it has the order of the log.
+position. Such a checkpoint is passed over, since no fold from it has the order of the log.
 """
 
 from collections.abc import AsyncIterator

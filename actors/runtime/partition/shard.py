@@ -40,12 +40,12 @@ class Shard(DecisionLoop):
     """One partition of an actor in this process; it is a ``Writer`` of ``actors.runtime.committer``.
 
     Attributes:
-        leads: Whether it is to lead once recovered, or to stand by.
+        is_to_lead: Whether it is to lead once recovered, or to stand by.
     """
 
     def __init__(self, actor: Actor[Any], partition: str, settings: msgspec.Struct, context: Context) -> None:
         super().__init__(actor, partition, settings, context)
-        self.leads = False
+        self.is_to_lead = False
         self._inbox: list[tuple[Delivery, bool]] = []  # what arrives during recovery, as ``on_message`` takes it
         self._recovery: asyncio.Task[None] | None = None
         self._reads_back = False  # whether the recovery under way has begun to read the log
@@ -59,9 +59,9 @@ class Shard(DecisionLoop):
         return f"Shard({self.actor.name}/{self.partition} {self.role})"
 
     @property
-    def wanted(self) -> Role:
+    def wanted_role(self) -> Role:
         """The role that it is to have once it has recovered."""
-        return Role.LEADING if self.leads else Role.STANDBY
+        return Role.LEADING if self.is_to_lead else Role.STANDBY
 
     @property
     def struggling(self) -> bool:
@@ -73,16 +73,16 @@ class Shard(DecisionLoop):
 
     def start(self, lead: bool) -> None:
         """Recover, then lead or stand by."""
-        self.leads = lead
+        self.is_to_lead = lead
         if lead:
             self._measurements.leases[LEASE_TAKEN] += 1
         self._recover()
 
     def set_leading(self, lead: bool) -> None:
         """Start to lead, or stop leading; a recovery in progress ends in the new role."""
-        if lead == self.leads:
+        if lead == self.is_to_lead:
             return
-        self.leads = lead
+        self.is_to_lead = lead
         self._measurements.leases[LEASE_TAKEN if lead else LEASE_LEFT] += 1
         if self.role is Role.RECOVERING:
             return
@@ -99,7 +99,7 @@ class Shard(DecisionLoop):
     async def drain(self) -> None:
         """Decide no more, wait for the outbox to be appended, take a snapshot, and stop."""
         self._stopping = True
-        if self.leads:
+        if self.is_to_lead:
             self._measurements.leases[LEASE_LEFT] += 1
         self._timer_loop.stop()
         if self._recovery is not None:
@@ -237,7 +237,7 @@ class Shard(DecisionLoop):
     async def _take_over(self) -> None:
         """Build in advance what the first decision needs, then lead if it is to lead."""
         await self._warm_up()
-        if self.leads:
+        if self.is_to_lead:
             await self._promote()
 
     async def _warm_up(self) -> None:
@@ -295,7 +295,7 @@ class Shard(DecisionLoop):
             stated, self._stated_last = self._stated_last, None
             fence_last = await lost_fence(self._context.log, self.view, stated)
         except (LogError, TimeoutError) as error:
-            if self.epoch == epoch and self.leads and not self._stopping:
+            if self.epoch == epoch and self.is_to_lead and not self._stopping:
                 _logger.info("promotion_waits", actor=self.actor.name, partition=self.partition, error=str(error))
                 self._discard_state()
                 self._recover()
@@ -305,7 +305,7 @@ class Shard(DecisionLoop):
             return
         if info.is_repartitioning or info.partitions != self._context.log.partitions:
             raise Misconfigured("the log was repartitioned since this process began: start it again")
-        if self.epoch != epoch or not self.leads or self._stopping or self.role is not Role.STANDBY:
+        if self.epoch != epoch or not self.is_to_lead or self._stopping or self.role is not Role.STANDBY:
             return
         self.role, self._led_anew = Role.LEADING, True
         self._proof.begin(self.view, self._context.position())
@@ -327,7 +327,7 @@ class Shard(DecisionLoop):
             Misconfigured: none did in time.
         """
         await asyncio.sleep(NEWER_S)
-        if self.epoch != epoch or not self.leads or self._stopping:
+        if self.epoch != epoch or not self.is_to_lead or self._stopping:
             return
         raise Misconfigured(
             self.view.why_passed_over

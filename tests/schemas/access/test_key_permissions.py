@@ -9,14 +9,13 @@ import pytest
 from events.errors import LogError
 from events.jetstream import JetStreamLog, KeyValueSnapshots
 from events.sealing.keys import key_name
-from schemas.permissions import SNAPSHOTS_BUCKET, STREAM, deployment_users, keys_bucket
+from schemas.permissions import SNAPSHOTS_BUCKET, STREAM, keys_bucket
 from tests.broker import Broker
 from tests.each import each
 from tests.events.sealing.records import said
 from tests.events.setting import collect, plain
-from tests.schemas.access.test_permissions import access, configured, denied
+from tests.schemas.access.test_permissions import USERS, access, configured, denied
 
-USERS = {user.name: user for user in deployment_users()}
 EDGES = ("gateway", "operator")
 KEYS = keys_bucket(STREAM)
 READING = (f"$JS.API.STREAM.MSG.GET.KV_{KEYS}", f"$JS.API.DIRECT.GET.KV_{KEYS}")

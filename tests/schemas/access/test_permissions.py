@@ -25,10 +25,14 @@ from schemas.permissions import (
     STREAM,
     BrokerUser,
     Permissions,
-    deployment_users,
+    admin_user,
+    auditor_user,
     durable_name,
     durable_names,
+    observer_user,
     owners,
+    reader_user,
+    specialist_user,
     stored_filters,
     worker_user,
 )
@@ -37,7 +41,13 @@ from schemas.vocabulary.ledger import LossRecorded
 from tests.broker import Broker
 from tests.each import each
 
-USERS = {user.name: user for user in deployment_users()}
+USERS = {
+    user.name: user
+    for user in (
+        *(worker_user(owner, (owner,)) for owner in owners()),
+        *(observer_user(), reader_user(), auditor_user(), admin_user(), specialist_user()),
+    )
+}
 FORBIDDEN = "nobody.may.publish.here"
 every_owner = each("owner", owners())
 every_user = each("user", USERS.values(), named=lambda user: user.name)

@@ -56,7 +56,7 @@ def find_server(base_url: str | None, api_key: str | None, folder: Path | str = 
 
 
 def _refuse_misspelt(variable: str) -> None:
-    """Raise Misconfigured if a variable is not set, and one that is almost named so is: it would be ignored."""
+    """Raise Misconfigured if a variable is not set, but one with nearly the same name is, which would be ignored."""
     if os.environ.get(variable):
         return
     others = [name for name in os.environ if name.startswith("NEURAXIS") and name not in _OTHERS]

@@ -169,7 +169,7 @@ def test_a_worker_is_ready_once_it_has_decided_what_came_while_nobody_did(monkey
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(worker.run(stop))
             await until(
-                lambda: bool(worker.shards) and all(s.role is s.wanted for s in worker.shards.values()), "roles"
+                lambda: bool(worker.shards) and all(s.role is s.wanted_role for s in worker.shards.values()), "roles"
             )
             await asyncio.sleep(5)
             assert not worker.ready.is_set()
