@@ -46,11 +46,11 @@ async def connect(
         Misconfigured: the broker holds no log, or is not what this release needs.
     """
     folder = DataFolder(Path(data))
-    reach = effective_choice(
+    choice = effective_choice(
         BrokerChoice(url=nats, context=context, creds=creds, tls_ca=tls_ca), BrokerSettings(), os.environ
     )
-    access = access_of(reach, folder, name="neuraxis client")
-    named = stream or (DEFAULT_STREAM if reach.named else folder.read().stream)
+    access = access_of(choice, folder, name="neuraxis client")
+    named = stream or (DEFAULT_STREAM if choice.named else folder.read().stream)
     log = await JetStreamLog.connect(access, stream=named, create=False)
     try:
         async with client_on(log, limits) as client:

@@ -60,8 +60,8 @@ def check_filter(whose: Sequence[str], wanted: str) -> None:
 
 def check_consumer(
     whose: Sequence[str], stream: str, name: str, request: ConsumerRequest, *, durable: bool
-) -> Mapping[str, Any]:
-    """Return the configuration of the consumer that owners ask for; raises Denied unless they may have it."""
+) -> None:
+    """Raise Denied unless owners may have the consumer that they ask for."""
     config = request.config
     if unknown := sorted(config.keys() - _CONFIG_FIELDS):
         raise Denied(f"a reading has no {', '.join(unknown)}")
@@ -78,4 +78,3 @@ def check_consumer(
         raise Denied("a consumer without a filter would read everything")
     for wanted in filters:
         check_filter(whose, str(wanted))
-    return config
