@@ -12,15 +12,15 @@ from nats.aio.msg import Msg
 from events.errors import Unavailable
 from events.jetstream.connection import ApiError, Connection
 from events.jetstream.key_value import ensure_bucket
+from events.jetstream.reading.get_message import NO_MESSAGE
 from events.sealing.keys import KeyEntry, Keyring
 from schemas.permissions import keys_bucket
 
 _EXPECTED = "Nats-Expected-Last-Subject-Sequence"
 """Header by which a write is stored only if the key's last one has this sequence."""
 
-# JetStream error codes.
+# JetStream error codes of a write whose condition does not hold.
 _WRONG_LAST_SEQUENCE = (10071, 10164)
-_NO_MESSAGE = 10037
 
 _DESTROYED_HEADERS = {"KV-Operation": "PURGE", "Nats-Rollup": "sub"}
 
@@ -57,7 +57,7 @@ class KeyValueKeys:
                 f"STREAM.MSG.GET.KV_{self._bucket}", {"last_by_subj": self._prefix + name}
             )
         except ApiError as error:
-            if error.number == _NO_MESSAGE:
+            if error.number == NO_MESSAGE:
                 return None
             raise
         message = found["message"]

@@ -83,7 +83,7 @@ class LedgerWriter:
             return await self._connection.call(_head)
 
     async def last_own(self) -> Stored | None:
-        """Return the last of the ledger's own events (its anchors), or None."""
+        """Return the last of the ledger's own events, such as an anchor, or None."""
         with translated_errors(self._path, "read the ledger's anchors"):
             row = await self._one(
                 f"SELECT {MESSAGE_COLUMNS} FROM events WHERE seq = (SELECT max(seq) FROM events WHERE {LEDGER_TOPICS})"

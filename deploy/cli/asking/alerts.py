@@ -303,8 +303,6 @@ async def _followed(
 
 def _start_of(since: int | None) -> tuple[int, int]:
     """Return the sequence and the time (Unix nanoseconds) from which on alerts are wanted; None means all."""
-    from time import time_ns
-
     if since is None:
         return 0, 0
-    return (since - 1, 0) if since > 0 else (0, time_ns() + since * 1_000_000_000)
+    return (since - 1, 0) if since > 0 else (0, time.time_ns() + since * 1_000_000_000)

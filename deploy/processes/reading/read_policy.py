@@ -3,7 +3,7 @@
 A worker is narrow if its login may not read the whole log. Its owners are the actors and effectors that it runs.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -58,9 +58,7 @@ def check_filter(whose: Sequence[str], wanted: str) -> None:
         raise Denied(f"{', '.join(whose)} may not read {wanted}")
 
 
-def check_consumer(
-    whose: Sequence[str], stream: str, name: str, request: ConsumerRequest, *, durable: bool
-) -> None:
+def check_consumer(whose: Sequence[str], stream: str, name: str, request: ConsumerRequest, *, durable: bool) -> None:
     """Raise Denied unless owners may have the consumer that they ask for."""
     config = request.config
     if unknown := sorted(config.keys() - _CONFIG_FIELDS):
