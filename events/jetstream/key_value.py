@@ -13,12 +13,7 @@ from events.errors import LogError, Unavailable, UnknownOutcome
 from events.jetstream.connection import ApiError, Connection, Reply
 from events.jetstream.stream import NOT_FOUND, make_stream
 from events.loggers import get_logger
-
-MEMBERS_BUCKET = "NEURAXIS_members"
-"""The bucket of the workers' heartbeats; a worker with a recent one is a member."""
-
-SNAPSHOTS_BUCKET = "NEURAXIS_snapshots"
-"""The bucket of the partitions' snapshots."""
+from schemas.permissions import MEMBERS_BUCKET, SNAPSHOTS_BUCKET
 
 MEMBER_EXPIRY = 3.0
 """Seconds after its last heartbeat that a member counts as dead."""
