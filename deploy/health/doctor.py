@@ -381,6 +381,6 @@ def _disk(folder: Path) -> tuple[int, int] | None:
 
 def _seconds(timestamp: str) -> float | None:
     try:
-        return datetime.fromisoformat(timestamp[:26].rstrip("Z") + "+00:00").timestamp()
+        return datetime.fromisoformat(timestamp).timestamp()
     except ValueError:
         return None
