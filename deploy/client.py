@@ -13,8 +13,8 @@ from deploy.processes.broker_access import BrokerChoice, access_of, effective_ch
 from deploy.processes.inbox import listening_inbox
 from deploy.processes.running_set import DataFolder
 from events.jetstream import JetStreamLog
-from events.jetstream.stream import DEFAULT_STREAM
 from schemas.intake.limits import InputLimits
+from schemas.permissions import STREAM
 
 
 @asynccontextmanager
@@ -46,11 +46,11 @@ async def connect(
         Misconfigured: the broker holds no log, or is not what this release needs.
     """
     folder = DataFolder(Path(data))
-    reach = effective_choice(
+    choice = effective_choice(
         BrokerChoice(url=nats, context=context, creds=creds, tls_ca=tls_ca), BrokerSettings(), os.environ
     )
-    access = access_of(reach, folder, name="neuraxis client")
-    named = stream or (DEFAULT_STREAM if reach.named else folder.read().stream)
+    access = access_of(choice, folder, name="neuraxis client")
+    named = stream or (STREAM if choice.named else folder.read().stream)
     log = await JetStreamLog.connect(access, stream=named, create=False)
     try:
         async with client_on(log, limits) as client:

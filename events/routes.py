@@ -106,7 +106,7 @@ def partitions_of(actor: Actor[object], subject: str, partitions: Partitions) ->
     token = session if actor.scope is Scope.SESSION else agent
     if token == NO_PARTITION:
         return partition_names(actor, partitions)
-    if token[1:2] != "-" and not partitions.former:
+    if token[1:2] != "-" and not partitions.former:  # counts that have never changed
         return (token,)
     return partitions.in_force(token, actor.scope is Scope.SESSION)
 

@@ -41,7 +41,7 @@ def snapshot_key(actor: Actor[Any], partition: str) -> str:
 
 
 def partition_key(actor: str, partition: str) -> str:
-    """Return the same by the actor's name."""
+    """Return the key of :func:`snapshot_key`, made from the actor's name."""
     return f"{actor}.{partition}"
 
 

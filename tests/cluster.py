@@ -13,11 +13,10 @@ from urllib.request import urlopen
 
 from deploy.config.loading import RUNNING_SECTIONS, Config, load
 from deploy.deploying.broker_plan import BrokerPlan, Node, nodes_of
-from deploy.deploying.logins import deployed_users
 from deploy.deploying.nats_files import CONFIGURATION
 from deploy.deploying.stream_copies import prepare_with_copies
 from deploy.deploying.writing_broker import LOGINS, SETTINGS, write_broker
-from deploy.processes.broker.users import ADMIN
+from deploy.processes.broker.users import ADMIN, broker_users
 from deploy.processes.broker_access import BrokerChoice, access_of
 from deploy.processes.running_set import DataFolder
 from events.jetstream import Access
@@ -157,7 +156,7 @@ def deployed(
 
     The servers are on loopback, unless they have ``hosts``; ``server_of`` makes one of its node and folder.
     """
-    users = deployed_users(STREAM, ALERT_CONSUMERS, workers)
+    users = broker_users(STREAM, ALERT_CONSUMERS, workers)
     plan = BrokerPlan(
         nodes=nodes_of(nodes, hosts or free_hosts(nodes)),
         users=users,

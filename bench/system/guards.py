@@ -27,10 +27,10 @@ from bench.harness.table import Row, percentile_rows, rows_of
 from bench.system.guards_inputs import text_of
 from events.jetstream import Access, Connection
 from events.jetstream.reading.stream_reader import StreamReader
-from events.jetstream.stream import DEFAULT_STREAM
 from events.log import Stored
 from schemas.envelope import LATENCY
 from schemas.event import topic_of
+from schemas.permissions import STREAM
 from schemas.subjects import Partitions, split_stored, topic_filter
 from schemas.vocabulary.arbiter import ArbiterDenied, ArbiterEscalated, ArbiterImmediate
 from schemas.vocabulary.breaker import BreakerTripped, BreakerWithheld
@@ -84,7 +84,7 @@ async def _warmed_up(stack: contextlib.AsyncExitStack, url: str, sync: str) -> d
     neuraxis = Side.open(
         url,
         ["-m", "bench.harness.worker", url, sync],
-        DEFAULT_STREAM,
+        STREAM,
         topic_filter(topic_of(ResponseEmitted)),
         _ask_neuraxis,
         lambda msg: int((msg.headers or {})["ce-exchange"], 16),

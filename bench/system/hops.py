@@ -16,10 +16,10 @@ from nats.aio.client import Client
 from bench.harness.hops_neuraxis import Asked, FourthPassed
 from bench.harness.side import FASTSTREAM, Side, measure_and_show, number_in, open_faststream
 from bench.harness.table import Measure, Row, measure_in_turns, percentile_rows, rows_of
-from events.jetstream.stream import DEFAULT_STREAM
 from schemas.envelope import Envelope, encode_headers
 from schemas.event import encode_event, topic_of
 from schemas.identity import event_id
+from schemas.permissions import STREAM
 from schemas.subjects import Partitions, stored_subject, topic_filter
 
 ROUNDS = 3
@@ -61,7 +61,7 @@ async def _warmed_up(stack: contextlib.AsyncExitStack, url: str, sync: str) -> d
     neuraxis = Side.open(
         url,
         ["-m", "bench.harness.hops_neuraxis", url, sync],
-        DEFAULT_STREAM,
+        STREAM,
         topic_filter(topic_of(FourthPassed)),
         _ask_neuraxis,
         lambda msg: number_in(msg.data),

@@ -88,8 +88,8 @@ def access_to(target: Target, user: str = OPERATOR) -> Access:
     Raises:
         BadConfiguration, BadContext, NotRunning: see ``deploy.processes.broker_access`` and ``deploy.config.loading``.
     """
-    reach = effective_choice(target.flags, target.config().broker, os.environ)
-    access = access_of(reach, target.data, user=user, name="neuraxis cli")
+    choice = effective_choice(target.flags, target.config().broker, os.environ)
+    access = access_of(choice, target.data, user=user, name="neuraxis cli")
     return msgspec.structs.replace(access, fails_if_denied=True)
 
 

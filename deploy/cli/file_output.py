@@ -18,8 +18,7 @@ def write_file(path: Path, content: bytes) -> None:
 
 @contextmanager
 def writing_file(name: str) -> Iterator[IO[bytes]]:
-    """Open a file for writing that replaces the named one at the end of the block; until then that stays. ``-``:
-    stdout.
+    """Open a file for writing that replaces the named one at the end of the block. The name ``-`` means stdout.
 
     Only its owner may read it, from its first byte on, even if others could read the old one: people's words may be in
     it. A pipe or a device is written to directly.

@@ -24,7 +24,7 @@ from events.jetstream import Access, Connection
 from events.jetstream.importing import Recording, append, begin, check, finish, import_progress
 from events.ledger import LedgerReader
 from events.ledger.checking.verify import verify
-from events.replay.gaps import Range, stretches_text
+from events.replay.gaps import Range, ranges_text
 from events.replay.presence_checks import NothingFound
 from events.sealing.sealed_texts import SEALED_HEADER
 from schemas.subjects import EVERYTHING, Partitions
@@ -146,7 +146,7 @@ async def _opened(copy: Path, progress: Progress) -> AsyncIterator[Recording]:
                 )
             if info.rows != info.last_seq:
                 raise Misconfigured(
-                    f"{copy} is of a log that lost {stretches_text(_missing(reader, info.last_seq))}: no stream can be "
+                    f"{copy} is of a log that lost {ranges_text(_missing(reader, info.last_seq))}: no stream can be "
                     "given its events at their sequences; read it with --log"
                 )
             batches = partial(reader.history, [EVERYTHING], 0, info.last_seq)

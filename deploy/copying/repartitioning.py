@@ -34,7 +34,7 @@ from events.division import owned_entries
 from events.errors import LogError, Misconfigured
 from events.jetstream import Access, Connection, JetStreamLog
 from events.jetstream.importing import EXPECTED_LAST
-from events.jetstream.key_value import SNAPSHOTS_BUCKET, KeyValueSnapshots
+from events.jetstream.key_value import KeyValueSnapshots
 from events.jetstream.stream import (
     IMPORTED_THROUGH,
     REPARTITIONING,
@@ -58,7 +58,7 @@ from schemas.actor import Scope
 from schemas.envelope import exchange_in
 from schemas.event import Configured, topic_of
 from schemas.identity import content_hash
-from schemas.permissions import IMPORT_ROOT
+from schemas.permissions import IMPORT_ROOT, SNAPSHOTS_BUCKET
 from schemas.persistent import state_hash
 from schemas.subjects import NO_PARTITION, FormerCounts, Partitions, topic_filter
 from schemas.vocabulary.gateway import InputReceived

@@ -6,11 +6,12 @@ from typing import Any
 from events.errors import Misconfigured
 from events.jetstream import Connection
 from events.jetstream.connection import ApiError
-from events.jetstream.key_value import MEMBERS_BUCKET, KeyValueMembership
+from events.jetstream.key_value import KeyValueMembership
 from events.jetstream.stream import IMPORTING, NOT_FOUND
 from events.partition_fold import View
 from events.replay.replay import Replay
 from events.routes import partition_names
+from schemas.permissions import MEMBERS_BUCKET
 
 
 async def stream_info(connection: Connection, stream: str) -> dict[str, Any]:

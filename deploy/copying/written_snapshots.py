@@ -10,11 +10,11 @@ from pathlib import Path
 from deploy.copying.stopped_log import has_bucket, has_pending
 from events.errors import LedgerDamaged, Misconfigured
 from events.jetstream import Connection, JetStreamLog, KeyValueSnapshots
-from events.jetstream.key_value import KEY_SEPARATOR, SNAPSHOTS_BUCKET
+from events.jetstream.key_value import KEY_SEPARATOR
 from events.ledger import compare, verify
 from events.partition_fold import View
 from events.snapshot import pack, snapshot_key
-from schemas.permissions import IMPORT_ROOT
+from schemas.permissions import IMPORT_ROOT, SNAPSHOTS_BUCKET
 
 _OWNERS_ROOT = f"$KV.{SNAPSHOTS_BUCKET}"
 _BUCKET = f"KV_{SNAPSHOTS_BUCKET}"

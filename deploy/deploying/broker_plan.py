@@ -2,7 +2,6 @@
 
 import re
 import ssl
-from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
 import msgspec
@@ -141,13 +140,6 @@ def check_certificates(file: Path, pem: bytes) -> bytes:
     except (ssl.SSLError, ValueError) as wrong:
         raise BadPlan(f"--tls-ca {file} holds no certificates as PEM: name the CA's file") from wrong
     return pem
-
-
-def check_logins(users: Sequence[BrokerUser]) -> None:
-    """Raise BadPlan where two logins have one name."""
-    names = [user.name for user in users]
-    if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise BadPlan(f"two logins are called {', '.join(twice)}: give the workers another name")
 
 
 def _node(number: int, word: str) -> Node:

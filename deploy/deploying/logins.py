@@ -1,9 +1,8 @@
 """The broker logins of a deployment: one for each worker process, and one for each other role."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from deploy.processes.broker.users import ROLES, SYSTEM, broker_users, workers_of_actors
-from schemas.permissions import BrokerUser
+from deploy.processes.broker.users import ROLES, SYSTEM, workers_of_actors
 
 
 class BadLogin(ValueError):
@@ -44,10 +43,3 @@ def grouped_logins(words: Sequence[str]) -> dict[str, tuple[str, ...]]:
             raise BadLogin(f"login {name!r} cannot run the ledger, which has a login of its own: leave it out")
         logins[name] = owners
     return logins
-
-
-def deployed_users(
-    stream: str, alert_consumers: Sequence[str], workers: Mapping[str, Sequence[str]]
-) -> tuple[BrokerUser, ...]:
-    """Return every login with its permissions: one for each role, and one for each entry of ``workers``."""
-    return broker_users(stream, alert_consumers, workers)

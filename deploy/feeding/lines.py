@@ -1,5 +1,6 @@
 """What a line of a feed holds: one input, or a conversation whose turns are sent one after another. Pure."""
 
+from codecs import BOM_UTF8
 from collections.abc import Collection, Iterator
 from enum import StrEnum
 from typing import Any, Literal
@@ -78,7 +79,6 @@ class _JsonLine(InputParts, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 FIELDS = frozenset((*_JsonLine.__struct_fields__, *_JsonTurn.__struct_fields__))
 """The fields that lines and turns have: none of these can be ignored."""
 
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _JSON_IN_TEXT = (
     "the line is JSON, and its file was taken for plain text by its name or first line: say which by --format"
 )
@@ -95,7 +95,7 @@ def format_of(name: str, first: bytes) -> LineFormat:
         return LineFormat.JSONL
     if suffix == "txt":
         return LineFormat.TEXT
-    return LineFormat.JSONL if first.removeprefix(_BYTE_ORDER_MARK).lstrip().startswith(b"{") else LineFormat.TEXT
+    return LineFormat.JSONL if first.removeprefix(BOM_UTF8).lstrip().startswith(b"{") else LineFormat.TEXT
 
 
 def parse(
@@ -107,7 +107,7 @@ def parse(
     guessed. Then JSON among plain text is refused, since its fields would silently become part of the text.
     """
     if number == 1:
-        raw = raw.removeprefix(_BYTE_ORDER_MARK)
+        raw = raw.removeprefix(BOM_UTF8)
     raw = raw.rstrip(b"\r\n")
     if not raw.strip():
         return None

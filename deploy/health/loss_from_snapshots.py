@@ -9,11 +9,11 @@ from actors.registry import ACTORS
 from deploy.config.configured_log import configured_log
 from deploy.config.loading import Config
 from events.jetstream import Access, Connection, KeyValueSnapshots
-from events.jetstream.key_value import SNAPSHOTS_BUCKET
 from events.loss_recording import log_loss, record_loss
 from events.routes import partition_names
 from events.snapshot import partition_key
 from schemas.intake.timestamps import rfc3339
+from schemas.permissions import SNAPSHOTS_BUCKET
 from schemas.vocabulary.ledger import LossRecorded
 
 

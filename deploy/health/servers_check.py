@@ -83,7 +83,7 @@ def _facts(answer: bytes) -> ServerFacts | None:
     try:
         body = msgspec.json.decode(answer)
         server = body["server"]
-        server_time = datetime.fromisoformat(server["time"][:26].rstrip("Z") + "+00:00").timestamp()
+        server_time = datetime.fromisoformat(server["time"]).timestamp()
         storage = (body.get("data") or {}).get("config") or {}
         behind = datetime.now().timestamp() - server_time
         return ServerFacts(name=server["name"], version=server["ver"], behind_s=behind, storage=storage)

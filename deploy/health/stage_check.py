@@ -30,7 +30,8 @@ def judge_stages(alive: Sequence[Heartbeat], partitions: Partitions, stages: Seq
         )
         return Finding("stages", Verdict.FAIL, f"not served: {unserved_text(needed, partitions)}", remedy)
     # Other stages are optional. But where a living worker runs one, it should lead the stage's partitions.
-    others = {stage: each for stage, each in by_stage(found, tuple(scopes())).items() if each[0] != "no_owner"}
+    unserved = by_stage(found, tuple(scopes()))
+    others = {stage: (lack, names) for stage, (lack, names) in unserved.items() if lack != "no_owner"}
     if others:
         remedy = "look again, they may be about to; then see the log of their worker"
         return Finding("stages", Verdict.WARN, f"hosted, not served: {unserved_text(others, partitions)}", remedy)

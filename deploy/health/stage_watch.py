@@ -28,12 +28,6 @@ from schemas.subjects import Partitions
 NEEDED = (*REQUIRED, *WITNESSES)
 """The stages that must be served in a healthy set: those that every input needs, and those that notice a lost one."""
 
-
-def needed_by(config: Config) -> tuple[str, ...]:
-    """Return :data:`NEEDED`, changed as ``swarm.required`` says, so that all checks agree on what counts as lost."""
-    return tuple(dict.fromkeys((*config.section("swarm", SwarmSettings).required, *WITNESSES)))
-
-
 POLL_INTERVAL_S = 1.0
 
 TAKEOVER_S = 4.0
@@ -43,6 +37,11 @@ Unserved = Mapping[str, tuple[Lack, tuple[str, ...]]]
 """Stage -> why it is not served, and which of its partitions."""
 
 _logger = get_logger("neuraxis.stages")
+
+
+def needed_by(config: Config) -> tuple[str, ...]:
+    """Return :data:`NEEDED`, changed as ``swarm.required`` says, so that all checks agree on what counts as lost."""
+    return tuple(dict.fromkeys((*config.section("swarm", SwarmSettings).required, *WITNESSES)))
 
 
 class StageWatch:
@@ -87,7 +86,7 @@ class StageWatch:
         }
         return by_stage(away, self.needed)
 
-    def lacking(self, stage: str, agent: str, session: str = "") -> str:
+    def why_unserved(self, stage: str, agent: str, session: str = "") -> str:
         """Return why nobody serves a stage for an agent and session, in words; empty if somebody does, or may soon.
 
         A stage that was served before counts as in :meth:`unserved`. One that never was counts after twice as long,
@@ -107,10 +106,10 @@ class StageWatch:
         The responder ends exchanges. It also ends one that waits for a lost guard, after swarm has reported the loss.
         If both the guard and swarm are lost, nobody reports it.
         """
-        responder = self.lacking("responder", agent, session)
-        if responder or not (swarm := self.lacking("swarm", agent, session)):
+        responder = self.why_unserved("responder", agent, session)
+        if responder or not (swarm := self.why_unserved("swarm", agent, session)):
             return responder
-        lost = [reason for guard in GUARDS if (reason := self.lacking(guard, agent, session))]
+        lost = [reason for guard in GUARDS if (reason := self.why_unserved(guard, agent, session))]
         return ", ".join((*lost, swarm)) if lost else ""
 
     async def follow(self, on_change: Callable[[Unserved, Unserved], None] = lambda now, before: None) -> None:

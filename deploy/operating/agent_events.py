@@ -21,8 +21,8 @@ async def events_of_agent(
         agent: Whose events; empty for those of no agent.
         filters: Filters over stored subjects; they should name the agent's partition.
         upto: The last sequence to read; None reads to the log's end.
-        unread: Where the agent's events that this release cannot read are noted; they are skipped. Of a source, its
-            own, whose opener tells of them.
+        unread: Where the agent's events that this release cannot read are noted; they are skipped. For a source, give
+            its ``unread``, which the command that opened it reports.
 
     Raises:
         LogError: see ``events.log.Log.history``.

@@ -302,7 +302,8 @@ async def _prove(log: JetStreamLog, seq: int) -> None:
 
 async def _messages(log: JetStreamLog, agent: str, session: str) -> AsyncIterator[Recorded | Unreadable]:
     """Yield a session's messages, and those that this release cannot read: a later one may have ended its exchanges."""
-    filters = [f"log.{first}.{second}.>" for first, second in log.partitions.token_pairs(agent, session)]
+    pairs = log.partitions.token_pairs(agent, session)
+    filters = [f"log.{agent_token}.{session_token}.>" for agent_token, session_token in pairs]
     async for batch in log.history(filters, 0, (await log.info()).last_seq):
         for message in map(decode, batch):
             if address_of(message) == (agent, session):

@@ -76,7 +76,7 @@ class OrderClient:
                 is_wanted,
                 what=what,
                 within=within,
-                unserved=lambda: self._stages.lacking(actor, agent, session),
+                unserved=lambda: self._stages.why_unserved(actor, agent, session),
             )
         except NoEnd as wrong:
             if not wrong.unserved_stage:

@@ -92,4 +92,4 @@ async def restore_keys(connection: Connection, stream: str, keys: SessionKeys, r
     if not keys.keys:
         return 0
     store = await KeyValueKeys.over(connection, stream, replicas)
-    return sum([await store.create(name, secret, 0) for name, secret in keys.keys.items()])
+    return sum([await store.create(name, secret, revision=0) for name, secret in keys.keys.items()])

@@ -13,7 +13,7 @@ from deploy.config.loading import BadConfiguration
 from deploy.processes.supervising.supervisor import ProgramRefused
 
 OFF = "off"
-"""As an address: no gateway."""
+"""The address that means no gateway."""
 
 _BACKLOG = 1024
 

@@ -62,9 +62,10 @@ class JobEnded(Exception):
 
 
 class ReplayWork(msgspec.Struct, frozen=True):
-    """What is replayed: these ``actors`` up to a point, of some ``only`` one partition (see ``Replay``).
+    """What is replayed: these ``actors`` up to a point.
 
-    ``verify``: decisions are made again, and compared with the recorded ones. ``models`` is a folder of older weights
+    ``only``: actor -> the one partition of it that is replayed; of the other actors all are. ``verify``: decisions are
+    made again, and compared with the recorded ones. ``models`` is a folder of older weights
     (``actors.contract.text.judge.weights.add_weights``), or empty.
     """
 
@@ -163,10 +164,10 @@ def shares_of(
 ) -> tuple[tuple[ActorPartition, ...], ...]:
     """Divide partitions into up to ``most`` shares of about the same load, none of them empty unless there is but one.
 
-    The largest share comes first. Partitions with the same key stay together, since they read the same messages, which
-    are then decoded once. So do partitions that were divided from the same one: what that one decided is then decided
-    again once for all of them. But a group with more than an equal part of the load is divided by actor. The largest
-    groups are placed first, each into the share that has the least so far.
+    The largest share comes first. Partitions of one name, of actors with the same scope, stay together: they read the
+    same messages, which are then decoded once. So do partitions that were divided from the same one: what that one
+    decided is then decided again once for all of them. But a group with more than an equal part of the load is divided
+    by actor. The largest groups are placed first, each into the share that has the least so far.
     """
     counts = partitions or Partitions()
     groups: dict[tuple[str, str], list[ActorPartition]] = {}

@@ -13,7 +13,7 @@ from deploy.config.loading import BadConfiguration, Layer, all_sections, flag_la
 from deploy.replaying.run_effect_check import REQUESTS_TO
 from events.decoding import Recorded, decode
 from events.errors import Misconfigured
-from events.log import Stored
+from events.log import Record, Stored
 from events.replay.run_replay import END, Point
 from events.replay.sources import Source
 from events.replay.whatif import MOST_EXAMPLES, Changes, RecordIndexer, Report, Timeline
@@ -107,11 +107,11 @@ def changes_of(
     if precedents:
         dropped |= {topic_of(PrecedentRecorded), topic_of(PrecedentWithdrawn)}
         orders += [Order(event=event, agent=agent) for event in precedents]
-    added = [_stored(record, partitions) for record in records_of(orders, partitions, 0)] if orders else []
+    added = [_recorded(record) for record in records_of(orders, partitions, 0)] if orders else []
     return Changes(settings=settings, dropped=frozenset(dropped), added=added, latest=latest)
 
 
-def _stored(record: Any, partitions: Partitions) -> Recorded:
+def _recorded(record: Record) -> Recorded:
     recorded = decode(Stored(0, 0, record.subject, record.headers, record.data))
     assert isinstance(recorded, Recorded)
     return recorded

@@ -4,18 +4,11 @@ from io import BytesIO
 from typing import Any
 
 from actors.router.settings import RouterSettings, effective_weights
-from deploy.cli.rendering.layout.line_styles import line_style
+from deploy.cli.rendering.layout.line_styles import MODE_COLOURS, line_style
 from deploy.cli.rendering.sweeps import FORMS, require_matplotlib
 from deploy.simulating.report import MODES, Report
 from deploy.simulating.simulation import PROFILE
 
-_COLOURS = {
-    "RESPOND": "#0072b2",
-    "CLARIFY": "#e69f00",
-    "ACT": "#009e73",
-    "ACKNOWLEDGE": "#cc79a7",
-    "IGNORE": "#555555",
-}
 _SMOOTHED_DAYS = 3
 """How many days a point of a curve is the mean of."""
 
@@ -54,11 +47,11 @@ def _draw_shares(axes: Any, report: Report) -> None:
     days = [day.day for day in report.table]
     for index, mode in enumerate(MODES):
         values = [day.shares[mode] for day in report.table]
-        axes.plot(days, values, color=_COLOURS[mode], alpha=0.25, linewidth=0.7)
+        axes.plot(days, values, color=MODE_COLOURS[mode], alpha=0.25, linewidth=0.7)
         axes.plot(
-            days, smoothed(values), color=_COLOURS[mode], label=mode, **line_style(index, len(MODES), marked=False)
+            days, smoothed(values), color=MODE_COLOURS[mode], label=mode, **line_style(index, len(MODES), marked=False)
         )
-    axes.axhspan(0.50, 0.75, color=_COLOURS["RESPOND"], alpha=0.06, linewidth=0, label="RESPOND healthy")
+    axes.axhspan(0.50, 0.75, color=MODE_COLOURS["RESPOND"], alpha=0.06, linewidth=0, label="RESPOND healthy")
     axes.plot([], [], color="#777777", alpha=0.5, linewidth=0.7, label="a single day")
     axes.set_ylabel(f"share of decisions\n(mean of {_SMOOTHED_DAYS} days)")
     axes.set_ylim(0, 1)
@@ -68,8 +61,8 @@ def _draw_misroutes(axes: Any, report: Report) -> None:
     days = [day.day for day in report.table]
     lines = (
         ("misrouted", "#d55e00", [day.misrouted for day in report.table]),
-        ("missed CLARIFY", _COLOURS["CLARIFY"], [day.missed_clarify for day in report.table]),
-        ("missed ACT", _COLOURS["ACT"], [day.missed_act for day in report.table]),
+        ("missed CLARIFY", MODE_COLOURS["CLARIFY"], [day.missed_clarify for day in report.table]),
+        ("missed ACT", MODE_COLOURS["ACT"], [day.missed_act for day in report.table]),
         ("ambiguous", "#999999", [day.ambiguous for day in report.table]),
     )
     for index, (label, colour, values) in enumerate(lines):

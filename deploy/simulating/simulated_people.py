@@ -124,9 +124,9 @@ def reaction(
 
 
 def _reaction_of_kind(kind: str, random: Random) -> Utterance:
-    need: Mode = "ACKNOWLEDGE" if kind == "satisfied" else "RESPOND"
+    mode: Mode = "ACKNOWLEDGE" if kind == "satisfied" else "RESPOND"
     known = _familiarity(WORDS.needs["report"].remembered, random)
-    return Utterance(_filled(random.choice(WORDS.reactions[kind]), random), kind, need, known)
+    return Utterance(_filled(random.choice(WORDS.reactions[kind]), random), kind, mode, known)
 
 
 def _filled(template: str, random: Random) -> str:

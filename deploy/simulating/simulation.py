@@ -111,8 +111,8 @@ class _SimulatedTalk:
         self.world.advance(self.world.now_ns + self.random.randint(*_PAUSE_S) * _NS_PER_S)
         return (None, None) if self.latest_end is None else (self.latest_end.mode, self.latest_end.first_mode)
 
-    def session(self, name: str) -> None:
-        """Have a session: one need after another, and between them people's reactions to the answers."""
+    def hold_session(self, name: str) -> None:
+        """Hold a session: one need after another, and between them people's reactions to the answers."""
         before: Utterance | None = None
         answered: tuple[Mode | None, Mode | None] = (None, None)
         for need in session_of(self.population, self.random):
@@ -123,14 +123,14 @@ class _SimulatedTalk:
             before = utterance_of(need, self.random)
             answered = self.ask(before, name)
 
-    def day(self, number: int, exchanges: int) -> None:
+    def run_day(self, number: int, exchanges: int) -> None:
         """Run a day of sessions at random hours; one that would overlap with another begins when that one ends."""
         midnight_ns = START_NS + number * DAY_NS
         sessions = max(1, round(exchanges / self.population.mean_length))
         for index, start in enumerate(sorted(self.random.random() for _ in range(sessions))):
             begins_ns = midnight_ns + int((_FIRST_HOUR + _HOURS * start) * 3600) * _NS_PER_S
             self.world.advance(max(begins_ns, self.world.now_ns))
-            self.session(f"day {number}, session {index}")
+            self.hold_session(f"day {number}, session {index}")
         self.world.advance(midnight_ns + DAY_NS)
 
     def set_weights(self, weights: dict[str, float]) -> None:
@@ -197,7 +197,7 @@ def simulate_days(
             talk.set_weights({})
         if fault.wrong is not None and number == fault.wrong.day:
             talk.adjust_wrongly(fault.wrong)
-        talk.day(number, exchanges_per_day)
+        talk.run_day(number, exchanges_per_day)
         if progress is not None:
             progress(number + 1)
     return Simulation(

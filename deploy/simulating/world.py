@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from events.make_decision import Cause, NewEvent, address_events
-from schemas.actor import Actor, Emission, Message
+from schemas.actor import Actor, Emission, Message, Timer
 from schemas.event import Event
 from schemas.identity import event_id
 from schemas.subjects import Partitions
@@ -70,25 +70,23 @@ class World:
 
     def advance(self, to_ns: int) -> None:
         """Let time pass until ``to_ns``; timers that fall due on the way fire."""
-        while (due := self._earliest()) is not None and due[0] <= to_ns:
-            due_ns, name = due
-            self.now_ns = max(self.now_ns, due_ns)
-            next_timer = self._actors[name].timer
-            timer = next_timer(self.states[name]) if next_timer is not None else None
-            assert timer is not None
+        while (earliest := self._earliest_timer()) is not None and earliest[1].due_ns <= to_ns:
+            name, timer = earliest
+            self.now_ns = max(self.now_ns, timer.due_ns)
             fired = address_events(name, self._cause(timer.cause, Address("")), [timer.emission], ONE_PARTITION)
             self._fold(name, fired)
             self._store(fired)
             self._drain()
         self.now_ns = max(self.now_ns, to_ns)
 
-    def _earliest(self) -> tuple[int, str] | None:
-        due = []
+    def _earliest_timer(self) -> tuple[str, Timer] | None:
+        """Return the timer that is due first, and the name of its actor."""
+        timers = []
         for name, actor in self._actors.items():
             timer = actor.timer(self.states[name]) if actor.timer is not None else None
             if timer is not None:
-                due.append((timer.due_ns, name))
-        return min(due, default=None)
+                timers.append((name, timer))
+        return min(timers, key=lambda each: (each[1].due_ns, each[0]), default=None)
 
     def _addressed(self, owner: str, events: list[Event | Emission], address: Address) -> tuple[NewEvent, ...]:
         cause = event_id(address.exchange, owner, self.seq)

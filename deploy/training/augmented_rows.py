@@ -149,8 +149,8 @@ def _documents(generator: random.Random, corpus: Sequence[Row], phrases: Sequenc
         if generator.random() < 0.45:
             indices = [generator.choice(whole)]
         else:
-            held = small[generator.choice(sorted(small))]
-            indices = generator.sample(held, min(len(held), generator.choice((3, 6, 12, 25, 50))))
+            of_source = small[generator.choice(sorted(small))]
+            indices = generator.sample(of_source, min(len(of_source), generator.choice((3, 6, 12, 25, 50))))
         base = "\n\n".join(corpus[index].text for index in indices)[:_LONGEST_DOCUMENT]
         parents = tuple(indices)
         # Most get one remark about prompts and attacks, some get eight: such documents exist, and are harmless.

@@ -35,11 +35,11 @@ _EVEN_SIZE = 40.0
 
 # Weights of samples, as shares of their row's weight.
 _VIEW_WEIGHT = 0.5
-"""That of a sample from a decoded view, which is a row's text with its encodings undone."""
+"""The weight of a sample from a decoded view, which is a row's text with its encodings undone."""
 
 _WORST_PASSAGE_WEIGHT = 0.7
 _LATER_ATTACK_WEIGHT = 0.3
-"""That of each piece of a long attack from the second round on, when its worst passage is a sample, too."""
+"""The weight of each piece of a long attack from the second round on, when its worst passage is a sample, too."""
 
 _PIECE_SEGMENTS = 48
 """Segments (sentences, lines, table cells, JSON values) of a piece; the first round splits longer texts into pieces."""

@@ -17,7 +17,7 @@ Label = Literal["attack", "benign", "hard_benign"]
 
 
 _SIMILAR = 0.8
-"""Similarity to a known field from which another is taken for a misspelling: corpora have fields of their own."""
+"""From this similarity on, an unknown field is taken for a misspelt known one. Corpora have fields of their own."""
 
 
 def labelled_rows(path: Path, kind: type[RowT]) -> Iterator[RowT]:

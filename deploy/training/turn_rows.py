@@ -134,13 +134,13 @@ def thin_out(rows: Sequence[TurnRow], most: int = MOST_OF_SOURCE) -> list[TurnRo
 
 def written_turns() -> list[TurnRow]:
     """Return the phrases of ``turns.json``: templates with their slots filled, and phrases by language."""
-    own: dict[str, Any] = msgspec.json.decode(files("deploy.training").joinpath("turns.json").read_bytes())
+    written: dict[str, Any] = msgspec.json.decode(files("deploy.training").joinpath("turns.json").read_bytes())
     rows = []
-    for kind, templates in own["templates"].items():
+    for kind, templates in written["templates"].items():
         for template in templates:
             source = f"{WRITTEN}{kind}:{template['name']}"
             rows += [TurnRow(text, frozenset({kind}), source) for text in _fillings(template)]
-    for kind, by_language in own["phrases"].items():
+    for kind, by_language in written["phrases"].items():
         for language, phrases in by_language.items():
             rows += [TurnRow(text, frozenset({kind}), f"{WRITTEN}{kind}:{language}") for text in phrases]
     return rows

@@ -12,20 +12,18 @@ import binascii
 import json
 import re
 from typing import Any
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 import msgspec
 
 from events.log import Stored
-from schemas.envelope import CONTENT_TYPE
+from schemas.envelope import CONTENT_TYPE, encode_value
 
 _PREFIX = "ce-"
 _CONTENT = "Content-Type"
 # Attributes that are not made from a ``ce-`` header.
 _OWN = frozenset({"seq", "timens", "natssubject", "natsheaders", "data", "datacontenttype"})
 _ATTRIBUTE_NAME = re.compile("[a-z0-9]+")
-# Printable ASCII without double quote and percent sign; see :func:`_encoded`.
-_SAFE = "!#$&'()*+,-./:;<=>?@[\\]^_`{|}~"
 
 _INT64 = 2**63
 
@@ -58,7 +56,7 @@ def to_line(stored: Stored) -> bytes:
             name != attribute
             and _ATTRIBUTE_NAME.fullmatch(attribute)
             and attribute not in _OWN
-            and _encoded(plain) == value
+            and encode_value(plain) == value
         ):
             line[attribute] = plain
         else:
@@ -89,7 +87,7 @@ def from_line(line: bytes) -> Stored:
             if name == "datacontenttype":
                 headers[_CONTENT] = _text_decoder.decode(raw)
             elif name not in _OWN and name != "data_base64":
-                headers[_PREFIX + name] = _encoded(_text_decoder.decode(raw))
+                headers[_PREFIX + name] = encode_value(_text_decoder.decode(raw))
         if "natsheaders" in found:
             headers |= msgspec.convert(json.loads(_text_decoder.decode(found["natsheaders"])), dict[str, str])
         stored = Stored(
@@ -108,11 +106,6 @@ def from_line(line: bytes) -> Stored:
     if not same:
         raise BadLine("it is not spelled as an export spells it, so that its bytes would not come back")
     return stored
-
-
-def _encoded(value: str) -> str:
-    # The binding's rule: space, double quote, percent sign and all outside printable ASCII are encoded.
-    return quote(value, safe=_SAFE)
 
 
 def _number(raw: msgspec.Raw, least: int) -> int:

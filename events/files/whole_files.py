@@ -9,6 +9,19 @@ PUBLIC, PRIVATE = 0o666, 0o600
 """Modes of new files: as the umask allows, and for their owner alone."""
 
 
+def flush(path: Path) -> None:
+    """Flush a file, or the names in a folder, to disk; raises OSError. Some file systems cannot flush folders."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError:
+        if not path.is_dir():
+            raise
+
+
 def replace_file(path: Path, content: bytes, mode: int = PUBLIC) -> None:
     """Write one file, in place of an old one; see :func:`replace_files`."""
     replace_files({path: content}, {path: mode})

@@ -104,6 +104,11 @@ class Connection:
         self._names_given = 0
         self._on_reconnect: list[Callable[[], None]] = []
         self._outage = BrokerOutage(access.servers)
+        self._opening = False  # whether ``open`` still tries to connect
+        self._announce = False  # see ``open``
+        self._last_error = ""
+        self._read_root = ""  # see ``ask_to_read``
+        self._read_calls: tuple[str, ...] = ()
         self.reading_warnings = SharedWarningBackoff()
 
     @classmethod
@@ -165,12 +170,6 @@ class Connection:
             await connection.close()
             raise
         return connection
-
-    _opening = False  # whether ``open`` still tries to connect
-    _announce = False
-    _last_error = ""
-    _read_root = ""  # see ``ask_to_read``
-    _read_calls: tuple[str, ...] = ()
 
     def _check_server(self) -> None:
         version = self.nc.connected_server_version
@@ -249,7 +248,7 @@ class Connection:
         """
         number, call = self.expect(subject)
         try:
-            await self.publish(subject, data, reply=f"{self._inbox}.{number}", headers=headers)
+            await self.publish(subject, data, reply=self.reply_subject(number), headers=headers)
             return await self.answer(number, call, subject, deadline)
         finally:
             self.forget(number)
@@ -263,7 +262,7 @@ class Connection:
         :meth:`request` does; pass its result to :func:`require_served`, which raises Unavailable.
         """
         number, call = self.expect(subject)
-        if not self.nc.publish_now(subject, f"{self._inbox}.{number}", data, headers):
+        if not self.nc.publish_now(subject, self.reply_subject(number), data, headers):
             self.forget(number)
             return None
         call.add_done_callback(lambda _: self.forget(number))
@@ -385,7 +384,7 @@ class Connection:
                 call.exception()  # marked as retrieved: a caller that has gone must not cause a warning
 
     def _unanswered(self, subject: str, deadline: float) -> UnknownOutcome:
-        hint = f" ({self._last_error})" if "ermission" in self._last_error else ""
+        hint = f" ({self._last_error})" if "permission" in self._last_error.lower() else ""
         return self._no_answer(subject, deadline, hint)
 
     def _no_answer(self, subject: str, deadline: float, hint: str = "") -> UnknownOutcome:

@@ -14,7 +14,6 @@ import msgspec
 from events.errors import Conflict, Misconfigured, Refused, Unavailable, UnknownOutcome
 from events.jetstream.connection import ApiError, Connection
 from events.jetstream.imported import import_record
-from events.jetstream.key_value import SNAPSHOTS_BUCKET
 from events.jetstream.log import JetStreamLog
 from events.jetstream.storage_check import storage_fault
 from events.jetstream.stream import (
@@ -26,6 +25,7 @@ from events.jetstream.stream import (
     stream_config,
 )
 from events.log import MAX_BATCH, Append, Record, Stored
+from schemas.permissions import SNAPSHOTS_BUCKET
 from schemas.subjects import EVERYTHING, Partitions
 
 Batches = Callable[[], Iterable[Sequence[Stored]]]

@@ -14,12 +14,7 @@ from events.errors import LogError, Unavailable, UnknownOutcome
 from events.jetstream.connection import ApiError, Connection, Reply
 from events.jetstream.stream import NOT_FOUND, make_stream
 from events.loggers import get_logger
-
-MEMBERS_BUCKET = "NEURAXIS_members"
-"""The bucket of the workers' heartbeats; a worker with a recent one is a member."""
-
-SNAPSHOTS_BUCKET = "NEURAXIS_snapshots"
-"""The bucket of the partitions' snapshots."""
+from schemas.permissions import MEMBERS_BUCKET, SNAPSHOTS_BUCKET
 
 MEMBER_EXPIRY = 3.0
 """Seconds after its last heartbeat that a member counts as dead."""
@@ -178,8 +173,8 @@ class KeyValueSnapshots:
     async def load(self, key: str, at_least: int = 0) -> bytes | None:
         """Return the snapshot under ``key``, or None when there is none or it is unreadable.
 
-        Any server of a cluster answers, also one whose copy of the bucket lags and has an older snapshot. That costs
-        time, unless the log does not begin before it any more: ``at_least`` is the sequence that it must reach.
+        Any server of a cluster answers, also one whose copy of the bucket lags and has an older snapshot. To fold on
+        from that only takes longer, unless the log now begins behind it: ``at_least`` is the sequence to be reached.
 
         Raises:
             Unavailable, UnknownOutcome: it cannot be read now, or reaches less far. If that counted as no snapshot, a

@@ -16,15 +16,22 @@ from events.jetstream.reading.closed_reader import HISTORY_PULL, ClosedReader
 from events.jetstream.reading.get_message import NO_MESSAGE, get_message
 from events.jetstream.reading.stream_reader import PULL, StreamReader
 from events.jetstream.session_keys import KeyValueKeys, watch
-from events.jetstream.stream import DEFAULT_STREAM, REPARTITIONING, counts_of, ensure_stream, subject_counts
+from events.jetstream.stream import (
+    EXPECTED,
+    REPARTITIONING,
+    WRONG_LAST_SEQUENCE,
+    counts_of,
+    ensure_stream,
+    subject_counts,
+)
 from events.log import MAX_BATCH, MAX_RECORD_BYTES, Append, Fence, LogInfo, Record, Stored, Tail
 from events.losses import LOSS_FILTER, Losses
 from events.sealing.keys import Keyring
 from events.sealing.sealing import OpenedTail, Sealing
+from schemas.permissions import STREAM
 from schemas.subjects import Partitions
 
-# Headers by which the server checks a fence, and by which it knows the messages of an atomic batch.
-EXPECTED = "Nats-Expected-Last-Subject-Sequence"
+# Headers by which the server checks a fence (with ``EXPECTED``), and by which it knows the messages of an atomic batch.
 EXPECTED_FILTER = "Nats-Expected-Last-Subject-Sequence-Subject"
 BATCH_ID = "Nats-Batch-Id"
 BATCH_SEQUENCE = "Nats-Batch-Sequence"
@@ -34,7 +41,6 @@ HEADER_ROOM = 256
 """Bytes reserved for the fence and batch headers that an append adds to a record's own."""
 
 # JetStream error codes.
-_WRONG_LAST_SEQUENCE = (10071, 10164)
 _BATCH_DUPLICATE = 10201
 _BATCH_INCOMPLETE = 10176
 _TRY_LATER = (10122, 10167, 10194)  # the account's limit of bytes, too many requests, stream offline
@@ -98,7 +104,7 @@ class JetStreamLog:
         cls,
         access: Access | str,
         *,
-        stream: str = DEFAULT_STREAM,
+        stream: str = STREAM,
         partitions: Partitions | None = None,
         replicas: int = 1,
         create: bool = True,
@@ -122,7 +128,7 @@ class JetStreamLog:
         cls,
         connection: Connection,
         *,
-        stream: str = DEFAULT_STREAM,
+        stream: str = STREAM,
         partitions: Partitions | None = None,
         replicas: int = 1,
         create: bool = True,
@@ -372,7 +378,7 @@ def _named_last_sequence(description: str) -> int | None:
 def _failure(error: dict[str, int | str]) -> LogError:
     number, status = int(error.get("err_code", 0)), int(error.get("code", 0))
     text = f"{error.get('description', 'refused')} (code {number})"
-    if number in _WRONG_LAST_SEQUENCE or number == _BATCH_DUPLICATE:
+    if number in WRONG_LAST_SEQUENCE or number == _BATCH_DUPLICATE:
         return Conflict(f"another writer was here: {text}", _named_last_sequence(str(error.get("description", ""))))
     if number == _BATCH_INCOMPLETE:
         return UnknownOutcome(f"the batch was not whole: {text}")

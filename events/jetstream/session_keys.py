@@ -12,15 +12,10 @@ from nats.aio.msg import Msg
 from events.errors import Unavailable
 from events.jetstream.connection import ApiError, Connection
 from events.jetstream.key_value import ensure_bucket
+from events.jetstream.reading.get_message import NO_MESSAGE
+from events.jetstream.stream import EXPECTED, WRONG_LAST_SEQUENCE
 from events.sealing.keys import KeyEntry, Keyring
 from schemas.permissions import keys_bucket
-
-_EXPECTED = "Nats-Expected-Last-Subject-Sequence"
-"""Header by which a write is stored only if the key's last one has this sequence."""
-
-# JetStream error codes.
-_WRONG_LAST_SEQUENCE = (10071, 10164)
-_NO_MESSAGE = 10037
 
 _DESTROYED_HEADERS = {"KV-Operation": "PURGE", "Nats-Rollup": "sub"}
 
@@ -57,7 +52,7 @@ class KeyValueKeys:
                 f"STREAM.MSG.GET.KV_{self._bucket}", {"last_by_subj": self._prefix + name}
             )
         except ApiError as error:
-            if error.number == _NO_MESSAGE:
+            if error.number == NO_MESSAGE:
                 return None
             raise
         message = found["message"]
@@ -65,7 +60,7 @@ class KeyValueKeys:
 
     async def create(self, name: str, secret: bytes, revision: int) -> bool:
         """Store a secret where the name's entry is of this revision; see ``KeyStore``."""
-        return await self._put(name, secret, {_EXPECTED: str(revision)})
+        return await self._put(name, secret, {EXPECTED: str(revision)})
 
     async def destroy(self, name: str) -> bool:
         """Have the server overwrite a secret on disk, and store a marker in its place; see ``KeyStore``."""
@@ -74,7 +69,7 @@ class KeyValueKeys:
             return False
         await self._connection.api(f"STREAM.MSG.DELETE.KV_{self._bucket}", {"seq": entry.revision})
         # If a new key exists by now, the session has begun again, and needs no marker.
-        await self._put(name, b"", {**_DESTROYED_HEADERS, _EXPECTED: "0"})
+        await self._put(name, b"", {**_DESTROYED_HEADERS, EXPECTED: "0"})
         return True
 
     async def _put(self, name: str, secret: bytes, headers: dict[str, str]) -> bool:
@@ -82,7 +77,7 @@ class KeyValueKeys:
         error = msgspec.json.decode(answer.data).get("error")
         if error is None:
             return True
-        if error.get("err_code") in _WRONG_LAST_SEQUENCE:
+        if error.get("err_code") in WRONG_LAST_SEQUENCE:
             return False
         raise Unavailable(f"bucket {self._bucket} did not take a key: {error.get('description', 'refused')}")
 

@@ -53,15 +53,15 @@ async def _fault(connection: Connection, stream: str) -> str:
         if error.number in JETSTREAM_OFF:
             return "the broker has JetStream switched off"
         return f"{NO_STREAM} {stream}" if error.status == 404 else str(error)
-    return _limit(found["config"], found["state"], account) or await _disk(connection, stream)
+    return _limit_fault(found["config"], found["state"], account) or await _disk_fault(connection, stream)
 
 
-def _limit(config: Mapping[str, Any], state: Mapping[str, Any], account: Mapping[str, Any]) -> str:
+def _limit_fault(config: Mapping[str, Any], state: Mapping[str, Any], account: Mapping[str, Any]) -> str:
     if config.get("sealed"):
         return f"stream {config['name']} is sealed at the broker: it takes no more messages"
-    for limit, count, what in (("max_msgs", "messages", "messages"), ("max_bytes", "bytes", "bytes")):
+    for limit, what in (("max_msgs", "messages"), ("max_bytes", "bytes")):
         most = int(config.get(limit, -1))
-        if 0 < most <= int(state[count]):
+        if 0 < most <= int(state[what]):
             return f"stream {config['name']} is at its limit of {most:,} {what} ({limit}): raise it"
     limits = account.get("limits", {})
     most = int(limits.get("max_storage", -1))
@@ -70,7 +70,7 @@ def _limit(config: Mapping[str, Any], state: Mapping[str, Any], account: Mapping
     return ""
 
 
-async def _disk(connection: Connection, stream: str) -> str:
+async def _disk_fault(connection: Connection, stream: str) -> str:
     name = f"nx-{connection.access.user or 'any'}-look-{connection.new_name()}"
     config = {
         "name": name,

@@ -11,7 +11,6 @@ from schemas.event import ROOT
 from schemas.permissions import IMPORT_ROOT
 from schemas.subjects import STORED_ROOT, Partitions, former_text, read_former
 
-DEFAULT_STREAM = "NEURAXIS"
 DEDUPE_WINDOW = 120
 """Seconds in which the stream recognises a repeated message id."""
 
@@ -36,9 +35,13 @@ FORMER_COUNTS = "neuraxis.former"
 REPARTITIONING = "neuraxis.repartitioning"
 """In the metadata while the stream is being repartitioned: the counts that it is to have, such as ``8:32``."""
 
+EXPECTED = "Nats-Expected-Last-Subject-Sequence"
+"""Header with the sequence that the last message on a subject must have, or the server refuses the record."""
+
 # JetStream error codes.
 NOT_FOUND = 10059
 JETSTREAM_OFF = (10039, 10076)
+WRONG_LAST_SEQUENCE = (10071, 10164)
 _NS_PER_S = 1_000_000_000
 
 

@@ -21,15 +21,16 @@ from pathlib import Path
 import msgspec
 
 from events.errors import LedgerDamaged, Misconfigured, Unavailable
+from events.files.whole_files import flush
 from events.ledger.checking.chain import GENESIS
 from events.ledger.checking.verify import verify
 from events.ledger.rows import COLUMNS, HASH, SEQ, link_row
 from events.ledger.schema import (
-    ANCHOR_TOPICS,
     APPLICATION_ID,
     ARCHIVE_OF,
     EVENT_TABLES,
     FORMAT,
+    LEDGER_TOPICS,
     MOST_ARCHIVES,
     PAGE_SIZE,
     ArchiveFile,
@@ -139,9 +140,9 @@ def _archive(ledger: sqlite3.Connection, path: Path, before_ns: int, join: bool)
         os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         _write(ledger, path, draft, joined, last)
         made = _checked(draft, path, former[-1].head if former and not joined else "")
-        _flush(draft)
+        flush(draft)
         draft.replace(path.with_name(made.name))
-        _flush(path.parent)
+        flush(path.parent)
     # From here on the file is complete under its name, and the ledger forgets the rows and names the file at once.
     listed = [*(each for each in former if each not in joined), made]
     ledger.execute("BEGIN IMMEDIATE")
@@ -180,12 +181,12 @@ def _count(ledger: sqlite3.Connection) -> int:
 
 
 def _last_to_move(ledger: sqlite3.Connection, before_ns: int) -> int:
-    """Return the last sequence that may be moved."""
+    """Return the last sequence that may be moved: the one before the first row that has to stay."""
     younger = ledger.execute("SELECT min(seq) FROM events WHERE time >= ?", (before_ns,)).fetchone()[0]
     ends = [
         ledger.execute("SELECT max(seq) FROM events").fetchone()[0],
-        ledger.execute(f"SELECT max(seq) FROM events WHERE NOT ({ANCHOR_TOPICS})").fetchone()[0],
-        ledger.execute(f"SELECT max(seq) FROM events WHERE {ANCHOR_TOPICS}").fetchone()[0],
+        ledger.execute(f"SELECT max(seq) FROM events WHERE NOT ({LEDGER_TOPICS})").fetchone()[0],
+        ledger.execute(f"SELECT max(seq) FROM events WHERE {LEDGER_TOPICS}").fetchone()[0],
         younger,
     ]
     return min((each for each in ends if each is not None), default=1) - 1
@@ -230,14 +231,3 @@ def _checked(draft: Path, path: Path, previous: str) -> ArchiveFile:
 
 def _day(time_ns: int) -> str:
     return datetime.fromtimestamp(time_ns / _NS, UTC).strftime("%Y%m%d")
-
-
-def _flush(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    except OSError:
-        if not path.is_dir():  # some file systems cannot flush folders
-            raise
-    finally:
-        os.close(descriptor)

@@ -4,10 +4,11 @@ import os
 import sqlite3
 import tempfile
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from events.errors import LedgerDamaged, Misconfigured, Unavailable
+from events.files.whole_files import flush
 from events.ledger.checking.report import Verification
 from events.ledger.checking.verify import verify
 from events.ledger.checking.wal_damage import wal_damage
@@ -65,7 +66,7 @@ def _copy(path: Path, draft: Path, copy: Path) -> None:
         # One read transaction: without it SQLite would start the copy again each time a writer commits.
         source.execute("BEGIN")
         source.execute("SELECT count(*) FROM meta").fetchone()
-        with closing(sqlite3.connect(draft, isolation_level=None)) as target, _written(copy):
+        with closing(sqlite3.connect(draft, isolation_level=None)) as target, _full_disk_of(copy):
             target.execute("PRAGMA temp_store = MEMORY")
             source.backup(target, pages=_PAGES)
             _include_archives(target, path)
@@ -73,8 +74,8 @@ def _copy(path: Path, draft: Path, copy: Path) -> None:
 
 
 @contextmanager
-def _written(copy: Path) -> Iterator[None]:
-    """Say of a full disk that it is the copy's; it is not that of the ledger, which is only read."""
+def _full_disk_of(copy: Path) -> Iterator[None]:
+    """Turn SQLite's error on a full disk into one that names the copy: the ledger is only read."""
     try:
         yield
     except sqlite3.Error as wrong:
@@ -95,15 +96,6 @@ def _include_archives(target: sqlite3.Connection, path: Path) -> None:
 
 
 def _keep(draft: Path, copy: Path) -> None:
-    _flush(draft)
+    flush(draft)
     os.link(draft, copy)
-    with suppress(OSError):  # some file systems cannot flush folders
-        _flush(copy.parent)
-
-
-def _flush(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    flush(copy.parent)

@@ -46,11 +46,11 @@ async def exchange_result(path: Path, exchange: str, sealing: Sealing | None = N
         LedgerDamaged, Misconfigured, Unavailable: see ``LedgerReader``.
         LogError: the keys cannot be reached.
     """
-    stored = await asyncio.to_thread(_ends_of, path, exchange)
+    stored = await asyncio.to_thread(_input_and_ends, path, exchange)
     return _result(exchange, await (sealing or closed_sealing()).open(stored))
 
 
-def _ends_of(path: Path, exchange: str) -> list[Stored]:
+def _input_and_ends(path: Path, exchange: str) -> list[Stored]:
     with LedgerReader(path) as reader:
         return [each for each in reader.exchange(exchange) if topic_of_subject(each.subject) in (_INPUT, _RESPONSE)]
 

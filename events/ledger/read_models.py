@@ -70,7 +70,7 @@ def _exchange_ended(row: Row, _headers: Mapping[str, str]) -> Parameters:
     )
 
 
-def _exchange_ended_somehow(row: Row) -> Parameters:
+def _unreadable_end(row: Row) -> Parameters:
     seq, _, _, _, agent, session, exchange, _, _, time_ns, _, _ = row
     return exchange, agent, session, seq, time_ns, None, None, None, None, None
 
@@ -252,7 +252,7 @@ FOLDS: Mapping[Text, Fold] = {
             """,
         ),
         _exchange_ended,
-        unread=_exchange_ended_somehow,
+        unread=_unreadable_end,
     ),
     topic_of(ModeSelected): Fold(
         Insert(

@@ -50,12 +50,15 @@ _LINKED_COLUMNS = f"{MESSAGE_COLUMNS}, hash"
 _PREVIOUS = (
     f"ifnull((SELECT p.hash FROM events AS p WHERE p.seq < e.seq ORDER BY p.seq DESC LIMIT 1), x'{GENESIS.hex()}')"
 )
+"""SQL: the hash of the row before the row ``e``."""
 
 _HEADERS_CONTAIN = "seq BETWEEN ? AND ? AND instr(headers, ?) > 0"
 _SEARCHED_AROUND = 2_000
 """How many sequences around an exchange's rows are searched for rows whose column does not name it."""
 
 _INPUT = topic_of(InputReceived).partition(".")[2]
+"""The end of the stored subject of every input."""
+
 _INPUTS_LOOKED_AT = 100
 """How many of the latest inputs are searched for one whose headers name its exchange."""
 

@@ -99,8 +99,8 @@ class LedgerRow(msgspec.Struct, frozen=True, gc=False):
 
     def message(self) -> Message:
         """Decode the row as a message of a view; raises as ``event`` does."""
-        key = self.agent, self.session, self.exchange
-        return Message(self.event(), self.seq, self.id, self.time_ns, *key, behaviour=DEFAULT_BEHAVIOUR)
+        address = self.agent, self.session, self.exchange
+        return Message(self.event(), self.seq, self.id, self.time_ns, *address, behaviour=DEFAULT_BEHAVIOUR)
 
 
 def to_text(value: str) -> Text:
@@ -261,6 +261,6 @@ def json_of(value: Any) -> str:
 def event_of(row: Row) -> Event:
     """Return the event of a row that can be read; raises VocabularyError for one of another shape."""
     topic, version = row[TOPIC], row[VERSION]
-    assert isinstance(topic, str), "a topic of FOLDS is plain text"
+    assert isinstance(topic, str), "a topic that is folded into a read model is ASCII"
     assert version is not None, "unreadable rows change nothing"
     return decode_event(topic, row[DATA], version)

@@ -11,6 +11,7 @@ import msgspec
 
 from events.errors import LedgerDamaged, Misconfigured, Unavailable
 from events.ledger import read_models
+from events.ledger.rows import COLUMNS
 from events.ledger.sqlite_errors import RECOVERY, translated_errors
 from schemas.identity import content_hash
 from schemas.intake.error_messages import error_line
@@ -39,7 +40,7 @@ AT_WORK: Literal["at work"] = "at work"
 AT_REST: Literal["at rest"] = "at rest"
 """The state after the writer has closed the file: the file alone is complete."""
 
-ANCHOR_TOPICS = "topic >= 'forged_id.ledger.' AND topic < 'forged_id.ledger/'"
+LEDGER_TOPICS = "topic >= 'forged_id.ledger.' AND topic < 'forged_id.ledger/'"
 """SQL condition for the ledger's own events: anchors (the chain's head, recorded in the log), losses and resources.
 
 It must be written as in their index, or SQLite does not use that.
@@ -48,7 +49,7 @@ It must be written as in their index, or SQLite does not use that.
 # There is no index over ids: they are random, so it would cost as much as everything else (measured: half the write
 # rate). Exchange ids grow with time, so their index is written at its end. The last index holds only the
 # ledger's own events.
-_TABLES = (
+EVENT_TABLES = (
     """
     CREATE TABLE events (
         seq INTEGER PRIMARY KEY,
@@ -67,15 +68,12 @@ _TABLES = (
     )
     """,
     "CREATE INDEX events_exchange ON events (exchange) WHERE exchange <> ''",
-    f"CREATE INDEX events_ledger ON events (topic) WHERE {ANCHOR_TOPICS}",
+    f"CREATE INDEX events_ledger ON events (topic) WHERE {LEDGER_TOPICS}",
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID",
 )
+"""The statements that create a ledger's own tables and indexes, or those of an archive, which has no read models."""
 
-
-_EVENT_COLUMNS = "seq, id, topic, subject, agent, session, exchange, cause_seq, version, time, headers, data, hash"
-
-EVENT_TABLES = _TABLES
-"""The statements that create the tables of an archive: it has no read models."""
+_EVENT_COLUMNS = ", ".join(COLUMNS)
 
 ARCHIVE_OF = "archive_of"
 """Key in the meta table of an archive: the name of its ledger."""
@@ -125,11 +123,6 @@ def seal_of(meta: Meta) -> str:
     """Return the hash (64 hex digits) of a ledger's format, stream and partitions, which the chain does not cover."""
     former = [meta.former] if meta.former else []
     return content_hash([meta.format, meta.stream, meta.agents, meta.sessions, *former])
-
-
-def statements() -> tuple[str, ...]:
-    """Return the statements that create a ledger's own tables and indexes, without those of the read models."""
-    return _TABLES
 
 
 def _check_application(connection: sqlite3.Connection, path: Path) -> None:
@@ -345,7 +338,7 @@ def _create(path: Path, meta: Meta) -> None:
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("BEGIN")
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        for statement in _TABLES:
+        for statement in EVENT_TABLES:
             connection.execute(statement)
         connection.executemany("INSERT INTO meta VALUES (?, ?)", msgspec.structs.asdict(meta).items())
         read_models.rebuild_within(connection)

@@ -19,7 +19,7 @@ from events.ledger.bulk_insert import MAX_ROWS, Insert, split, sql
 from events.ledger.checking.chain import GENESIS, Head
 from events.ledger.read_models import INSERTS, add_values, is_folded
 from events.ledger.rows import COLUMNS, MESSAGE_COLUMNS, TOPIC, link_row, to_row, to_stored
-from events.ledger.schema import ANCHOR_TOPICS, AT_REST, AT_WORK, BUSY_TIMEOUT_MS, PRAGMAS, prepare
+from events.ledger.schema import AT_REST, AT_WORK, BUSY_TIMEOUT_MS, LEDGER_TOPICS, PRAGMAS, prepare
 from events.ledger.sqlite_errors import translated_errors
 from events.log import Stored
 from schemas.subjects import Partitions
@@ -83,17 +83,17 @@ class LedgerWriter:
             return await self._connection.call(_head)
 
     async def last_own(self) -> Stored | None:
-        """Return the last of the ledger's own events (its anchors), or None."""
+        """Return the last of the ledger's own events, such as an anchor, or None."""
         with translated_errors(self._path, "read the ledger's anchors"):
             row = await self._one(
-                f"SELECT {MESSAGE_COLUMNS} FROM events WHERE seq = (SELECT max(seq) FROM events WHERE {ANCHOR_TOPICS})"
+                f"SELECT {MESSAGE_COLUMNS} FROM events WHERE seq = (SELECT max(seq) FROM events WHERE {LEDGER_TOPICS})"
             )
             return None if row is None else to_stored(*row)
 
     async def last_foreign(self) -> int:
         """Return the sequence of the last event that is not the ledger's own, 0 when there is none."""
         with translated_errors(self._path, "read the ledger's last row"):
-            row = await self._one(f"SELECT seq FROM events WHERE NOT ({ANCHOR_TOPICS}) ORDER BY seq DESC LIMIT 1")
+            row = await self._one(f"SELECT seq FROM events WHERE NOT ({LEDGER_TOPICS}) ORDER BY seq DESC LIMIT 1")
         return 0 if row is None else int(row[0])
 
     async def append(self, batch: Sequence[Stored], anchor_every: int = 0) -> Written:

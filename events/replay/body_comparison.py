@@ -27,7 +27,7 @@ _NOT_RECORDED: Any = object()
 """Stands for a value that was not recorded."""
 
 _WITHOUT_FIELDS = frozenset((str, int, float, bool, type(None)))
-"""The types of most values; the rest is looked into."""
+"""Types of values that have no fields: most values are of these."""
 
 _decoder = msgspec.json.Decoder()
 _encoder = msgspec.json.Encoder(order="deterministic")

@@ -49,12 +49,12 @@ def missing_text(name: str, missing: Sequence[Range]) -> str:
     count = sum(last - first + 1 for first, last in missing)
     events = "1 event is" if count == 1 else f"{count:,} events are"
     return (
-        f"{events} missing from the {name}: {stretches_text(missing)}. What rested on that may be missing, too, or "
+        f"{events} missing from the {name}: {ranges_text(missing)}. What rested on that may be missing, too, or "
         "come out otherwise; `neuraxis log verify` tells what was recorded of it"
     )
 
 
-def stretches_text(missing: Sequence[Range]) -> str:
+def ranges_text(missing: Sequence[Range]) -> str:
     """Return missing ranges as text, the first few by their sequences."""
     named = [f"{first:,}" if first == last else f"{first:,} to {last:,}" for first, last in missing[:_MOST_NAMED]]
     more = f" and {len(missing) - _MOST_NAMED:,} more gaps" if len(missing) > _MOST_NAMED else ""

@@ -120,10 +120,10 @@ class Replay:
         self.looks_ahead = False
         # When each partition's last event was stored, Unix nanoseconds.
         self._last_own_ns: dict[ActorPartition, int] = {}
-        # Of partitions whose next event was looked up: the sequence before which, as that shows, their messages led to
-        # nothing; None: there is no further event, so that all did.
+        # Partitions whose next event was looked up -> the sequence of that event's cause: the messages before it led to
+        # nothing. None: there is no further event, so all waiting messages are taken to have led to nothing.
         self._next_cause_seqs: dict[ActorPartition, int | None] = {}
-        # Partitions of which the latter was assumed.
+        # Partitions whose waiting messages were folded because there was no further event.
         self._unsettled: set[ActorPartition] = set()
         self._settled_upto = 0  # messages up to there have waited for long; see ``_settle_silent``
         # How many messages the log had so far, the first and last sequence of those fed, and the last of all.

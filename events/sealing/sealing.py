@@ -32,11 +32,15 @@ class Sealing:
     """Seals records and opens messages with the keys of a keyring.
 
     Unknown keys that a batch needs are fetched first; the rest is computation only.
+
+    Attributes:
+        keyring: Holds the keys.
+        wait_warnings: Limits the warnings of all its readers that wait for keys.
     """
 
     def __init__(self, keyring: Keyring) -> None:
         self.keyring = keyring
-        self.waits = WarningBackoff()
+        self.wait_warnings = WarningBackoff()
 
     async def seal(self, appends: Sequence[Append]) -> Sequence[Append]:
         """Return appends with the texts of their records sealed.
@@ -116,14 +120,14 @@ class OpenedTail:
             try:
                 batch = await self._sealing.open(self._waiting)
             except LogError as error:
-                waits = self._sealing.waits
-                if waits.is_due():  # other readers wait for the same
-                    for_s = round(waits.lasted_s, 1)
+                warnings = self._sealing.wait_warnings
+                if warnings.is_due():
+                    for_s = round(warnings.lasted_s, 1)
                     _logger.warning("keys_wait", error=error.code, detail=str(error), for_s=for_s)
                 await asyncio.sleep(wait)
                 wait = min(2 * wait, _RETRY_MOST)
             else:
-                self._sealing.waits.ended()
+                self._sealing.wait_warnings.ended()
                 self._waiting = ()
                 return batch
 

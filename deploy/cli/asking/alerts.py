@@ -139,12 +139,12 @@ async def _print_firing(
     for each in firing if count is None else latest(firing, count):
         _print_alert(each, as_json)
     if firing:
-        counted = f"{len(firing)} alert{'s are' if len(firing) > 1 else ' is'} firing{unread.beside}"
+        counted = f"{len(firing)} alert{'s are' if len(firing) > 1 else ' is'} firing{unread.open_text}"
         raise CheckFailed(f"{counted}, and there may be more: {unwatched}" if unwatched else counted)
     if unwatched:
-        raise CheckFailed(f"whether an alert fires is not known{unread.beside}: {unwatched}")
+        raise CheckFailed(f"whether an alert fires is not known{unread.open_text}: {unwatched}")
     if unread.open:
-        raise CheckFailed(f"no alert that can be read is firing{unread.beside}")
+        raise CheckFailed(f"no alert that can be read is firing{unread.open_text}")
 
 
 async def _unwatched(source: "Source") -> str:
@@ -303,8 +303,6 @@ async def _followed(
 
 def _start_of(since: int | None) -> tuple[int, int]:
     """Return the sequence and the time (Unix nanoseconds) from which on alerts are wanted; None means all."""
-    from time import time_ns
-
     if since is None:
         return 0, 0
-    return (since - 1, 0) if since > 0 else (0, time_ns() + since * 1_000_000_000)
+    return (since - 1, 0) if since > 0 else (0, time.time_ns() + since * 1_000_000_000)

@@ -58,9 +58,8 @@ async def run_exchange(
         begun = time.perf_counter()
         started = await client.submit(addressed, deadline.left_for_step)
         deadline.note_stored(started, f"it has no end: are the workers running? {_WHERE_TO_LOOK.format(exchange)}")
-        answered = await client.await_end(
-            exchange, deadline.left + 1
-        )  # 1 s more: the command's own deadline passes first, whose error tells more
+        # 1 s more: the command's own deadline passes first, whose error tells more.
+        answered = await client.await_end(exchange, deadline.left + 1)
         latency_ms = round((time.perf_counter() - begun) * 1000, 3)
         events: Sequence[Event] = ()
         # The other events are only shown beside the answer, so an error in reading them is ignored.

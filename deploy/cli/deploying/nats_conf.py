@@ -77,16 +77,17 @@ def nats_conf(
         check_size,
         nodes_of,
     )
-    from deploy.deploying.logins import BadLogin, deployed_users, grouped_logins, one_login_each
+    from deploy.deploying.logins import BadLogin, grouped_logins, one_login_each
     from deploy.deploying.nkey_files import BadSecret
     from deploy.deploying.permissions_document import permissions_rows, permissions_text
     from deploy.deploying.writing_broker import write_broker
+    from deploy.processes.broker.users import broker_users
 
     config = Target(DEFAULT_DATA_FOLDER, "", "", "", "", config_file, sets).config()
     stream, alert_consumers = config.log.stream, config.broker.alert_consumers
     try:
         workers = grouped_logins(logins) if logins else one_login_each()
-        users = deployed_users(stream, alert_consumers, workers)
+        users = broker_users(stream, alert_consumers, workers)
         if permissions:
             if as_json:
                 emit(permissions_rows(users, stream), as_json=True)

@@ -68,7 +68,7 @@ def withdraw(
         target: The set or broker.
         noun: The kind of item, such as ``precedent``. With an added s, it names the command group that lists them.
         names: The names; one that is given twice is withdrawn once.
-        orders_for: (log, agent, names, by, why) -> the orders that withdraw them.
+        orders_for: (source, agent, names, by, why) -> the orders that withdraw them.
         agent: Whose they are.
         by: Who withdraws them; empty for this machine's user.
         why: The reason.

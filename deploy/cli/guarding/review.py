@@ -36,8 +36,9 @@ class SignalShown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EntityShown(msgspec.Struct, frozen=True, kw_only=True):
-    """An entity (a memory in a prompt) that had a seat (a review's verdict on it): its worth (``pog``), the tick of its
-    last seat, and its weight in memory.
+    """An entity (a part of a prompt) that had a seat (a review's vote on it).
+
+    ``pog`` is its worth, ``tick`` that of its last seat, and ``weight`` its weight in memory.
     """
 
     entity: str

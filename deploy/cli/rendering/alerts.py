@@ -101,8 +101,8 @@ class UnreadableAlerts:
             self.open[readable.alert] = stored.seq
 
     @property
-    def beside(self) -> str:
-        """What is said beside the alerts that fire; empty if none of these does."""
+    def open_text(self) -> str:
+        """How many of them fire, or may: the end of a sentence about the alerts that fire; empty if none does."""
         if not self.open:
             return ""
         return f"; {len(self.open)} cannot be read, the first at sequence {min(self.open.values())}"

@@ -76,7 +76,7 @@ def _why(end: ResponseEmitted, events: Sequence[Event]) -> str:
 
 
 def _answer_withheld(end: ResponseEmitted, event: ReflexAnswerBlocked | None) -> str:
-    plain = next((text for fault, text in reason_texts.ANSWER_FAULTS.items() if fault == end.reason), "")
+    plain = _answer_fault(end.reason)
     if event is None or end.reason != "prompt_leak":
         return plain
     return f"{plain}; {event.leaked:.0%} of it"
@@ -198,8 +198,12 @@ def _why_answered(end: ResponseEmitted, events: Sequence[Event]) -> str:
 
 
 def _model_failure(name: str) -> str:
-    answer_fault = next((text for fault, text in reason_texts.ANSWER_FAULTS.items() if fault == name), "")
-    return reason_texts.MODEL_FAILURES.get(name, "") or reason_texts.UNSERVED.get(name, "") or answer_fault
+    return reason_texts.MODEL_FAILURES.get(name, "") or reason_texts.UNSERVED.get(name, "") or _answer_fault(name)
+
+
+def _answer_fault(reason: str) -> str:
+    """Return why an answer is withheld, in words; empty if that is not the reason."""
+    return next((text for fault, text in reason_texts.ANSWER_FAULTS.items() if fault == reason), "")
 
 
 def _why_mode(end: ResponseEmitted, events: Sequence[Event]) -> str:

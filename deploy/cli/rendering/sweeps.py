@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from io import BytesIO
 from typing import Any
 
-from deploy.cli.rendering.layout.line_styles import line_style
+from deploy.cli.rendering.layout.line_styles import MODE_COLOURS, line_style
 from deploy.cli.rendering.layout.printable import printable
 from deploy.cli.rendering.what_if import mode_shares
 from events.replay.whatif import Report
@@ -16,13 +16,6 @@ from events.replay.whatif import Report
 FORMS = {".svg": {"Date": None, "Creator": "neuraxis"}, ".png": {"Software": None}}
 """File suffix -> metadata without the time of drawing and the library's version."""
 
-_COLOURS = {
-    "RESPOND": "#0072b2",
-    "CLARIFY": "#e69f00",
-    "ACT": "#009e73",
-    "ACKNOWLEDGE": "#cc79a7",
-    "IGNORE": "#555555",
-}
 _MAX_KEY_CHARACTERS = 120
 
 
@@ -88,7 +81,7 @@ def _draw_modes(axes: Any, values: Sequence[float], reports: Sequence[Report]) -
     modes = sorted({mode for each in shares for mode in each})
     for index, mode in enumerate(modes):
         of_mode = [each.get(mode, 0.0) for each in shares]
-        axes.plot(values, of_mode, color=_COLOURS.get(mode), label=mode, **line_style(index, len(modes)))
+        axes.plot(values, of_mode, color=MODE_COLOURS.get(mode), label=mode, **line_style(index, len(modes)))
     axes.set_ylabel("share of modes")
 
 

@@ -15,6 +15,7 @@ from deploy.cli.rendering.layout.quoting import quoted_line
 from deploy.cli.rendering.replay import new_field_text
 from deploy.replaying.what_if_verdicts import headline, measured_texts, reason_text, redecided, why_nothing_compared
 from events.replay.whatif import LATEST, RECORDED, Change, Example, Outcome, Report, Traced, fields_of
+from events.replay.whatif.report import EFFECT_MISSING, NOT_REDECIDED, OPEN
 from schemas.catalogue import CATALOGUE
 
 _MAX_FIELDS = 8
@@ -72,9 +73,9 @@ _BEHAVIOUR_TEXTS = {
     LATEST: "all decided under today's behaviours",
 }
 _NO_END_TEXTS = {
-    "effect_missing": "a decision asked for an effect that was never made",
-    "not_redecided": "a decision on the way cannot be made anew",
-    "open": "the log stops before it",
+    EFFECT_MISSING: "a decision asked for an effect that was never made",
+    NOT_REDECIDED: "a decision on the way cannot be made anew",
+    OPEN: "the log stops before it",
 }
 _EFFECT_TEXTS = {
     "reused": "reused from the record",

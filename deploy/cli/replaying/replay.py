@@ -82,8 +82,9 @@ def replay(
         raise WrongUse("a stream is read by one process: --jobs goes with --log, of a ledger file or bundle")
     actors = [actor_named(name).name for name in names] or list(ACTORS)
     point = point_of(upto) if upto else END
-    found = run_command(_replay(target, log_file, actors, key, verify, models, point, jobs))
-    name, report, effects, end_ns, damage, lacking = found
+    name, report, effects, end_ns, damage, lacking = run_command(
+        _replay(target, log_file, actors, key, verify, models, point, jobs)
+    )
     if as_json:
         shown = {
             "source": name,

@@ -64,23 +64,23 @@ async def open_source(target: Target, log_file: Path | None) -> AsyncIterator["S
         if log_file is None:
             found = await open_things.enter_async_context(stream_or_ledger(target))
             source = found if isinstance(found, LedgerSource) else stream_source(open_things, found)
-            async with _explaining_empty_log(source) as one:
-                yield one
+            async with _explaining_empty_log(source):
+                yield source
             return
         ledger = LedgerSource(log_file)
         await close_at_exit(open_things, ledger)
         await _attach_keys(open_things, target, ledger)
-        async with _explaining_empty_log(ledger) as one:
-            yield one
+        async with _explaining_empty_log(ledger):
+            yield ledger
 
 
 @asynccontextmanager
-async def _explaining_empty_log(source: "Source") -> AsyncIterator["Source"]:
+async def _explaining_empty_log(source: "Source") -> AsyncIterator[None]:
     """If the block raises NothingFound and the log holds no event at all, raise an error that says so instead."""
     from events.replay.presence_checks import NothingFound, span_of
 
     try:
-        yield source
+        yield
     except NothingFound:
         await span_of(source)
         raise

@@ -53,10 +53,10 @@ def _set_to_examine(target: Target) -> "SetToExamine":
 
     config = target.config(every_section=True)
     llm = config.section("llm", LlmSettings)
-    reach = effective_choice(target.flags, config.broker, os.environ)
-    run = None if reach.named else target.data.read()  # a named broker may belong to another set
+    choice = effective_choice(target.flags, config.broker, os.environ)
+    run = None if choice.named else target.data.read()  # a named broker may belong to another set
     # Who has a folder of logins has that of the system account.
-    asks_server = reach.as_user(SYSTEM).exists() if reach.logins else run is not None and run.contexts
+    asks_server = choice.as_user(SYSTEM).exists() if choice.logins else run is not None and run.contexts
     model = run.model if run is not None else None
     if model is None and llm.base_url:
         model = ModelInUse(backend="openai", base_url=base_url(llm.base_url), models=names_of(llm.models))
@@ -70,8 +70,8 @@ def _set_to_examine(target: Target) -> "SetToExamine":
         receivers, effectors, key_file = in_force.receivers, in_force.effectors, in_force.key_file
         stages = in_force.stages or stages
         expected = Partitions(in_force.agents, in_force.sessions)
-    access = access_of(reach, target.data, user=ADMIN, name="neuraxis doctor")
-    folder = reach.folder if reach.logins else Path(run.contexts) if run is not None and run.contexts else None
+    access = access_of(choice, target.data, user=ADMIN, name="neuraxis doctor")
+    folder = choice.folder if choice.logins else Path(run.contexts) if run is not None and run.contexts else None
     logins = {login_name(access): access}
     if folder is not None:
         logins = {
@@ -80,7 +80,7 @@ def _set_to_examine(target: Target) -> "SetToExamine":
         logins.pop(SYSTEM, None)
     return SetToExamine(
         access=access,
-        system=access_of(reach, target.data, user=SYSTEM, name="neuraxis doctor") if asks_server else None,
+        system=access_of(choice, target.data, user=SYSTEM, name="neuraxis doctor") if asks_server else None,
         stream=stream_of(target),
         expected=expected,
         actors=tuple(ACTORS),

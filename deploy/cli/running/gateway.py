@@ -66,11 +66,11 @@ def gateway(
     address = address_of(config.gateway.http)
     if address is None:
         raise WrongUse("gateway.http is off: say where to listen with --http HOST:PORT")
-    reach = effective_choice(target.flags, config.broker, os.environ)
-    operating = BrokerChoice(context=operator_context) if operator_context else reach
+    choice = effective_choice(target.flags, config.broker, os.environ)
+    operating = BrokerChoice(context=operator_context) if operator_context else choice
     process.run(
         process.Job(
-            access=access_of(reach, target.data, user=GATEWAY, name="gateway"),
+            access=access_of(choice, target.data, user=GATEWAY, name="gateway"),
             operating=access_of(operating, target.data, user=OPERATOR, name="gateway for an operator"),
             config=config,
             upstream=upstream_of(config.gateway.upstream, os.environ),

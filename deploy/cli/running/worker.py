@@ -64,19 +64,19 @@ def worker(
     check_telemetry(config)
     hosts = worker.work_with_settings(actors, config)
     logging_setup.set_up(config.runtime.log_level, config.runtime.log_format, process=name)
-    reach = effective_choice(target.flags, config.broker, os.environ)
+    choice = effective_choice(target.flags, config.broker, os.environ)
     own_login = {worker.LEDGER: LEDGER, **dict.fromkeys(ALL_EFFECTORS, EFFECTORS)}
     user, *others = dict.fromkeys(own_login.get(host, DECIDERS) for host in hosts)
-    if reach.logins and len(hosts) == 1 and reach.as_user(hosts[0]).exists():
+    if choice.logins and len(hosts) == 1 and choice.as_user(hosts[0]).exists():
         user, others = hosts[0], []  # each actor has a login of its own
-    if others and (reach.logins or not reach.named):
+    if others and (choice.logins or not choice.named):
         separate = " ".join(host for host in hosts if own_login.get(host, DECIDERS) != DECIDERS)
         raise WrongUse(f"the broker has logins for each kind of work: run `neuraxis worker {separate}` by itself")
     worker.run(
         worker.Job(
             name=name,
             hosted=hosts,
-            access=access_of(reach, target.data, user=user, name=f"neuraxis {name}"),
+            access=access_of(choice, target.data, user=user, name=f"neuraxis {name}"),
             config=config,
             ledger_file=ledger_file or target.data.ledger,
         ),

@@ -99,14 +99,14 @@ def reflection_overview(agent: str, state: "State") -> Shown:
     strata = Counter(stratum_of(case.selected, settings) for case in agent_state.queue)
     counted = Counter(each.dimension for each in agent_state.counted)
     differing = Counter(each.dimension for each in agent_state.counted if not each.agrees)
-    whole = conclude(agent_state.counted, (), settings, wake_after_ms=0)
+    overall = conclude(agent_state.counted, (), settings, wake_after_ms=0)
     return Shown(
         agent=agent,
         open_exchanges=len(agent_state.pending),
         asked=len(agent_state.asked.batch) if agent_state.asked else 0,
-        counted=whole.counted,
-        disagreement=whole.disagreement,
-        pressure=whole.pressure,
+        counted=overall.counted,
+        disagreement=overall.disagreement,
+        pressure=overall.pressure,
         waiting=tuple(StratumShown(stratum=name, waiting=strata[name]) for name in STRATA if strata[name]),
         opinions=tuple(
             OpinionCount(dimension=name, counted=count, disagree=differing[name])

@@ -72,10 +72,10 @@ async def give_breaker_order(
         deadline.note_stored(
             order.seq, "no breaker has carried it out: it will when its worker runs; `neuraxis doctor` tells"
         )
-        tokens = log.partitions.agent_token(agent), log.partitions.session_token(session)
+        agent_token, session_token = log.partitions.agent_token(agent), log.partitions.session_token(session)
         found = await orders.answer_of(
             "breaker",
-            [f"log.{tokens[0]}.{tokens[1]}.breaker.>"],
+            [f"log.{agent_token}.{session_token}.breaker.>"],
             order.seq if violated_at is None else violated_at,
             partial(is_answer_to, order.id) if violated_at is None else _RecoveryWatch(order, agent, session).is_answer,
             agent=agent,
@@ -130,7 +130,7 @@ async def latest_breaker_events(source: Source, agent: str, session: str, upto: 
     return await latest_events_of_agent(
         source,
         agent,
-        [f"log.{first}.{second}.breaker.>" for first, second in pairs],
+        [f"log.{agent_token}.{session_token}.breaker.>" for agent_token, session_token in pairs],
         upto,
         most,
         lambda each: hasattr(each.message.event, "standing") and each.message.session == session,

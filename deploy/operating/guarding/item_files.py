@@ -2,6 +2,7 @@
 
 import json
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,14 +14,15 @@ from schemas.intake.wrong_entries import path_of_number_out_of_range
 MAX_FILE_BYTES = 64 * 1024 * 1024
 """Size of the largest file that is read. Its items take several times as much memory."""
 
+UNPRINTABLE: re.Pattern[str] = yaml.reader.Reader.NON_PRINTABLE
+"""A character that YAML allows only as an escape."""
+
 YamlLoader: type[yaml.SafeLoader | yaml.CSafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """Reads YAML; with libyaml, which is tens of times faster, if PyYAML was built with it."""
 
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _YAML_TAG = "tag:yaml.org,2002:"
 _PLAIN_TAGS = frozenset(f"{_YAML_TAG}{kind}" for kind in ("str", "int", "float", "bool", "null", "seq", "map"))
 _ALLOWED_VALUES = "text (in quotes where it looks like something else), numbers, lists and mappings alone"
-_UNPRINTABLE = yaml.reader.Reader.NON_PRINTABLE
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ESCAPED_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _LONE_SURROGATE = "a lone surrogate (\\ud800 to \\udfff) is no Unicode text: repair or drop it"
@@ -56,7 +58,7 @@ def items_of(name: str, raw: bytes) -> list[Item]:
     """
     if len(raw) > MAX_FILE_BYTES:
         raise BadFile(f"{name}: more than {MAX_FILE_BYTES // 1024**2} MiB: split it into several files")
-    raw = raw.removeprefix(_BYTE_ORDER_MARK)
+    raw = raw.removeprefix(BOM_UTF8)
     try:
         text = raw.decode()
     except UnicodeDecodeError as wrong:
@@ -150,7 +152,7 @@ def _line_at(raw: bytes, offset: int) -> int:
 
 
 def _yaml_items(name: str, text: str) -> list[Item]:
-    control = _UNPRINTABLE.search(text)
+    control = UNPRINTABLE.search(text)
     if control is not None:
         line = text.count("\n", 0, control.start()) + 1
         raise BadFile.at(name, line, f"not YAML: the control character U+{ord(control[0]):04X}: drop it")

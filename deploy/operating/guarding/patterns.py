@@ -9,7 +9,7 @@ import yaml
 from actors.reflex.imported_patterns import Imports, with_event
 from actors.reflex.library import InvalidLibrary, Path, make_library
 from deploy.operating.agent_events import events_of_agent
-from deploy.operating.guarding.item_files import BadFile, Item, YamlLoader, items_of
+from deploy.operating.guarding.item_files import UNPRINTABLE, BadFile, Item, YamlLoader, items_of
 from events.replay.sources import Source
 from schemas.event import topic_of
 from schemas.intake.strict import did_you_mean, quoted_name, validation_error
@@ -21,7 +21,6 @@ from schemas.vocabulary.patterns import PatternSet, PatternsImported, PatternsWi
 _STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
 # A number such as `1e-9`, which YAML 1.1 reads as text since it has no decimal point.
 _EXPONENT = re.compile(r"[-+]?\d+[eE][-+]?\d+")
-_UNPRINTABLE = yaml.reader.Reader.NON_PRINTABLE
 
 
 def sets_in(name: str, raw: bytes) -> tuple[PatternSet, ...]:
@@ -80,7 +79,7 @@ def line_of(raw: bytes, path: Path) -> int | None:
     JSON is read as YAML, of which it is a part, except for tabs between tokens and some characters in strings: these
     are replaced first.
     """
-    text = _UNPRINTABLE.sub("?", raw.decode(errors="replace").replace("\t", " "))
+    text = UNPRINTABLE.sub("?", raw.decode(errors="replace").replace("\t", " "))
     try:
         node = yaml.compose(text, Loader=YamlLoader)
         for step in path:

@@ -219,7 +219,10 @@ def _last_port(layout: Layout) -> int:
 
 
 def _store_limit(store: Path) -> int:
-    """Return the store's size plus 90% of the free space, in bytes. The server's default would shrink as it grows."""
+    """Return the store's size plus 90% of the free space, in bytes.
+
+    The server's default is a share of the free space alone, and so would shrink as the store grows.
+    """
     held = sum(file.stat().st_size for file in store.rglob("*") if file.is_file())
     return held + shutil.disk_usage(store.parent).free * 9 // 10
 

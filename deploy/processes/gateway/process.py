@@ -176,7 +176,9 @@ async def _serve(
             "resources": ok_if_empty(used_up),
             "stages": ok_if_empty(unserved),
         }
-        loops = LoopService(client, judgements, wait_s=settings.wait_s, unserved=partial(stages.lacking, "guardrails"))
+        loops = LoopService(
+            client, judgements, wait_s=settings.wait_s, unserved=partial(stages.why_unserved, "guardrails")
+        )
         readiness = ReadinessChecks(client, judgements, hosted=hosted, further_checks=checks)
         guard = GuardService(client, wait_s=settings.wait_s, sentence=sentence_on)
         chat = ChatService(client, wait_s=settings.answer_s, early=not _may_reject_answers(job.config))

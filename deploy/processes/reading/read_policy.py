@@ -3,7 +3,7 @@
 A worker is narrow if its login may not read the whole log. Its owners are the actors and effectors that it runs.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -58,10 +58,8 @@ def check_filter(whose: Sequence[str], wanted: str) -> None:
         raise Denied(f"{', '.join(whose)} may not read {wanted}")
 
 
-def check_consumer(
-    whose: Sequence[str], stream: str, name: str, request: ConsumerRequest, *, durable: bool
-) -> Mapping[str, Any]:
-    """Return the configuration of the consumer that owners ask for; raises Denied unless they may have it."""
+def check_consumer(whose: Sequence[str], stream: str, name: str, request: ConsumerRequest, *, durable: bool) -> None:
+    """Raise Denied unless owners may have the consumer that they ask for."""
     config = request.config
     if unknown := sorted(config.keys() - _CONFIG_FIELDS):
         raise Denied(f"a reading has no {', '.join(unknown)}")
@@ -78,4 +76,3 @@ def check_consumer(
         raise Denied("a consumer without a filter would read everything")
     for wanted in filters:
         check_filter(whose, str(wanted))
-    return config

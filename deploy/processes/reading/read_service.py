@@ -75,11 +75,11 @@ class ReadService:
             return _error(error.status, error.number, str(error))
 
     async def _answer(self, whose: Sequence[str], call: str, data: bytes) -> Any:
-        plain = call.removeprefix(f"{DURABLE_CALL}.")
-        if plain.startswith(self._creating):
-            request = msgspec.json.decode(data, type=ConsumerRequest)
-            check_consumer(whose, self._log.stream, plain.removeprefix(self._creating), request, durable=call != plain)
-            return await self._log.connection.api(plain, msgspec.to_builtins(request))
+        api_call = call.removeprefix(f"{DURABLE_CALL}.")
+        if api_call.startswith(self._creating):
+            request, name = msgspec.json.decode(data, type=ConsumerRequest), api_call.removeprefix(self._creating)
+            check_consumer(whose, self._log.stream, name, request, durable=call != api_call)
+            return await self._log.connection.api(api_call, msgspec.to_builtins(request))
         if call == self._getting:
             return await self._get(whose, msgspec.json.decode(data, type=_GetMessage))
         if call == self._finding_gaps:

@@ -99,7 +99,7 @@ def reap(process: asyncio.subprocess.Process) -> None:
 def _signal_group(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
     try:
         os.killpg(process.pid, number)
-    except (ProcessLookupError, PermissionError):  # gone; macOS raises the latter for a group of zombies
+    except (ProcessLookupError, PermissionError):  # gone; macOS refuses permission for a group of zombies
         return
 
 

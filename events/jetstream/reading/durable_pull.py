@@ -184,8 +184,8 @@ class DurablePull:
             (info["delivered"]["consumer_seq"], info["delivered"]["stream_seq"]),
         )
         is_idle = info["num_waiting"] > 0 and seen == self._last_delivered
-        nothing_out = not info["num_ack_pending"] and (is_idle or info["delivered"]["stream_seq"] > gap_end)
-        if not nothing_out and info["ack_floor"]["stream_seq"] <= gap_end:
+        none_open = not info["num_ack_pending"] and (is_idle or info["delivered"]["stream_seq"] > gap_end)
+        if not none_open and info["ack_floor"]["stream_seq"] <= gap_end:
             return False
         self._past_gap = gap_end
         return True

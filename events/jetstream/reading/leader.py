@@ -31,9 +31,9 @@ class AbsenceCheck:
         self._begun = self._since = self._clock()
 
     async def is_certain(self) -> bool:
-        """To be called after each answer that says so, one after another: return whether it can be believed.
+        """Return whether the answer can be believed; to be called after each such answer.
 
-        Returns after a short pause where the question has to be asked again.
+        If not, it returns after a short pause, and the question is to be asked again.
 
         Raises:
             Unavailable: no leader was sure for a long time.

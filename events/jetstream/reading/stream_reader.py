@@ -306,7 +306,7 @@ class StreamReader:
             self._pull_more()
 
     def _is_known(self) -> bool:
-        """Whether what is at the sequence after which the reading goes on is known: then nothing up to it is new."""
+        """Whether the message at ``_after`` was read, so that a message at or before it is one read before."""
         return self._is_clustered and self._last_read is not None
 
     def _on_status(self, headers: dict[str, str]) -> None:
@@ -330,7 +330,7 @@ class StreamReader:
             self._filled.set()  # there is no more: ``next`` returns what has come, or asks again
 
     def _silence_after(self, silence: float) -> float:
-        """Return the seconds of silence that the next consumer may keep, by those after which this one was given up."""
+        """Return how many seconds the next consumer may be silent; ``silence`` is what the last one was allowed."""
         return silence
 
     def _restarts_behind_gap(self, sequence: int) -> bool:
@@ -374,7 +374,7 @@ class StreamReader:
                 self._filled.set()
                 return
             except (LogError, NatsError, OSError) as wrong:
-                # All readers of a connection meet it alike, ten times a second.
+                # All readers of a connection meet this error, ten times a second.
                 if self._connection.reading_warnings.is_due(f"{self._stream}: {wrong}"):
                     _logger.info("reading_retries", stream=self._stream, error=type(wrong).__name__, detail=str(wrong))
                 await asyncio.sleep(_RETRY_WAIT)

@@ -3,7 +3,7 @@
 import sqlite3
 
 from events.ledger.rows import MESSAGE_COLUMNS, to_stored
-from events.ledger.schema import ANCHOR_TOPICS
+from events.ledger.schema import LEDGER_TOPICS
 from events.ledger.sqlite_errors import DamagedRow
 from events.losses import LOSS_TOPIC, Losses
 
@@ -11,7 +11,7 @@ from events.losses import LOSS_TOPIC, Losses
 def losses_in(connection: sqlite3.Connection) -> Losses:
     """Return what the log has recorded as lost; a record that cannot be read is left out."""
     losses = Losses()
-    condition = f"topic = '{LOSS_TOPIC}' AND {ANCHOR_TOPICS} ORDER BY seq"
+    condition = f"topic = '{LOSS_TOPIC}' AND {LEDGER_TOPICS} ORDER BY seq"
     for row in connection.execute(f"SELECT {MESSAGE_COLUMNS} FROM events WHERE {condition}"):
         try:
             losses.note(to_stored(*row))

@@ -1,6 +1,6 @@
 """Renaming a ledger file that is damaged, or that holds messages which its stream has lost.
 
-The latter is the only copy left of acknowledged messages, so it is never overwritten.
+A file that was renamed is never overwritten: it may be the only copy left of acknowledged messages.
 """
 
 import contextlib

@@ -30,7 +30,7 @@ from events.ledger.rows import (
     to_stored,
     topic_of_subject,
 )
-from events.ledger.schema import Meta, connect_read_only, read_meta, seal_of, statements
+from events.ledger.schema import EVENT_TABLES, Meta, connect_read_only, read_meta, seal_of
 from events.ledger.sqlite_errors import DamagedRow, translated_errors
 from events.ledger.tables import make
 from events.unroutable import UnroutableEvents
@@ -121,7 +121,7 @@ def _definitions(with_models: bool) -> dict[str, str]:
     """Return the definitions of a new ledger, by name, with white space normalised."""
     connection = sqlite3.connect(":memory:")
     try:
-        for statement in statements():
+        for statement in EVENT_TABLES:
             connection.execute(statement)
         if with_models:
             make(connection)

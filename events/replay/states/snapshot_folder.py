@@ -46,9 +46,11 @@ class FoldStart(msgspec.Struct, frozen=True):
 
 
 class _File(msgspec.Struct, frozen=True):
-    """A file's content. ``head`` is the chain's head at ``through``, up to which the log is known to be the same.
+    """The content of a snapshot's file: a checkpoint (``snapshot``), and what must hold for it to be used.
 
-    Unless it is ``settled``, the file must still end there.
+    ``code`` is the :func:`code_fingerprint` of the code that made it, ``head`` the head of the ledger's chain at the
+    sequence ``through``. Unless it is ``settled`` (see :meth:`SnapshotFolder.save`), the ledger must still end there.
+    ``after`` is as in :class:`FoldStart`.
     """
 
     code: bytes

@@ -90,7 +90,7 @@ def contradicting_field(expected: EffectContent, topic: str, data: bytes) -> str
 
 
 def _without_unknown(content: EffectContent) -> EffectContent:
-    """Drop the fields of a dead letter that have only default values, because its request could not be read."""
+    """Drop the fields of a failure event that have only default values, because its request could not be read."""
     if not content.request:
         return EffectContent(failed_topic=content.failed_topic)
     if not content.alert:

@@ -161,16 +161,16 @@ class TimelinePartitions:
         found = self._consuming.get(subject)
         if found is None:
             routed = routes(self._actors, subject, self.partitions)
-            found = tuple(self._of(actor, name) for actor, name, own in routed if not own)
+            found = tuple(self._partition(actor, name) for actor, name, own in routed if not own)
             self._consuming[subject] = found
         return found
 
     def writing(self, actor: Actor[Any], subject: str) -> list[Partition]:
         """Return the partitions of an actor that may have written messages of a stored subject."""
         routed = routes([actor], subject, self.partitions)
-        return [self._of(owner, name) for owner, name, own in routed if own]
+        return [self._partition(owner, name) for owner, name, own in routed if own]
 
-    def _of(self, actor: Actor[Any], name: str) -> Partition:
+    def _partition(self, actor: Actor[Any], name: str) -> Partition:
         key = actor.name, name
         partition = self._by_key.get(key)
         if partition is None:

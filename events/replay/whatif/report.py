@@ -70,7 +70,7 @@ def undecided_actors(affected: Set[str], tallies: Mapping[str, Tally], from_reco
 
 
 class End(msgspec.Struct, frozen=True):
-    """How an exchange ended, in one timeline; ``how`` is empty for a real end, else why there is none."""
+    """How an exchange ended, in one timeline. If it has no end, ``how`` says why; else it is empty."""
 
     stage: str = ""
     action: str = ""
@@ -157,7 +157,8 @@ class Report(msgspec.Struct, frozen=True):
         without_end: Those of the changed that have no end in the second timeline, by why.
         ends: Recorded stage and action -> that of the second timeline -> exchanges; ``modes`` likewise.
         tallies: By actor.
-        effects: ``reused``, and those that are missing: ``never_asked``, ``asked_otherwise``.
+        effects: How many requests for an effect took the recorded one (``reused``). Others have none, since the record
+            lacks the request (``never_asked``), or has another one of that id (``asked_otherwise``).
         unreadable: Messages that this release cannot decode, by error code.
         unanswered: Actors that the changes concern, and of whose decisions with events none could be made again.
         examples: The first changed exchanges.

@@ -146,7 +146,7 @@ class Timeline:
                 self._changed_ids.add(decided.message.id)
                 self._queue.append(recorded_of(decided, self._seq, decided.message.time_ns))
                 if type(decided.message.event) in self._requests:
-                    self._cut_branch(decided, "never_asked")
+                    self._note_missing_effect(decided, "never_asked")
                 self._deliver_queued()
 
     def _take_external(self, delivery: Delivery) -> None:
@@ -177,24 +177,25 @@ class Timeline:
             self._actors_from_record.add(actor.name)
             self._comparison.from_record(message.exchange, actor.name)
             self._fold_held(actor, recorded)
-            self._take_effect(recorded)
+            self._deliver_noting_end(recorded)
         elif (decided := self._expected.pop(envelope.id, None)) is None:
             self._note_gone(actor, recorded)
         elif (comparison := self._comparer.differing(actor.name, recorded, decided)) is None:
             # Delivered as recorded: its consumers did not see the new fields.
             self._tallies[actor.name].identical += 1
             self._note_request(recorded)
-            self._take_effect(recorded)
+            self._deliver_noting_end(recorded)
         else:
             self._tallies[actor.name].different += 1
             self._note_different(recorded, decided, comparison)
             self._note_missing(recorded.stored.subject)
-            self._take_effect(recorded_of(decided, recorded.stored.seq, recorded.stored.time_ns))
+            self._deliver_noting_end(recorded_of(decided, recorded.stored.seq, recorded.stored.time_ns))
             if asks_alike(message.event, decided.message.event):
                 self._note_request(recorded)
             elif type(decided.message.event) in self._requests:
                 # An id depends on the cause, not on the topic: the recorded event of this id may be of another topic.
-                self._cut_branch(decided, "asked_otherwise" if envelope.topic == decided.topic else "never_asked")
+                why = "asked_otherwise" if envelope.topic == decided.topic else "never_asked"
+                self._note_missing_effect(decided, why)
 
     def _note_request(self, recorded: Recorded) -> None:
         """If an event is a request, note that its recorded answers are to be used."""
@@ -246,11 +247,11 @@ class Timeline:
 
         Any other event (a changed library, say) does not make an exchange diverge.
         """
-        is_asked_for = isinstance(event, ResponseEmitted) or type(event) in self._requests
-        return is_asked_for or bool(self._all_partitions.consuming(subject))
+        is_end_or_request = isinstance(event, ResponseEmitted) or type(event) in self._requests
+        return is_end_or_request or bool(self._all_partitions.consuming(subject))
 
-    def _take_effect(self, recorded: Recorded) -> None:
-        """Deliver an event of the second timeline, and note the end that it may be."""
+    def _deliver_noting_end(self, recorded: Recorded) -> None:
+        """Deliver an event of the second timeline; if it ends an exchange, note that."""
         self._comparison.ended(recorded.message.exchange, recorded.message.event, on_record=False)
         self._deliver(recorded)
 
@@ -264,7 +265,7 @@ class Timeline:
 
     def _deliver_queued(self) -> None:
         while self._queue:
-            self._take_effect(self._queue.popleft())
+            self._deliver_noting_end(self._queue.popleft())
 
     def _decide(self, partition: Partition, delivery: Delivery) -> None:
         self._fold_spontaneous(partition, delivery.stored.seq)
@@ -313,9 +314,10 @@ class Timeline:
                 self._comparison.differs(message.exchange, change_of(decided.cause_seq, owner, None, message.event))
             self._queue.append(recorded_of(decided, decided.cause_seq, message.time_ns))
             if type(message.event) in self._requests:
-                self._cut_branch(decided, "never_asked")
+                self._note_missing_effect(decided, "never_asked")
 
-    def _cut_branch(self, decided: NewEvent, why: str) -> None:
+    def _note_missing_effect(self, decided: NewEvent, why: str) -> None:
+        """Note that the record holds no answer to a request, so that the request's exchange cannot go on."""
         self._effects[why] += 1
         exchange = decided.message.exchange
         if exchange:

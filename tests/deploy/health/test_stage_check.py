@@ -130,7 +130,7 @@ def test_an_exchange_has_nobody_to_end_it_where_a_guard_and_who_would_tell_of_it
             await until(named, "both to be away for long enough")
             await membership.beat("w", serving(*rest, "swarm"))
             await seen.look()
-            assert seen.lacking("arbiter", "a", "s") == "arbiter (no owner)"
+            assert seen.why_unserved("arbiter", "a", "s") == "arbiter (no owner)"
             assert seen.why_no_end("a", "s") == "", "swarm tells, and the responder ends it"
         finally:
             await connection.close()

@@ -71,13 +71,13 @@ def later(seq: int, status: str, body: bytes | None = None) -> Stored:
 def test_alerts_that_cannot_be_read_are_counted_and_fire_until_they_are_resolved() -> None:
     found = UnreadableAlerts()
     found.take(stored(1, CATALOGUE["forged_id.alert.critical.breaker"].sample))
-    assert (found.count, found.beside) == (0, "")
+    assert (found.count, found.open_text) == (0, "")
     for each in (later(2, "firing"), later(3, "firing", b"{")):
         found.take(each)
     assert list(found.open) == ["later", "sequence 3"]
     found.take(later(4, "resolved"))
     assert (found.count, list(found.open)) == (3, ["sequence 3"])
-    assert found.beside == "; 1 cannot be read, the first at sequence 3"
+    assert found.open_text == "; 1 cannot be read, the first at sequence 3"
     assert found.first.startswith("at sequence 2: ")
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from events.errors import Unavailable, UnknownOutcome
 from events.jetstream import JetStreamLog, KeyValueSnapshots
-from events.jetstream.key_value import SNAPSHOTS_BUCKET
+from schemas.permissions import SNAPSHOTS_BUCKET
 from tests.broker import Broker, files_below
 
 LARGE = random.Random(1).randbytes(1_200_000)  # three chunks, and nothing that compression would shorten

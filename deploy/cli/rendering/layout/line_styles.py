@@ -1,6 +1,16 @@
 """Styles for the lines of a drawing: each is narrower than the one before, so that coinciding lines all show. Pure."""
 
+from collections.abc import Mapping
 from typing import Any
+
+MODE_COLOURS: Mapping[str, str] = {
+    "RESPOND": "#0072b2",
+    "CLARIFY": "#e69f00",
+    "ACT": "#009e73",
+    "ACKNOWLEDGE": "#cc79a7",
+    "IGNORE": "#555555",
+}
+"""Mode -> the colour of its line in every drawing."""
 
 _WIDEST, _NARROWEST = 4.2, 1.3  # in points
 _MARKERS = ("o", "s", "^", "D", "v", "P")

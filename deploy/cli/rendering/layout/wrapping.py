@@ -29,11 +29,11 @@ class WordWrapper:
         """Return the text that was held back; more pieces may still follow."""
         word, self._word = self._word, ""
         width = cell_len(word)
-        broken = "\n" if self._column and self._column + width > self._width else ""
-        self._column = width if broken else self._column + width
+        line_break = "\n" if self._column and self._column + width > self._width else ""
+        self._column = width if line_break else self._column + width
         if self._column > self._width:
             self._column %= self._width  # a word longer than a line: the terminal breaks it
-        return broken + word
+        return line_break + word
 
     def _printable_part(self, part: str) -> str:
         if part.isspace():

@@ -152,12 +152,12 @@ def _margin(event: ModeSelected) -> Text:
 
 def _signals(signals: Signals) -> Text:
     """Return every signal that is set, by its name in the event."""
-    lines = [
+    found = [
         name if value is True else f"{name} {number(value)}"
         for name, value in msgspec.structs.asdict(signals).items()
         if value not in (False, None, (), 0)
     ]
-    return Text(f"signals: {', '.join(lines) or 'none'}", "dim")
+    return Text(f"signals: {', '.join(found) or 'none'}", "dim")
 
 
 def _scores(table: Sequence[ModeScore]) -> Table:

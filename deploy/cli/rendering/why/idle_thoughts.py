@@ -1,7 +1,7 @@
 """Drift (the thoughts of an idle agent, and what led to them) as lines for people. Pure.
 
 A thought begins with a concept of memory, its seed, which a strategy looks for; it activates others, each by a share in
-[0, 1]. Fatigue is the activation that was spent lately.
+[0, 1]. Fatigue is the activation that was spent lately. A concept rests for a while after a thought began with it.
 """
 
 from collections.abc import Mapping

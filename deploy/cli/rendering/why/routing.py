@@ -8,12 +8,13 @@ from actors.router.scoring import contributions, scores_of, with_oscillation_gua
 from actors.router.settings import RouterSettings
 from schemas.vocabulary.router import Mode, ModeSelected
 
-GUARD = "guard."
-"""Prefix of the weights that keep modes from alternating: of ACT if it found nothing, of RESPOND after a question."""
-
 
 class ModeScore(msgspec.Struct, frozen=True):
-    """A mode's terms by weight name, their sum, and the score that was recorded; the best mode comes first."""
+    """A mode's terms by weight name, their sum, and the score that was recorded.
+
+    The weights ``guard.*`` keep modes from alternating: one lowers ACT after it found nothing, one raises RESPOND after
+    a question.
+    """
 
     mode: Mode
     terms: Mapping[str, float]
@@ -22,7 +23,7 @@ class ModeScore(msgspec.Struct, frozen=True):
 
 
 def score_table(selected: ModeSelected, settings: RouterSettings | None = None) -> tuple[ModeScore, ...]:
-    """Return the terms of every recorded score; empty if this release lacks a weight that was used.
+    """Return the terms of every recorded score, the best first; empty if this release lacks a weight that was used.
 
     Args:
         selected: The recorded decision.

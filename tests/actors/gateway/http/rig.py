@@ -108,7 +108,7 @@ async def gateway(
         judgements = Judgements(most)
         following = tasks.create_task(judgements.follow(log))
         looking = tasks.create_task(stages.follow())
-        loops = LoopService(edge, judgements, wait_s=wait_s, unserved=partial(stages.lacking, "guardrails"))
+        loops = LoopService(edge, judgements, wait_s=wait_s, unserved=partial(stages.why_unserved, "guardrails"))
         readiness = ReadinessChecks(edge, judgements, hosted=hosted, further_checks=further_checks)
         guard = GuardService(edge, wait_s=wait_s, sentence=sentence_on)
         chat = ChatService(edge, wait_s=answer_s, early=open_inbox is not None)

@@ -10,8 +10,9 @@ import pytest
 from events.errors import LogError
 from events.jetstream import JetStreamLog
 from events.jetstream.storage_check import storage_fault
-from events.jetstream.stream import DEFAULT_STREAM, stream_config
+from events.jetstream.stream import stream_config
 from events.log import Append, Record
+from schemas.permissions import STREAM
 from schemas.subjects import Partitions
 from tests.actors.on_broker import on_broker
 from tests.broker import Broker
@@ -84,8 +85,8 @@ def test_a_disk_without_inodes_is_seen_although_it_has_room(tmp_path: Path) -> N
 def test_a_stream_at_its_limit_is_told_with_the_limit(limits: dict[str, int], told: str, broker: Broker) -> None:
     async def scenario(log: JetStreamLog) -> None:
         await store(log)
-        config = stream_config(DEFAULT_STREAM, Partitions(), 1) | limits
-        await log.connection.api(f"STREAM.UPDATE.{DEFAULT_STREAM}", config)
+        config = stream_config(STREAM, Partitions(), 1) | limits
+        await log.connection.api(f"STREAM.UPDATE.{STREAM}", config)
         assert told in await fault(log)
         with pytest.raises(LogError):
             await store(log, 1)

@@ -13,8 +13,8 @@ from deploy.operating.order_client import give
 from deploy.processes.gateway.operations import BrokerOperations
 from events.errors import Misconfigured
 from events.jetstream import Access, JetStreamLog
-from events.jetstream.key_value import SNAPSHOTS_BUCKET
 from events.ledger import compare, verify
+from schemas.permissions import SNAPSHOTS_BUCKET
 from schemas.subjects import Partitions
 from schemas.vocabulary.allowances import AllowanceRecorded
 from schemas.vocabulary.responder import ResponseEmitted
