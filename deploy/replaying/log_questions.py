@@ -12,6 +12,7 @@ import msgspec
 from msgspec import inspect
 
 from actors.registry import ACTORS, UnknownActor, actor_named
+from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.cli.rendering.what_if import without_texts
 from deploy.config.assignments import repeated_key
 from deploy.config.configured_log import configured_log
@@ -206,6 +207,8 @@ def _notes(report: Report) -> Iterator[str]:
     if nothing := why_nothing_compared(report):
         yield nothing
     yield from measured_texts(report)
+    for code, count in report.unreadable.items():
+        yield f"{counted(count, 'event')} cannot be read by this release: {code}"
     for reason, count in report.held_by_reason.items():
         yield f"{count:,} decisions were taken from the record: {reason_text(reason)}"
 
@@ -245,7 +248,8 @@ async def show_state(source: Source, question: ShowState) -> Any:
     found = await state_at(source, ACTORS[actor.name], partition, question.key, upto, lambda _: None)
     if not found.under_key:
         # A key of nobody would otherwise be answered with the state of everybody else in its partition.
-        await check_holds_key(source, question.key, tokens=[partition])
+        kept = f"the states of {actor.name} are kept"
+        await check_holds_key(source, question.key, tokens=[partition], scope=ACTORS[actor.name].scope, kept=kept)
     if not steps:
         return found
     values = value_at(found.state, found.under_key, steps)

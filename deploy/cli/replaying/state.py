@@ -83,7 +83,7 @@ async def _state(
     """Return the state, and a note if no event reached it, or none of the key."""
     from actors.registry import ACTORS
     from deploy.cli.rendering.layout.terminal import progress
-    from events.replay.presence_checks import NothingFound, check_holds, check_holds_key, span_of
+    from events.replay.presence_checks import NothingFound, OtherKind, check_holds, check_holds_key, span_of
     from events.replay.states.partition_state import partition_named, state_at
 
     async with open_source(target, log_file) as source:
@@ -97,7 +97,10 @@ async def _state(
             return found, f"no event up to there reached {where}"
         try:
             if not found.under_key:
-                await check_holds_key(source, key, tokens=[partition])
+                kept = f"the states of {actor} are kept"
+                await check_holds_key(source, key, tokens=[partition], scope=ACTORS[actor].scope, kept=kept)
+        except OtherKind:
+            raise  # the partition of that name holds nothing of it
         except NothingFound as unknown_key:
             return found, str(unknown_key)
         return found, ""
