@@ -22,6 +22,7 @@ from events.replay.whatif.changes import Changes
 from events.replay.whatif.record_index import RecordIndex
 from events.routes import lineage, routes
 from schemas.actor import Actor, Scope, Timer
+from schemas.catalogue import CATALOGUE
 from schemas.envelope import Envelope
 from schemas.event import Configured
 from schemas.subjects import Partitions
@@ -211,6 +212,7 @@ def recorded_of(decided: NewEvent, seq: int, time_ns: int) -> Recorded:
         cause_seq=decided.cause_seq,
         index=decided.index,
         count=decided.count,
+        version=CATALOGUE[decided.topic].version,
     )
     return Recorded(Stored(seq, time_ns, decided.subject, {}, decided.data), envelope, message)
 
