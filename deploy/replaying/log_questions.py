@@ -26,7 +26,14 @@ from events.replay.presence_checks import BeyondEnd, NothingFound, check_holds, 
 from events.replay.run_replay import END, Point
 from events.replay.sources import Source, StreamSource
 from events.replay.states.conditions import BadCondition, path_of
-from events.replay.states.partition_state import NoSuchPartition, no_such_path, partition_named, state_at, value_at
+from events.replay.states.partition_state import (
+    NoSuchPartition,
+    is_kept_under,
+    no_such_path,
+    partition_named,
+    state_at,
+    value_at,
+)
 from events.replay.whatif import Report, fields_of
 from schemas.intake.error_messages import union_members
 
@@ -246,7 +253,7 @@ async def show_state(source: Source, question: ShowState) -> Any:
     upto = Point(seq=question.at) if question.at else END
     await check_holds(source, upto)
     found = await state_at(source, ACTORS[actor.name], partition, question.key, upto, lambda _: None)
-    if not found.under_key:
+    if not is_kept_under(found.under_key, question.key, ACTORS[actor.name].scope):
         # A key of nobody would otherwise be answered with the state of everybody else in its partition.
         kept = f"the states of {actor.name} are kept"
         await check_holds_key(source, question.key, tokens=[partition], scope=ACTORS[actor.name].scope, kept=kept)

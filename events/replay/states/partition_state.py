@@ -166,6 +166,16 @@ def entries_under(
                 yield from entries_under(value, key, entry_path, may_contain)
 
 
+def is_kept_under(under_key: Mapping[str, Any], key: str, scope: Scope) -> bool:
+    """Whether any entry of ``entries_under`` is kept under a key as that of its scope's session or agent.
+
+    Entries are kept under agent and session together, and another agent or session may have the same name.
+    """
+    word = msgspec.json.encode(key).decode()[1:-1]
+    other = {Scope.SESSION: f'["{word}\\n', Scope.AGENT: f'\\n{word}"]'}.get(scope)
+    return any(other is None or other not in path for path in under_key)
+
+
 def is_named(name: object, key: str) -> bool:
     """Whether an entry of this name is kept under a key."""
     return name == key or (isinstance(name, str) and key in name.split("\n"))

@@ -17,7 +17,9 @@ from tests.deploy.cli.replaying.test_what_if import TALK
 from tests.events.ledger.messages import write
 from tests.events.recording import PARTITIONS
 from tests.events.whatif.asking import live
+from tests.fixtures import FOLDER
 
+NEWEST = max(FOLDER.glob("*.nxb"))
 AGENT, SESSION, EXCHANGE = "ann", "evening", "exchange-2"
 
 
@@ -101,3 +103,9 @@ def test_over_http_such_a_key_is_absent_too(ledger: Path) -> None:
             asyncio.run(show_state(source, ShowState(actor="breaker", key=AGENT)))
     finally:
         source.close()
+
+
+def test_what_an_agent_keeps_in_one_partition_is_not_shown_as_all_of_it() -> None:
+    result = run(NEWEST, "state", "router", "default")
+    assert result.exit_code == 1
+    assert "'default' is an agent, and the states of router are kept by session" in result.stderr
