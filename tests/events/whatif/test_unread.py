@@ -12,13 +12,12 @@ from events.replay.whatif import Fate, Report
 from schemas.catalogue import CATALOGUE
 from schemas.envelope import decode_headers
 from schemas.event import topic_of
-from schemas.identity import content_hash
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.patterns import PatternSet, PatternsImported, Signature
 from tests.actors.scenario import Address
 from tests.each import each
 from tests.events.recording import Recording
-from tests.events.whatif.asking import live, whatif
+from tests.events.whatif.asking import live, whatif, with_model
 
 TALK = [
     ("noon", "Tell me about the harbour, please"),
@@ -168,4 +167,11 @@ def test_settings_are_read_again_where_a_release_that_this_one_understands_recor
     report = whatif(later_version(recording.log, lambda stored: stored.seq in early and stored.seq < last))
     assert changes(report) == (0, 0, 0)
     assert report.tallies["router"].decided > 0
-    assert content_hash(report.held_by_reason) != content_hash({})
+    assert report.held_by_reason != {}
+
+
+def test_an_answer_to_a_request_that_cannot_be_read_stands() -> None:
+    log = with_model(TALK[:2]).log
+    other = later_version(log, of("response.requested", "exchange-0"))
+    assert other != log
+    assert changes(whatif(other)) == (0, 0, 0)
