@@ -143,7 +143,9 @@ class UnreadCauses:
         """
         delivery = processed.delivery
         if isinstance(delivery, Recorded):
-            return self._failed_reason(delivery, processed.recorded)
+            return (
+                self._failed_reason(delivery, processed.recorded) if processed.recorded else ""
+            )  # mostly there is none
         if not is_of_newer_version(delivery) or _failed_to_read(processed.recorded, UnknownVersion.code):
             return ""
         # Whoever decided, what it left in the state is not known here.
