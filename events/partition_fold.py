@@ -91,6 +91,7 @@ class View:
             was folded ahead of such events, or before what a former leader had decided: another leader wrote it. The
             state is not that of the log then.
         fold_errors: Number of recorded messages whose fold raised, and that were skipped.
+        shown_by: While messages are folded since a recorded event shows that they were decided: that event. None else.
     """
 
     def __init__(
@@ -120,6 +121,7 @@ class View:
         self.passed_over = 0
         self.why_passed_over = ""
         self.misplaced = False
+        self.shown_by: Recorded | None = None
         self._assumed_to = start.position  # no own event is to come for what is folded up to there
         self.agents: set[str] = set()
         self._group: list[Recorded] = []  # the events, so far, of the decision that is being received
@@ -247,7 +249,9 @@ class View:
         """Fold the decision whose events came last; events that have not come are missing from a damaged log."""
         group, self._group = tuple(self._group), []
         if group:
+            self.shown_by = group[0]
             self._settle(group)
+            self.shown_by = None
             self._note_own(group)
 
     def _note_own(self, group: Sequence[Recorded]) -> None:

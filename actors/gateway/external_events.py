@@ -92,6 +92,7 @@ def build_event(
         exchange=exchange,
         cause=cause,
         cause_seq=cause_seq,
+        version=entry_of(event).version,
         traceparent=CALLERS_TRACE.get() if isinstance(event, InputReceived | InputAnswered | InputAbandoned) else "",
     )
     subject = stored_subject(topic, partitions.agent_token(agent), partitions.session_token(session))

@@ -99,6 +99,9 @@ async def failed_decisions(source: Source) -> list[FailedDecision]:
             if not isinstance(record, Recorded):
                 if topic_of_subject(stored.subject) == topic_of(ResponseEmitted):
                     ended[exchange_of(record)] = UNREADABLE_END
+                else:  # in whatever field it does, an input that names an exchange may send that one's again
+                    named = (each for each in exchanges if each.encode() in stored.data)
+                    reruns |= dict.fromkeys(named, exchange_of(record))
                 continue
             message = record.message
             if isinstance(message.event, ResponseEmitted) and message.exchange in exchanges:

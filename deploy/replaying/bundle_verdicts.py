@@ -118,7 +118,8 @@ def decide_under_settings(bundle: Path, settings: Path) -> Verdict:
         (report,) = asyncio.run(run_what_if(source, [changes], examples=_EXAMPLES, exchanges=chosen))
     finally:
         source.close()
-    return Verdict(_what_if_complaint(report, chosen, settings), _what_if_summary(report))
+    unchanged = "" if changed else f"; {settings.name} has no setting of an actor, so that nothing was changed"
+    return Verdict(_what_if_complaint(report, chosen, settings), f"{_what_if_summary(report)}{unchanged}")
 
 
 def _decisions_complaint(report: ReplayReport, chosen: frozenset[str], tally: _Tally) -> str:

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import inspect
 
 from actors.registry import ACTORS, UnknownActor, actor_named
+from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.cli.rendering.what_if import without_texts
 from deploy.config.assignments import repeated_key
 from deploy.config.configured_log import configured_log
@@ -25,7 +26,14 @@ from events.replay.presence_checks import BeyondEnd, NothingFound, check_holds, 
 from events.replay.run_replay import END, Point
 from events.replay.sources import Source, StreamSource
 from events.replay.states.conditions import BadCondition, path_of
-from events.replay.states.partition_state import NoSuchPartition, no_such_path, partition_named, state_at, value_at
+from events.replay.states.partition_state import (
+    NoSuchPartition,
+    is_kept_under,
+    no_such_path,
+    partition_named,
+    state_at,
+    value_at,
+)
 from events.replay.whatif import Report, fields_of
 from schemas.intake.error_messages import union_members
 
@@ -206,6 +214,8 @@ def _notes(report: Report) -> Iterator[str]:
     if nothing := why_nothing_compared(report):
         yield nothing
     yield from measured_texts(report)
+    for code, count in report.unreadable.items():
+        yield f"{counted(count, 'event')} cannot be read by this release: {code}"
     for reason, count in report.held_by_reason.items():
         yield f"{count:,} decisions were taken from the record: {reason_text(reason)}"
 
@@ -243,9 +253,10 @@ async def show_state(source: Source, question: ShowState) -> Any:
     upto = Point(seq=question.at) if question.at else END
     await check_holds(source, upto)
     found = await state_at(source, ACTORS[actor.name], partition, question.key, upto, lambda _: None)
-    if not found.under_key:
+    if not is_kept_under(found.under_key, question.key, ACTORS[actor.name].scope):
         # A key of nobody would otherwise be answered with the state of everybody else in its partition.
-        await check_holds_key(source, question.key, tokens=[partition])
+        kept = f"the states of {actor.name} are kept"
+        await check_holds_key(source, question.key, tokens=[partition], scope=ACTORS[actor.name].scope, kept=kept)
     if not steps:
         return found
     values = value_at(found.state, found.under_key, steps)

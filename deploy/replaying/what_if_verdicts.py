@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from events.replay.verifying.unread_causes import UNREAD_THEN, UNREADABLE_EVENT
 from events.replay.whatif import Report
 from schemas.settings.settings_fault import UNREADABLE_SETTINGS
 
@@ -59,6 +60,16 @@ def measured_texts(report: Report) -> Iterator[str]:
             yield f"{name} shows in decisions alone: running processes read it too, and {why}"
 
 
+def untold_texts(report: Report) -> Iterator[str]:
+    """Yield why the report says nothing about some or all exchanges, or about the changed settings."""
+    if nothing := why_nothing_compared(report):
+        yield f"nothing can be said of these settings: {nothing}"
+    elif report.held:
+        yield f"of {report.held:,} of {report.exchanges:,} exchanges nothing can be told: {redecided(report)}"
+    for code, count in report.unreadable.items():
+        yield f"{'1 event' if count == 1 else f'{count:,} events'} cannot be read by this release: {code}"
+
+
 def reason_text(reason: str) -> str:
     """Return as a text why a decision could not be made again, and what to do about it if anything can be done."""
     if reason.startswith(UNREADABLE_SETTINGS):
@@ -68,4 +79,10 @@ def reason_text(reason: str) -> str:
             f"settings that this release does not take ({text}): the release that recorded them can, or one that has "
             f"what they name; `what-if --set {setting}=VALUE` decides anew with another value"
         )
+    if reason.startswith(UNREADABLE_EVENT):
+        what = reason.removeprefix(f"{UNREADABLE_EVENT}: ")
+        return f"events that this release cannot read ({what}): use the release that wrote them, or a later one"
+    if reason.startswith(UNREAD_THEN):
+        what = reason.removeprefix(f"{UNREAD_THEN}: ")
+        return f"failures of a release that could not read what this one can ({what})"
     return _REASON_TEXTS.get(reason, reason)

@@ -7,16 +7,15 @@ flag, an actor, a subject, a missing file, an ambiguous beginning of an exchange
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from urllib.parse import unquote
 
 import msgspec
 
+from events.replay.key_use import use_of_key
 from events.replay.run_replay import END, Point
 from events.replay.sources import LedgerSource, Source
+from schemas.actor import Scope
 from schemas.intake.timestamps import to_milliseconds
 from schemas.subjects import EVERYTHING
-
-_KEY_HEADERS = ("ce-session", "ce-agent", "ce-exchange")
 
 
 class NothingFound(Exception):
@@ -27,6 +26,10 @@ class NothingFound(Exception):
 
 class BeyondEnd(NothingFound):
     """The named point is behind the log's end, where nothing is known yet."""
+
+
+class OtherKind(NothingFound):
+    """A name is that of a session where an agent's is needed, or the like: nothing of it would be looked at."""
 
 
 class Span(msgspec.Struct, frozen=True):
@@ -111,17 +114,29 @@ async def check_holds_since(source: Source, since: int) -> None:
         )
 
 
-async def check_holds_key(source: Source, key: str, *, tokens: Sequence[str] = ()) -> None:
-    """Raise NothingFound unless some event is of a session, an agent or an exchange that is called ``key``.
+async def check_holds_key(
+    source: Source, key: str, *, tokens: Sequence[str] = (), scope: Scope = Scope.GLOBAL, kept: str = "it is kept"
+) -> None:
+    """Check that some event is of a session, an agent or an exchange that is called ``key``.
 
-    ``tokens`` are names of partitions: these always exist.
+    Args:
+        source: The log.
+        key: The name.
+        tokens: Names of partitions: these always exist.
+        scope: Of what kind the key must be; by default, of any.
+        kept: What is kept by such keys, for the message.
+
+    Raises:
+        NothingFound: no event is.
+        OtherKind: the key is of another kind.
     """
     if key in tokens:
         return
-    last = (await source.info()).last_seq
-    async for batch in source.as_stored([EVERYTHING], 0, last):
-        if any(unquote(stored.headers.get(name, "")) == key for stored in batch for name in _KEY_HEADERS):
-            return
+    use = await use_of_key(source, key, scope)
+    if use.fits(scope):
+        return
+    if use.is_anything:
+        raise OtherKind(use.complaint(key, kept, scope))
     raise NothingFound(
         f"no event in the {source.name} is of a session or agent {key!r}, so that nothing of it was looked at: "
         "`neuraxis log tail --no-follow` shows whose events are there"

@@ -26,6 +26,7 @@ from events.partition_fold import Checkpoint, Processed, View
 from events.replay.unread_events import UnreadEvents
 from events.replay.verifying.pending import Activity, Pending, first_undecided, oldest_of, overdue_timer
 from events.replay.verifying.report import Coverage, Difference, Report, in_order
+from events.replay.verifying.unread_causes import is_of_newer_version
 from events.replay.verifying.verification import BEYOND_BACKLOG, ActorPartition, Verification
 from events.replay.waiting_messages import decided_before, without_bytes
 from events.routes import consumed_filters, lineage, own_filters, partition_names, routes, without_overlap
@@ -323,11 +324,12 @@ class Replay:
                 view.fold_before(next_cause_seq)
                 states[key] = view.state
                 continue
-            pending = self._first_pending(view, self._last_own_ns.get(key, 0))
+            pending = self._first_pending(view, self._last_own_ns.get(key, 0), next_cause_seq)
             if pending is not None:
                 waiting.append(pending)
             states[key] = view.state_before(next_cause_seq)
         active = self._activity.seconds
+        self.verification.settle_doubts()
         self.verification.excuse_losses()
         return Report(
             self._events,
@@ -355,16 +357,28 @@ class Replay:
             view.close_decision()
         return self._next_cause_seqs.get(key, view.open_cause_seq)
 
-    def _first_pending(self, view: View, last_own_ns: int) -> Pending | None:
-        """Fold waiting messages that lead to no event; return the first that leads to one, else a timer that is due."""
+    def _first_pending(self, view: View, last_own_ns: int, next_cause_seq: int | None) -> Pending | None:
+        """Fold waiting messages that lead to no event; return the first that leads to one, else a timer that is due.
+
+        Of a message that only a newer release can read, nothing tells whether it was decided, unless the partition's
+        next event, at ``next_cause_seq`` or later, does.
+        """
         while view.waiting:
-            if not self._decide_silent(view):
-                self.coverage[view.actor.name].pending += len(view.waiting)
-                is_decidable = not self.verification.why_not_verifiable(
-                    view, Processed(view.waiting[0], view.state, ())
-                )
-                return first_undecided(view, last_own_ns) if is_decidable else None
-        return None if view.undecidable else overdue_timer(view, last_own_ns)
+            if self._decide_silent(view):
+                continue
+            delivery = view.waiting[0]
+            if is_of_newer_version(delivery) and (next_cause_seq is None or delivery.stored.seq < next_cause_seq):
+                view.fold_before(delivery.stored.seq + 1)  # which counts it
+                continue
+            self.coverage[view.actor.name].pending += len(view.waiting)
+            is_decidable = not (
+                self.verification.why_untrusted(view, delivery)
+                or self.verification.why_not_verifiable(view, Processed(delivery, view.state, ()))
+            )
+            return first_undecided(view, last_own_ns) if is_decidable else None
+        if view.undecidable or self.verification.why_untrusted(view):
+            return None
+        return overdue_timer(view, last_own_ns)
 
     def _settle_silent(self, reached: int) -> None:
         """Fold messages that have waited for ``_settle_every`` sequences or more, as long as they lead to no event.

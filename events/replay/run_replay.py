@@ -12,6 +12,7 @@ from events.log import LogInfo
 from events.losses import LOSS_FILTER, Losses
 from events.replay.replay import ActorPartition, Replay, Report
 from events.replay.sources import Source
+from events.replay.verifying.readers_of_newer import readers_of
 from events.routes import own_filters, partition_own_filters, without_overlap
 from schemas.identity import content_hash
 
@@ -86,6 +87,8 @@ async def run_replay(
         reached = await read_into(source, replay, upto, filters=filters, progress=progress)
         if reached < last:
             await _look_ahead(source, replay, replay.undecided, reached, last)
+        if doubtful := replay.verification.doubtful:
+            replay.verification.readers = await readers_of(source, doubtful)
         return replay.finish()
 
 

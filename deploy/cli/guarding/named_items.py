@@ -37,12 +37,13 @@ async def list_in_force(
     """
     from deploy.cli.failures import CheckFailed
     from events.replay.presence_checks import check_holds_key
+    from schemas.actor import Scope
 
     async with open_source(target, log_file) as source:
         found = await items_in(source, agent)
         is_named = click.get_current_context().get_parameter_source("agent") is not ParameterSource.DEFAULT
         if not found and is_named:
-            await check_holds_key(source, agent)
+            await check_holds_key(source, agent, scope=Scope.AGENT, kept=f"{noun}s are kept")
         if not found and source.unread.count:
             raise CheckFailed(f"agent {agent} has no {noun}s in force in the {source.name} that this release can read")
         if not found:

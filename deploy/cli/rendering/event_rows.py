@@ -10,8 +10,9 @@ from rich.text import Text
 from deploy.cli.rendering.hidden_texts import without_words
 from deploy.cli.rendering.layout.printable import printable_struct
 from deploy.cli.rendering.layout.quoting import quoted_line
-from events.decoding import Recorded, decode
+from events.decoding import Recorded, address_of, decode, exchange_of
 from events.log import Stored
+from schemas.catalogue import CATALOGUE
 from schemas.errors import UNREADABLE
 from schemas.event import ROOT
 from schemas.subjects import split_stored
@@ -24,8 +25,9 @@ _MAX_FIELDS_CHARACTERS = 160
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """An event of the log: ``cause`` and ``cause_seq`` are the id and sequence of the message that led to it.
 
-    ``by`` names who appended it, and ``build`` is the version of that code. ``data`` is its body. ``unreadable`` says
-    why that could not be decoded; ``data`` is then empty.
+    ``by`` names who appended it, and ``build`` is the version of that code. ``data`` is its body, in the ``version`` of
+    its topic that this release has, whichever it was recorded in. ``unreadable`` says
+    why that could not be decoded; then ``data`` is empty, and only what tells whose event it is is filled in.
     """
 
     seq: int
@@ -39,6 +41,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     cause_seq: int = 0
     by: str = ""
     build: str = ""
+    version: int = 1
     data: dict[str, Any] = {}
     unreadable: str = ""
 
@@ -48,7 +51,16 @@ def entry_of(stored: Stored, *, words: bool) -> Entry:
     time = (_EPOCH + timedelta(microseconds=stored.time_ns // 1000)).isoformat(timespec="milliseconds")
     found = decode(stored)
     if not isinstance(found, Recorded):
-        return Entry(seq=stored.seq, time=time, topic=_topic(stored.subject), unreadable=found.detail)
+        agent, session = address_of(found)
+        return Entry(
+            seq=stored.seq,
+            time=time,
+            topic=_topic(stored.subject),
+            agent=agent,
+            session=session,
+            exchange=exchange_of(found),
+            unreadable=found.detail,
+        )
     envelope, event = found.envelope, found.message.event
     return Entry(
         seq=stored.seq,
@@ -62,6 +74,7 @@ def entry_of(stored: Stored, *, words: bool) -> Entry:
         cause_seq=envelope.cause_seq,
         by=envelope.source,
         build=envelope.build,
+        version=CATALOGUE[envelope.topic].version,
         data=msgspec.to_builtins(event) if words else without_words(event),
     )
 

@@ -59,7 +59,8 @@ def render_coverage(coverage: Mapping[str, Coverage]) -> Iterator[RenderableType
     yield grid
     for actor, counts in coverage.items():
         for reason, count in sorted(counts.unverified.items()):
-            yield Text(f"{actor}: {count:,} unverified, {reason_text(reason)}", "yellow")
+            first = f" (the first at sequence {counts.first_unverified[reason]:,})"
+            yield Text(f"{actor}: {count:,} unverified, {reason_text(reason)}{first}", "yellow")
     for actor, counts in coverage.items():
         for field, count in counts.new_fields.items():
             yield Text(new_field_text(actor, field, count))
@@ -107,6 +108,10 @@ def render_effects(report: EffectReport) -> Iterator[RenderableType]:
         numbers = (counts.requests, counts.answered, counts.open, counts.wrong)
         grid.add(effector, numbers, "red" if counts.wrong else "")
     yield grid
+    for effector, counts in report.counts.items():
+        if counts.unread:
+            events = "event answers a request" if counts.unread == 1 else "events answer requests"
+            yield Text(f"{effector}: {counts.unread:,} {events} that this release does not know", "yellow")
     for finding in report.findings[:1]:
         yield Text(f"first wrong effect: {effect_text(finding)}", "bold red")
 

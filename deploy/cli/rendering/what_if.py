@@ -60,6 +60,13 @@ def render_report(report: Report, examples: int) -> Iterator[RenderableType]:
             "\neffects: "
             + ", ".join(f"{count:,} {_EFFECT_TEXTS.get(name, name)}" for name, count in report.effects.items())
         )
+    if report.without_actor:
+        count = sum(report.without_actor.values())
+        yield Text(
+            f"{counted(count, 'event')} of no actor of this release, taken from the record: "
+            + ", ".join(f"{topic} {number:,}" for topic, number in report.without_actor.items()),
+            "yellow",
+        )
     for code, count in report.unreadable.items():
         yield Text(f"{counted(count, 'event')} cannot be read by this release: {code}", "yellow")
     for example in report.examples[:examples]:
@@ -111,16 +118,22 @@ def _hidden(topic: str, body: dict[str, Any] | None) -> dict[str, Any] | None:
 
 
 def render_sweep(key: str, reports: Sequence[tuple[str, Report]]) -> Table:
-    """Return a table of a sweep: by value, the share of exchanges that end differently, and the shares of modes."""
+    """Return a table of a sweep: by value, the share of exchanges that end differently, and the shares of modes.
+
+    ``not told`` counts exchanges that could not be compared; the column is left out where there are none.
+    """
     modes = sorted({now for _, report in reports for row in report.modes.values() for now in row})
     grid = Table(box=None, pad_edge=False, header_style="bold", title=key, title_style="bold", title_justify="left")
-    for name in ("value", "changed", "share", "without end", *modes):
+    told = ("value", "changed", "share", "without end")
+    untold = ("not told",) if any(report.held for _, report in reports) else ()
+    for name in (*told, *untold, *modes):
         grid.add_column(name, justify="right")
     for value, report in reports:
         shares = mode_shares(report)
         without = sum(report.without_end.values())
         numbers = (f"{report.changed:,}", f"{report.share:.1%}", f"{without:,}")
-        grid.add_row(value, *numbers, *(f"{shares.get(mode, 0.0):.1%}" for mode in modes))
+        held = (f"{report.held:,}",) if untold else ()
+        grid.add_row(value, *numbers, *held, *(f"{shares.get(mode, 0.0):.1%}" for mode in modes))
     return grid
 
 

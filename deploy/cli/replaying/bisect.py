@@ -85,6 +85,7 @@ async def _bisect(
     async with open_source(target, log_file) as source:
         say_note(await check_reaches(source, upto))
         partition = partition_named(ACTORS[name], key, source.partitions)
-        await check_holds_key(source, key, tokens=[partition])
+        kept = f"the states of {name} are kept"
+        await check_holds_key(source, key, tokens=[partition], scope=ACTORS[name].scope, kept=kept)
         with progress("folding", min((await source.info()).last_seq, upto.seq)) as advance:
             return await first_holding(source, ACTORS[name], partition, key, condition, upto, advance)

@@ -107,7 +107,8 @@ async def _diff(
         partition = partition_named(actors[0], key, source.partitions) if key else None
         say_note(await check_holds_both(source, *points))
         if partition and key:
-            await check_holds_key(source, key, tokens=[partition])
+            kept = f"the states of {actors[0].name} are kept"
+            await check_holds_key(source, key, tokens=[partition], scope=actors[0].scope, kept=kept)
         last = (await source.info()).last_seq
         with progress("folding", min(last, max(point.seq for point in points))) as advance:
             return await changed_between(source, actors, partition, points, advance)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,7 +17,9 @@ from deploy.processes.event_loop import run_command
 if TYPE_CHECKING:
     from events.replay.replay import Report
     from events.replay.run_replay import Point
+    from events.replay.sources import Source
     from events.replay.verifying.effect_check import EffectReport
+    from schemas.actor import Actor
 
 
 @command(
@@ -137,12 +139,11 @@ async def _replay(
     from deploy.cli.rendering.layout.terminal import progress
     from deploy.replaying.parallel_replay import ReplayWork, jobs_for, replay_in_jobs
     from deploy.replaying.run_effect_check import check_effects
-    from events.replay.presence_checks import check_holds_key, check_reaches
+    from events.replay.presence_checks import check_reaches
     from events.replay.replay import Replay
     from events.replay.run_replay import run_replay
     from events.replay.sources import LedgerSource, time_of_end
     from events.replay.states.from_snapshots import calling_both, snapshot_keeper
-    from events.replay.states.partition_state import partition_named
     from events.replay.verifying.effect_check import EffectReport
     from events.replay.verifying.without_actor import events_without_actor
 
@@ -150,9 +151,12 @@ async def _replay(
         say_note(await check_reaches(source, upto))
         last = min((await source.info()).last_seq, upto.seq)
         actors = [ACTORS[name] for name in names]
-        only = {one.name: partition_named(one, key, source.partitions) for one in actors} if key else None
-        if only:
-            await check_holds_key(source, key, tokens=[token for token in only.values() if token == key])
+        only: dict[str, str] | None = None
+        if key:
+            only, left_out = await _partitions_with(source, actors, key)
+            say_note(left_out)
+            actors = [one for one in actors if one.name in only]
+            names = [one.name for one in actors]
         if not isinstance(source, LedgerSource):
             jobs = 1
         elif jobs is None:
@@ -170,6 +174,31 @@ async def _replay(
                 keep = await snapshot_keeper(source, replaying)
                 report = await run_replay(source, replaying, upto, progress=calling_both(advance, keep))
         return source.name, report, effects, end_ns, source.damage.warning_text(source.name), lacking
+
+
+async def _partitions_with(source: "Source", actors: "Sequence[Actor[Any]]", key: str) -> tuple[dict[str, str], str]:
+    """Return the partition of each actor that a key names, and a note on actors of which it names none.
+
+    Raises:
+        NothingFound: the log holds nothing of the key, or the key names no partition of any of these actors.
+        NoSuchPartition: the key is ``all``, and an actor has several partitions.
+    """
+    from deploy.cli.rendering.layout.counted_nouns import counted
+    from events.replay.key_use import use_of_key
+    from events.replay.presence_checks import OtherKind, check_holds_key
+    from events.replay.states.partition_state import partition_named, partitions_with
+
+    tokens = {partition_named(actor, key, source.partitions) for actor in actors}
+    await check_holds_key(source, key, tokens=[*tokens])
+    use = await use_of_key(source, key)
+    only, left_out = partitions_with(actors, key, use, source.partitions)
+    if not left_out:
+        return only, ""
+    scope = next(actor.scope for actor in actors if actor.name in left_out)
+    why = use.complaint(key, f"the states of {', '.join(left_out)} are kept", scope)
+    if not only:
+        raise OtherKind(why)
+    return only, f"{counted(len(left_out), 'actor')} left out: {why}"
 
 
 def _show(name: str, report: "Report", effects: "EffectReport", verify: bool, end_ns: int) -> None:
@@ -222,5 +251,9 @@ def _complaint(report: "Report", effects: "EffectReport") -> str:
 
 
 def _unverified(report: "Report") -> str:
-    reasons = ", ".join(f"{reason} {count:,}" for reason, count in sorted(report.unverified.items()))
+    first = report.first_unverified
+    reasons = ", ".join(
+        f"{reason} {count:,} (the first at sequence {first[reason]:,})"
+        for reason, count in sorted(report.unverified.items())
+    )
     return f"{counted(sum(report.unverified.values()), 'decision')} could not be made again: {reasons}"

@@ -83,8 +83,8 @@ async def _state(
     """Return the state, and a note if no event reached it, or none of the key."""
     from actors.registry import ACTORS
     from deploy.cli.rendering.layout.terminal import progress
-    from events.replay.presence_checks import NothingFound, check_holds, check_holds_key, span_of
-    from events.replay.states.partition_state import partition_named, state_at
+    from events.replay.presence_checks import NothingFound, OtherKind, check_holds, check_holds_key, span_of
+    from events.replay.states.partition_state import is_kept_under, partition_named, state_at
 
     async with open_source(target, log_file) as source:
         say_note(await check_holds(source, upto))
@@ -96,8 +96,11 @@ async def _state(
             where = f"{actor}/{partition}, so that it knows nothing: the {source.name} ends at {end}"
             return found, f"no event up to there reached {where}"
         try:
-            if not found.under_key:
-                await check_holds_key(source, key, tokens=[partition])
+            if not is_kept_under(found.under_key, key, ACTORS[actor].scope):
+                kept = f"the states of {actor} are kept"
+                await check_holds_key(source, key, tokens=[partition], scope=ACTORS[actor].scope, kept=kept)
+        except OtherKind:
+            raise  # the partition of that name holds nothing of it
         except NothingFound as unknown_key:
             return found, str(unknown_key)
         return found, ""

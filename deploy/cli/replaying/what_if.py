@@ -109,7 +109,7 @@ def what_if(
     from deploy.operating.guarding.patterns import sets_in
     from deploy.operating.guarding.precedents import precedents_in
     from deploy.operating.order_client import current_user_name
-    from deploy.replaying.what_if import sweep_of
+    from deploy.replaying.what_if import settings_of, sweep_of
     from events.replay.run_replay import END, point_of
 
     if fail_over is not None and isnan(fail_over):
@@ -126,6 +126,10 @@ def what_if(
     if plot is not None:
         _check_plot(plot, values)
     point = point_of(upto) if upto else END
+    if not (settings_of(file_values, flags) or sets or known or values or weights or behaviour == "latest"):
+        say_note(
+            "no actor's setting is changed, so that the log is compared with itself: name one with --set or --config"
+        )
     with judging_by(weights):
         reports = run_command(
             _run(target, log_file, file_values, flags, values, sets, known, agent, behaviour, point, shown)
@@ -186,6 +190,7 @@ async def _run(
     from deploy.cli.rendering.layout.terminal import progress
     from deploy.replaying.what_if import changes_of, layer_at, run, settings_of
     from events.replay.presence_checks import NothingFound, check_holds_key, check_reaches, span_of
+    from schemas.actor import Scope
 
     variants = [[*flags, layer_at(sweep, value)] for value in sweep.values] if sweep is not None else [flags]
     settings = [settings_of(file_values, variant) for variant in variants]
@@ -203,11 +208,12 @@ async def _run(
         ]
         say_note(await check_reaches(source, upto))
         if precedents:
-            await check_holds_key(source, agent)  # else nobody would go by them, and nothing would change
+            # Else nobody would go by them, and nothing would change.
+            await check_holds_key(source, agent, scope=Scope.AGENT, kept="precedents are kept")
         last = min((await source.info()).last_seq, upto.seq)
         with progress("deciding anew", last) as advance:
             reports = await run(source, changes, upto=upto, examples=shown, progress=advance)
-        if not any(report.exchanges for report in reports):
+        if not any(report.exchanges > report.unread_inputs for report in reports):
             end = (await span_of(source)).end
             from deploy.cli.rendering.layout.counted_nouns import counted
 
@@ -249,12 +255,12 @@ def _show_sweep(sweep: "Sweep", reports: "Sequence[Report]", as_json: bool) -> N
 
     from deploy.cli.rendering.layout.terminal import console, print_hanging
     from deploy.cli.rendering.what_if import render_sweep
-    from deploy.replaying.what_if_verdicts import measured_texts
+    from deploy.replaying.what_if_verdicts import measured_texts, untold_texts
 
     out = console()
     out.print(render_sweep(sweep.key, list(zip(sweep.values, reports, strict=True))))
     # Notes on settings by which running processes measure: what they would have measured otherwise is not known.
-    for line in dict.fromkeys(text for report in reports for text in measured_texts(report)):
+    for line in dict.fromkeys(text for report in reports for text in (*measured_texts(report), *untold_texts(report))):
         print_hanging(out, Text(line, "yellow"), 4)
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from events.replay.key_use import KeyUse
 from events.replay.replay import Replay
 from events.replay.run_replay import Point
 from events.replay.sources import Source
@@ -69,6 +70,27 @@ def partition_named(actor: Actor[Any], key: str, partitions: Partitions) -> str:
             f"{actor.scope}, or a partition, {names[0]} to {names[-1]} ({token} holds what is named {key!r})"
         )
     return token
+
+
+def partitions_with(
+    actors: Sequence[Actor[Any]], key: str, use: KeyUse, partitions: Partitions
+) -> tuple[dict[str, str], list[str]]:
+    """Return the partition of each actor that ``key`` names, and the names of actors of which it names none.
+
+    The key of an actor that is divided by agents may be a session: then its agent's partition is named, if all of the
+    session's events are in one. ``use`` says what the key is in the log.
+    """
+    named: dict[str, str] = {}
+    left_out = []
+    for actor in actors:
+        tokens = {partitions.agent_token(agent) for agent in use.agents} if use.is_session else set()
+        if key in partition_names(actor, partitions) or actor.scope is Scope.GLOBAL or use.fits(actor.scope):
+            named[actor.name] = partition_named(actor, key, partitions)
+        elif actor.scope is Scope.AGENT and len(tokens) == 1:
+            named[actor.name] = tokens.pop()
+        else:
+            left_out.append(actor.name)
+    return named, left_out
 
 
 def value_at(state: Any, entries: Mapping[str, Any], path: Sequence[Step]) -> dict[str, Any]:
@@ -142,6 +164,16 @@ def entries_under(
                 yield entry_path, state_builtins(value)
             else:
                 yield from entries_under(value, key, entry_path, may_contain)
+
+
+def is_kept_under(under_key: Mapping[str, Any], key: str, scope: Scope) -> bool:
+    """Whether any entry of ``entries_under`` is kept under a key as that of its scope's session or agent.
+
+    Entries are kept under agent and session together, and another agent or session may have the same name.
+    """
+    word = msgspec.json.encode(key).decode()[1:-1]
+    other = {Scope.SESSION: f'["{word}\\n', Scope.AGENT: f'\\n{word}"]'}.get(scope)
+    return any(other is None or other not in path for path in under_key)
 
 
 def is_named(name: object, key: str) -> bool:

@@ -50,11 +50,13 @@ class EffectCounts(msgspec.Struct):
     """An effector's ``requests``; ``answered`` counts those with a complete answer.
 
     ``wrong`` counts its recorded events that are not the expected next event of an answer; see ``EffectFinding``.
+    ``unread`` counts those that answer an event which this release does not know, so that nothing can be checked.
     """
 
     requests: int = 0
     answered: int = 0
     wrong: int = 0
+    unread: int = 0
 
     @property
     def open(self) -> int:
@@ -106,6 +108,9 @@ class _Request(msgspec.Struct):
 class EffectCheck:
     """Follows requests and answers through a log; feed it the messages of both, in order.
 
+    A newer release may have requests of its own. Feed it the messages of unknown subjects, too, where
+    ``lacks_requests`` tells that there are effects without a request.
+
     Args:
         served: Effector -> the public subjects of the requests that it serves.
         causes: The short ids of the requests that effects name; see :class:`RequestIdReader`.
@@ -124,10 +129,17 @@ class EffectCheck:
         self._counts = {effector: EffectCounts() for effector in served}
         self._findings: list[EffectFinding] = []
         self._effectors_seen: set[str] = set()
+        # Short ids of events of unknown subjects that effects name as their requests.
+        self._unknown_requests: set[int] = set()
+        self.lacks_requests = False
 
     def feed(self, stored: Stored) -> None:
         """Take the next message."""
         topic = stored.headers.get("ce-type", "")
+        if topic not in CATALOGUE:
+            if self._index_of(id := stored.headers.get("ce-id", "")) is not None:
+                self._unknown_requests.add(_short_id(id))
+            return
         effector = _effector_of(stored, self._served)
         if not effector and topic not in self._request_topics:
             return
@@ -140,7 +152,9 @@ class EffectCheck:
         if effector:
             self._effectors_seen.add(effector)
             problem, field = self._problem(effector, envelope, stored.data)
-            if problem:
+            if problem == "no_request" and _short_id(envelope.cause) in self._unknown_requests:
+                self._counts[effector].unread += 1
+            elif problem:
                 self._note(effector, stored, envelope.exchange, envelope.cause, problem, field)
         if topic in self._request_topics:
             if self._index_of(envelope.id) is not None:
@@ -189,6 +203,7 @@ class EffectCheck:
 
     def _note(self, effector: str, stored: Stored, exchange: str, cause: str, problem: str, field: str = "") -> None:
         self._effectors_seen.add(effector)
+        self.lacks_requests = self.lacks_requests or problem == "no_request"
         self._counts[effector].wrong += 1
         if len(self._findings) < _MOST_FINDINGS and (not self._chosen or exchange in self._chosen):
             topic = stored.headers.get("ce-type", "")

@@ -44,7 +44,8 @@ class Coverage(msgspec.Struct):
     messages consumed. Events that no consumed message can have led to are counted as ``different``, too. ``facts`` are
     own events that no decision yields (settings, and what a shell measured); ``timers`` are events of timers, checked
     against the pending deadlines. ``new_fields`` counts, by subject and path, bodies recorded without a field that
-    today's bodies have: there is no recorded value to compare it with.
+    today's bodies have: there is no recorded value to compare it with. ``first_unverified`` has, by reason, the
+    sequence of the first message, or event that no message led to, which was left unverified for it.
     """
 
     identical: int = 0
@@ -55,6 +56,12 @@ class Coverage(msgspec.Struct):
     facts: int = 0
     unverified: dict[str, int] = {}
     new_fields: dict[str, int] = {}
+    first_unverified: dict[str, int] = {}
+
+    def leave_unverified(self, reason: str, seq: int) -> None:
+        """Count a decision about the message of a sequence that could not be made again."""
+        self.unverified[reason] = self.unverified.get(reason, 0) + 1
+        self.first_unverified[reason] = min(seq, self.first_unverified.get(reason, seq))
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -94,6 +101,14 @@ class Report(msgspec.Struct, frozen=True):
         for counts in self.coverage.values():
             found.update(counts.unverified)
         return dict(found)
+
+    @property
+    def first_unverified(self) -> dict[str, int]:
+        """By reason, the sequence of the first message whose decision could not be made again."""
+        found: dict[str, int] = {}
+        for counts in self.coverage.values():
+            found = _least(found, counts.first_unverified)
+        return found
 
     @property
     def pending(self) -> int:
@@ -163,6 +178,7 @@ def in_order(counts: Coverage) -> Coverage:
         counts,
         unverified=dict(sorted(counts.unverified.items())),
         new_fields={path: count for path, count in sorted(counts.new_fields.items()) if count},
+        first_unverified=dict(sorted(counts.first_unverified.items())),
     )
 
 
@@ -176,11 +192,16 @@ def _sum(left: Coverage, right: Coverage) -> Coverage:
         facts=left.facts + right.facts,
         unverified=_sum_of_counts(left.unverified, right.unverified),
         new_fields=_sum_of_counts(left.new_fields, right.new_fields),
+        first_unverified=_least(left.first_unverified, right.first_unverified),
     )
 
 
 def _sum_of_counts(left: dict[str, int], right: dict[str, int]) -> dict[str, int]:
     return {name: left.get(name, 0) + right.get(name, 0) for name in sorted({*left, *right})}
+
+
+def _least(left: dict[str, int], right: dict[str, int]) -> dict[str, int]:
+    return {name: min(each[name] for each in (left, right) if name in each) for name in sorted({*left, *right})}
 
 
 class Compared(msgspec.Struct, frozen=True):

@@ -1,11 +1,10 @@
 """Verification of decisions: each is made again from the state before it, and compared with the record.
 
 A decision made under an older behaviour is made again under that one. A decision that cannot be made again is counted
-with the reason: a behaviour or settings that this release does not have, sealed words, a missing model, an append that
-the broker refused, a backlog that is too long.
+with the reason: a behaviour or settings that this release does not have, sealed words, a missing model, a message that
+only another release can read, an append that the broker refused, a backlog that is too long.
 """
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
@@ -39,6 +38,7 @@ from events.replay.verifying.report import (
     topics_text,
 )
 from events.replay.verifying.sealed_words import SEALED, SealedWordsTracker
+from events.replay.verifying.unread_causes import Kind, UnreadCauses, is_of_newer_version, kind_of, unreadable_reason
 from schemas.actor import Actor
 from schemas.catalogue import entry_of
 from schemas.event import Configured, Failed, topic_of
@@ -64,6 +64,7 @@ class Verification:
         differences: The first differences found.
         losses: What the log has recorded as lost.
         partitions: The partition counts in force where the log is read.
+        readers: Releases that the log shows to have read messages which this one cannot.
         on_verdict: Called for each message that led to events and was compared: with it, whether it came out the same,
             and 1; with -1 if that is taken back.
     """
@@ -103,6 +104,9 @@ class Verification:
         self._sealed_words: dict[ActorPartition, SealedWordsTracker] = {}
         # Partitions whose state may be wrong, since they had settings that this release cannot read -> the reason.
         self._untrusted_states: dict[ActorPartition, str] = {}
+        self._unread_causes: dict[ActorPartition, UnreadCauses] = {}
+        self._doubts: list[_Doubt] = []
+        self.readers: frozenset[Kind] = frozenset()
 
     def watch(self, view: View) -> None:
         """Compare every decision that a view folds from here on and that its own recorded events show."""
@@ -122,12 +126,14 @@ class Verification:
             self._untrusted_states[divided] = self._untrusted_states[partition]
         if partition in self._sealed_words:
             self._sealed_words[divided] = self._sealed_words[partition].copy()
+        if partition in self._unread_causes:
+            self._unread_causes[divided] = self._unread_causes[partition].copy()
 
     def count_silent(self, view: View, processed: Processed) -> None:
         """Count a message that was decided here and led to no event."""
         reason = self.why_not_verifiable(view, processed)
         if reason:
-            self._leave_unverified(view, reason)
+            self._leave_unverified(view, reason, processed.delivery)
         else:
             self._count_identical(view, processed, 1)
 
@@ -145,22 +151,37 @@ class Verification:
         if tracker.may_matter(processed):
             sealed = tracker.needed_for(processed)
             tracker.fold(processed)
+        unread = self._unread_causes_of(view).reason(processed, view.shown_by)
         return (
             self._undecidable(view)
             or (APPEND_REFUSED if processed.recorded and any(map(_is_refusal, processed.recorded)) else "")
+            or unread
             or (SEALED if sealed else "")
             or _missing_model(view, processed)
         )
 
+    @property
+    def doubtful(self) -> frozenset[Kind]:
+        """Messages that this release cannot read, and would have failed on, and that led to nothing on record."""
+        return frozenset(kind_of(doubt.message, doubt.shown_by) for doubt in self._doubts)
+
+    def settle_doubts(self) -> None:
+        """Count what is in doubt as different, unless whoever decided could read it; call it once, at the end."""
+        readers = self.readers.union(*(causes.readers for causes in self._unread_causes.values()))
+        for view, message, shown_by, shown_at in self._doubts:
+            if kind_of(message, shown_by) in readers:
+                self._leave_unverified(view, unreadable_reason(message), message)
+                continue
+            failure = topics_text([topic_of(view.actor.failed)])
+            found = "count", topics_text([]), f"{failure}, since {message.detail}"
+            self._differ(view, message, found, shown_at)
+
     def excuse_losses(self) -> None:
         """Count differences that may come from lost messages as unverified instead; call it once, at the end."""
-        excused = Counter(
-            name for name, seq, shown_at in self._differing_messages if self.losses.may_explain(seq, shown_at)
-        )
-        for name, count in excused.items():
-            counts = self.coverage[name]
-            counts.different -= count
-            counts.unverified[LOG_LOSS] = counts.unverified.get(LOG_LOSS, 0) + count
+        for name, seq, shown_at in self._differing_messages:
+            if self.losses.may_explain(seq, shown_at):
+                self.coverage[name].different -= 1
+                self.coverage[name].leave_unverified(LOG_LOSS, seq)
         self.differences.drop_if(lambda found: self.losses.may_explain(found.seq, found.shown_at))
 
     def _check_orphan(self, view: View, group: Sequence[Recorded]) -> None:
@@ -174,7 +195,11 @@ class Verification:
         self._matched = None
         reason = self.why_not_verifiable(view, processed)
         if reason:
-            self._leave_unverified(view, reason)
+            self._leave_unverified(view, reason, processed.delivery)
+            return
+        message = processed.delivery
+        if isinstance(message, Unreadable) and is_of_newer_version(message) and not processed.recorded:
+            self._doubts.append(_Doubt(view, message, view.shown_by, self._reached()))
             return
         processed = _with_models(view, processed)
         where = self.partitions, view.partition
@@ -212,14 +237,22 @@ class Verification:
         if compared.difference is None:
             self._count_identical(view, processed, 1)
         elif isinstance(delivery, Recorded) and self._sealed_words_of(view).may_have_changed(delivery.message):
-            self._leave_unverified(view, SEALED)
+            self._leave_unverified(view, SEALED, delivery)
             return
-        elif reason := self._untrusted_states.get((view.actor.name, view.partition), ""):
-            self._leave_unverified(view, reason)
+        elif reason := self.why_untrusted(view, delivery):
+            self._leave_unverified(view, reason, delivery)
             return
         else:
             self._differ(view, delivery, compared.difference)
         self._count_new(view, compared, 1)
+
+    def why_untrusted(self, view: View, delivery: Delivery | None = None) -> str:
+        """Return why a view's state may not be the one that a message, or an event of its own, was decided on.
+
+        Without a message: why any part of the state may not.
+        """
+        settings = self._untrusted_states.get((view.actor.name, view.partition), "")
+        return settings or self._unread_causes_of(view).state_reason(delivery)
 
     def _undecidable(self, view: View) -> str:
         """Return why nothing can be decided at a view's position; for unreadable settings, note that its state is
@@ -259,6 +292,12 @@ class Verification:
             self._sealed_words[key] = SealedWordsTracker(view.actor)
         return self._sealed_words[key]
 
+    def _unread_causes_of(self, view: View) -> UnreadCauses:
+        key = view.actor.name, view.partition
+        if key not in self._unread_causes:
+            self._unread_causes[key] = UnreadCauses(view.actor)
+        return self._unread_causes[key]
+
     def _check_spontaneous(self, view: View, own: Recorded, state: Any) -> None:
         coverage = self.coverage[view.actor.name]
         # A fact is what only the running process knew, such as its settings: nothing here can make it again.
@@ -267,20 +306,20 @@ class Verification:
         if isinstance(event, Configured) and (hashes := _settings_hashes(own, event)).recorded != hashes.actual:
             self._differ(view, own, ("settings_hash", hashes.recorded, hashes.actual))
         elif own.envelope.cause_seq < self._folded_early_upto.get((view.actor.name, view.partition), 0):
-            self._leave_unverified(view, BEYOND_BACKLOG)
+            self._leave_unverified(view, BEYOND_BACKLOG, own)
         elif is_fact:
             coverage.facts += 1
         elif own.stored.seal is Seal.CLOSED:
-            self._leave_unverified(view, SEALED)
+            self._leave_unverified(view, SEALED, own)
         elif reason := self._undecidable(view):
-            self._leave_unverified(view, reason)
+            self._leave_unverified(view, reason, own)
         else:
             compared = compare((own,), self._due_timer_events(view, own, state), self._bodies_of(view))
             self._count_new(view, compared, 1)
             if compared.difference is None:
                 coverage.timers += 1
-            elif reason := self._untrusted_states.get((view.actor.name, view.partition), ""):
-                self._leave_unverified(view, reason)
+            elif reason := self.why_untrusted(view, own):
+                self._leave_unverified(view, reason, own)
             else:
                 self._differ(view, own, compared.difference)
 
@@ -293,20 +332,29 @@ class Verification:
         cause = Cause(timer.cause, view.position, view.time_ns, "", "", "", agent_token, session_token)
         return address_events(view.actor.name, cause, (timer.emission,), self.partitions)
 
-    def _leave_unverified(self, view: View, reason: str) -> None:
-        unverified = self.coverage[view.actor.name].unverified
-        unverified[reason] = unverified.get(reason, 0) + 1
+    def _leave_unverified(self, view: View, reason: str, delivery: Delivery) -> None:
+        self.coverage[view.actor.name].leave_unverified(reason, delivery.stored.seq)
 
-    def _differ(self, view: View, delivery: Recorded | Unreadable, found: tuple[str, str, str]) -> None:
+    def _differ(self, view: View, delivery: Delivery, found: tuple[str, str, str], shown_at: int | None = None) -> None:
+        shown_at = self._reached() if shown_at is None else shown_at
         self.coverage[view.actor.name].different += 1
-        self._differing_messages.append((view.actor.name, delivery.stored.seq, self._reached()))
+        self._differing_messages.append((view.actor.name, delivery.stored.seq, shown_at))
         exchange = exchange_of(delivery)
         topic = split_stored(delivery.stored.subject)[0]
         where = view.actor.name, view.partition, delivery.stored.seq, topic, exchange
         if not self._chosen or exchange in self._chosen:
-            self.differences.add(Difference(*where, *found, shown_at=self._reached()))
+            self.differences.add(Difference(*where, *found, shown_at=shown_at))
         if self.on_verdict is not None:
             self.on_verdict(delivery, False, 1)
+
+
+class _Doubt(NamedTuple):
+    """A message that led to nothing, although this release cannot read it; ``shown_by`` is the event that shows it."""
+
+    view: View
+    message: Unreadable
+    shown_by: Recorded | None
+    shown_at: int
 
 
 class _SettingsHashes(NamedTuple):

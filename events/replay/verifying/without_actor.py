@@ -6,9 +6,14 @@ from collections.abc import Collection, Mapping
 from events.ledger.rows import topic_of_subject
 from events.replay.run_replay import END, Point
 from events.replay.sources import Source
-from schemas.catalogue import CATALOGUE
+from schemas.catalogue import CATALOGUE, owned_by
 from schemas.event import Configured
 from schemas.subjects import topic_filter
+
+
+def has_decider(owner: str) -> bool:
+    """Whether an owner's events are decided by an actor, of this release or another: only an actor has settings."""
+    return any(issubclass(entry.event, Configured) for entry in owned_by(owner))
 
 
 async def events_without_actor(source: Source, actors: Collection[str], upto: Point = END) -> Mapping[str, int]:
@@ -25,9 +30,7 @@ async def events_without_actor(source: Source, actors: Collection[str], upto: Po
     Raises:
         LogError: the source cannot be read.
     """
-    # Every decider has such an event, and no other owner: no settings of effectors, gateway or ledger are recorded.
-    deciders = {entry.owner for entry in CATALOGUE.values() if issubclass(entry.event, Configured)}
-    lacking = deciders.difference(actors)
+    lacking = {entry.owner for entry in CATALOGUE.values() if has_decider(entry.owner)}.difference(actors)
     topics = [
         topic
         for topic in await source.counts()

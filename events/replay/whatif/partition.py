@@ -5,6 +5,7 @@ The first timeline is the recorded log; in the second, the same inputs are decid
 
 from collections import deque
 from collections.abc import Iterable, Sequence
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -15,11 +16,13 @@ from events.log import Stored
 from events.make_decision import NewEvent, at_behaviour, fold
 from events.partition_fold import Delivery, Processed
 from events.replay.verifying.sealed_words import SealedWordsTracker
+from events.replay.verifying.unread_causes import StateGaps
 from events.replay.verifying.verification import ActorPartition
 from events.replay.whatif.changes import Changes
 from events.replay.whatif.record_index import RecordIndex
 from events.routes import lineage, routes
 from schemas.actor import Actor, Scope, Timer
+from schemas.catalogue import CATALOGUE
 from schemas.envelope import Envelope
 from schemas.event import Configured
 from schemas.subjects import Partitions
@@ -37,10 +40,17 @@ class Partition:
             it has received other messages than in the record.
         behaviour: The behaviour in force at its position.
         agents: The agents whose messages it has received.
+        gaps: What its state lacks, since this release cannot read it.
     """
 
     def __init__(
-        self, actor: Actor[Any], name: str, spontaneous: Sequence[Recorded], decided_upto: int, changes: Changes
+        self,
+        actor: Actor[Any],
+        name: str,
+        spontaneous: Sequence[Recorded],
+        decided_upto: int,
+        changes: Changes,
+        unread_settings: Sequence[tuple[int, str]] = (),
     ) -> None:
         self.actor = actor
         self.name = name
@@ -53,11 +63,13 @@ class Partition:
         self.agents: set[str] = set()
         self._latest = changes.latest  # whether the newest behaviour decides everything
         self._sealed_words = SealedWordsTracker(actor)
-        self._undecidable = tuple(
+        self.gaps = StateGaps(actor.scope)
+        readable = (
             (recorded.envelope.cause_seq, changes.undecidable(actor, recorded.message.event))
             for recorded in spontaneous
             if isinstance(recorded.message.event, Configured)
         )
+        self._undecidable = tuple(sorted((*readable, *unread_settings), key=itemgetter(0)))
 
     def begin_as_part_of(self, origin: "Partition", partitions: Partitions) -> None:
         """Continue from the partition that this one was divided from, with its part of that one's state."""
@@ -71,7 +83,7 @@ class Partition:
         self.decided_upto = max(self.decided_upto, origin.decided_upto)
         self.may_differ = origin.may_differ
         self.spontaneous.extendleft(reversed(origin.spontaneous))
-        self._sealed_words = origin._sealed_words.copy()
+        self._sealed_words, self.gaps = origin._sealed_words.copy(), origin.gaps.copy()
         self._undecidable = (*origin._undecidable, *self._undecidable)
 
     def needs_sealed(self, delivery: Delivery) -> bool:
@@ -174,8 +186,10 @@ class TimelinePartitions:
         key = actor.name, name
         partition = self._by_key.get(key)
         if partition is None:
-            spontaneous, decided_upto = self._past.spontaneous.get(key, ()), self._past.decided_upto.get(key, 0)
-            partition = self._by_key[key] = Partition(actor, name, spontaneous, decided_upto, self._changes)
+            past = self._past
+            recorded = past.spontaneous.get(key, ()), past.decided_upto.get(key, 0)
+            unread_settings = past.unread_settings.get(key, ())
+            partition = self._by_key[key] = Partition(actor, name, *recorded, self._changes, unread_settings)
             names = lineage(actor, name, self.partitions)[:-1]
             if names and (origin := self._divided.get((actor.name, names[-1]))) is not None:
                 partition.begin_as_part_of(origin, self.partitions)
@@ -199,6 +213,7 @@ def recorded_of(decided: NewEvent, seq: int, time_ns: int) -> Recorded:
         cause_seq=decided.cause_seq,
         index=decided.index,
         count=decided.count,
+        version=CATALOGUE[decided.topic].version,
     )
     return Recorded(Stored(seq, time_ns, decided.subject, {}, decided.data), envelope, message)
 

@@ -10,15 +10,18 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from events.decoding import Recorded, decode, is_spontaneous
+from events.decoding import Recorded, Unreadable, decode, is_spontaneous
 from events.log import Seal, Stored
 from events.make_decision import APPEND_REFUSED
 from events.replay.verifying.sealed_words import SEALED
+from events.replay.verifying.unread_causes import unread_then_reason, unreadable_reason
 from events.replay.verifying.verification import ActorPartition
 from events.routes import routes
 from schemas.actor import Actor
 from schemas.catalogue import CATALOGUE
-from schemas.event import Failed
+from schemas.envelope import CAUSE_SEQ
+from schemas.errors import UNREADABLE
+from schemas.event import Configured, Failed
 from schemas.subjects import Partitions, split_stored
 
 
@@ -30,10 +33,13 @@ class RecordIndex(msgspec.Struct, frozen=True, eq=False):
             the numbers of their public subjects in ``names``.
         spontaneous: By partition, in order, the events of an actor that no message led to.
         held: (actor, id of a message) -> why the actor's decision on it cannot be made again.
+        failures: (actor, partition, id of a message) -> the reason of the failure that the partition recorded for it.
+        unread_settings: By partition, in order, the settings that this release cannot read: the position at which they
+            came into force (a sequence), and the reason.
         models: (actor, id of a message) -> the models that the decision used, if one of them was supplied.
         decided_upto: By partition, the sequence up to which its messages were decided when the record ended: what lies
             behind it led to nothing, or is still to be decided.
-        actors: Actors that recorded anything; an actor records its settings first.
+        actors: Actors that recorded their settings, as each does first.
         effectors: Other owners that recorded something.
         last_seq: Sequence of the last event.
     """
@@ -44,6 +50,8 @@ class RecordIndex(msgspec.Struct, frozen=True, eq=False):
     names: tuple[str, ...]
     spontaneous: Mapping[ActorPartition, tuple[Recorded, ...]]
     held: Mapping[tuple[str, str], str]
+    failures: Mapping[tuple[str, str, str], str]
+    unread_settings: Mapping[ActorPartition, tuple[tuple[int, str], ...]]
     models: Mapping[tuple[str, str], tuple[str, ...]]
     decided_upto: Mapping[ActorPartition, int]
     actors: frozenset[str]
@@ -82,6 +90,8 @@ class RecordIndexer:
         self._names: dict[str, int] = {}
         self._spontaneous: dict[ActorPartition, list[Recorded]] = {}
         self._held: dict[tuple[str, str], str] = {}
+        self._failures: dict[tuple[str, str, str], str] = {}
+        self._unread_settings: dict[ActorPartition, list[tuple[int, str]]] = {}
         self._models: dict[tuple[str, str], tuple[str, ...]] = {}
         self._decided_upto: dict[ActorPartition, int] = {}
         self._writers_of: dict[str, tuple[ActorPartition, ...]] = {}
@@ -115,6 +125,8 @@ class RecordIndexer:
             return
         recorded = decode(stored)
         if not isinstance(recorded, Recorded):
+            if issubclass(entry.event, Configured):
+                self._note_unread_settings(actor, recorded)
             return
         if is_spontaneous(topic):
             self._note_spontaneous(actor, recorded)
@@ -133,9 +145,11 @@ class RecordIndexer:
             tuple(self._names),
             {key: tuple(events) for key, events in self._spontaneous.items()},
             self._held,
+            self._failures,
+            {key: tuple(settings) for key, settings in self._unread_settings.items()},
             self._models,
             self._decided_upto,
-            frozenset(name for name, _ in self._spontaneous),
+            frozenset(name for name, _ in (*self._spontaneous, *self._unread_settings)),
             frozenset(self._effectors),
             self._last,
         )
@@ -143,6 +157,11 @@ class RecordIndexer:
     def _note_spontaneous(self, actor: Actor[Any], recorded: Recorded) -> None:
         for key in self._writers(actor, recorded.stored.subject):
             self._spontaneous.setdefault(key, []).append(recorded)
+
+    def _note_unread_settings(self, actor: Actor[Any], unread: Unreadable) -> None:
+        position = _number(unread.stored.headers.get(CAUSE_SEQ, ""))
+        for key in self._writers(actor, unread.stored.subject):
+            self._unread_settings.setdefault(key, []).append((position, unreadable_reason(unread)))
 
     def _note_decided_upto(self, actor: Actor[Any], stored: Stored) -> None:
         cause_seq, index, count = (_number(stored.headers.get(name, "")) for name in _DECISION_HEADERS)
@@ -163,8 +182,13 @@ class RecordIndexer:
     def _note_held(self, actor: Actor[Any], recorded: Recorded) -> None:
         event = recorded.message.event
         reason = ""
+        if isinstance(event, Failed):
+            for name, partition in self._writers(actor, recorded.stored.subject):
+                self._failures[name, partition, recorded.envelope.cause] = event.reason
         if isinstance(event, Failed) and event.reason == APPEND_REFUSED:
             reason = APPEND_REFUSED
+        elif isinstance(event, Failed) and event.reason in UNREADABLE:
+            reason = unread_then_reason(event.failed_topic, event.reason)
         elif actor.missing_model is not None and (model := actor.missing_model(event)):
             reason = f"model_{model}"
         if reason:

@@ -169,6 +169,8 @@ class Report(msgspec.Struct, frozen=True):
         measured: The changed settings that running processes read, to measure with: what they measured is taken from
             the record. ``alone``: no decision reads it, so that the change shows nothing; ``too``: decisions do, too.
         all_measured: Whether nothing else was changed than such settings as no decision reads.
+        unread_inputs: How many of the held exchanges have an input that this release cannot read.
+        without_actor: By public subject, events of actors that this release does not have, taken from the record.
     """
 
     events: int
@@ -190,6 +192,8 @@ class Report(msgspec.Struct, frozen=True):
     measured: dict[str, ReadBy] = {}
     all_measured: bool = False
     traced: dict[str, Traced] = {}
+    unread_inputs: int = 0
+    without_actor: dict[str, int] = {}
 
     @property
     def share(self) -> float:

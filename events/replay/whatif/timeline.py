@@ -10,29 +10,42 @@ from typing import Any
 
 import msgspec
 
-from events.decoding import Recorded, Unreadable, decode, is_spontaneous
+from events.decoding import Recorded, Unreadable, decode, exchange_of, is_spontaneous
 from events.errors import Misconfigured
 from events.log import Stored
-from events.make_decision import Cause, NewEvent, address_events, at_behaviour, decide, fold_decided, with_models
+from events.make_decision import (
+    Cause,
+    NewEvent,
+    address_events,
+    at_behaviour,
+    decide,
+    fold_decided,
+    with_models,
+)
 from events.partition_fold import Delivery
 from events.replay.body_comparison import BodyComparison
-from events.replay.verifying.sealed_words import SEALED
+from events.replay.verifying.unread_causes import unreadable_reason
+from events.replay.verifying.without_actor import has_decider
 from events.replay.whatif.alignment import with_recorded_ids
 from events.replay.whatif.changes import Changes, changed_settings
 from events.replay.whatif.comparison import Comparison, change_of
 from events.replay.whatif.decision_comparer import DecisionComparer, asks_alike
+from events.replay.whatif.held_decisions import HeldDecisions
 from events.replay.whatif.partition import Partition, TimelinePartitions, moved_to, recorded_of
 from events.replay.whatif.record_index import RecordIndex
 from events.replay.whatif.report import LATEST, MOST_EXAMPLES, RECORDED, Change, Report, Tally, undecided_actors
 from schemas.actor import Actor, Timer
-from schemas.catalogue import CATALOGUE
+from schemas.catalogue import CATALOGUE, requests_to
 from schemas.envelope import exchange_in
 from schemas.event import Configured, Event, topic_of
 from schemas.identity import event_id
 from schemas.subjects import NO_PARTITION, Partitions, split_stored
+from schemas.vocabulary.arbiter import ArbiterPassed
 from schemas.vocabulary.clock import ClockFired
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.responder import ResponseEmitted
+
+_INPUT = topic_of(InputReceived)
 
 
 class Timeline:
@@ -75,15 +88,18 @@ class Timeline:
         self._recorded_requests: set[str] = set()
         # Ids of events that the record does not hold, or holds with another content.
         self._changed_ids = {each.message.id for each in changes.added}
-        # (actor, id of the message) of held decisions.
-        self._held_decisions: set[tuple[str, str]] = set()
+        self._held = HeldDecisions(past)
         # Exchanges that cannot go on here, because an effect is missing.
         self._cut_exchanges: set[str] = set()
+        # Open exchanges whose inputs their sender answers, by a model of its own.
+        self._forwarded: set[str] = set()
         # Actors whose own decisions the changes concern: other settings, another behaviour, or other messages.
         changed_topics = changes.dropped | {topic_of(type(each.message.event)) for each in changes.added}
         self._affected_actors = {
             name for name, actor in self._actors.items() if not changed_topics.isdisjoint(map(topic_of, actor.consumes))
         }
+        # Settings that cannot be read cannot be changed either.
+        self._affected_actors |= {name for name, _ in past.unread_settings if name in changes.settings}
         # Actors of which recorded events were used, since the decisions were held.
         self._actors_from_record: set[str] = set()
         # Events that the record does not hold, to be delivered directly after the message that led to them.
@@ -95,7 +111,8 @@ class Timeline:
         self._comparer = DecisionComparer(self._tallies)
         self._effects: Counter[str] = Counter()
         self._unreadable: Counter[str] = Counter()
-        self._events = self._seq = 0
+        self._without_actor: Counter[str] = Counter()
+        self._events = self._seq = self._unread_inputs = 0
         self._added = deque(changes.added)
         if absent := sorted(set(changes.settings) - set(self._actors)):
             raise Misconfigured(f"the log holds nothing of {', '.join(absent)}: settings of it cannot be changed")
@@ -112,8 +129,7 @@ class Timeline:
             return
         delivery = decode(stored)
         if isinstance(delivery, Unreadable):
-            self._unreadable[delivery.code] += 1
-            self._comparison.unreadable(exchange_in(stored.headers))
+            self._note_unreadable(topic, delivery)
         entry = CATALOGUE.get(topic)
         if topic in self._changes.dropped:
             self._note_missing(stored.subject)
@@ -121,12 +137,16 @@ class Timeline:
         if entry is not None and entry.owner in self._actors:
             if isinstance(delivery, Recorded):
                 self._take_own(self._actors[entry.owner], delivery)
+            else:
+                self._take_unread_own(self._actors[entry.owner], delivery, entry.event)
         elif isinstance(delivery, Unreadable) or not delivery.envelope.cause:
             self._take_external(delivery)
         elif delivery.envelope.cause in self._recorded_requests:
             self._reuse(delivery)
-        else:
+        elif requests_to(CATALOGUE[topic].owner):
             self._note_missing(stored.subject)
+        else:
+            self._take_undecided(delivery)
         self._deliver_queued()
 
     def finish(self) -> Report:
@@ -137,7 +157,14 @@ class Timeline:
         report = self._comparison.report(self._events, self._tallies, self._effects, self._unreadable, unanswered)
         measured, all_measured = self._changes.measured(self._actors)
         behaviour = LATEST if self._changes.latest else RECORDED
-        return msgspec.structs.replace(report, behaviour=behaviour, measured=measured, all_measured=all_measured)
+        return msgspec.structs.replace(
+            report,
+            behaviour=behaviour,
+            measured=measured,
+            all_measured=all_measured,
+            unread_inputs=self._unread_inputs,
+            without_actor=dict(sorted(self._without_actor.items())),
+        )
 
     def _continue_behind_end(self) -> None:
         """Deliver events of decisions behind the record's end, in exchanges that have diverged."""
@@ -146,15 +173,26 @@ class Timeline:
                 self._changed_ids.add(decided.message.id)
                 self._queue.append(recorded_of(decided, self._seq, decided.message.time_ns))
                 if type(decided.message.event) in self._requests:
-                    self._note_missing_effect(decided, "never_asked")
+                    self._note_missing_effect(decided.message.exchange, "never_asked")
                 self._deliver_queued()
+
+    def _note_unreadable(self, topic: str, unread: Unreadable) -> None:
+        self._unreadable[unread.code] += 1
+        exchange = exchange_in(unread.stored.headers)
+        if topic == _INPUT and not self._comparison.is_open(exchange):
+            self._unread_inputs += 1
+            self._comparison.begin(exchange, unread.stored.seq)
+        self._comparison.unreadable(exchange)
 
     def _take_external(self, delivery: Delivery) -> None:
         while self._added:
             self._deliver(moved_to(self._added.popleft(), delivery.stored))
             self._deliver_queued()
-        if isinstance(delivery, Recorded) and isinstance(delivery.message.event, InputReceived):
-            self._comparison.begin(delivery.message.exchange, delivery.stored.seq, delivery.message.event.text)
+        event = delivery.message.event if isinstance(delivery, Recorded) else None
+        if isinstance(event, InputReceived):
+            self._comparison.begin(exchange_of(delivery), delivery.stored.seq, event.text)
+            if event.purpose == "forward":
+                self._forwarded.add(exchange_of(delivery))
         self._deliver(delivery)
 
     def _reuse(self, effect: Recorded) -> None:
@@ -165,6 +203,30 @@ class Timeline:
         self._deliver(effect)
 
     # --- recorded events of actors
+
+    def _take_undecided(self, recorded: Recorded) -> None:
+        """Take from the record an event that nobody decides here, such as one of an actor that was removed since."""
+        message = recorded.message
+        self._comparison.ended(message.exchange, message.event, on_record=True)
+        if self._comparison.has_diverged(message.exchange):
+            self._note_missing(recorded.stored.subject)
+            return
+        entry = CATALOGUE[recorded.envelope.topic]
+        if has_decider(entry.owner):
+            self._without_actor[entry.topic] += 1
+        self._note_request(recorded)
+        self._take_effect(recorded)
+
+    def _take_unread_own(self, actor: Actor[Any], unread: Unreadable, event: type[Event]) -> None:
+        """Note that this release cannot read an actor's event: nobody who folds it has its state from here on."""
+        self._expected.pop(unread.stored.headers.get("ce-id", ""), None)
+        if issubclass(event, Configured):
+            return  # the index has it
+        if event in self._requests:
+            self._recorded_requests.add(unread.stored.headers.get("ce-id", ""))
+        for partition in self._all_partitions.writing(actor, unread.stored.subject):
+            partition.gaps.note(unread, unreadable_reason(unread))
+        self._deliver(unread)
 
     def _take_own(self, actor: Actor[Any], recorded: Recorded) -> None:
         """Process an actor's recorded event: deliver the second timeline's event of its id instead, if there is one."""
@@ -195,7 +257,7 @@ class Timeline:
             elif type(decided.message.event) in self._requests:
                 # An id depends on the cause, not on the topic: the recorded event of this id may be of another topic.
                 why = "asked_otherwise" if envelope.topic == decided.topic else "never_asked"
-                self._note_missing_effect(decided, why)
+                self._note_missing_effect(decided.message.exchange, why)
 
     def _note_request(self, recorded: Recorded) -> None:
         """If an event is a request, note that its recorded answers are to be used."""
@@ -207,7 +269,7 @@ class Timeline:
         writing = self._all_partitions.writing(actor, recorded.stored.subject)
         if any(partition.undecidable(recorded.envelope.cause_seq) for partition in writing):
             return not self._comparison.has_diverged(recorded.message.exchange)
-        return (actor.name, recorded.envelope.cause) in self._held_decisions
+        return (actor.name, recorded.envelope.cause) in self._held
 
     def _take_spontaneous(self, actor: Actor[Any], recorded: Recorded) -> None:
         if isinstance(recorded.message.event, Configured):
@@ -218,6 +280,8 @@ class Timeline:
             self._fired_timers.discard(recorded.message.id)
             self._tallies[actor.name].identical += 1
             self._deliver(recorded)
+        elif any(each.gaps.first_reason for each in self._all_partitions.writing(actor, recorded.stored.subject)):
+            self._deliver(recorded)  # what set the timer cannot be read
         else:
             self._note_gone(actor, recorded)
 
@@ -251,9 +315,18 @@ class Timeline:
         return is_end_or_request or bool(self._all_partitions.consuming(subject))
 
     def _deliver_noting_end(self, recorded: Recorded) -> None:
-        """Deliver an event of the second timeline; if it ends an exchange, note that."""
-        self._comparison.ended(recorded.message.exchange, recorded.message.event, on_record=False)
+        """Deliver an event of the second timeline, and note the end that it may be, or what it asks of an outside."""
+        message = recorded.message
+        self._comparison.ended(message.exchange, message.event, on_record=False)
         self._deliver(recorded)
+        if isinstance(message.event, ResponseEmitted):
+            self._forwarded.discard(message.exchange)
+        elif isinstance(message.event, ArbiterPassed) and message.exchange in self._forwarded:
+            # Its sender goes on with it, and tells the log what its own model answered.
+            if self._past.topic_of(message.id) == recorded.envelope.topic:
+                self._recorded_requests.add(message.id)
+            else:
+                self._note_missing_effect(message.exchange, "never_asked")
 
     # --- decisions
 
@@ -273,7 +346,7 @@ class Timeline:
             partition.agents.add(delivery.envelope.agent)
         partition.position, partition.time_ns = delivery.stored.seq, delivery.stored.time_ns
         tally = self._tallies[partition.actor.name]
-        reason = self._why_held(partition, delivery)
+        reason = self._held.why_held(partition, delivery)
         if reason:
             tally.held[reason] = tally.held.get(reason, 0) + 1
             self._hold(partition, delivery)
@@ -314,37 +387,24 @@ class Timeline:
                 self._comparison.differs(message.exchange, change_of(decided.cause_seq, owner, None, message.event))
             self._queue.append(recorded_of(decided, decided.cause_seq, message.time_ns))
             if type(message.event) in self._requests:
-                self._note_missing_effect(decided, "never_asked")
+                self._note_missing_effect(decided.message.exchange, "never_asked")
 
-    def _note_missing_effect(self, decided: NewEvent, why: str) -> None:
+    def _note_missing_effect(self, exchange: str, why: str) -> None:
         """Note that the record holds no answer to a request, so that the request's exchange cannot go on."""
         self._effects[why] += 1
-        exchange = decided.message.exchange
         if exchange:
             self._cut_exchanges.add(exchange)
             self._comparison.cut(exchange)
 
     # --- what cannot be decided anew
 
-    def _why_held(self, partition: Partition, delivery: Delivery) -> str:
-        sealed = partition.needs_sealed(delivery)
-        if reason := partition.undecidable(delivery.stored.seq):
-            return reason
-        if sealed:
-            return SEALED
-        if isinstance(delivery, Unreadable):
-            return ""
-        return self._past.held.get((partition.actor.name, delivery.envelope.id), "")
-
     def _hold(self, partition: Partition, delivery: Delivery) -> None:
-        if not isinstance(delivery, Recorded):
-            return
-        self._held_decisions.add((partition.actor.name, delivery.envelope.id))
-        partition.fold_message(delivery)
-        if partition.actor.name in self._affected_actors:
-            self._comparison.held(delivery.message.exchange)
-        if delivery.message.id in self._changed_ids:
-            self._comparison.unknown(delivery.message.exchange, partition.actor.name)
+        self._held.hold(partition, delivery)
+        name, exchange = partition.actor.name, exchange_of(delivery)
+        if name in self._affected_actors:
+            self._comparison.held(exchange)
+        if isinstance(delivery, Recorded) and delivery.message.id in self._changed_ids:
+            self._comparison.unknown(exchange, name)
 
     def _fold_held(self, actor: Actor[Any], recorded: Recorded) -> None:
         for partition in self._all_partitions.writing(actor, recorded.stored.subject):

@@ -75,6 +75,23 @@ async def store_input(log: JetStreamLog, exchange: str, purpose: Any = "answer")
     await log.append([Append([made.record])])
 
 
+def test_an_input_of_a_later_release_that_sent_one_again_counts(tmp_path: Path) -> None:
+    recording = Recording(ACTORS.values())
+    recording.configure()
+    recording.send(InputReceived(text="Hello!"), Address("ann", "noon", "e-1"))
+    recording.send(MemoryFailed(**FAILURE), Address("ann", "noon", "e-1"))
+    recording.send(end("FAILED"), Address("ann", "noon", "e-1"))
+    again = InputReceived(text="Hello!", rerun_of="e-1")
+    recording.send(again, Address("ann", "again", "e-2"), ce_dataversion="2")
+    write(tmp_path / "ledger.db", recording.log, partitions=recording.partitions)
+    source = LedgerSource(tmp_path / "ledger.db")
+    try:
+        (found,) = asyncio.run(failed_decisions(source))
+    finally:
+        source.close()
+    assert found.why_not == "sent again as e-2"
+
+
 def test_an_end_that_a_later_release_wrote_is_no_lack_of_an_end(tmp_path: Path) -> None:
     recording = Recording(ACTORS.values())
     recording.configure()

@@ -389,3 +389,13 @@ def test_the_example_of_the_readme_runs_as_it_is_written(address: str, upstream:
     assert done.stdout.splitlines() == ["Lima.", "content_filter REFLEX prompt_injection"]
     assert "`content_filter REFLEX prompt_injection`" in README
     assert len(upstream.asked) == asked + 1
+
+
+def test_a_what_if_under_the_recorded_settings_ends_no_forwarded_exchange_otherwise(
+    http: httpx.Client, live: Live
+) -> None:
+    exchange = post(http, "plain").headers["x-neuraxis-exchange"]
+    assert end_of(live, exchange)["reason"] == "forward"
+    (told,) = live.rows("what-if", "--json")
+    assert told["exchanges"] > told["open"]
+    assert (told["changed"], told["effects"]["reused"] > 0) == (0, True)

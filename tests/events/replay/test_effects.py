@@ -280,3 +280,11 @@ def test_requests_that_nobody_answers_are_counted_and_not_remembered():
     tracemalloc.stop()
     assert effects.finish().counts["webhook"].open == 1000
     assert held < 20_000
+
+
+def test_an_answer_to_a_request_of_a_newer_release_is_not_wrong():
+    request = next(each for each in released() if each.headers["ce-type"] in TOPICS["llm"])
+    other = request.headers | {"ce-type": "forged_id.planner.thought_requested"}
+    log = changed(request, **{name.replace("-", "_"): value for name, value in other.items()})
+    report = checked(log)
+    assert (report.wrong, report.counts["llm"].unread) == (0, 1)

@@ -35,7 +35,9 @@ class Event:
         cause_seq: The sequence of that event.
         by: The actor and process that decided it.
         build: The release and settings of that process.
-        data: Its body, by the schema of its topic (``neuraxis schema jsonschema``).
+        version: The version of its topic that ``data`` is in; another one may mean something else. Over HTTP it is the
+            server's, over NATS the one that was recorded.
+        data: Its body, by the schema of its topic in that version (``neuraxis schema jsonschema``).
         unreadable: Why its body cannot be read, by the server or, over NATS, here; ``data`` is empty then.
     """
 
@@ -50,6 +52,7 @@ class Event:
     cause_seq: int = 0
     by: str = ""
     build: str = ""
+    version: int = 1
     data: Mapping[str, Any] = field(default_factory=dict)
     unreadable: str = ""
 
@@ -143,6 +146,7 @@ def event_of_message(subject: str, headers: Mapping[str, str] | None, data: byte
         cause_seq=_number(attribute("causeseq")),
         by=attribute("source"),
         build=attribute("build"),
+        version=_number(attribute("dataversion")) or 1,
         data=_without_topic(body),
         unreadable=unreadable,
     )

@@ -241,3 +241,22 @@ def test_what_became_of_what_is_told_a_line_each_the_changed_first(ledger: Path)
     below = lines[lines.index("mode, recorded → what-if") + 1 :]
     assert re.match(r"  \d+  [A-Z]+ → RESPOND$", below[0])
     assert any(re.match(r"  \d+  [A-Z]+ as before$", line) for line in below)
+
+
+def test_a_sweep_says_what_cannot_be_told_and_why(tmp_path: Path):
+    path = tmp_path / "redacted.db"
+    write(path, without_words(live(TALK).log), partitions=PARTITIONS)
+    swept = what_if(path, "--sweep", "router.base_scores.RESPOND=0.4:0.5:0.1").stdout
+    assert "not told" in swept
+    assert "nothing can be said of these settings" in swept
+    assert "words sealed, forgotten or redacted" in swept
+
+
+def test_a_what_if_that_changes_nothing_says_so(ledger: Path, tmp_path: Path):
+    note = "no actor's setting is changed"
+    assert note in what_if(ledger).stderr
+    file = tmp_path / "set.toml"
+    file.write_text('[llm]\nbackend = "local"\n')
+    assert note in what_if(ledger, "--config", str(file)).stderr
+    for words in (("--set", "router.base_scores.RESPOND=0.9"), ("--behaviour", "latest")):
+        assert note not in what_if(ledger, *words).stderr
