@@ -215,7 +215,7 @@ class Timeline:
         if has_decider(entry.owner):
             self._without_actor[entry.topic] += 1
         self._note_request(recorded)
-        self._take_effect(recorded)
+        self._deliver_noting_end(recorded)
 
     def _take_unread_own(self, actor: Actor[Any], unread: Unreadable, event: type[Event]) -> None:
         """Note that this release cannot read an actor's event: nobody who folds it has its state from here on."""
