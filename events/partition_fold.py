@@ -15,10 +15,10 @@ from typing import Any
 import msgspec
 
 from events.decoding import Recorded, Unreadable, is_spontaneous
-from events.division import part_of
 from events.errors import Misconfigured
 from events.make_decision import Cause, NewEvent, address_events, at_behaviour, decide, fail_append, fold
 from events.routes import main_prefix
+from events.state_division import part_of
 from schemas.actor import Actor, Message, Scope
 from schemas.errors import UndecodableEvent, UnknownTopic, UnknownVersion
 from schemas.event import Configured

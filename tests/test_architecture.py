@@ -13,7 +13,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import actors
-from schemas.stages import STAGE_OF
+from schemas.input_path import STAGE_OF
 from tests.each import each
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -1,8 +1,9 @@
 """The outcomes of a drift: a thought, a skip, or a request to a model; and when the next drift is due. Pure.
 
-A drift is an idle agent's attempt at a thought about what memory found: from a first concept (``seed``, a term that
-occurred in remembered exchanges) to an episode, one of these exchanges. The composer puts it into fixed sentences, or a
-model is asked for its words.
+A drift is an idle agent's attempt at a thought about what memory found: from a first concept (a term that occurred in
+remembered exchanges; ``seed`` is its id) to an episode, one of these exchanges. ``strategy`` says how the first concept
+was chosen: one that is fading, recent, salient, or any. The composer puts it into fixed sentences, or a model is asked
+for its words.
 """
 
 from typing import Literal

@@ -6,10 +6,11 @@ marks. A motif that is contained as whole phrases, in a document or after a poli
 one of these runs.
 
 Nearly all runs are excluded at once by counting their shingles. A precedent of m elements has a similarity above t to a
-run of n only if m < n / t^2. With K shingles that some precedent of such a size holds (including the situation's type)
-and U that none does, the similarity is at most sqrt(K / (K + U)). The remaining runs are compared exactly, as far as
-the input's work budget suffices (``comparing``), in an order that is fair to the parts: the most promising run of each
-part before the second of any. Runs of the same words are compared once.
+run of n only if m < n / t^2. With K shingles that some precedent of such a size holds (one of them stands for the
+situation, a name of the kind of input that its sender may give) and U that none does, the similarity is at most sqrt(K
+/ (K + U)). The remaining runs are compared exactly, as far as the input's work budget suffices (``comparing``), in an
+order that is fair to the parts: the most promising run of each part before the second of any. Runs of the same words
+are compared once.
 
 A motif may also be in the middle of a longer phrase. So runs of words whose shingles are all held by some precedent,
 possibly with a changed word between, are compared in addition: whatever surrounds it, a motif is such a run.
@@ -147,7 +148,7 @@ def passages(
 
 
 def _runs(text: _Text, longest: int, fewest_words: int) -> _Runs:
-    """Return every run within a part that is long enough to count and short enough to have a signature."""
+    """Return every run within a part that is long enough to count and of no more than ``MOST_WORDS`` words."""
     count = len(text.part_of)
     lengths = range(1, min(longest, count) + 1)
     none = np.zeros(0, np.int64)
@@ -214,7 +215,7 @@ def _bounds(text: _Text, runs: _Runs, threshold: float, count: Count) -> Bounds:
     largest = np.minimum((words + 3) / max(threshold * threshold, 1e-9), NO_ENTRY - 1)
     levels = np.ceil(np.log2(largest)).astype(np.int64)
     bounds = np.ones(len(words))
-    # A run of a single word, or of more words than a signature covers, cannot be counted in this way and is compared.
+    # A run of a single word, or of more than ``MOST_WORDS`` words, cannot be counted in this way and is compared.
     countable = (words > 1) & (words <= MOST_WORDS)
     for level in np.unique(levels[countable]).tolist():
         of_level = np.flatnonzero((levels == level) & countable)
@@ -222,7 +223,7 @@ def _bounds(text: _Text, runs: _Runs, threshold: float, count: Count) -> Bounds:
         size = min(2**level, NO_ENTRY - 1)
         marks = text.held_marks(size, at_level)
         held, others = count(text, at_level, text.inner <= size)
-        # A run has four shingles with marks, and the situation's type as one more element.
+        # A run has four shingles with marks, and the situation as one more element.
         bounds[of_level] = np.sqrt((held + marks + 1) / (held + others + 5))
     return bounds
 

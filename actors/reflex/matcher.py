@@ -359,11 +359,11 @@ def _reading(
         return None
     exact = squeezed.startswith(spelling.letters, first)
     if rewriting:
-        fits = spelling.long and exact and _agree(gaps, start, end, spelling.gaps)
+        fits = spelling.is_rewritten and exact and _agree(gaps, start, end, spelling.gaps)
         return rewriting if fits else None
     if _agree(gaps, start, end, spelling.gaps):
         return _PLAIN if exact else _LEETSPEAK
-    may_be_spaced = spelling.long and JOINED in spelling.gaps
+    may_be_spaced = spelling.is_rewritten and JOINED in spelling.gaps
     return _SPACED if may_be_spaced and layout.apart.find(0, start + 1, end) < 0 else None
 
 

@@ -28,10 +28,10 @@ MIN_REWRITTEN = 6
 class Spelling:
     """One squeezed spelling of a signature (a phrase of attacks), with what must be between its letters (``gaps``).
 
-    ``rank`` is the signature's index in library order. ``long``: it has enough letters to be searched for in rot13 and
-    spaced. ``opens_word`` and ``closes_word``: its first or last letter must not continue into a longer word. ``bare``:
-    its symbols (and punctuation) are left out, so that it is searched for in the letters of a text alone; where the
-    signature has a symbol within a word, the gap is ``UNCERTAIN``: white space fits, and so does nothing.
+    ``rank`` is the signature's index in library order. ``is_rewritten``: it has enough letters to be searched for in
+    rot13 and spaced. ``opens_word`` and ``closes_word``: its first or last letter must not continue into a longer word.
+    ``bare``: its symbols (and punctuation) are left out, so that it is searched for in the letters of a text alone;
+    where the signature has a symbol within a word, the gap is ``UNCERTAIN``: white space fits, and so does nothing.
     """
 
     rank: int
@@ -39,7 +39,7 @@ class Spelling:
     gaps: bytes
     opens_word: bool
     closes_word: bool
-    long: bool
+    is_rewritten: bool
     bare: bool
 
 
@@ -142,6 +142,6 @@ def _spelling(rank: int, letters: str, gaps: bytes, bare: bool, *, whole_words: 
         gaps,
         opens_word=whole_words and is_word(letters[0]),
         closes_word=whole_words and is_word(letters[-1]),
-        long=len(letters) >= MIN_REWRITTEN,
+        is_rewritten=len(letters) >= MIN_REWRITTEN,
         bare=bare,
     )

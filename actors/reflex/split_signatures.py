@@ -104,7 +104,7 @@ def is_disguised(text: str, spelling: Spelling, gaps: LetterGaps, start: int, en
     within = [kind for kind, want in zip(between, wanted, strict=True) if want == JOINED]
     whole = (gaps.kinds[start] or not spelling.opens_word) and (gaps.kinds[end] or not spelling.closes_word)
     if any(within):
-        return bool(whole) and (long or (spelling.long and all(within) and max(within) >= _SYMBOL))
+        return bool(whole) and (long or (spelling.is_rewritten and all(within) and max(within) >= _SYMBOL))
     indexes = [index for index in range(start + 1, end) if wanted[index - start - 1] == SPACED]
     if len(indexes) + 1 >= FEWEST_JOINED and long and _are_joined(text, gaps, indexes):
         return True

@@ -44,7 +44,7 @@ from actors.responder.forwarding import (
 from actors.responder.pending import STAGES, ExchangeContext
 from schemas.catalogue import CATALOGUE, entry_of, failure_of
 from schemas.event import Event, Failed, topic_of
-from schemas.stages import STAGE_OF
+from schemas.input_path import STAGE_OF
 from schemas.vocabulary.appraisal import AppraisalFailed
 from schemas.vocabulary.arbiter import ArbiterDenied, ArbiterEscalated, ArbiterImmediate, ArbiterPassed
 from schemas.vocabulary.breaker import BreakerTerminated, BreakerTripped, BreakerWithheld

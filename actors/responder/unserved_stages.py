@@ -19,8 +19,8 @@ from actors.responder.pending import ExchangeContext, Pending
 from schemas.actor import Message, Scope
 from schemas.availability import Lack
 from schemas.catalogue import entry_of
+from schemas.input_path import token_among
 from schemas.persistent import Map
-from schemas.stages import token_among
 from schemas.vocabulary.responder import ResponseEmitted
 from schemas.vocabulary.swarm import StageFound, StageLost
 

@@ -13,8 +13,8 @@ from actors.swarm.settings import SwarmSettings
 from schemas.actor import Scope
 from schemas.availability import Availability, Lack, UnservedPartition
 from schemas.event import Event
+from schemas.input_path import names_of, scopes
 from schemas.persistent import Map
-from schemas.stages import names_of, scopes
 from schemas.vocabulary.swarm import OverBudget, StageFound, StageLost, WithinBudget
 
 _GRAVEST_FIRST: tuple[Lack, ...] = ("no_owner", "stalled", "recovering")

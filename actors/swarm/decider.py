@@ -40,8 +40,8 @@ from schemas.actor import Emission, Message
 from schemas.availability import Availability
 from schemas.catalogue import entry_of, failure_of, owned_by
 from schemas.event import Event, Failed
+from schemas.input_path import PATH
 from schemas.persistent import ExpiringMap, Map
-from schemas.stages import PATH
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.intuition import IntuitionPassed, IntuitionRejected
 from schemas.vocabulary.responder import ResponseEmitted

@@ -6,8 +6,8 @@ from typing import Annotated
 import msgspec
 
 from schemas.event import Milliseconds, Unit
+from schemas.input_path import LEDGER, REQUIRED, scopes
 from schemas.settings.measured_settings import MEASURED_ALONE, MEASURED_TOO, MeasuredTimeout
-from schemas.stages import LEDGER, REQUIRED, scopes
 
 Count = Annotated[int, msgspec.Meta(ge=1, le=1000)]
 """A number of decisions."""

@@ -30,7 +30,6 @@ from deploy.copying.stopped_log import has_bucket, has_pending, refuse_members, 
 from deploy.copying.written_snapshots import check_archive, close_bucket, open_bucket, write_snapshots
 from deploy.processes.running_set import DataFolder
 from events.decoding import Recorded, decode
-from events.division import owned_entries
 from events.errors import LogError, Misconfigured
 from events.jetstream import Access, Connection, JetStreamLog
 from events.jetstream.importing import EXPECTED_LAST
@@ -53,6 +52,7 @@ from events.replay.run_replay import Point, read_into
 from events.replay.sources import StreamSource
 from events.routes import lineage, partition_names
 from events.snapshot import partition_key
+from events.state_division import owned_entries
 from events.unroutable import why_unroutable
 from schemas.actor import Scope
 from schemas.envelope import exchange_in

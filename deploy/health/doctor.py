@@ -43,8 +43,8 @@ from events.jetstream import Access, Connection, KeyValueMembership
 from events.jetstream.storage_check import NO_STREAM, storage_fault
 from events.jetstream.stream import ensure_stream
 from events.ledger import LedgerReader
+from schemas.input_path import LEDGER
 from schemas.permissions import BrokerUser
-from schemas.stages import LEDGER
 from schemas.subjects import Partitions
 
 LAG_WARNING = 1_000

@@ -9,7 +9,7 @@ from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.health.findings import Finding, Verdict
 from deploy.health.stage_watch import NEEDED, unserved_text
 from schemas.availability import Overrun
-from schemas.stages import scopes
+from schemas.input_path import scopes
 from schemas.subjects import Partitions
 
 

@@ -6,7 +6,7 @@ from actors.gateway.http.records.set_overview import StageHealth
 from actors.runtime.membership.availability import by_stage, unserved_partitions, with_overrun
 from actors.runtime.membership.heartbeat import Heartbeat
 from schemas.availability import Overrun
-from schemas.stages import names_of, scopes
+from schemas.input_path import names_of, scopes
 from schemas.subjects import Partitions
 
 

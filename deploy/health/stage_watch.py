@@ -22,7 +22,7 @@ from events.jetstream import Access, Connection, KeyValueMembership
 from events.log import Membership
 from events.loggers import get_logger
 from schemas.availability import Lack
-from schemas.stages import GUARDS, REQUIRED, WITNESSES, names_of, scopes, token_of
+from schemas.input_path import GUARDS, REQUIRED, WITNESSES, names_of, scopes, token_of
 from schemas.subjects import Partitions
 
 NEEDED = (*REQUIRED, *WITNESSES)

@@ -48,9 +48,9 @@ from events.jetstream import Access, Connection, JetStreamLog, KeyValueMembershi
 from events.jetstream.reading.read_requests import await_read_service, gap_finder, use_rights
 from events.jetstream.rights import ask_rights
 from events.loggers import get_logger
+from schemas.input_path import WITNESSES
 from schemas.intake.nearest_name import nearest_name
 from schemas.permissions import stored_filters
-from schemas.stages import WITNESSES
 
 LEDGER = "ledger"
 """The name of the ledger's projector among what a worker can run. It is not an actor: it decides nothing."""

@@ -11,7 +11,7 @@ from schemas.availability import Lack
 from schemas.catalogue import CATALOGUE, entry_of
 from schemas.envelope import BUDGET, LATENCY
 from schemas.event import ROOT, Event
-from schemas.stages import ON_DEMAND, PATH
+from schemas.input_path import ON_DEMAND, PATH
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.responder import ResponseEmitted
 from schemas.vocabulary.router import ModeSelected

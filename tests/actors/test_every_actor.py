@@ -14,8 +14,8 @@ from actors.registry import ACTORS
 from schemas.actor import Actor, Emission, Message, Scope
 from schemas.catalogue import decode_event, entry_of
 from schemas.event import Event, encode_event, topic_of
+from schemas.input_path import ON_DEMAND, STAGE_OF
 from schemas.persistent import decode_state, encode_state, state_builtins, state_hash
-from schemas.stages import ON_DEMAND, STAGE_OF
 from schemas.vocabulary.breaker import BreakerTerminated
 from schemas.vocabulary.drift import DriftStarted
 from schemas.vocabulary.gateway import InputReceived

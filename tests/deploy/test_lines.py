@@ -4,7 +4,7 @@ from deploy.cli.rendering.why.details import WITH_CONTEXT, LineContext, details
 from deploy.cli.rendering.why.lines import lines_on
 from schemas.catalogue import CATALOGUE
 from schemas.event import Configured, Event, Failed, topic_of
-from schemas.stages import STAGE_OF
+from schemas.input_path import STAGE_OF
 
 BY_THEIR_FIELDS = {"alert", "webhook"}
 """First tokens of events that say by their fields what they are, but for a few."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from actors.registry import ACTORS
-from schemas.stages import REQUIRED, WITNESSES
+from schemas.input_path import REQUIRED, WITNESSES
 from schemas.vocabulary.alerts import Alert
 from schemas.vocabulary.swarm import StageFound, StageLost, SwarmMeasured
 from tests.broker import Broker

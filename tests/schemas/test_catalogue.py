@@ -8,7 +8,7 @@ from schemas.actor import Scope
 from schemas.catalogue import CATALOGUE, decode_event, entry_of, owned_by, prefixes_of, requests_to
 from schemas.entry import Entry
 from schemas.event import ROOT, Configured, Event, Failed, encode_event
-from schemas.stages import GUARDS, STAGE_OF, scopes
+from schemas.input_path import GUARDS, STAGE_OF, scopes
 from tests.each import each
 from tests.schemas.write_samples import SAMPLES, sample_file
 

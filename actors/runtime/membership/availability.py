@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from actors.runtime.membership.heartbeat import Heartbeat, heartbeat_of
 from schemas.availability import Availability, Lack, Overrun, UnservedPartition
-from schemas.stages import names_of, scopes
+from schemas.input_path import names_of, scopes
 from schemas.subjects import Partitions
 
 BLIND_AFTER_S = 3.0

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from actors.runtime.membership.heartbeat import BEAT, Heartbeat, MetricsAddress, beat, leave
 from events.log import Membership
 from events.warning_backoff import WarningBackoff
-from schemas.stages import WHOLE
+from schemas.input_path import WHOLE
 
 _CHECK_INTERVAL = BEAT / 10
 """Seconds between checks whether a stage has started or stopped working, so that a change is reported quickly."""

@@ -11,7 +11,7 @@ from deploy.cli.rendering import reason_texts
 from deploy.cli.rendering.layout.quoting import quoted_line
 from deploy.cli.rendering.model_calls import cuts_text
 from schemas.event import Event
-from schemas.stages import STAGE_OF
+from schemas.input_path import STAGE_OF
 from schemas.unread import UnreadKind
 from schemas.vocabulary.arbiter import ArbiterDenied, ArbiterImmediate, ArbiterPassed
 from schemas.vocabulary.breaker import BreakerTripped

@@ -46,7 +46,8 @@ def train() -> None:
 def detection(target: Target, files: tuple[Path, ...], into: Path, report: Path | None, verdicts: Path | None) -> None:
     """Train the scorer of intuition and the trust evaluator of appraisal on labelled FILES (JSON Lines).
 
-    A line has `text`, `label` (attack, benign or hard_benign), `category` and `source`. Sources are held out in turn:
+    A line has `text`, `label` (attack, benign, or hard_benign: harmless, but looks like an attack), `category` and
+    `source`. Sources are held out in turn:
     each is judged by weights that saw neither it nor what quotes it, and thresholds are fixed on that, for false-alarm
     rates. So is the report of what is caught. Workers started with NEURAXIS_MODELS=FOLDER judge by what is written
     there; decisions name the weights that they rest on, and a replay without those says so. `neuraxis what-if --weights

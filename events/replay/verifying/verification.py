@@ -1,8 +1,8 @@
 """Verification of decisions: each is made again from the state before it, and compared with the record.
 
 A decision made under an older behaviour is made again under that one. A decision that cannot be made again is counted
-with the reason: a behaviour or settings that this release does not have, sealed words, a missing model, a message that
-only another release can read, an append that the broker refused, a backlog that is too long.
+with the reason: a behaviour or settings that this release does not have, sealed words, missing weights of a trained
+model, a message that only another release can read, an append that the broker refused, a backlog that is too long.
 """
 
 from collections.abc import Callable, Sequence

@@ -11,7 +11,6 @@ from typing import Any
 import msgspec
 
 from events.decoding import Recorded
-from events.division import part_of
 from events.log import Stored
 from events.make_decision import NewEvent, at_behaviour, fold
 from events.partition_fold import Delivery, Processed
@@ -21,6 +20,7 @@ from events.replay.verifying.verification import ActorPartition
 from events.replay.whatif.changes import Changes
 from events.replay.whatif.record_index import RecordIndex
 from events.routes import lineage, routes
+from events.state_division import part_of
 from schemas.actor import Actor, Scope, Timer
 from schemas.catalogue import CATALOGUE
 from schemas.envelope import Envelope

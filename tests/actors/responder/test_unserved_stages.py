@@ -11,7 +11,7 @@ from actors.responder.unserved_stages import MOST_ENDS
 from schemas.actor import Scope
 from schemas.availability import Lack
 from schemas.event import Event
-from schemas.stages import scopes, token_among
+from schemas.input_path import scopes, token_among
 from schemas.vocabulary.responder import ResponseEmitted, ResponseRequested
 from schemas.vocabulary.swarm import StageFound, StageLost
 from tests.actors.responder.builders import (

@@ -12,7 +12,7 @@ from actors.runtime.worker import Worker
 from events.decoding import Recorded, decode
 from schemas.actor import Actor
 from schemas.event import Event
-from schemas.stages import WITNESSES
+from schemas.input_path import WITNESSES
 from schemas.subjects import Partitions
 from schemas.vocabulary.swarm import StageLost
 from tests.judging import broken_promises

@@ -8,7 +8,7 @@ from actors.swarm.settings import SwarmSettings
 from schemas.availability import Availability, Lack, Overrun, UnservedPartition
 from schemas.catalogue import entry_of
 from schemas.event import Event
-from schemas.stages import REQUIRED
+from schemas.input_path import REQUIRED
 from schemas.subjects import Partitions
 from schemas.vocabulary.llm import LlmCompleted
 from schemas.vocabulary.responder import ResponseRequested

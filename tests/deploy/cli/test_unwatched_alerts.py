@@ -14,7 +14,7 @@ from events.log import Append
 from events.make_decision import Cause, address_events
 from schemas.catalogue import CATALOGUE
 from schemas.event import Event, topic_of
-from schemas.stages import WHOLE
+from schemas.input_path import WHOLE
 from schemas.subjects import Partitions
 from tests.broker import Broker
 from tests.deploy.replaying.test_log_copies import neuraxis

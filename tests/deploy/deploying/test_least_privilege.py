@@ -11,7 +11,7 @@ from deploy.processes.broker.users import SYSTEM, workers_of_actors
 from deploy.processes.worker import stand_ins_of
 from events.jetstream import Connection
 from events.jetstream.rights import ask_rights
-from schemas.stages import WITNESSES
+from schemas.input_path import WITNESSES
 from tests.cluster import Deployed, deployed
 from tests.deploy.deploying.attempts import forbidden_to, let_through
 from tests.each import each

@@ -9,7 +9,7 @@ from actors.runtime.membership.heartbeat import Heartbeat
 from actors.runtime.membership.heartbeat_reporting import report
 from deploy.health.stage_watch import StageWatch, log_unserved_stages, unserved_text
 from events.jetstream import Access, Connection, KeyValueMembership
-from schemas.stages import REQUIRED, names_of, scopes
+from schemas.input_path import REQUIRED, names_of, scopes
 from schemas.subjects import Partitions
 from tests.actors.runtime.waiting import until
 from tests.broker import Broker

@@ -7,7 +7,7 @@ from deploy.health.findings import Verdict
 from deploy.health.stage_check import judge_budgets, judge_snapshots, judge_stages
 from deploy.health.stage_watch import NEEDED, unserved_text
 from schemas.availability import Overrun
-from schemas.stages import names_of, scopes
+from schemas.input_path import names_of, scopes
 from schemas.subjects import Partitions
 
 PARTITIONS = Partitions(agents=1, sessions=2)

@@ -14,7 +14,7 @@ from events.log import Stored
 from events.replay.explain import Explanation, Node, explain
 from schemas.catalogue import entry_of
 from schemas.envelope import decode_headers
-from schemas.stages import PATH
+from schemas.input_path import PATH
 from schemas.vocabulary.gateway import InputReceived, Layer
 from tests.actors.scenario import Address
 from tests.events.plans import few

@@ -17,7 +17,7 @@ from events.make_decision import APPEND_REFUSED
 from schemas.availability import Lack
 from schemas.catalogue import entry_of
 from schemas.errors import VocabularyError
-from schemas.stages import STAGE_OF
+from schemas.input_path import STAGE_OF
 from schemas.unread import Unread, layers_left_out
 from schemas.vocabulary.arbiter import ArbiterDenied, ArbiterImmediate, ArbiterPassed
 from schemas.vocabulary.breaker import (

@@ -12,7 +12,7 @@ from events.replay.explain import Explanation, Node, explain, path_of
 from schemas.catalogue import entry_of
 from schemas.envelope import LATENCY, decode_headers
 from schemas.event import Event
-from schemas.stages import ON_DEMAND, PATH
+from schemas.input_path import ON_DEMAND, PATH
 from schemas.vocabulary.act import ActDelegationRequested, ActPlanRequested
 from schemas.vocabulary.feedback import FeedbackGiven
 from schemas.vocabulary.gateway import InputReceived

@@ -12,7 +12,7 @@ from actors.runtime.membership.availability import (
 )
 from actors.runtime.membership.heartbeat import Heartbeat, heartbeat_of
 from schemas.availability import Overrun, UnservedPartition
-from schemas.stages import names_of, scopes
+from schemas.input_path import names_of, scopes
 from schemas.subjects import Partitions
 
 PARTITIONS = Partitions(agents=1, sessions=2)

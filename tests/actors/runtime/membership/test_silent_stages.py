@@ -13,7 +13,7 @@ from actors.runtime.partition.shard import Shard
 from deploy.cli.rendering.why.tree import render
 from events.partition_fold import Delivery
 from events.replay.explain import explain
-from schemas.stages import WITNESSES
+from schemas.input_path import WITNESSES
 from schemas.vocabulary.alerts import Alert
 from schemas.vocabulary.swarm import OverBudget, StageFound, SwarmMeasured, WithinBudget
 from tests.actors.runtime.virtual_set import (

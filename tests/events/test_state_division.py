@@ -2,7 +2,7 @@
 
 import msgspec
 
-from events.division import owned_entries, part_of
+from events.state_division import owned_entries, part_of
 from schemas.actor import Scope, session_key
 from schemas.persistent import ExpiringMap, JoinBuffer, Map
 

@@ -1,4 +1,7 @@
-"""The stages that workers serve (actors, effectors, the ledger's projector), and which of them every input needs."""
+"""The path of an input: the order in which actors and effectors work on it, and which of them every input needs.
+
+They are stages, as is the ledger's projector: what workers serve.
+"""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
