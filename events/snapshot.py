@@ -1,5 +1,6 @@
 """Snapshots: a view's checkpoint as bytes. An unusable one is no error: the log is then folded from its start."""
 
+from collections.abc import Generator
 from hashlib import sha256
 from typing import Any
 
@@ -11,7 +12,8 @@ from schemas.actor import Actor
 from schemas.catalogue import decode_event, entry_of, owned_by
 from schemas.event import Configured, encode_event, topic_of
 from schemas.identity import content_hash
-from schemas.persistent import decode_state, encode_state, state_hash
+from schemas.persistent import decode_state, state_hash
+from schemas.state_pieces import json_pieces, msgpack_pieces
 
 _CHECKSUM_BYTES = sha256().digest_size
 
@@ -48,6 +50,28 @@ def pack(actor: Actor[Any], partition: str, checkpoint: Checkpoint, losses: int 
 
     ``losses`` is the sequence of the last recorded loss of the log that was known when the view was made.
     """
+    steps = packing(actor, partition, checkpoint, losses)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as done:
+            packed: bytes = done.value
+            return packed
+
+
+def packing(actor: Actor[Any], partition: str, checkpoint: Checkpoint, losses: int = 0) -> Generator[None, None, bytes]:
+    """Do what :func:`pack` does, and stop after each piece of a large state, so that others get their turn."""
+    hashing, encoded = sha256(), bytearray()
+    pieces = json_pieces(checkpoint.state)
+    hashing.update(next(pieces))
+    for piece in pieces:
+        yield
+        hashing.update(piece)
+    pieces = msgpack_pieces(checkpoint.state)
+    encoded += next(pieces)
+    for piece in pieces:
+        yield
+        encoded += piece
     body = msgspec.msgpack.encode(
         _Snapshot(
             actor.name,
@@ -57,8 +81,8 @@ def pack(actor: Actor[Any], partition: str, checkpoint: Checkpoint, losses: int 
             checkpoint.own_last,
             checkpoint.time_ns,
             encode_event(checkpoint.configured) if checkpoint.configured is not None else b"",
-            state_hash(checkpoint.state),
-            encode_state(checkpoint.state),
+            hashing.hexdigest(),
+            bytes(encoded),
             checkpoint.fenced,
             checkpoint.own_id,
             losses,

@@ -162,7 +162,8 @@ class ByIdentity:
         return id(self.values[-1])
 
 
-def _to_builtin(value: Any) -> Any:
+def to_builtin(value: Any) -> Any:
+    """Return a value of a state that msgspec does not know as one that it does: its ``enc_hook``."""
     if isinstance(value, Map):
         return dict(value)
     if isinstance(value, Derived):
@@ -179,12 +180,13 @@ def _from_builtin(kind: type, value: Any) -> Any:
     raise NotImplementedError(f"a state may not hold a {kind}")
 
 
-_state_encoder = msgspec.msgpack.Encoder(enc_hook=_to_builtin)
+state_encoder = msgspec.msgpack.Encoder(enc_hook=to_builtin)
+"""Encodes states, and parts of them."""
 
 
 def encode_state(state: object) -> bytes:
     """Encode a state for a snapshot (MessagePack, insertion order kept)."""
-    return _state_encoder.encode(state)
+    return state_encoder.encode(state)
 
 
 def decode_state(data: bytes, kind: type[V]) -> V:
@@ -194,7 +196,7 @@ def decode_state(data: bytes, kind: type[V]) -> V:
 
 def state_hash(state: object) -> str:
     """Return the SHA-256 of a state's canonical JSON. Equal states have equal hashes, whatever led to them."""
-    return content_hash(msgspec.to_builtins(state, enc_hook=_to_builtin, str_keys=True))
+    return content_hash(msgspec.to_builtins(state, enc_hook=to_builtin, str_keys=True))
 
 
 def state_builtins(state: object) -> Any:
@@ -202,7 +204,7 @@ def state_builtins(state: object) -> Any:
 
     Keys are sorted: the order in which a map yields them differs from process to process.
     """
-    return msgspec.to_builtins(state, enc_hook=_to_builtin, str_keys=True, order="deterministic")
+    return msgspec.to_builtins(state, enc_hook=to_builtin, str_keys=True, order="deterministic")
 
 
 __all__ = [
@@ -214,5 +216,7 @@ __all__ = [
     "decode_state",
     "encode_state",
     "state_builtins",
+    "state_encoder",
     "state_hash",
+    "to_builtin",
 ]

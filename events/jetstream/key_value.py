@@ -4,6 +4,7 @@ Both use the bucket's own subjects (``$KV.<bucket>.<key>``) directly: one reques
 keys would make a consumer each time.
 """
 
+import asyncio
 import json
 import zlib
 from collections.abc import Mapping
@@ -124,6 +125,11 @@ class KeyValueMembership:
         return found
 
 
+def _compressed(data: bytes) -> tuple[bytes, str]:
+    packed = zlib.compress(data, 1)
+    return packed, sha256(packed).hexdigest()
+
+
 class KeyValueSnapshots:
     """The newest snapshot of each partition, compressed, in chunks that fit a message.
 
@@ -150,8 +156,10 @@ class KeyValueSnapshots:
 
     async def save(self, key: str, data: bytes, upto: int) -> None:
         """Replace the snapshot under ``key``; every message of its partition up to sequence ``upto`` is in it."""
-        packed = zlib.compress(data, 1)
-        digest = sha256(packed).hexdigest()
+        if len(data) > _CHUNK:  # in another thread: it takes a second for a hundred megabytes
+            packed, digest = await asyncio.to_thread(_compressed, data)
+        else:
+            packed, digest = _compressed(data)
         replaced = await self._get(key)
         chunks = [packed[start : start + _CHUNK] for start in range(_CHUNK, len(packed), _CHUNK)]
         written = [

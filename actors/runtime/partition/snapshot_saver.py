@@ -1,15 +1,18 @@
 """Saves the snapshots of one partition when they are due, while the partition goes on."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any
 
 from actors.runtime.context import Context
 from events.errors import LogError
 from events.loggers import get_logger
-from events.partition_fold import View
-from events.snapshot import pack, snapshot_key
+from events.partition_fold import Checkpoint, View
+from events.snapshot import packing, snapshot_key
 from schemas.actor import Actor
+
+BYTES_A_MESSAGE = 4096
+"""A snapshot of so many bytes is saved for each message that was folded since the last one, at most."""
 
 _logger = get_logger("neuraxis.shard")
 
@@ -34,6 +37,7 @@ class SnapshotSaver:
         self._renew_after = 0  # the snapshot is replaced once this sequence is folded; 0: it need not be
         self._renewing = 0  # the same, of the latest replacement that has become due
         self._saving: asyncio.Task[None] | None = None
+        self._last_bytes = 0  # of the latest snapshot
 
     def begin(self, last_loss: int) -> None:
         """Note that the partition was read back. ``last_loss`` is the sequence of the last known record of a loss."""
@@ -44,8 +48,11 @@ class SnapshotSaver:
         self._folded += 1
 
     def drain_if_due(self) -> None:
-        """Make a snapshot due if enough messages were folded since the last one."""
-        if self._folded >= self._context.snapshot_every:
+        """Make a snapshot due if enough messages were folded since the last one: the more, the larger that was.
+
+        So saving costs each message the same, however large the state grows.
+        """
+        if self._folded >= max(self._context.snapshot_every, self._last_bytes // BYTES_A_MESSAGE):
             self.draining = True
 
     def renew(self, seq: int) -> None:
@@ -67,30 +74,37 @@ class SnapshotSaver:
         self.draining = False
         self._folded = 0
         if self._saving is None:
-            self._saving = self._context.tasks.create_task(self._save_in_background(*self._packed(view), done))
+            checkpoint = view.checkpoint()
+            steps, upto = self._packing(checkpoint), self._upto(checkpoint)
+            self._saving = self._context.tasks.create_task(self._save_in_background(steps, upto, done))
 
     async def close(self, view: View | None) -> None:
         """Wait for the snapshot that is being saved; then take a last one of ``view``, where one is needed."""
         if self._saving is not None:
             await asyncio.gather(self._saving, return_exceptions=True)
         if view is not None and (self._folded or self._renew_after):
-            await self._save(*self._packed(view))
+            checkpoint = view.checkpoint()
+            await self._save(await _done_in_turns(self._packing(checkpoint)), self._upto(checkpoint))
 
-    def _packed(self, view: View) -> tuple[bytes, int]:
-        """Return a snapshot of the state, and the sequence up to which it includes everything."""
-        checkpoint = view.checkpoint()
-        packed = pack(self._actor, self._partition, checkpoint, self.last_loss)
-        return packed, max(checkpoint.position, self._renewing)
+    def _packing(self, checkpoint: Checkpoint) -> Generator[None, None, bytes]:
+        return packing(self._actor, self._partition, checkpoint, self.last_loss)
 
-    async def _save_in_background(self, packed: bytes, upto: int, done: Callable[[], None]) -> None:
+    def _upto(self, checkpoint: Checkpoint) -> int:
+        """Return the sequence up to which a snapshot includes everything."""
+        return max(checkpoint.position, self._renewing)
+
+    async def _save_in_background(
+        self, steps: Generator[None, None, bytes], upto: int, done: Callable[[], None]
+    ) -> None:
         try:
-            await self._save(packed, upto)
+            await self._save(await _done_in_turns(steps), upto)
         finally:
             self._saving = None
             if self._renew_after:
                 done()
 
     async def _save(self, packed: bytes, upto: int) -> None:
+        self._last_bytes = len(packed)
         try:
             await self._context.snapshots.save(snapshot_key(self._actor, self._partition), packed, upto)
             self._context.counters.snapshots += 1
@@ -98,3 +112,14 @@ class SnapshotSaver:
         except LogError as error:
             self.unsaved = True
             _logger.warning("snapshot_not_saved", actor=self._actor.name, partition=self._partition, error=error.code)
+
+
+async def _done_in_turns(steps: Generator[None, None, bytes]) -> bytes:
+    """Return the result of a generator; other tasks run between its steps."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as done:
+            result: bytes = done.value
+            return result
+        await asyncio.sleep(0)
