@@ -78,7 +78,8 @@ class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         processes: Copies of the process that runs the actors; partitions are shared out among them.
-        snapshot_every: Messages of a partition between two snapshots of its state.
+        snapshot_every: Messages of a partition between two snapshots of its state. After a large one it is more: one
+            for each 4 KiB of it, so that saving costs each message the same.
         standby: Whether workers fold along with partitions that others lead, to take over at once.
         log_level: Lowest level that is logged. People's words appear at ``debug`` only.
         log_format: ``json`` lines, ``pretty`` for people, or ``auto``: pretty on a terminal.
