@@ -133,6 +133,8 @@ class Exchanges:
         if known is None:
             raise LookupError(f"exchange {exchange} was not submitted by this client, or nobody waits for it any more")
 
+        deadline = deadline_within(within)
+
         async def found() -> T:
             if known.may_have_ended:
                 await retry_until_reachable(lambda: self._search_log(known))
@@ -142,7 +144,7 @@ class Exchanges:
             found(),
             f"exchange {exchange}",
             self._deadlines,
-            deadline_within(within),
+            deadline,
             lambda: self._why_no_end(known.wrapped.agent, known.wrapped.session),
             hint=f", `neuraxis why {exchange}` tells then",
         )

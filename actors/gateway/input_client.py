@@ -322,8 +322,9 @@ class Client:
             NoEnd: it did not come in time, or no worker runs that would give it.
             UnreadableEnd: the event at ``after`` led to one that this release cannot read.
         """
+        deadline = deadline_within(within)
         reading = self._read(filters, after, is_wanted, what)
-        return await await_answer(reading, what, self._deadlines, deadline_within(within), unserved)
+        return await await_answer(reading, what, self._deadlines, deadline, unserved)
 
     async def wait(
         self, answer: Awaitable[T], *, what: str, within: Within, unserved: Callable[[], str] = assume_served

@@ -17,6 +17,7 @@ from events.decoding import Recorded, decode
 from events.log import Log, Stored, Tail
 from schemas.envelope import LATENCY, exchange_in
 from schemas.event import ROOT, topic_of
+from schemas.intake.whole_numbers import read_whole_number
 from schemas.subjects import split_stored, topic_filter
 from schemas.vocabulary.alerts import Alert
 from schemas.vocabulary.gateway import InputReceived
@@ -160,5 +161,5 @@ class Metrics:
                 self._observe_latency(failure.purpose or "", recorded)
 
     def _observe_latency(self, purpose: str, recorded: Recorded) -> None:
-        if (latency_us := recorded.stored.headers.get(LATENCY, "")).isdecimal():
-            self._model_latency.labels(purpose).observe(int(latency_us) / _US_PER_S)
+        if (latency_us := read_whole_number(recorded.stored.headers.get(LATENCY, ""))) is not None:
+            self._model_latency.labels(purpose).observe(latency_us / _US_PER_S)

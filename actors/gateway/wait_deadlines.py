@@ -3,7 +3,10 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from math import isnan
 from typing import Any, NamedTuple
+
+from actors.gateway.external_events import InvalidInput
 
 
 class WaitDeadline(NamedTuple):
@@ -28,9 +31,15 @@ Within = float | WaitDeadline
 
 
 def deadline_within(within: Within) -> WaitDeadline:
-    """Return the deadline so many seconds from now, or the one that was given."""
+    """Return the deadline so many seconds from now, or the one that was given.
+
+    Raises:
+        InvalidInput: it is not a number of seconds. NaN would never be over, and confuse the timers of the event loop.
+    """
     if isinstance(within, WaitDeadline):
         return within
+    if isnan(within):
+        raise InvalidInput("a wait is nan seconds: give it a number of them")
     now = asyncio.get_running_loop().time()
     return WaitDeadline(now, now + within)
 

@@ -8,7 +8,7 @@ import msgspec
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, stop_before_delay
 from tenacity.wait import wait_random_exponential
 
-from actors.contract.answers.prompt import prompt_of
+from actors.contract.answers.prompt import Prompt, prompt_of
 from actors.contract.answers.window import STREAMED, AnswerWindow
 from actors.contract.privacy.masking import Masks, StreamRestorer
 from actors.contract.privacy.recognising import found_in, recogniser
@@ -39,6 +39,9 @@ class Request(Protocol):
     def call(self) -> ModelCall:
         """The question to the model."""
 
+
+_LONG_PROMPT = 30_000
+"""Characters of a call's messages from which reading them takes more than a few milliseconds."""
 
 Publish = Callable[[str, bytes], Awaitable[None]]
 """Sends a body to an inbox. It may be lost: an error of the broker is not raised."""
@@ -204,6 +207,10 @@ class LlmCaller:
         sender = _PieceSender(
             message, self._publish, thinks=model in self._thinking, masks=masks, withheld_for=self._withheld_for
         )
+        if sum(len(each.content) for each in call.messages) > _LONG_PROMPT:
+            await asyncio.to_thread(sender.read_prompt)  # so that other answers continue meanwhile
+        else:
+            sender.read_prompt()
         async for attempt in AsyncRetrying(
             retry=retry_if_exception(lambda error: _is_transient(error) and not circuit.is_open),
             wait=self._wait,
@@ -296,9 +303,16 @@ class _PieceSender:
         self._thinks = thinks
         self._attempt = self._index = self._restarts = 0
         self._thought_filter = ThoughtFilter()
+        self._prompt = Prompt("", ())
         self._window: AnswerWindow | None = None
         self._restoring: StreamRestorer | None = None
         self._held = ""
+
+    def read_prompt(self) -> None:
+        """Read the prompt, which a long one takes a while for. Call it once, before the first attempt."""
+        if self._call.stream_to:
+            self._prompt = prompt_of(self._call)
+            self._window = AnswerWindow(self._prompt, self._withheld_for)
 
     @property
     def began_thinking(self) -> bool:
@@ -313,7 +327,8 @@ class _PieceSender:
 
     def _restart(self) -> None:
         self._attempt, self._index = self._attempt + 1, 0
-        self._window = AnswerWindow(prompt_of(self._call), self._withheld_for) if self._call.stream_to else None
+        if self._window is not None:  # what it knows of the prompt is kept: a model may close a thought with every word
+            self._window = AnswerWindow(self._prompt, self._withheld_for, beside=self._window)
         self._restoring = StreamRestorer(self._masks) if self._masks is not None else None
         self._held = ""
 

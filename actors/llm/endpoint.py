@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl, urlsplit, urlunsplit
 import msgspec
 
 from actors.llm.wire.refusals import without_secrets
+from events.files.bounded_files import MOST_SECRET_BYTES, read_bounded
 
 API_KEY = "NEURAXIS_LLM_API_KEY"
 """Environment variable that holds an endpoint's key."""
@@ -110,9 +111,10 @@ def api_key(environment: Mapping[str, str], file: str = "", variable: str = API_
     if not key and file:
         origin = file
         try:
-            key = Path(file).expanduser().read_text(encoding="utf-8").strip()
+            key = read_bounded(Path(file).expanduser(), MOST_SECRET_BYTES).decode().strip()
         except (OSError, UnicodeDecodeError) as wrong:
-            raise BadEndpoint(f"the key file {file} cannot be read: {type(wrong).__name__}") from wrong
+            why = getattr(wrong, "strerror", None) or type(wrong).__name__
+            raise BadEndpoint(f"the key file {file} cannot be read: {why}") from wrong
     if not all("!" <= character <= "~" for character in key):
         raise BadEndpoint(f"the key in {origin} is not one line of visible ASCII: correct it")
     return key

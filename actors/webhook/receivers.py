@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from actors.webhook.settings import Receiver
+from events.files.bounded_files import MOST_SECRET_BYTES, read_bounded
 from schemas import permissions
 from schemas.catalogue import ALERTS
 from schemas.entry import Severity
@@ -122,11 +123,10 @@ def _secret(name: str, what: str, variable: str, file: str, environment: Mapping
     value = environment[variable].strip() if variable else ""
     if file:
         try:
-            value = Path(file).expanduser().read_text(encoding="utf-8").strip()
+            value = read_bounded(Path(file).expanduser(), MOST_SECRET_BYTES).decode().strip()
         except (OSError, UnicodeDecodeError) as error:
-            raise BadReceiver(
-                f"webhook receiver {name}: the file {file} cannot be read: {type(error).__name__}"
-            ) from error
+            why = getattr(error, "strerror", None) or type(error).__name__
+            raise BadReceiver(f"webhook receiver {name}: the file {file} cannot be read: {why}") from error
     if not all("!" <= char <= "~" for char in value):
         origin = variable or file
         raise BadReceiver(f"webhook receiver {name}: what is in {origin} is not one line of visible ASCII: correct it")

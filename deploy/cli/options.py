@@ -48,6 +48,8 @@ class Target:
 
         self.begun = time.monotonic() if begun is None else begun
         self.data = DataFolder(data)
+        if not nats and not context:  # a flag that sets a key is a flag: NATS_URL must not win over it
+            nats, context = (_set_to(sets, key) for key in ("broker.url", "broker.context"))
         self.flags = BrokerChoice(url=nats, context=context, creds=creds, tls_ca=tls_ca)
         self.config_file = config_file
         self.sets = tuple(sets)
@@ -75,7 +77,16 @@ class Target:
             environment=os.environ,
             flags=[*set_layers, *flags],
             ignore_others=not (every_section or checked),
+            wait_s=self._wait_for_pipe_s(),
         )
+
+    def _wait_for_pipe_s(self) -> float:
+        """Return the seconds within which a configuration that is a pipe must be written: those that are left."""
+        from events.files.bounded_files import PIPE_WAIT_S
+
+        context = click.get_current_context(silent=True)
+        given = context.params.get("timeout") if context is not None else None
+        return PIPE_WAIT_S if given is None else max(0.0, min(PIPE_WAIT_S, self.begun + given - time.monotonic()))
 
     def _refuse_rivals(self, flags: Sequence["Layer"]) -> None:
         """Refuse an option and a ``--set`` that set the same key: one of the two would be ignored."""
@@ -106,6 +117,13 @@ class Target:
         """Return the flags that give another process the same configuration."""
         file = ("--config", str(self.config_file)) if self.config_file is not None else ()
         return (*file, *(part for assignment in self.sets for part in ("--set", assignment)))
+
+
+def _set_to(sets: Sequence[str], key: str) -> str:
+    """Return what ``--set`` gave a key that takes text; empty for nothing."""
+    from deploy.config.assignments import key_of
+
+    return next((each.partition("=")[2] for each in sets if key_of(each) == key), "")
 
 
 def config_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -7,9 +7,13 @@ SET = "--set"
 
 
 def key_of(assignment: str) -> str:
-    """Return the key of ``SECTION.KEY=VALUE``, for comparisons: a section is written in any case."""
-    section, dot, rest = assignment.partition("=")[0].partition(".")
-    return f"{section.lower()}{dot}{rest}"
+    """Return the key of ``SECTION.KEY=VALUE``, for comparisons: a section and its keys are written in any case.
+
+    Names deeper inside stay as they are: agents or receivers may differ in nothing but their case.
+    """
+    section, first_dot, rest = assignment.partition("=")[0].partition(".")
+    key, dot, inner = rest.partition(".")
+    return f"{section.lower()}{first_dot}{key.lower()}{dot}{inner}"
 
 
 def repeated_key(assignments: Iterable[str]) -> str:

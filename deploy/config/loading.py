@@ -14,6 +14,7 @@ import msgspec
 from msgspec import inspect
 
 import actors
+from deploy.config.assignments import key_of
 from deploy.config.error_messages import error_of_section, with_key
 from deploy.config.settings import (
     BrokerSettings,
@@ -23,6 +24,7 @@ from deploy.config.settings import (
     TelemetrySettings,
 )
 from deploy.config.text_files import read_bounded, with_text_files
+from events.files.bounded_files import PIPE_WAIT_S
 from schemas.intake.error_messages import union_members
 from schemas.intake.nearest_name import nearest_name
 from schemas.intake.strict import did_you_mean
@@ -155,25 +157,29 @@ def section_names() -> tuple[str, ...]:
     return tuple(dict.fromkeys((*RUNNING_SECTIONS, *sorted(packages))))
 
 
-def file_layer(path: Path | None, folder: Path = Path()) -> Layer | None:
+def file_layer(path: Path | None, folder: Path = Path(), *, wait_s: float = PIPE_WAIT_S) -> Layer | None:
     """Read the TOML file ``path``, or ``neuraxis.toml`` in ``folder`` when there is one.
+
+    ``wait_s`` are the seconds within which a pipe must be written to its end.
 
     Raises:
         BadConfiguration: ``path`` is missing, or it, or a file that it names for a text, cannot be read.
     """
     found = path or folder / DEFAULT_FILE
     try:
-        values = tomllib.loads(read_bounded(found))
+        values = tomllib.loads(read_bounded(found, wait_s))
     except FileNotFoundError:
         if path is None:
             return None
         raise BadConfiguration(f"there is no configuration file {path}: correct --config, or leave it out") from None
     except (OSError, UnicodeDecodeError) as wrong:
-        raise BadConfiguration(f"{found} cannot be read: {wrong}") from wrong
+        raise BadConfiguration(f"{found} cannot be read: {getattr(wrong, 'strerror', '') or wrong}") from wrong
     except (tomllib.TOMLDecodeError, RecursionError) as wrong:
         raise BadConfiguration(f"{found} is not TOML: {wrong}") from wrong
+    except ValueError as wrong:  # Python reads no integer of thousands of digits
+        raise BadConfiguration(f"{found} holds a number of thousands of digits: write a smaller one") from wrong
     try:
-        return Layer(str(found), with_text_files(values, found.parent))
+        return Layer(str(found), with_text_files(values, found.parent, wait_s))
     except (OSError, UnicodeDecodeError) as wrong:
         raise BadConfiguration(f"a file that {found} names cannot be read: {wrong}") from wrong
 
@@ -192,11 +198,12 @@ def environment_layers(environment: Mapping[str, str]) -> list[Layer]:
     Other variables with the prefix are ignored: orchestrators set some, such as ``NEURAXIS_PORT``.
 
     Raises:
-        BadConfiguration: a variable is a misspelt one of ours, so that its value would be ignored.
+        BadConfiguration: a variable is a misspelt one of ours, so that its value would be ignored, or two set the same.
     """
     for name in sorted(environment):
         if name.startswith(ENVIRONMENT_PREFIX) and "__" not in name and name not in VARIABLES:
             _refuse_misspelt(name)
+    _refuse_repeated(environment)
     model = environment.get(MODEL_VARIABLE, "")
     return [model_layer(MODEL_VARIABLE, model)] * bool(model.strip()) + [
         Layer(name, _nested(name.removeprefix(ENVIRONMENT_PREFIX).split("__"), value), textual=True)
@@ -213,6 +220,17 @@ def _refuse_misspelt(name: str) -> None:
         )
     if near := nearest_name(name, VARIABLES, cutoff=0.88):
         raise BadConfiguration(f"{name}: there is no such variable: did you mean {near}?")
+
+
+def _refuse_repeated(environment: Mapping[str, str]) -> None:
+    """Refuse two variables that set the same key in different cases: of their values only one would count."""
+    seen: dict[str, str] = {}
+    for name in sorted(environment):
+        if name.startswith(ENVIRONMENT_PREFIX) and "__" in name:
+            key = key_of(name.removeprefix(ENVIRONMENT_PREFIX).replace("__", "."))
+            if key in seen:
+                raise BadConfiguration(f"{seen[key]} and {name} set the same: keep one of them")
+            seen[key] = name
 
 
 def _refuse_joined(name: str, sections: Sections) -> None:
@@ -301,11 +319,15 @@ def load(
     environment: Mapping[str, str],
     flags: Sequence[Layer] = (),
     ignore_others: bool = False,
+    wait_s: float = PIPE_WAIT_S,
 ) -> Config:
-    """Return the configuration in effect: file, then environment, then flags; raises as :func:`resolve` does."""
+    """Return the configuration in effect: file, then environment, then flags; raises as :func:`resolve` does.
+
+    ``wait_s`` are the seconds within which a file that is a pipe must be written to its end.
+    """
     for name in sorted(environment):
         _refuse_joined(name, sections)
-    layer = file_layer(file)
+    layer = file_layer(file, wait_s=wait_s)
     layers = [*([layer] if layer else []), *environment_layers(environment), *flags]
     return resolve(sections, layers, ignore_others=ignore_others)
 
@@ -334,7 +356,11 @@ def _check(kind: inspect.Type, value: Any, key: str, layer: Layer) -> Any:
                 isinstance(inner, inspect.StructType | inspect.DictType) for inner in union_members(member.value_type)
             ):
                 return {name: _check(member.value_type, inner, f"{key}.{name}", layer) for name, inner in value.items()}
-            flat = {name.removeprefix("."): inner for name, inner in _leaves("", value)}
+            flat: dict[str, Any] = {}
+            for leaf, inner in _leaves("", value):
+                if (name := leaf.removeprefix(".")) in flat:
+                    raise BadConfiguration(f"{layer.origin}: {key}.{name} is set twice: give it one value")
+                flat[name] = inner
             return {name: _check(member.value_type, inner, f"{key}.{name}", layer) for name, inner in flat.items()}
     return value
 
@@ -349,9 +375,10 @@ def _takes_text(kind: inspect.Type) -> bool:
 
 def _read(text: str) -> Any:
     try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+        found = tomllib.loads(f"value = {text}")
+    except (ValueError, RecursionError):
         return text  # the conversion then says what was expected instead
+    return found["value"] if len(found) == 1 else text  # a second line would be another key, and be ignored
 
 
 def _leaves(key: str, value: Any) -> Iterator[tuple[str, Any]]:

@@ -9,6 +9,7 @@ from deploy.config.loading import Config
 from deploy.processes.broker.users import ADMIN, OBSERVER, OPERATOR, READER, SPECIALIST, SYSTEM
 from deploy.processes.effector_registry import EFFECTORS, configured_effectors
 from deploy.processes.worker import LEDGER, UnknownWork, check_work
+from schemas.intake.whole_numbers import read_whole_number
 
 GATEWAY = "gateway"
 """The group of the gateway, which is no worker."""
@@ -100,7 +101,7 @@ def _without(placed: dict[str, str], groups: Sequence[Group]) -> Iterator[Group]
 def _parsed(option: str) -> Group:
     name, equals, rest = option.partition("=")
     listed, times, count = rest.partition("*")
-    if not (equals and _is_name(name) and (count.isdecimal() and count.isascii() if times else True)):
+    if not (equals and _is_name(name) and (read_whole_number(count) is not None if times else True)):
         raise BadGroup(f"{option!r} is no group: write NAME=ACTOR,ACTOR*REPLICAS, such as senses=reflex,intuition*4")
     if name in _ROLE_LOGINS:
         raise BadGroup(f"{name!r} is a broker login of its own: give the group another name")

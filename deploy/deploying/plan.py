@@ -19,6 +19,7 @@ from deploy.processes.listen_address import address_of
 from deploy.processes.running_set import ModelInUse
 from deploy.processes.supervising.stopping import STOP_DEADLINE
 from deploy.processes.worker import LEDGER
+from events.files.bounded_files import MOST_SECRET_BYTES, read_bounded
 
 GRACE_S = round(STOP_DEADLINE) + 6
 """Seconds from the signal to stop until a process is killed; it should end by itself within :data:`STOP_DEADLINE`."""
@@ -240,7 +241,7 @@ def _login_files(logins: Path, name: str) -> Iterator[Secret]:
     context = logins / f"{name}.json"
     yield Secret(LOGINS, context.name)
     try:
-        named = msgspec.json.decode(context.read_bytes(), type=_FilesOfContext)
+        named = msgspec.json.decode(read_bounded(context, MOST_SECRET_BYTES), type=_FilesOfContext)
     except FileNotFoundError:
         named = _FilesOfContext(nkey=f"{name}.nk")
     except (OSError, msgspec.DecodeError) as wrong:

@@ -3,16 +3,21 @@
 from codecs import BOM_UTF8
 from collections.abc import Collection, Iterator
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from actors.gateway.input_parts import InputParts, Name, layers_of, situation_of
+from schemas.intake.limits import MOST_LAYERS
 from schemas.intake.strict import BadInput, convert, read, read_plain
 from schemas.vocabulary.gateway import Layer, Role
 
 Id = str | int | float | None
 """The caller's own id of a line, as it is in the file."""
+
+
+MOST_TURNS = 10_000
+"""Turns of a conversation, at most: each has the layers of those before it, which take as much memory each time."""
 
 
 class LineFormat(StrEnum):
@@ -69,7 +74,7 @@ class _JsonId(msgspec.Struct):
 
 class _JsonLine(InputParts, frozen=True, kw_only=True, forbid_unknown_fields=True):
     text: str | msgspec.UnsetType = msgspec.UNSET
-    turns: tuple[_JsonTurn, ...] | msgspec.UnsetType = msgspec.UNSET
+    turns: Annotated[tuple[_JsonTurn, ...], msgspec.Meta(max_length=MOST_TURNS)] | msgspec.UnsetType = msgspec.UNSET
     id: Id = None
     session: Name | None = None
     agent: Name | None = None
@@ -194,6 +199,9 @@ def _turns(json_line: _JsonLine) -> Iterator[Turn]:
         elif turn.role == "user":
             inputs.append(Turn(text, (*standing_layers, *next_layers)))
             next_layers = ()
+        if len(standing_layers) + len(next_layers) > MOST_LAYERS:
+            where = f"turns[{index}]"
+            raise BadInput("bad_value", where, f"{where}: an input has {MOST_LAYERS:,} layers at most: write fewer")
     if not inputs:
         raise BadInput("bad_value", "turns", "turns: no turn has the role user: there is nothing to send")
     # Layers behind the last user turn belong to no later turn, but must be judged, too.

@@ -16,6 +16,7 @@ from actors.gateway.http.keys import is_loopback
 from actors.runtime.membership.availability import readable_heartbeats
 from actors.webhook.settings import Receiver
 from deploy.cli.rendering.layout.counted_nouns import counted
+from deploy.config.ignored_variables import REMEDY, ignored_variables
 from deploy.health.findings import Finding, Verdict
 from deploy.health.gateway_check import examine_gateway
 from deploy.health.model_check import examine_effectors, examine_model
@@ -118,6 +119,7 @@ async def examine(to_check: SetToExamine) -> list[Finding]:
         judge_disk(to_check.data, _disk(to_check.data)),
         *examine_resources(to_check.data, [process.pid for process in to_check.run.processes] if to_check.run else []),
         *await examine_receivers(to_check.receivers, os.environ),
+        *judge_variables(os.environ),
     ]
     try:
         connection = await Connection.open(to_check.access)
@@ -134,6 +136,13 @@ async def examine(to_check: SetToExamine) -> list[Finding]:
         return [*broker, storing, *await _log(connection, to_check), *findings]
     finally:
         await connection.close()
+
+
+def judge_variables(environment: Mapping[str, str]) -> list[Finding]:
+    """Warn of environment variables that look like ours, and that nothing reads."""
+    if not (names := ignored_variables(environment)):
+        return []
+    return [Finding("variables", Verdict.WARN, f"nothing reads {', '.join(names)}", REMEDY)]
 
 
 async def _jetstream(connection: Connection) -> Finding:

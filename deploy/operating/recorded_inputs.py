@@ -6,12 +6,16 @@ from actors.gateway.external_events import InvalidInput
 from actors.gateway.inputs import InputOptions
 from events.decoding import Recorded, Unreadable, decode
 from events.ledger.rows import topic_of_subject
-from events.log import Seal
+from events.log import Seal, Stored
 from events.replay.presence_checks import NothingFound
 from events.replay.sources import Source
+from schemas.envelope import exchange_in
 from schemas.event import topic_of
 from schemas.intake.blank import says_nothing
+from schemas.subjects import topic_filter
 from schemas.vocabulary.gateway import InputReceived
+
+_INPUTS = topic_filter(topic_of(InputReceived))
 
 
 class RecordedInput(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,13 +28,17 @@ class RecordedInput(msgspec.Struct, frozen=True, kw_only=True):
     received: InputReceived
 
 
-async def recorded_input(source: Source, exchange: str) -> RecordedInput:
-    """Return the input of an exchange.
+async def recorded_input(source: Source, exchange: str, begin: int = 0) -> RecordedInput:
+    """Return the input of an exchange; ``begin`` is its sequence, if it is known: else the log is searched for it.
 
     Raises:
         NothingFound: the log has no input of the exchange, or this release, or without the key, cannot read it.
     """
-    for stored in await source.exchange(exchange):
+    messages: list[Stored] = []
+    if begin:
+        found_there = source.history([_INPUTS], begin - 1, begin)
+        messages = [each async for batch in found_there for each in batch if exchange_in(each.headers) == exchange]
+    for stored in messages or await source.exchange(exchange):
         record = decode(stored)
         if isinstance(record, Unreadable) and topic_of_subject(stored.subject) == topic_of(InputReceived):
             raise NothingFound(

@@ -10,6 +10,7 @@ import msgspec
 from deploy.config.settings import BrokerSettings
 from deploy.processes.broker.users import OPERATOR, Context, context_file
 from deploy.processes.running_set import DataFolder, NotReachableYet
+from events.files.bounded_files import MOST_SECRET_BYTES, read_bounded
 from events.jetstream.connection import Access
 
 _UNSUPPORTED_FIELDS = ("nsc", "cert", "key", "token", "socks_proxy", "user_jwt", "jetstream_domain")
@@ -59,10 +60,21 @@ class BrokerChoice(msgspec.Struct, frozen=True, kw_only=True):
         return Path(self.context).expanduser().is_file()
 
 
+_BROKER_VARIABLES = frozenset({"NEURAXIS_BROKER__URL", "NEURAXIS_BROKER__CONTEXT"})
+
+
 def effective_choice(flags: BrokerChoice, settings: BrokerSettings, environment: Mapping[str, str]) -> BrokerChoice:
-    """Return the choice in effect: the flags, else ``NATS_URL``, else the configuration's section ``broker``."""
+    """Return the choice in effect: the flags, else ``NATS_URL``, else the configuration's section ``broker``.
+
+    Raises:
+        BadContext: two variables name different brokers.
+    """
     if flags.named:
         return flags
+    if url := environment.get("NATS_URL", ""):
+        for name, value in environment.items():
+            if name.upper() in _BROKER_VARIABLES and value and value != url:
+                raise BadContext(f"NATS_URL and {name} name two brokers: unset one of them")
     for source in (
         BrokerChoice(url=environment.get("NATS_URL", "")),
         BrokerChoice(url=settings.url, context=settings.context),
@@ -112,19 +124,33 @@ def access_of(choice: BrokerChoice, data: DataFolder, *, user: str = OPERATOR, n
 
 def _with_url(access: Access, url: str) -> Access:
     """Set the servers. A user and password in a URL are moved out of it, since URLs are shown in logs."""
-    servers = []
+    servers, logins = [], set()
     for server in filter(None, (part.strip() for part in url.split(","))):
+        shown = repr(server.rpartition("@")[2])
         try:
             parts = urlsplit(server if "://" in server else f"nats://{server}")
-            port = parts.port or 4222
+            port = 4222 if parts.port is None else parts.port
         except ValueError as wrong:
-            raise BadContext(f"{server!r} is not a broker's address ({wrong}): write nats://HOST:PORT") from wrong
-        if parts.scheme not in ("nats", "tls", "ws", "wss") or not parts.hostname:
-            raise BadContext(f"{server!r} is not a broker's address: write nats://HOST:PORT")
+            raise BadContext(f"{shown} is not a broker's address ({wrong}): write nats://HOST:PORT") from wrong
+        hostname = parts.hostname or ""
+        is_address = parts.scheme in ("nats", "tls", "ws", "wss") and hostname and port > 0
+        if not is_address or parts.path.strip("/") or parts.query or parts.fragment:
+            raise BadContext(f"{shown} is not a broker's address: write nats://HOST:PORT")
+        if bool(parts.username) != bool(parts.password):
+            raise BadContext(
+                f"the address of {shown} holds half a login, and tokens are not supported: write "
+                "nats://USER:PASSWORD@HOST:PORT, or name a --creds file or a --context"
+            )
         if parts.username and parts.password:
-            access = msgspec.structs.replace(access, user=unquote(parts.username), password=unquote(parts.password))
-        host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+            logins.add((unquote(parts.username), unquote(parts.password)))
+        host = f"[{hostname}]" if ":" in hostname else hostname
         servers.append(f"{parts.scheme}://{host}:{port}")
+    if not servers:
+        raise BadContext(f"{url!r} names no broker: write nats://HOST:PORT")
+    if len(logins) > 1:
+        raise BadContext("the addresses of the broker's servers hold different logins: write one for all of them")
+    for user, password in logins:
+        access = msgspec.structs.replace(access, user=user, password=password)
     return msgspec.structs.replace(access, servers=",".join(servers))
 
 
@@ -145,7 +171,7 @@ def context_of(access: Access) -> Context:
 def _from_context(context: str) -> Access:
     path = _context_path(context)
     try:
-        raw = path.read_bytes()
+        raw = read_bounded(path, MOST_SECRET_BYTES)
         found = msgspec.json.decode(raw, type=Context)
         all_fields = msgspec.json.decode(raw, type=dict[str, object])
     except FileNotFoundError:

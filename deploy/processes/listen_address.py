@@ -11,6 +11,7 @@ import msgspec
 
 from deploy.config.loading import BadConfiguration
 from deploy.processes.supervising.supervisor import ProgramRefused
+from schemas.intake.whole_numbers import read_whole_number
 
 OFF = "off"
 """The address that means no gateway."""
@@ -34,9 +35,10 @@ def address_of(http: str, key: str = "gateway.http", such_as: str = "127.0.0.1:8
     if http.strip().lower() == OFF:
         return None
     host, colon, port = http.strip().rpartition(":")
-    if not colon or not host or not port.isdecimal() or int(port) > 65535:
+    number = read_whole_number(port)
+    if not colon or not host or number is None or number > 65535:
         raise BadConfiguration(f"{key} is {http!r}: write HOST:PORT, such as {such_as}, or {OFF}")
-    return Address(host.removeprefix("[").removesuffix("]"), int(port))
+    return Address(host.removeprefix("[").removesuffix("]"), number)
 
 
 def listen(address: Address, *, or_else_any: bool) -> socket.socket:

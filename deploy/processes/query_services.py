@@ -10,7 +10,7 @@ Like any NATS micro service, they answer ``$SRV.PING``, ``$SRV.INFO`` and ``$SRV
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from importlib.metadata import version
@@ -28,6 +28,7 @@ from actors.runtime.worker import Worker
 from deploy.cli.rendering.sentences import sentence_on
 from deploy.health.readiness import LEDGER_QUERY, LedgerHealth, ledger_write_fault
 from deploy.processes.inbox import is_inbox
+from deploy.processes.question_queue import MOST_WAITING, QuestionQueue
 from events.errors import LogError
 from events.jetstream import Connection
 from events.ledger import ExchangeFilter, PointRequest, exchange_result, list_exchanges, overview_at
@@ -41,6 +42,12 @@ from schemas.vocabulary.router import Mode
 EXCHANGE_QUERY = f"{ROOT}.query.ledger.exchange"
 EXCHANGES_QUERY = f"{ROOT}.query.ledger.exchanges"
 OVERVIEW_QUERY = f"{ROOT}.query.ledger.overview"
+LONGEST_S = 4.0
+"""Seconds that a question to the ledger may take: a gateway gives it up a little later."""
+
+_MOST_LOOKUPS = 1_000
+"""The most single exchanges that wait to be looked up, each some milliseconds."""
+
 QuestionT = TypeVar("QuestionT", bound=msgspec.Struct)
 
 
@@ -111,18 +118,22 @@ async def serving_queries(
         if ledger is not None:
             service = await _service(connection, "ledger", "How an exchange ended, from the ledger.")
             stack.push_async_callback(service.stop)
-            await service.add_endpoint(name="exchange", subject=EXCHANGE_QUERY, handler=_ExchangeQuery(ledger, sealing))
+            results = await _queued(stack, _ExchangeQuery(ledger, sealing), most_waiting=_MOST_LOOKUPS)
+            await service.add_endpoint(name="exchange", subject=EXCHANGE_QUERY, handler=results)
             listing = _LedgerQuery(
                 ExchangeFilter,
                 '{"limit": 50} and conditions that they meet',
-                partial(list_exchanges, ledger, phrased=end_sentence),
+                partial(list_exchanges, ledger, phrased=end_sentence, most_s=LONGEST_S),
             )
-            await service.add_endpoint(name="exchanges", subject=EXCHANGES_QUERY, handler=listing)
+            lists = await _queued(stack, listing, _is_quick)
+            await service.add_endpoint(name="exchanges", subject=EXCHANGES_QUERY, handler=lists)
             ranges: Mapping[str, tuple[float, float]] = {mode: (each.low, each.high) for mode, each in healthy.items()}
             overview = _LedgerQuery(
-                PointRequest, '{"at": <sequence>}, 0 for now', lambda point: overview_at(ledger, point.at, ranges)
+                PointRequest,
+                '{"at": <sequence>}, 0 for now',
+                lambda point: overview_at(ledger, point.at, ranges, most_s=LONGEST_S),
             )
-            await service.add_endpoint(name="overview", subject=OVERVIEW_QUERY, handler=overview)
+            await service.add_endpoint(name="overview", subject=OVERVIEW_QUERY, handler=await _queued(stack, overview))
             if projector is not None:
                 handler = _LedgerHealth(ledger, projector)
                 await service.add_endpoint(name="health", subject=LEDGER_QUERY, handler=handler)
@@ -134,6 +145,28 @@ async def serving_queries(
                 name="partitions", subject=f"{ROOT}.query.{actor}.partitions", handler=_Partitions(worker, actor)
             )
         yield
+
+
+def _is_quick(request: Request) -> bool:
+    """Whether a request asks for a list without conditions, whose rows need no search, or is none."""
+    try:
+        wanted = read(request.data.strip() or b"{}", ExchangeFilter, "the question")
+    except BadInput:
+        return True
+    return wanted == ExchangeFilter(before=wanted.before, at=wanted.at, limit=wanted.limit)
+
+
+async def _queued(
+    stack: AsyncExitStack,
+    query: Callable[[Request], Awaitable[None]],
+    is_quick: Callable[[Request], bool] = lambda request: False,
+    *,
+    most_waiting: int = MOST_WAITING,
+) -> QuestionQueue:
+    """Return a queue for questions, which is served as long as the stack is open; quick ones do not wait in it."""
+    queue = QuestionQueue(query, is_quick, most_waiting=most_waiting)
+    await stack.enter_async_context(queue.serving())
+    return queue
 
 
 async def _service(connection: Connection, owner: str, description: str) -> Service:

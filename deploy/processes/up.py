@@ -241,7 +241,7 @@ def _open_gateway_socket(plan: Plan) -> socket.socket | None:
     address = address_of(settings.http)
     if address is None:
         return None
-    api_keys_for(address.host, keys_file(settings, plan.data), os.environ)
+    api_keys_for(address.host, keys_file(settings, plan.data), os.environ, is_named=bool(settings.keys_file))
     upstream_of(settings.upstream, os.environ)
     listener = listen(address, or_else_any="gateway.http" not in plan.config.origins)
     if address.port not in (0, listener.getsockname()[1]):

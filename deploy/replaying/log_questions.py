@@ -5,7 +5,9 @@ goes on serving, loads no actor, and can end a question that nobody waits for by
 made by the same code as those of the commands.
 """
 
+import asyncio
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
@@ -14,14 +16,16 @@ from msgspec import inspect
 from actors.registry import ACTORS, UnknownActor, actor_named
 from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.cli.rendering.what_if import without_texts
+from deploy.cli.rendering.why.tree import to_json
 from deploy.config.assignments import repeated_key
-from deploy.config.configured_log import configured_log
+from deploy.config.configured_log import attach_ledger, configured_log
 from deploy.config.loading import BadConfiguration, Layer, flag_layer
 from deploy.config.settings import LogSettings
 from deploy.replaying.what_if import changes_of, run, settings_of
 from deploy.replaying.what_if_verdicts import measured_texts, reason_text, why_nothing_compared
 from events.errors import LogError
-from events.jetstream import Access, Connection
+from events.jetstream import Access, Connection, JetStreamLog
+from events.replay.explain import explain
 from events.replay.presence_checks import BeyondEnd, NothingFound, check_holds, check_holds_key
 from events.replay.run_replay import END, Point
 from events.replay.sources import Source, StreamSource
@@ -58,11 +62,21 @@ class ShowState(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     path: str = ""
 
 
+class Explain(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """The question why an exchange ended as it did, wherever in the log it is.
+
+    ``ledger`` is the file that holds what was removed from the log's beginning; empty: it is not on this machine.
+    """
+
+    exchange: str
+    ledger: str = ""
+
+
 class ListSettings(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """The question which settings can be changed when a decision is made again."""
 
 
-Question = DecideAgain | ShowState | ListSettings
+Question = DecideAgain | ShowState | Explain | ListSettings
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -143,7 +157,10 @@ async def answer(asked: Asked) -> Answered | Unanswered:
             return _encoded_answer(tuple(known_settings()))
         connection = await Connection.open(asked.access, CONNECT_S)
         try:
-            source = StreamSource(await configured_log(connection, asked.log, create=False))
+            log = await configured_log(connection, asked.log, create=False)
+            if isinstance(asked.question, Explain):
+                return Answered(body=msgspec.Raw(await explain_exchange(log, asked.question)))
+            source = StreamSource(log)
             if isinstance(asked.question, DecideAgain):
                 return _encoded_answer(await decide_again(source, asked.question))
             return _encoded_answer(await show_state(source, asked.question))
@@ -165,6 +182,22 @@ async def answer(asked: Asked) -> Answered | Unanswered:
 
 def _encoded_answer(body: Any) -> Answered:
     return Answered(body=msgspec.Raw(msgspec.json.encode(body)))
+
+
+async def explain_exchange(log: JetStreamLog, question: Explain) -> bytes:
+    """Return why an exchange ended as it did, as ``neuraxis why --json`` does.
+
+    Raises:
+        NothingFound: the log holds nothing of it.
+        LogError: the log cannot be read.
+    """
+    if question.ledger:
+        await asyncio.to_thread(attach_ledger, log, Path(question.ledger))
+    source = StreamSource(log)
+    explanation = explain(await source.exchange(question.exchange))
+    if explanation is None:
+        raise NothingFound(f"the log holds no exchange {question.exchange[:64]!r}")
+    return to_json(explanation, source.gaps.missing(await source.losses()))
 
 
 async def decide_again(source: Source, question: DecideAgain) -> DecidedAgain:

@@ -4,23 +4,35 @@ The SDK's own exporter is not used: it sends from a thread that cannot be cancel
 delay the end of the process.
 """
 
+import asyncio
 import gzip
 import random
 from collections.abc import Mapping, Sequence
+from contextlib import aclosing, suppress
 from enum import Enum
 from importlib.metadata import version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from deploy.config.loading import BadConfiguration
 from deploy.telemetry.spans import Span
 from events.loggers import get_logger
+from schemas.intake.whole_numbers import read_whole_number
+
+if TYPE_CHECKING:
+    from events.libraries.http_client import httpx
 
 PATH = "/v1/traces"
 """The path at which a collector takes traces."""
 
 HEADERS_VARIABLES = ("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS")
 """OpenTelemetry's environment variables with headers for the collector, such as a key; the first that is set counts."""
+
+LONGEST_PAUSE_S = 300.0
+"""The longest pause that a collector is granted, in seconds: one that asks for a year would never be asked again."""
+
+_REST_S, _LONGEST_REST = 1.0, 64 * 1024
+"""Seconds and bytes within which the rest of an answer is read behind its status, which alone counts."""
 
 INSTALL_COMMAND = "pip install 'neuraxis[otel]'"
 _RETRY_STATUSES = frozenset({429, 502, 503, 504})
@@ -82,6 +94,7 @@ class Collector:
             "content-encoding": "gzip",
         }
         self._failures = (httpx.HTTPError, httpx.InvalidURL, OSError)
+        self._timeout_s = timeout_s
         self._http = httpx.AsyncClient(timeout=timeout_s, headers=headers)
         attributes = {SERVICE_VERSION: version("neuraxis")}
         if not environment.get("OTEL_SERVICE_NAME"):
@@ -97,16 +110,29 @@ class Collector:
 
     async def send(self, spans: Sequence[Span]) -> tuple[Outcome, float]:
         """Send spans once; return the outcome, and the seconds after which the collector wants them again (0: any)."""
+        body = gzip.compress(encode(spans, self._resource), 1)
         try:
-            answer = await self._http.post(self._url, content=gzip.compress(encode(spans, self._resource), 1))
+            async with asyncio.timeout(self._timeout_s):
+                answer = await self._http.send(self._http.build_request("POST", self._url, content=body), stream=True)
         except self._failures as wrong:
             return self._logged(Outcome.AWAY, type(wrong).__name__), 0.0
+        await self._pass_over(answer)
         if answer.is_success:
             return self._logged(Outcome.SENT, ""), 0.0
         if answer.status_code in _RETRY_STATUSES:
-            after = answer.headers.get("retry-after", "")
-            return self._logged(Outcome.AWAY, str(answer.status_code)), float(after) if after.isdecimal() else 0.0
+            after_s = read_whole_number(answer.headers.get("retry-after", "")) or 0
+            return self._logged(Outcome.AWAY, str(answer.status_code)), min(float(after_s), LONGEST_PAUSE_S)
         return self._logged(Outcome.REFUSED, str(answer.status_code)), 0.0
+
+    async def _pass_over(self, answer: "httpx.Response") -> None:
+        """Read the rest of an answer, so that its connection can be used again, unless it is long or slow."""
+        size = 0
+        with suppress(*self._failures):
+            async with asyncio.timeout(_REST_S), aclosing(answer):
+                async for piece in answer.aiter_raw():
+                    size += len(piece)
+                    if size > _LONGEST_REST:
+                        return
 
     def _logged(self, outcome: Outcome, failure: str) -> Outcome:
         """Log a change: one line when spans begin to fail, and one when they are taken again. Return the outcome."""

@@ -19,6 +19,7 @@ from schemas.envelope import BUDGET, LATENCY, Envelope, decode_headers
 from schemas.errors import UndecodableEvent
 from schemas.event import Event, Failed, topic_of
 from schemas.intake.trace_context import span_id, trace_id, valid_traceparent
+from schemas.intake.whole_numbers import read_whole_number
 from schemas.subjects import split_stored
 from schemas.vocabulary.gateway import InputAnswered, InputReceived
 from schemas.vocabulary.llm import LlmCompleted, LlmFailed
@@ -102,7 +103,8 @@ class SpanBuilder:
             return ()
         event = _decoded(stored, topic)
         spans = [_span_of(exchange, stored, envelope, topic, event)]
-        exchange.stored[span_id(envelope.id)] = stored.time_ns
+        if len(exchange.stored) < MOST_KEPT:  # feedback may be given any number of times
+            exchange.stored[span_id(envelope.id)] = stored.time_ns
         if isinstance(event, ResponseEmitted) and not exchange.ended:
             exchange.ended = True
             self._open.pop(exchange.id, None)
@@ -124,7 +126,8 @@ class SpanBuilder:
             stored={span: stored.time_ns},
         )
         self._exchanges[exchange.id] = exchange
-        self._open[exchange.id] = stored.seq
+        if exchange.sampled:
+            self._open[exchange.id] = stored.seq
         if len(self._exchanges) > MOST_KEPT:
             oldest, _ = self._exchanges.popitem(last=False)
             self._open.pop(oldest, None)
@@ -142,8 +145,7 @@ def _span_of(exchange: _Exchange, stored: Stored, envelope: Envelope, topic: str
     entry = CATALOGUE[topic]
     cause = span_id(envelope.cause) if envelope.cause else ""
     known = cause in exchange.stored
-    latency_us = stored.headers.get(LATENCY, "")
-    took_ns = int(latency_us) * _NS_PER_US if latency_us.isdecimal() else 0
+    took_ns = (read_whole_number(stored.headers.get(LATENCY, "")) or 0) * _NS_PER_US
     begin = exchange.stored[cause] if known else stored.time_ns - took_ns
     attributes: dict[str, Attribute] = {
         "neuraxis.exchange": exchange.id,
@@ -152,8 +154,8 @@ def _span_of(exchange: _Exchange, stored: Stored, envelope: Envelope, topic: str
         "neuraxis.seq": stored.seq,
         "neuraxis.took_us": took_ns // _NS_PER_US,
     }
-    if (budget_us := stored.headers.get(BUDGET, "")).isdecimal():
-        attributes["neuraxis.budget_us"] = int(budget_us)
+    if (budget_us := read_whole_number(stored.headers.get(BUDGET, ""))) is not None:
+        attributes["neuraxis.budget_us"] = budget_us
     name = f"{entry.owner} {topic.rpartition('.')[2]}"
     error = event.reason if isinstance(event, Failed) else ""
 

@@ -7,6 +7,7 @@ from typing import Literal, TypeVar
 
 import msgspec
 
+from events.files.bounded_files import read_bounded
 from schemas.intake.nearest_name import nearest_name
 from schemas.intake.strict import BadInput, quoted_name, read
 
@@ -15,6 +16,12 @@ RowT = TypeVar("RowT", bound=msgspec.Struct)
 Label = Literal["attack", "benign", "hard_benign"]
 """What a prompt is. Any other word is an error: else a misspelt attack would silently count as harmless."""
 
+
+MOST_BYTES = 512 * 1024 * 1024
+"""Most bytes of a file: its rows take several times as much memory."""
+
+_PIPE_WAIT_S = 600.0
+"""Seconds within which a pipe must be written to its end: a corpus may be unpacked on its way."""
 
 _SIMILAR = 0.8
 """From this similarity on, an unknown field is taken for a misspelt known one. Corpora have fields of their own."""
@@ -28,9 +35,11 @@ def labelled_rows(path: Path, kind: type[RowT]) -> Iterator[RowT]:
 
     Raises:
         ValueError: a line is not such a row; the message names the line, and the values that its fields take.
+        OSError: the file cannot be read, or is too large.
     """
     known, checked = frozenset(kind.__struct_fields__), set[frozenset[str]]()
-    for number, line in enumerate(path.read_bytes().removeprefix(BOM_UTF8).splitlines(), 1):
+    content = read_bounded(path, MOST_BYTES, _PIPE_WAIT_S)
+    for number, line in enumerate(content.removeprefix(BOM_UTF8).splitlines(), 1):
         if not line.strip():
             continue
         try:

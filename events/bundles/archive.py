@@ -22,6 +22,7 @@ from events.ledger.checking.chain import GENESIS
 from events.ledger.rows import link_row, to_row
 from events.log import MAX_RECORD_BYTES, Stored
 from schemas.intake.strict import BadInput, quoted_name, read
+from schemas.intake.whole_numbers import read_whole_number
 from schemas.subjects import FormerCounts, Partitions
 
 FORMAT = 1
@@ -268,6 +269,6 @@ def _member(name: str) -> zipfile.ZipInfo:
 
 
 def _note_version(versions: dict[str, int], stored: Stored) -> None:
-    topic, version = stored.headers.get("ce-type", ""), stored.headers.get("ce-dataversion", "1")
-    if topic and version.isdecimal():
-        versions[topic] = max(versions.get(topic, 0), int(version))
+    topic, version = stored.headers.get("ce-type", ""), read_whole_number(stored.headers.get("ce-dataversion", "1"))
+    if topic and version is not None:
+        versions[topic] = max(versions.get(topic, 0), version)

@@ -20,7 +20,6 @@ MEMBER_EXPIRY = 3.0
 """Seconds after its last heartbeat that a member counts as dead."""
 
 _CHUNK = 512 * 1024  # bytes of a snapshot in one message
-_SLICE = 128 * 1024  # bytes that are compressed at once, which takes some 2 ms
 KEY_SEPARATOR = "/"
 """What stands for the dots of a key where the key is a single token of a subject."""
 
@@ -65,16 +64,6 @@ async def ensure_bucket(
         if error.number != NOT_FOUND:
             raise
         await make_stream(connection, config)
-
-
-async def _compressed(data: bytes) -> bytes:
-    """Compress data in slices of milliseconds, between which others have their turn."""
-    compressor = zlib.compressobj(1)
-    slices = []
-    for start in range(0, len(data), _SLICE):
-        slices.append(compressor.compress(data[start : start + _SLICE]))
-        await asyncio.sleep(0)
-    return b"".join((*slices, compressor.flush()))
 
 
 async def _put(
@@ -131,6 +120,11 @@ class KeyValueMembership:
         return found
 
 
+def _compressed(data: bytes) -> tuple[bytes, str]:
+    packed = zlib.compress(data, 1)
+    return packed, sha256(packed).hexdigest()
+
+
 class KeyValueSnapshots:
     """The newest snapshot of each partition, compressed, in chunks that fit a message.
 
@@ -157,8 +151,10 @@ class KeyValueSnapshots:
 
     async def save(self, key: str, data: bytes, upto: int) -> None:
         """Replace the snapshot under ``key``; every message of its partition up to sequence ``upto`` is in it."""
-        packed = await _compressed(data)
-        digest = sha256(packed).hexdigest()
+        if len(data) > _CHUNK:  # in another thread: it takes a second for a hundred megabytes
+            packed, digest = await asyncio.to_thread(_compressed, data)
+        else:
+            packed, digest = _compressed(data)
         replaced = await self._get(key)
         chunks = [packed[start : start + _CHUNK] for start in range(_CHUNK, len(packed), _CHUNK)]
         written = [

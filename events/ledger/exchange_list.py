@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from math import inf
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
@@ -12,6 +13,7 @@ from events.ledger.reader import END
 from events.ledger.rows import Text, from_text, to_text
 from events.ledger.schema import connect_read_only
 from events.ledger.sqlite_errors import translated_errors
+from events.ledger.time_limit import ended_after
 from schemas.intake.strict import BadInput, quoted_name
 from schemas.intake.timestamps import to_milliseconds
 from schemas.vocabulary.responder import Action, Stage
@@ -117,14 +119,21 @@ Phrased = Callable[[str, str, str, str], str]
 """(stage, action, reason, mode), of which some may be empty -> an end as a sentence."""
 
 
-def list_exchanges(path: Path, wanted: ExchangeFilter, phrased: Phrased = lambda *_: "") -> Page:
+def list_exchanges(
+    path: Path, wanted: ExchangeFilter, phrased: Phrased = lambda *_: "", *, most_s: float = inf
+) -> Page:
     """Return a page of the exchanges in a ledger file.
 
-    ``phrased`` turns an end into its sentence, so that words are searched there, too; by default only in the names of
-    reasons.
+    Args:
+        path: The file.
+        wanted: Which exchanges.
+        phrased: Turns an end into its sentence, so that words are searched there, too; by default only in the names of
+            reasons.
+        most_s: Seconds that this may take.
 
     Raises:
         BadInput: ``at`` or ``before`` lies behind the end of the ledger, or no exchange can have a value.
+        Unavailable: it would take longer than ``most_s``.
         LedgerDamaged, Misconfigured, Unavailable: see ``LedgerReader``.
     """
     check_spelling(wanted)
@@ -139,7 +148,11 @@ def list_exchanges(path: Path, wanted: ExchangeFilter, phrased: Phrased = lambda
                 # Ends after that point do not count.
                 conditions.append("ended_seq <= ?")
                 values.append(at)
-    with closing(connect_read_only(path)) as ledger, translated_errors(path, "list its exchanges"):
+    with (
+        closing(connect_read_only(path)) as ledger,
+        translated_errors(path, "list its exchanges"),
+        ended_after(most_s, ledger),
+    ):
         head = check_written(ledger, "at", wanted.at)
         check_written(ledger, "before", wanted.before - 1)
         if words := wanted.words.casefold().split():

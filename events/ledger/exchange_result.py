@@ -24,7 +24,8 @@ class ExchangeResult(msgspec.Struct, frozen=True, kw_only=True):
     """An exchange that was accepted, and how it ended: ``ended`` is None while it is open.
 
     ``latency_ms`` is the time from its input to its end, by the server's times. If this release cannot read the end,
-    there is an ``ended_seq``, ``ended`` is None, and ``unread`` says why.
+    there is an ``ended_seq``, ``ended`` is None, and ``unread`` says why. ``last_seq`` is the sequence of its latest
+    event, feedback included; 0 if an earlier release has written the result.
     """
 
     exchange: str
@@ -35,6 +36,7 @@ class ExchangeResult(msgspec.Struct, frozen=True, kw_only=True):
     latency_ms: float | None = None
     ended: ResponseEmitted | None = None
     unread: str = ""
+    last_seq: int = 0
 
 
 async def exchange_result(path: Path, exchange: str, sealing: Sealing | None = None) -> ExchangeResult | None:
@@ -46,13 +48,15 @@ async def exchange_result(path: Path, exchange: str, sealing: Sealing | None = N
         LedgerDamaged, Misconfigured, Unavailable: see ``LedgerReader``.
         LogError: the keys cannot be reached.
     """
-    stored = await asyncio.to_thread(_input_and_ends, path, exchange)
-    return _result(exchange, await (sealing or closed_sealing()).open(stored))
+    stored, last_seq = await asyncio.to_thread(_input_and_ends, path, exchange)
+    result = _result(exchange, await (sealing or closed_sealing()).open(stored))
+    return result if result is None else msgspec.structs.replace(result, last_seq=last_seq)
 
 
-def _input_and_ends(path: Path, exchange: str) -> list[Stored]:
+def _input_and_ends(path: Path, exchange: str) -> tuple[list[Stored], int]:
+    """Return an exchange's input and ends, and the sequence of its latest event."""
     with LedgerReader(path) as reader:
-        return [each for each in reader.exchange(exchange) if topic_of_subject(each.subject) in (_INPUT, _RESPONSE)]
+        return reader.exchange(exchange, topics=(_INPUT, _RESPONSE)), reader.last_seq_of(exchange)
 
 
 def _result(exchange: str, stored: Sequence[Stored]) -> ExchangeResult | None:

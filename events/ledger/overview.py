@@ -4,7 +4,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from math import ceil
+from math import ceil, inf
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from events.ledger.reader import END
 from events.ledger.rows import Text, from_text, timestamp
 from events.ledger.schema import connect_read_only
 from events.ledger.sqlite_errors import translated_errors
+from events.ledger.time_limit import ended_after
 from schemas.intake.timestamps import to_milliseconds
 
 LATEST = 1_000
@@ -167,19 +168,25 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     unread: tuple[UnreadCount, ...] = ()
 
 
-def overview_at(path: Path, at: int, healthy: Mapping[str, tuple[float, float]]) -> Overview:
+def overview_at(path: Path, at: int, healthy: Mapping[str, tuple[float, float]], *, most_s: float = inf) -> Overview:
     """Return how the set of a ledger file was at a point of the log; 0: at its end.
 
     Args:
         path: The ledger.
         at: The point, a sequence.
         healthy: Mode -> the lowest and highest healthy share of the decisions, in the order of the answer.
+        most_s: Seconds that this may take.
 
     Raises:
         BadInput: the point lies behind the end of the ledger.
+        Unavailable: it would take longer than ``most_s``.
         LedgerDamaged, Misconfigured, Unavailable: see ``LedgerReader``.
     """
-    with closing(connect_read_only(path)) as ledger, translated_errors(path, "look it over"):
+    with (
+        closing(connect_read_only(path)) as ledger,
+        translated_errors(path, "look it over"),
+        ended_after(most_s, ledger),
+    ):
         # One transaction, so that all answers are of the same moment.
         ledger.execute("BEGIN")
         head = check_written(ledger, "at", at)

@@ -28,7 +28,7 @@ from events.ledger.rows import (
 from events.ledger.schema import connect_read_only, lacks_wal, read_meta
 from events.ledger.sqlite_errors import DamagedRow, translated_errors
 from events.log import Stored
-from events.losses import Losses
+from events.losses import Losses, merged_ranges
 from schemas.catalogue import CATALOGUE, decode_event
 from schemas.errors import UndecodableEvent, VocabularyError
 from schemas.event import Event, topic_of
@@ -54,7 +54,7 @@ _PREVIOUS = (
 
 _HEADERS_CONTAIN = "seq BETWEEN ? AND ? AND instr(headers, ?) > 0"
 _SEARCHED_AROUND = 2_000
-"""How many sequences around an exchange's rows are searched for rows whose column does not name it."""
+"""How many sequences around each of an exchange's rows are searched for rows whose column does not name it."""
 
 _INPUT = topic_of(InputReceived).partition(".")[2]
 """The end of the stored subject of every input."""
@@ -272,27 +272,42 @@ class LedgerReader:
                     events += 1
         return Folded(state, events, unreadable)
 
-    def exchange(self, exchange: str, *, everywhere: bool = False) -> list[Stored]:
+    def exchange(self, exchange: str, *, everywhere: bool = False, topics: Sequence[str] = ()) -> list[Stored]:
         """Return the messages of an exchange, in order; none when it is unknown.
 
-        The hash chain does not cover the column ``exchange``. So rows near those that it names are read, too. A row is
-        damaged if its headers name the exchange and its column does not, or the other way round.
+        The hash chain does not cover the column ``exchange``. So rows near each of those that it names are read, too;
+        not all between them, since feedback may come a month after the end. A row is damaged if its headers name the
+        exchange and its column does not, or the other way round.
 
         Args:
             exchange: Its id.
             everywhere: Read every row of the file.
+            topics: Return only messages of these; by default of all.
         """
         exchange_text = to_text(exchange)
-        by_column = self._messages("exchange = ? AND exchange <> '' ORDER BY seq", exchange_text)
-        near = (by_column[0].seq - _SEARCHED_AROUND, by_column[-1].seq + _SEARCHED_AROUND) if by_column else (1, 0)
+        among = f" AND topic IN ({', '.join('?' * len(topics))})" if topics else ""
+        by_column = self._messages(f"exchange = ? AND exchange <> ''{among} ORDER BY seq", exchange_text, *topics)
+        around = merged_ranges((each.seq - _SEARCHED_AROUND, each.seq + _SEARCHED_AROUND) for each in by_column)
         name = headers_naming(exchange)
-        by_headers = self._messages(
-            f"{_HEADERS_CONTAIN} AND exchange <> ?", *((0, END) if everywhere else near), name, exchange_text
-        )
+        by_headers = [
+            stored
+            for first, last in (((0, END),) if everywhere else around)
+            for stored in self._messages(
+                f"{_HEADERS_CONTAIN} AND exchange <> ?{among}", first, last, name, exchange_text, *topics
+            )
+        ]
         found = [stored for stored in (*by_column, *by_headers) if to_row(stored)[EXCHANGE] == exchange_text]
         for seq in {*(each.seq for each in by_column)}.symmetric_difference(each.seq for each in found):
             self._on_damage(seq)
         return sorted(found, key=lambda each: each.seq)
+
+    def last_seq_of(self, exchange: str) -> int:
+        """Return the sequence of an exchange's latest message, by the column; 0 when it is unknown."""
+        with translated_errors(self.path, "read the ledger"):
+            (last,) = self._connection.execute(
+                "SELECT max(seq) FROM events WHERE exchange = ? AND exchange <> ''", (to_text(exchange),)
+            ).fetchone()
+        return last or 0
 
     def exchange_ids(self, prefix: str, most: int, *, everywhere: bool = False) -> list[str]:
         """Return the ids of exchanges that start with ``prefix``, in order, ``most`` of them at most.
@@ -349,7 +364,7 @@ class LedgerReader:
             return END
         with translated_errors(self.path, "read the ledger"):
             later = self._connection.execute(
-                "SELECT seq FROM events WHERE time > ? ORDER BY seq LIMIT 1", (time_ns,)
+                "SELECT seq FROM events WHERE time > ? ORDER BY seq LIMIT 1", (max(time_ns, -END),)
             ).fetchone()
         return END if later is None else int(later[0]) - 1
 

@@ -12,6 +12,7 @@ from schemas.catalogue import CATALOGUE, entry_of
 from schemas.envelope import BUDGET, LATENCY
 from schemas.event import ROOT, Event
 from schemas.input_path import ON_DEMAND, PATH
+from schemas.intake.whole_numbers import read_whole_number
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.responder import ResponseEmitted
 from schemas.vocabulary.router import ModeSelected
@@ -137,7 +138,6 @@ def _called_on(event: Event) -> str | None:
 
 def _node(each: Recorded, cause: Recorded | None, first: Recorded, children: dict[str, list[Recorded]]) -> Node:
     envelope, headers = each.envelope, each.stored.headers
-    took, budget = headers.get(LATENCY, ""), headers.get(BUDGET, "")
     return Node(
         id=envelope.id,
         topic=envelope.topic,
@@ -146,10 +146,10 @@ def _node(each: Recorded, cause: Recorded | None, first: Recorded, children: dic
         body=msgspec.to_builtins(each.message.event),
         since_start_ms=_milliseconds(first, each),
         since_cause_ms=_milliseconds(cause or first, each),
-        decided_us=int(took) if took.isdigit() else None,
+        decided_us=read_whole_number(headers.get(LATENCY, "")),
         by=envelope.source,
         build=envelope.build,
-        budget_us=int(budget) if budget.isdigit() else None,
+        budget_us=read_whole_number(headers.get(BUDGET, "")),
         led_to=tuple(_node(child, each, first, children) for child in children.get(envelope.id, ())),
     )
 

@@ -15,6 +15,7 @@ from events.replay.sources import Source
 from events.replay.verifying.readers_of_newer import readers_of
 from events.routes import own_filters, partition_own_filters, without_overlap
 from schemas.identity import content_hash
+from schemas.intake.whole_numbers import read_whole_number
 
 
 class BadPoint(ValueError):
@@ -50,8 +51,8 @@ def point_of(text: str) -> Point:
         BadPoint: it is neither.
         TimeOutOfRange: it is a time outside the years 1 to 9999 in UTC.
     """
-    if text.isascii() and text.isdigit():
-        return Point(seq=int(text))
+    if (seq := read_whole_number(text)) is not None:
+        return Point(seq=seq)
     try:
         moment = datetime.fromisoformat(text)
         moment = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -11,7 +11,7 @@ from events.ledger import Extent, LedgerReader
 from events.ledger.reader import END, matcher
 from events.ledger.rows import topic_of_subject
 from events.log import LogInfo, Seal, Stored
-from events.losses import Losses
+from events.losses import Losses, merged_ranges
 from events.replay.damage import Damage
 from events.replay.gaps import Gaps
 from events.replay.merged_readings import merged_by_seq
@@ -312,12 +312,19 @@ class StreamSource:
             latest = exchange_of(stored) or latest
         return latest
 
-    async def exchange(self, exchange: str, begin: int = 0) -> list[Stored]:
-        """Look up an exchange; see ``Source``. ``begin`` is the sequence of its input, if it is known."""
+    async def exchange(self, exchange: str, begin: int = 0, within: Sequence[tuple[int, int]] = ()) -> list[Stored]:
+        """Look up an exchange; see ``Source``.
+
+        Args:
+            exchange: Its id.
+            begin: The sequence of its input, if it is known.
+            within: If that is known, the ranges (after, up to) that hold its events, in order; by default all behind
+                its input.
+        """
         if begin:
             async for batch in self._stored(_INPUTS, begin - 1, begin):
                 if exchange_of(batch[0]) == exchange:
-                    return await self._from(batch[0], exchange)
+                    return await self._from(batch[0], exchange, within)
         async for stored in self._inputs():
             if exchange_of(stored) == exchange:
                 return await self._from(stored, exchange)
@@ -327,15 +334,21 @@ class StreamSource:
                 return await self._from(stored, exchange)
         return []
 
-    async def _from(self, first: Stored, exchange: str) -> list[Stored]:
+    async def _from(self, first: Stored, exchange: str, within: Sequence[tuple[int, int]] = ()) -> list[Stored]:
         last = (await self.info()).last_seq
-        readings = [self._stored(filter, first.seq - 1, last) for filter in _filters_from(first, self.partitions)]
-        found = [
-            stored async for batch in merged_by_seq(readings) for stored in batch if exchange_of(stored) == exchange
-        ]
-        # Everything around it is read, to notice gaps.
-        async for _ in self.as_stored([EVERYTHING], *_range_around(found, last)):
-            continue
+        filters = _filters_from(first, self.partitions)
+        found: list[Stored] = []
+        for after, upto in within or ((first.seq - 1, last),):
+            readings = [self._stored(filter, after, upto) for filter in filters]
+            found += [
+                stored async for batch in merged_by_seq(readings) for stored in batch if exchange_of(stored) == exchange
+            ]
+        # What is around its events is read, to notice gaps; not all between them, since feedback may come much later.
+        after, upto = _range_around(found, last)
+        for one, other in merged_ranges((each.seq - _SEARCHED_AROUND, each.seq + _SEARCHED_AROUND) for each in found):
+            async for _ in self.as_stored([EVERYTHING], max(after, one - 1), min(other, upto)):
+                continue
+        self.gaps.note_read(after, upto)
         return list(await self.sealing.open(found))
 
     def _inputs(self) -> AsyncIterator[Stored]:

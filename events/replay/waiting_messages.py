@@ -7,6 +7,7 @@ from events.decoding import Recorded
 from events.log import Stored
 from schemas.catalogue import CATALOGUE
 from schemas.envelope import CAUSE_SEQ
+from schemas.intake.whole_numbers import read_whole_number
 from schemas.subjects import split_stored
 
 _NO_HEADERS: Mapping[str, str] = MappingProxyType({})
@@ -21,7 +22,7 @@ def without_bytes(consumed: Recorded) -> Recorded:
 
 def decided_before(own: Stored) -> int:
     """Return the sequence before which, as an own event shows, its partition had decided all that it consumed."""
-    text, entry = own.headers.get(CAUSE_SEQ, ""), CATALOGUE.get(split_stored(own.subject)[0])
-    cause_seq = int(text) if text.isascii() and text.isdecimal() else 0
+    cause_seq = read_whole_number(own.headers.get(CAUSE_SEQ, "")) or 0
+    entry = CATALOGUE.get(split_stored(own.subject)[0])
     # A spontaneous event (settings, a timer) comes after the message of its cause sequence is decided.
     return cause_seq + 1 if entry is not None and entry.spontaneous else cause_seq

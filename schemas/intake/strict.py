@@ -86,6 +86,8 @@ def _decoded(raw: bytes, kind: Any, what: str) -> tuple[Any, Any]:
         text = raw.decode()
         found = msgspec.json.decode(text, type=kind)
         value = json.loads(text, object_pairs_hook=_mapping)
+    except BadInput:
+        raise
     except msgspec.ValidationError as wrong:
         raise _wrong_value(kind, wrong, what, text) from wrong
     except UnicodeDecodeError as wrong:
@@ -97,6 +99,9 @@ def _decoded(raw: bytes, kind: Any, what: str) -> tuple[Any, Any]:
         raise BadInput("too_deep", "", f"{what} is nested too deeply: send what the fields take") from wrong
     except msgspec.DecodeError as wrong:
         raise _why_not_json(raw, wrong, what) from wrong
+    except ValueError as wrong:  # Python reads no integer of thousands of digits; msgspec skips it in unknown fields
+        path = path_of_number_out_of_range(text)
+        raise BadInput("bad_value", path, f"{path or what}: Number out of range: write a smaller one") from wrong
     return found, value
 
 

@@ -11,6 +11,7 @@ import pytest
 
 import neuraxis
 from neuraxis import AsyncClient, Client, Input, Layer
+from neuraxis.events import event_of_message
 
 URL = "http://127.0.0.1:8642"
 VERDICT = {
@@ -331,3 +332,23 @@ def test_a_call_ends_when_its_time_is_over() -> None:
 def test_both_clients_have_the_same_calls() -> None:
     public = {name for name in vars(Client) if not name.startswith("_")}
     assert public == {name for name in vars(AsyncClient) if not name.startswith("_")}
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"timeout": None}, {"timeout": "60"}, {"timeout": float("nan")}, {"retries": 2.5}, {"retries": None}]
+)
+def test_a_time_or_a_number_of_repeats_that_is_none_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(neuraxis.Misconfigured, match="the one is a number above 0, the other a whole one"):
+        Client(URL, **wrong)
+
+
+def test_a_limit_of_a_page_is_sent_as_it_was_given() -> None:
+    server = Scripted(told({"exchanges": [], "before": 0, "head": 4}), told({"exchanges": [], "before": 0, "head": 4}))
+    server.client().exchanges(limit=0)
+    server.client().exchanges(before=0)
+    assert [str(each.url.query, "ascii") for each in server.asked] == ["limit=0", "limit=50"]
+
+
+def test_a_header_of_thousands_of_digits_is_no_sequence() -> None:
+    message = event_of_message("forged_id.x", {"ce-id": "a", "ce-causeseq": "1" * 5_000}, b"{}")
+    assert message.cause_seq == 0

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
 from itertools import islice
@@ -162,3 +163,30 @@ def test_a_page_that_is_no_stream_is_said_to_be_none() -> None:
         pytest.raises(neuraxis.BadAnswer, match="base URL"),
     ):
         list(client.events(after=4))
+
+
+def test_a_long_line_costs_no_more_in_many_pieces_than_in_one() -> None:
+    def seconds(piece: int, size: int = 4_000_000) -> float:
+        decoder, begun = Decoder(), time.process_time()
+        for _ in range(size // piece):
+            assert not [*decoder.feed(b"x" * piece)]
+        return time.process_time() - begun
+
+    assert seconds(200) < 1, "joining at each piece copies 40 GB"
+    decoder = Decoder()
+    found = [message for byte in b"data: a\r\ndata: b\r\r\n" for message in decoder.feed(bytes([byte]))]
+    assert [each.data for each in found] == ["a\nb"]
+
+
+def test_an_event_without_an_end_is_given_up() -> None:
+    decoder, line = Decoder(), b"data: " + b"x" * 1_000_000 + b"\n"
+    assert not [message for _ in range(16) for message in decoder.feed(line)]
+    with pytest.raises(neuraxis.BadAnswer, match="more than"):
+        list(decoder.feed(line))
+
+
+@pytest.mark.parametrize("patience", [float("nan"), -1.0])
+def test_a_patience_that_is_no_time_is_refused(patience: float) -> None:
+    server = httpx.MockTransport(lambda _: httpx.Response(500))
+    with Client(URL, transport=server) as client, pytest.raises(neuraxis.Misconfigured, match="patience"):
+        next(client.events(after=0, patience=patience))

@@ -309,6 +309,26 @@ def test_a_path_that_cannot_be_used_is_wrong_use_and_named(arguments: tuple[str,
     assert "Filenametoolong" in said or "doesnotexist" in said, result.stderr
 
 
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("patterns", "test", "x", "--file", "f", "--shipped"), "--file and --shipped each say what TEXT is judged by"),
+        (("patterns", "test", "x", "--shipped", "--log", "l"), "--shipped and --log each say what TEXT is judged by"),
+        (("log", "import", "{}", "--ledger", "new.db", "--nats", "nats://x:1"), "names a file to write into, and the"),
+        (("worker", "clock", "--ledger", "x.db"), "--ledger says where 'ledger' writes, and that is not among these"),
+        (("bench", "detection", "--llm", "local", "--corpus", "{}", "--json", "x"), "are for the other benchmarks"),
+        (("bench", "detection", "--llm", "local", "--corpus", "{}", "--plot", "x"), "are for the other benchmarks"),
+    ],
+    ids=["file and profile", "profile and log", "file and broker", "worker", "bench figures", "bench plots"],
+)
+def test_an_option_that_would_have_no_effect_is_refused(arguments: tuple[str, ...], told: str, tmp_path: Path) -> None:
+    corpus = tmp_path / "prompts.jsonl"
+    corpus.touch()
+    result = neuraxis(*(each.format(corpus) for each in arguments))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert told in " ".join(result.stderr.split())
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 @pytest.mark.parametrize("arguments", [(), ("log",), ("--help",), ("schema", "subjects")], ids=" ".join)
 def test_an_output_that_cannot_be_written_is_told(arguments: tuple[str, ...]) -> None:

@@ -30,6 +30,7 @@ from litestar.types import ASGIApp, HTTPReceiveMessage, HTTPRequestEvent, Messag
 from actors.gateway.http.keys import ApiKeys, is_loopback
 from actors.gateway.http.keys.rate import Rates
 from actors.gateway.http.scopes import PUBLIC
+from schemas.intake.whole_numbers import read_whole_number
 
 MAX_BODY = 1_000_000
 """Most bytes of a request's body, so that with its envelope it still fits into a message of the log."""
@@ -150,7 +151,7 @@ class CapacityMiddleware(ASGIMiddleware):
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes:
         """Read the whole body, before anything else waits for it."""
-        stated = ASGIConnection[Any, Any, Any, Any](scope).headers.get("content-length", "")
+        stated = read_whole_number(ASGIConnection[Any, Any, Any, Any](scope).headers.get("content-length", "")) or 0
         size, parts, more = 0, [], True
         try:
             async with asyncio.timeout(self._limits.body_s):
@@ -162,10 +163,10 @@ class CapacityMiddleware(ASGIMiddleware):
                     size, more = size + len(part), bool(message.get("more_body", False))
                     if size <= MAX_BODY:
                         parts.append(part)
-                    elif stated.isdecimal() and int(stated) > _DRAINED:
+                    elif stated > _DRAINED:
                         break
         except TimeoutError:
-            if stated.isdecimal() and int(stated) > MAX_BODY:
+            if stated > MAX_BODY:
                 raise _too_large() from None
             raise HTTPException(
                 f"the body was not there within {self._limits.body_s:g} s: send it faster",

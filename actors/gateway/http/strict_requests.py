@@ -86,6 +86,7 @@ def agent_of(
         Forbidden: the key is for another agent.
     """
     per: AgentPer = request.app.state.agent_per
+    user = text_of_header(USER, user)
     if user:
         try:
             check_name(USER, user)
@@ -137,6 +138,17 @@ async def check_query_and_headers(connection: ASGIConnection[Any, Any, Any, Any]
         if (meant := _header_meant(name, ours)) and name.lower() != meant.lower():
             hint = _TAKEN_ELSEWHERE.get(name.lower(), f"did you mean {meant!r}?")
             raise InvalidField(name, f"there is no header {quoted_name(name)}: {hint}", "unknown_field")
+
+
+def text_of_header(name: str, value: str) -> str:
+    """Return a header's value as the text that was sent, which the framework reads as Latin-1; raises InvalidField.
+
+    Otherwise a name in UTF-8 would be another name here than in a body, or on the command line.
+    """
+    try:
+        return value.encode("latin-1").decode()
+    except UnicodeError as wrong:
+        raise InvalidField(name, f"the header {name} is not UTF-8: write it so") from wrong
 
 
 def _header_meant(name: str, ours: Sequence[str]) -> str:

@@ -14,6 +14,7 @@ from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, json_option, target_options, whole_number
 from deploy.cli.replaying.source_opening import log_option, open_source, say_note, stream_or_ledger, stream_source
 from deploy.processes.event_loop import run_command
+from schemas.intake.whole_numbers import read_whole_number
 
 if TYPE_CHECKING:
     from deploy.cli.rendering.alerts import AlertShown, UnreadableAlerts
@@ -38,14 +39,11 @@ class Since(click.ParamType[int]):
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Read a sequence or a time; fails on anything else."""
         written = str(value).strip()
-        if written.isascii() and written.isdigit() and int(written) > 0:
-            return int(written)
+        if seq := read_whole_number(written):
+            return seq
         number, unit = written[:-1], written[-1:]
-        if not (
-            unit in _SECONDS_PER_UNIT and number.isascii() and number.isdigit() and int(number) > 0 and len(number) < 10
-        ):
-            return self._seconds_since(written, param, ctx)
-        return -int(number) * _SECONDS_PER_UNIT[unit]
+        count = read_whole_number(number) if unit in _SECONDS_PER_UNIT and len(number) < 10 else None
+        return -count * _SECONDS_PER_UNIT[unit] if count else self._seconds_since(written, param, ctx)
 
     def _seconds_since(self, written: str, param: click.Parameter | None, ctx: click.Context | None) -> int:
         from events.replay.run_replay import END, BadPoint, TimeOutOfRange, point_of

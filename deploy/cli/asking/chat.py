@@ -2,12 +2,16 @@
 
 import sys
 from functools import partial
+from typing import NamedTuple
 
 import click
 
 from deploy.cli.asking.ask import ANSWER_S, agent_of, new_session, streamed_answer_for
 from deploy.cli.command_types import command
 from deploy.cli.options import Target, agent_and_user_options, examples, json_option, target_options, timeout_option
+
+_LONGEST_LINE = 4_000_000
+"""Bytes of a line that are read at most: an input has a megabyte at most."""
 
 
 @command(epilog=examples("neuraxis chat", "neuraxis chat --session travel", "neuraxis chat --json < questions.txt"))
@@ -40,8 +44,8 @@ def chat(target: Target, agent: str | None, user: str, session: str, timeout: fl
 
         click.echo(f"session {session_name}; Ctrl-D ends", err=True)
     while (line := _next_line(at_terminal)) is not None:
-        if isinstance(line, UnicodeDecodeError):
-            click.echo(f"not sent: byte {line.start + 1} of the line is not UTF-8: convert the text", err=True)
+        if isinstance(line, _BadLine):
+            click.echo(f"not sent: {line.why}", err=True)
             continue
         try:
             streamed = streamed_answer_for(as_json)
@@ -54,14 +58,24 @@ def chat(target: Target, agent: str | None, user: str, session: str, timeout: fl
         show(found, as_json=as_json, streamed=streamed, answer_first=True)
 
 
-def _next_line(at_terminal: bool) -> str | UnicodeDecodeError | None:
-    """Return the next line without its line end, the error if it is not UTF-8, or None at the end of the input."""
+class _BadLine(NamedTuple):
+    """A line that cannot be sent, and why."""
+
+    why: str
+
+
+def _next_line(at_terminal: bool) -> str | _BadLine | None:
+    """Return the next line without its line end, or why it cannot be sent; None at the end of the input."""
     if not at_terminal:
-        line = sys.stdin.buffer.readline()
+        line = piece = sys.stdin.buffer.readline(_LONGEST_LINE)
+        while len(piece) == _LONGEST_LINE and not piece.endswith(b"\n"):  # the rest is passed over
+            piece = sys.stdin.buffer.readline(_LONGEST_LINE)
+        if len(line) == _LONGEST_LINE:
+            return _BadLine(f"the line has {_LONGEST_LINE:,} bytes or more: no input is so long")
         try:
             return line.decode().rstrip("\r\n") if line else None
         except UnicodeDecodeError as wrong:
-            return wrong
+            return _BadLine(f"byte {wrong.start + 1} of the line is not UTF-8: convert the text")
     try:
         return input("> ")
     except EOFError:

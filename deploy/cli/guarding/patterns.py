@@ -136,6 +136,9 @@ def test(target: Target, text: str, log_file: Path | None, file: str, shipped: b
     from schemas.vocabulary.gateway import InputReceived
     from schemas.vocabulary.reflex import ReflexBlocked
 
+    libraries = {"--file": file, "--shipped": shipped, "--log": log_file}
+    if len(named := [option for option, given in libraries.items() if given]) > 1:
+        raise WrongUse(f"{' and '.join(named)} each say what TEXT is judged by: give one of them")
     if says_nothing(judged_text := text_of("-") if text == "-" else text):
         raise WrongUse("the text is blank, so that there is nothing to judge: give TEXT, or - and a text on stdin")
     settings = _settings(target)

@@ -51,11 +51,14 @@ def archive(
         raise WrongUse("name a day, --before DATE, or an age in days, --older-than DAYS, and not both")
     if before is not None:
         before_s = before.replace(tzinfo=UTC).timestamp()
+        if before_s > time.time() + _DAY_S:
+            raise WrongUse(f"--before {before:%Y-%m-%d} lies ahead, so that all rows would go: name a past day")
     else:
         assert older_than is not None
         before_s = time.time() - older_than * _DAY_S
     with progress("archiving", None):
-        found = archive_rows(ledger or target.data.ledger, int(before_s * _NS), join=join)
+        # No row is older than 1970, and SQLite holds no number of nanoseconds of before 1677.
+        found = archive_rows(ledger or target.data.ledger, max(0, int(before_s * _NS)), join=join)
     if as_json:
         emit([msgspec.structs.asdict(found)], as_json=True)
         return

@@ -149,6 +149,7 @@ class Choice(NamedTuple):
 def _key(redact: bool, file: Path | None) -> bytes | None:
     from deploy.cli.failures import WrongUse
     from events.bundles.redaction import MIN_KEY_BYTES
+    from events.files.bounded_files import MOST_SECRET_BYTES, read_bounded
 
     if not redact:
         if file is not None:
@@ -157,7 +158,7 @@ def _key(redact: bool, file: Path | None) -> bytes | None:
     if file is None:
         return secrets.token_bytes(MIN_KEY_BYTES)
     try:
-        key = file.read_bytes()
+        key = read_bounded(file, MOST_SECRET_BYTES)
     except OSError as wrong:
         raise WrongUse(f"{file} cannot be read: {wrong.strerror}") from wrong
     if len(key) < MIN_KEY_BYTES:

@@ -38,6 +38,8 @@ def import_(target: Target, bundle: Path, ledger: Path | None) -> None:
     from deploy.cli.failures import CheckFailed, WrongUse
     from events.bundles import is_bundle, read_manifest, unpack
 
+    if ledger is not None and target.flags.named:
+        raise WrongUse("--ledger names a file to write into, and the other options a broker: give one of the two")
     if not bundle.exists():
         raise WrongUse(f"{bundle}: there is no such file")
     if not is_bundle(bundle):

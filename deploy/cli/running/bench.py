@@ -100,6 +100,8 @@ def bench(names: tuple[str, ...], json_file: str | None, plot: str | None, **jud
     from deploy.cli.replaying.plot_option import check_folder
 
     if any(value is not None for value in judged.values()):
+        if json_file is not None or plot is not None:
+            raise click.UsageError("--json and --plot are for the other benchmarks: with --llm, --record keeps answers")
         _judgement(names, judged)
         return
     options = [f"--json={json_file}"] if json_file is not None else []

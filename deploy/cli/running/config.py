@@ -29,6 +29,8 @@ def show(sections: tuple[str, ...], config_file: Path | None, sets: Sequence[str
     """Print the values in effect and where each came from: the default, a file, a variable or a flag."""
     from deploy.cli.failures import WrongUse
     from deploy.cli.output import emit
+    from deploy.cli.wrapped_lines import say
+    from deploy.config.ignored_variables import REMEDY, ignored_variables
     from deploy.config.loading import all_sections, assignment_layer, load
     from schemas.intake.strict import did_you_mean
 
@@ -43,5 +45,7 @@ def show(sections: tuple[str, ...], config_file: Path | None, sets: Sequence[str
         environment=os.environ,
         flags=[assignment_layer(assignment) for assignment in sets],
     )
+    if ignored := ignored_variables(os.environ):
+        say(f"neuraxis: nothing reads {', '.join(ignored)}: {REMEDY}", err=True)
     shown = (value for value in effective.values() if not sections or value.key.split(".")[0] in sections)
     emit(shown, as_json=as_json)

@@ -49,6 +49,7 @@ def gateway(
     from actors.swarm.settings import SwarmSettings
     from deploy import logging_setup
     from deploy.cli.failures import WrongUse
+    from deploy.config.ignored_variables import log_ignored_variables
     from deploy.config.loading import flag_layer
     from deploy.config.upstream_settings import upstream_of
     from deploy.operating.api_key_file import keys_file
@@ -63,6 +64,8 @@ def gateway(
         flags, more={"reflex": ReflexSettings, "responder": ResponderSettings, "swarm": SwarmSettings}
     )
     logging_setup.set_up(config.runtime.log_level, config.runtime.log_format, process=name)
+    if lifeline is None:  # a set says it once, for all its processes
+        log_ignored_variables(os.environ)
     address = address_of(config.gateway.http)
     if address is None:
         raise WrongUse("gateway.http is off: say where to listen with --http HOST:PORT")
@@ -74,7 +77,12 @@ def gateway(
             operating=access_of(operating, target.data, user=OPERATOR, name="gateway for an operator"),
             config=config,
             upstream=upstream_of(config.gateway.upstream, os.environ),
-            keys=api_keys_for(address.host, keys_file(config.gateway, target.data), os.environ),
+            keys=api_keys_for(
+                address.host,
+                keys_file(config.gateway, target.data),
+                os.environ,
+                is_named=bool(config.gateway.keys_file),
+            ),
             ledger=target.data.ledger,
             listener=listen(address, or_else_any=False) if listener is None else socket.socket(fileno=listener),
         ),

@@ -1,12 +1,17 @@
 """``neuraxis up``."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from deploy.cli.command_types import command
 from deploy.cli.options import DEFAULT_DATA_FOLDER, Target, check_own_weights, examples, target_options
+
+if TYPE_CHECKING:
+    from deploy.processes.broker_access import BrokerChoice
 
 
 @command(
@@ -64,9 +69,12 @@ def up(
     """
     check_own_weights()
     from deploy import logging_setup
+    from deploy.config.ignored_variables import log_ignored_variables
     from deploy.config.loading import flag_layer, model_layer
     from deploy.processes.broker_access import effective_choice
     from deploy.processes.up import Plan, bring_up
+
+    _check_config_file(target.config_file)
 
     flags = {
         "broker.port": ("--port", port),
@@ -80,12 +88,15 @@ def up(
     given = [(flag, key, str(value)) for key, (flag, value) in flags.items() if value is not None]
     model_layers = [model_layer("--llm", llm)] if llm is not None else []
     config = target.config([flag_layer(*one) for one in given] + model_layers, every_section=True)
+    broker = effective_choice(target.flags, config.broker, os.environ)
+    _check_broker_options(broker, [flag for flag, key, _ in given if key in ("broker.port", "broker.sync")])
     logging_setup.set_up(config.runtime.log_level, config.runtime.log_format, process="up")
+    log_ignored_variables(os.environ)
     bring_up(
         Plan(
             data=target.data,
             config=config,
-            broker=effective_choice(target.flags, config.broker, os.environ),
+            broker=broker,
             ready_file=ready_file,
             find_flags=() if target.data.path == DEFAULT_DATA_FOLDER else ("--data", str(target.data.path)),
             config_flags=(
@@ -94,3 +105,29 @@ def up(
             ),
         )
     )
+
+
+def _check_config_file(file: Path | None) -> None:
+    """Refuse a configuration that is a pipe: the processes of the set read it, too, and it can be read once."""
+    from deploy.cli.failures import WrongUse
+
+    if file is not None and file.exists() and not file.is_file():
+        raise WrongUse(f"--config {file} is no ordinary file, and each process of a set reads it: write it to one")
+
+
+def _check_broker_options(broker: "BrokerChoice", of_embedded: Sequence[str]) -> None:
+    """Refuse options that would have no effect: of the embedded broker beside another one, or of a login without one.
+
+    ``of_embedded`` are the given options of the embedded broker.
+    """
+    from deploy.cli.failures import WrongUse
+
+    if broker.named and of_embedded:
+        named = broker.context or "another broker"
+        raise WrongUse(f"{' and '.join(of_embedded)}: that is the embedded broker's, and {named} is used: leave it out")
+    logins = [option for option, file in (("--creds", broker.creds), ("--tls-ca", broker.tls_ca)) if file]
+    if logins and not broker.named:
+        raise WrongUse(
+            f"{' and '.join(logins)}: that is for a broker of yours, and none is named: add --nats or --context, or "
+            "leave it out for the embedded one"
+        )

@@ -50,6 +50,7 @@ def worker(
     check_own_weights()
     from deploy import logging_setup
     from deploy.cli.failures import WrongUse
+    from deploy.config.ignored_variables import log_ignored_variables
     from deploy.config.loading import flag_layer
     from deploy.processes import worker
     from deploy.processes.broker import DECIDERS, EFFECTORS, LEDGER
@@ -63,7 +64,11 @@ def worker(
     config = target.config(flags, every_section=True)
     check_telemetry(config)
     hosts = worker.work_with_settings(actors, config)
+    if ledger_file is not None and worker.LEDGER not in hosts:
+        raise WrongUse(f"--ledger says where {worker.LEDGER!r} writes, and that is not among these: leave it out")
     logging_setup.set_up(config.runtime.log_level, config.runtime.log_format, process=name)
+    if lifeline is None:  # a set says it once, for all its processes
+        log_ignored_variables(os.environ)
     choice = effective_choice(target.flags, config.broker, os.environ)
     own_login = {worker.LEDGER: LEDGER, **dict.fromkeys(ALL_EFFECTORS, EFFECTORS)}
     user, *others = dict.fromkeys(own_login.get(host, DECIDERS) for host in hosts)

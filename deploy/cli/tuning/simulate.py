@@ -118,12 +118,15 @@ def simulate(
     The deciders are the real ones, in virtual time, without a broker; the people are made up. The same seed gives the
     same bytes: events, states, report and drawing.
     """
+    from deploy.cli.failures import WrongUse
     from deploy.cli.rendering.layout.terminal import progress
     from deploy.cli.replaying.plot_option import check_plot
     from deploy.simulating.report import report_of
     from deploy.simulating.simulation import simulate_days
 
     _check_length(days, exchanges_per_day, plant, gone_on)
+    if as_json and every != 1:
+        raise WrongUse("--every thins out the table, and --json gives every day: leave one of them out")
     if plot is not None:
         check_plot(plot)
     with progress("simulating", days) as advance:

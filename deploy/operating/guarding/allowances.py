@@ -35,14 +35,14 @@ async def allowances_in_force(source: Source, agent: str) -> list[ListedAllowanc
     return await items_in_force(source, agent, "allowance", AllowanceRecorded, AllowanceWithdrawn, ListedAllowance)
 
 
-async def judged_input(source: Source, exchange: str) -> RecordedInput:
-    """Return the input of an exchange on which a person gives a verdict.
+async def judged_input(source: Source, exchange: str, begin: int = 0) -> RecordedInput:
+    """Return the input of an exchange on which a person gives a verdict; ``begin`` is its sequence, if it is known.
 
     Raises:
         NothingFound: the exchange has no input that can be read, or its session was forgotten.
         InvalidInput: the input has no text of its own, only layers such as documents.
     """
-    judged = await recorded_input(source, exchange)
+    judged = await recorded_input(source, exchange, begin)
     if says_nothing(judged.received.text):
         raise InvalidInput(
             f"exchange {exchange} has no text of its own, which a verdict is on: name what stands in its "

@@ -1,14 +1,25 @@
 """The gateway's examinations of the log: an exchange decided again, an actor's state, and the known settings."""
 
+from collections import OrderedDict
+from hashlib import sha256
+from pathlib import Path
+
 import msgspec
 
 from actors.actor_names import UnknownActor, check_actor_name
+from actors.gateway.external_events import InvalidField
 from actors.gateway.http.feedback.service import Lookup
 from actors.gateway.http.records.examinations import Value
 from actors.gateway.http.scopes import NotFound
+from deploy.config.loading import section_names
 from deploy.config.settings import LogSettings
-from deploy.processes.examiner import Examiner
+from deploy.processes.examiner import MOST_BYTES, Examiner
+from events.errors import Unavailable
 from events.jetstream import Access
+from schemas.intake.strict import did_you_mean
+
+_MOST_REFUSED = 256
+"""How many wrong settings are remembered."""
 
 
 class BrokerExaminations:
@@ -19,23 +30,55 @@ class BrokerExaminations:
         log: The settings that name the stream.
         lookup: Finds an exchange; raises NotFound for one that does not exist, before a process is started for it.
         within_s: Seconds within which a question is answered.
+        ledger: The ledger file, which holds what was removed from the log's beginning, if it is on this machine.
     """
 
-    def __init__(self, access: Access, log: LogSettings, lookup: Lookup, *, within_s: float) -> None:
+    def __init__(
+        self, access: Access, log: LogSettings, lookup: Lookup, *, within_s: float, ledger: Path | None = None
+    ) -> None:
         self._access = access
         self._log = log
         self._lookup = lookup
+        self._ledger = ledger
         self._examiner = Examiner(within_s)
+        self._searches = Examiner(within_s)  # apart, so that many made-up ids leave room for other questions
         self._known_settings = b""
+        self._refused: OrderedDict[bytes, InvalidField] = OrderedDict()  # by the hash of the settings that were wrong
 
     def shorten_waits(self, seconds: float) -> None:
         """Bring the deadlines of all open questions to ``seconds`` from now at most: this process is about to stop."""
         self._examiner.shorten_waits(seconds)
+        self._searches.shorten_waits(seconds)
 
     async def what_if(self, exchange: str, settings: dict[str, Value]) -> bytes:
-        """Return how an exchange would have ended under other settings."""
+        """Return how an exchange would have ended under other settings.
+
+        Settings without a section of that name, and those that were found wrong before, are refused at once: a process
+        that knows them all takes seconds to start.
+        """
+        _check_sections(settings)
+        key = sha256(msgspec.json.encode(settings, order="deterministic")).digest()
+        if (known := self._refused.get(key)) is not None:
+            raise InvalidField(known.field, str(known), known.code)
         ended = (await self._lookup(exchange)).ended_seq
-        return await self._ask("DecideAgain", exchange=exchange, upto=ended, settings=settings)
+        try:
+            return await self._ask("DecideAgain", exchange=exchange, upto=ended, settings=settings)
+        except InvalidField as wrong:
+            if wrong.field == "settings":
+                self._refused[key] = wrong
+                if len(self._refused) > _MOST_REFUSED:
+                    self._refused.popitem(last=False)
+            raise
+
+    async def why(self, exchange: str) -> bytes:
+        """Search all of the log for an exchange, and return why it ended as it did; raises NotFound and LogError."""
+        ledger = str(self._ledger) if self._ledger is not None else ""
+        try:
+            return await self._ask("Explain", self._searches, exchange=exchange, ledger=ledger)
+        except InvalidField as wrong:
+            raise Unavailable(
+                f"the explanation has more than {MOST_BYTES:,} bytes: `neuraxis why {exchange}` prints it"
+            ) from wrong
 
     async def state(self, actor: str, key: str, at: int, path: str) -> bytes:
         """Return the state of an actor's partition at the sequence ``at``, or the part of it that ``path`` names.
@@ -54,7 +97,21 @@ class BrokerExaminations:
         self._known_settings = self._known_settings or await self._ask("ListSettings")
         return self._known_settings
 
-    async def _ask(self, kind: str, **question: object) -> bytes:
+    async def _ask(self, kind: str, examiner: Examiner | None = None, **question: object) -> bytes:
         # Written with the names of `deploy.replaying.log_questions`: importing that module would load every actor here.
         asked = {"access": self._access, "log": self._log, "question": {"type": kind, **question}}
-        return await self._examiner.ask(msgspec.json.encode(asked))
+        return await (examiner or self._examiner).ask(msgspec.json.encode(asked))
+
+
+def _check_sections(settings: dict[str, Value]) -> None:
+    """Raise InvalidField for a setting whose section there is not, as the process that decides again would."""
+    known = section_names()
+    for key in settings:
+        section, dot, _ = key.partition(".")
+        if not dot:
+            raise InvalidField("settings", f"{key}: write SECTION.KEY, such as router.base_scores.RESPOND")
+        if section.lower() not in known:
+            raise InvalidField(
+                "settings",
+                f"setting {key}: there is no section {section.lower()!r}: {did_you_mean(section.lower(), known)}",
+            )

@@ -6,11 +6,12 @@ connection as the operator and closes it again. Such requests are rare; a gatewa
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from actors.gateway.external_events import InvalidField, InvalidInput
 from actors.gateway.http.check_results import without_locations
+from actors.gateway.http.feedback.service import Lookup
 from actors.gateway.http.operator_endpoints import (
     HARM_LEVEL,
     AllowanceShown,
@@ -35,7 +36,8 @@ from deploy.operating.guarding.allowances import (
 )
 from deploy.operating.guarding.precedents import precedents_in_force
 from deploy.operating.order_client import give
-from events.errors import UnknownOutcome
+from deploy.operating.recorded_inputs import RecordedInput
+from events.errors import LogError, UnknownOutcome
 from events.jetstream import Access, JetStreamLog
 from events.replay.presence_checks import NothingFound
 from events.replay.sources import StreamSource
@@ -54,9 +56,13 @@ class BrokerOperations:
         stream: The stream that holds the log.
         wait_s: Seconds that an operation may take.
         ledger: The ledger file, which holds what was removed from the stream's beginning, if it is on this machine.
+        lookup: Finds an exchange by the ledger; None: the log is searched.
     """
 
-    def __init__(self, access: Access, stream: str, *, wait_s: float, ledger: Path | None = None) -> None:
+    def __init__(
+        self, access: Access, stream: str, *, wait_s: float, ledger: Path | None = None, lookup: Lookup | None = None
+    ) -> None:
+        self._lookup = lookup
         self._access = access
         self._stream = stream
         self._wait_s = wait_s
@@ -66,7 +72,7 @@ class BrokerOperations:
         """Record a person's verdict; if ``agent`` is given, only on an exchange of that agent."""
         async with self._log("exchange") as log:
             source = StreamSource(log)
-            judged = await judged_input(source, verdict.exchange)
+            judged = await self._judged(source, verdict.exchange)
             check_exchange(verdict.exchange, judged.agent, agent)
             harm_level = HARM_LEVEL if verdict.harm_level is None else verdict.harm_level
             orders = await verdict_orders(source, judged, verdict.verdict, harm_level, verdict.by, verdict.why)
@@ -80,7 +86,7 @@ class BrokerOperations:
         async with self._log("exchange") as log:
             source = StreamSource(log)
             try:
-                judged = await judged_input(source, exchange)
+                judged = await self._judged(source, exchange)
                 orders = await verdict_orders(source, judged, "harm", HARM_LEVEL, by, why)
             except (NothingFound, InvalidInput):
                 return None
@@ -134,6 +140,14 @@ class BrokerOperations:
             trust=done.trust,
             seq=done.answered_seq,
         )
+
+    async def _judged(self, source: StreamSource, exchange: str) -> RecordedInput:
+        """Return the input of an exchange; raises NotFound without reading a long log for an id that nobody knows."""
+        begin = 0
+        if self._lookup is not None:
+            with suppress(LogError):  # without a ledger the log is searched
+                begin = (await self._lookup(exchange)).started_seq
+        return await judged_input(source, exchange, begin)
 
     async def _append(self, log: JetStreamLog, orders: Sequence[Order]) -> int:
         return (await give(log, orders, self._wait_s)).seq

@@ -192,14 +192,20 @@ async def _serve(
                 reading=job.config.section("reflex", ReflexSettings),  # how reflex reads what the upstream answers
             )
         )
-        operations = BrokerOperations(job.operating, log.stream, wait_s=settings.wait_s, ledger=job.ledger)
         # Single exchanges may be older than the stream's first event: they are looked up in the ledger, too. What
         # follows the log reads new events only, so `log` itself gets no ledger.
         whole = log.with_archive(None)
         await attach_ledger_or_warn(whole, job.ledger)
-        records, metrics = BrokerRecords(connection, log, stop, membership, needed, whole=whole), Metrics()
-        find = records.find_exchange
-        examinations = BrokerExaminations(job.access, job.config.log, find, within_s=settings.examine_s)
+        examinations = BrokerExaminations(
+            job.access,
+            job.config.log,
+            lambda exchange: records.find_exchange(exchange),
+            within_s=settings.examine_s,
+            ledger=job.ledger,
+        )
+        records = BrokerRecords(connection, log, stop, membership, needed, whole=whole, search=examinations.why)
+        find, metrics = records.find_exchange, Metrics()
+        operations = BrokerOperations(job.operating, log.stream, wait_s=settings.wait_s, ledger=job.ledger, lookup=find)
         feedback = FeedbackService(client, find, wait_s=settings.wait_s)
         counting = tasks.create_task(metrics.follow(log.as_stored()), name="metrics")
         gateway.open(

@@ -1,11 +1,12 @@
 """The records that a gateway shows: lists come from the ledger's process, all else from the log itself.
 
 The ledger's process has the file and its index; the gateway may run on another machine. That process also tells where
-in the log an exchange begins; without a ledger, the gateway finds it by reading the inputs in the log.
+in the log an exchange begins. Without a ledger, or for one that it does not know, a process of its own searches it.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -54,9 +55,19 @@ _RETRY_S = 0.05
 _ERROR_CODE, _ERROR = "Nats-Service-Error-Code", "Nats-Service-Error"
 """Headers of an error that a NATS micro service answers with."""
 
-_END = topic_of(ResponseEmitted)
-_INPUTS_AND_ENDS = [topic_filter(topic) for topic in (topic_of(InputReceived), _END)]
+_MOST_BEHIND = 100_000
+"""Events that are looked through for one exchange at most, such as those that the ledger lacks: it takes a moment."""
+
+_MOST_EXPLAINED = 5_000
+"""Events of an exchange that are explained here at most: feedback may be given any number of times."""
+
+_INPUT, _END = topic_of(InputReceived), topic_of(ResponseEmitted)
+_INPUTS_AND_ENDS = [topic_filter(topic) for topic in (_INPUT, _END)]
 T = TypeVar("T")
+
+
+async def _not_searched(exchange: str) -> bytes:
+    raise NotFound(f"the ledger holds no exchange {exchange[:64]!r}")
 
 
 class BrokerRecords:
@@ -69,6 +80,8 @@ class BrokerRecords:
         membership: Holds the heartbeats of living workers.
         needed: The stages that the set needs.
         whole: The log with what was removed from its stream's beginning, which single exchanges are looked up in.
+        search: Searches all of the log for an exchange that the ledger does not know, and explains it; raises NotFound.
+            Without it, there is none.
     """
 
     def __init__(
@@ -80,7 +93,9 @@ class BrokerRecords:
         needed: Sequence[str] = NEEDED,
         *,
         whole: JetStreamLog | None = None,
+        search: Callable[[str], Awaitable[bytes]] = _not_searched,
     ) -> None:
+        self._search = search
         self._connection = connection
         self._whole = whole or log
         self._log = log
@@ -113,22 +128,28 @@ class BrokerRecords:
         """Return an exchange's agent, session, mode and end, even if the ledger does not have it yet.
 
         A caller may give feedback as soon as it has an answer, and the ledger is behind the log. Only that part of the
-        log is read which the ledger lacks, so requests with made-up ids cost little.
+        log is read which the ledger lacks, and no long one, so requests with made-up ids cost little.
         """
         head = await self._ledger_head()
         try:
             result = await self.exchange(exchange)
-            found = RatedExchange(exchange=exchange, agent=result.agent, session=result.session)
+            found = RatedExchange(
+                exchange=exchange, agent=result.agent, session=result.session, started_seq=result.started_seq
+            )
             if result.ended_seq:  # of an end that another release wrote no more may be known
                 mode = result.ended.mode if result.ended is not None else None
                 return msgspec.structs.replace(found, mode=mode, ended_seq=result.ended_seq)
         except NotFound:
             found = None
         last = (await self._log.info()).last_seq
+        if last - head > _MOST_BEHIND:
+            raise Unavailable(f"the ledger is {last - head:,} events behind the log: try again when it has caught up")
         async for batch in self._log.as_stored().history(_INPUTS_AND_ENDS, head, last):
             for recorded in map(decode, (each for each in batch if exchange_of(each) == exchange)):
                 agent, session = address_of(recorded)
                 found = found or RatedExchange(exchange=exchange, agent=agent, session=session)
+                if topic_of_subject(recorded.stored.subject) == _INPUT:
+                    found = msgspec.structs.replace(found, started_seq=recorded.stored.seq)
                 if topic_of_subject(recorded.stored.subject) == _END:
                     event = recorded.message.event if isinstance(recorded, Recorded) else None
                     mode = event.mode if isinstance(event, ResponseEmitted) else None
@@ -138,12 +159,20 @@ class BrokerRecords:
         return found
 
     async def why(self, exchange: str) -> bytes:
-        """Return why an exchange ended as it did, in the format of ``neuraxis why --json``."""
+        """Return why an exchange ended as it did, in the format of ``neuraxis why --json``.
+
+        One that neither the ledger nor what it lacks has a beginning of is looked for elsewhere, and so is one whose
+        events are many, or lie far apart: a long log would be read here, for every made-up id, while others wait.
+        """
         from deploy.cli.rendering.why.tree import to_json
 
+        if (where := await self._where(exchange)) is None:
+            return await self._search(exchange)
         source = StreamSource(self._whole)
-        explanation = explain(await source.exchange(exchange, await self._input_seq(exchange)))
-        if explanation is None:
+        messages = await source.exchange(exchange, *where)
+        if len(messages) > _MOST_EXPLAINED:
+            return await self._search(exchange)
+        if (explanation := explain(messages)) is None:
             raise NotFound(f"the log holds no exchange {exchange[:64]!r}")
         return to_json(explanation, source.gaps.missing(await source.losses()))
 
@@ -203,12 +232,32 @@ class BrokerRecords:
             if tail is not None:
                 await tail.close()
 
-    async def _input_seq(self, exchange: str) -> int:
-        """Return the sequence of an exchange's input, by the ledger; 0 if the ledger cannot tell."""
+    async def _where(self, exchange: str) -> tuple[int, Sequence[tuple[int, int]]] | None:
+        """Return the sequence of an exchange's input, and the ranges (after, up to) that hold its events.
+
+        By the ledger, and by the few events that it lacks; None: it is not known, or they are long.
+        """
+        known: ExchangeResult | None = None
         try:
-            return (await self.exchange(exchange)).started_seq
-        except (NotFound, LogError):
-            return 0
+            head = await self._ledger_head()
+            with suppress(NotFound):
+                known = await self.exchange(exchange)
+        except LogError:
+            return None
+        last = (await self._log.info()).last_seq
+        if last - head > _MOST_BEHIND:
+            return None
+        if known is not None:
+            begin, upto = known.started_seq, known.last_seq  # 0: a ledger of an earlier release does not tell
+            if not begin <= upto <= begin + _MOST_BEHIND:
+                return None
+            rest = max(head, upto)
+            return begin, [(begin - 1, upto), *([(rest, last)] if rest < last else [])]
+        async for batch in self._log.as_stored().history(_INPUTS_AND_ENDS[:1], head, last):
+            for stored in batch:
+                if exchange_of(stored) == exchange:
+                    return stored.seq, [(stored.seq - 1, last)]
+        return None
 
     async def _query(
         self, subject: str, question: bytes, kind: type[T], sequences: Mapping[str, int] = MappingProxyType({})

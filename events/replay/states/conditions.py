@@ -113,7 +113,7 @@ def condition_of(text: str) -> Condition:
         return Condition(path, operator)
     try:
         literal = msgspec.json.decode(rest)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         raise BadCondition(text, found.end(), 'a JSON value, such as 0.5, "text", true or null') from None
     if operator == "in" and not isinstance(literal, list):
         raise BadCondition(text, found.end(), "a JSON list")

@@ -12,6 +12,7 @@ from actors.gateway import (
     AnswerPiece,
     Client,
     ExchangeEnd,
+    InvalidInput,
     NoEnd,
     Order,
     PassedInput,
@@ -158,6 +159,15 @@ def test_an_answer_to_an_order_is_found_whether_it_came_before_the_wait_or_comes
             later = await client.first(ANSWERS, order.seq, partial(is_answer_to, other.id), what="it", within=60)
             assert later.stored.seq > found.stored.seq
         assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    in_world(body)
+
+
+def test_a_wait_of_no_number_of_seconds_is_refused() -> None:
+    async def body(stream: SimulatedStream) -> None:
+        async with Client.open(log_of(stream)) as client:
+            with pytest.raises(InvalidInput, match=r"^a wait is nan seconds: give it a number of them$"):
+                await client.first(ANSWERS, 0, lambda _: False, what="it", within=float("nan"))
 
     in_world(body)
 

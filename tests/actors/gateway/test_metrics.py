@@ -6,6 +6,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from actors.gateway.metrics import Metrics
 from events.log import Stored
 from schemas.catalogue import ALERTS, CATALOGUE
+from schemas.envelope import LATENCY
 from schemas.event import topic_of
 from schemas.vocabulary.llm import LlmCompleted, LlmFailed
 from tests.events.ledger.messages import INPUT, PASSED, RESPONSE, stored
@@ -62,3 +63,10 @@ def test_what_is_measured_when_it_is_asked_for_is_told() -> None:
 def test_no_label_holds_a_name_or_a_word_of_a_person() -> None:
     found = told(stored(1, INPUT, agent="ada", session="s1"), stored(3, RESPONSE, agent="ada", session="s1"))
     assert not {"ada", "s1", "x1", INPUT.text, RESPONSE.response} & {value for _, *values in found for value in values}
+
+
+def test_a_time_of_thousands_of_digits_is_no_time_and_ends_no_gateway() -> None:
+    odd = msgspec.structs.replace(stored(1, COMPLETED), headers={**stored(1, COMPLETED).headers, LATENCY: "1" * 5_000})
+    found = told(odd, stored(2, COMPLETED))
+    assert found["neuraxis_model_tokens_total", "read", COMPLETED.purpose] == 2 * COMPLETED.prompt_tokens
+    assert found["neuraxis_model_request_seconds_count", COMPLETED.purpose] == 1

@@ -1,8 +1,13 @@
 """Answers that come piece by piece."""
 
+import threading
+
 import msgspec
 import pytest
 
+from actors.contract.answers.credentials import PromptSecrets
+from actors.contract.answers.prompt import Prompt
+from schemas.effectors.model_calls import ChatMessage
 from tests.actors.llm import scripted
 from tests.actors.llm.asking import QUICK, Asking, call_of, over
 from tests.actors.llm.scripted import ANSWER, EVENT_STREAM, Reply, says, streams
@@ -66,6 +71,23 @@ def test_thoughts_are_not_streamed() -> None:
         assert [partial["text"] for _, partial in asking.published] == ["Li", "ma."]
 
 
+def test_the_prompt_is_read_once_though_a_model_closes_a_thought_with_every_word(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read, begin = list[Prompt](), PromptSecrets.__init__
+
+    def counted(secrets: PromptSecrets, prompt: Prompt) -> None:
+        read.append(prompt)
+        begin(secrets, prompt)
+
+    monkeypatch.setattr(PromptSecrets, "__init__", counted)
+
+    @over(streams(*["word</think>"] * 40, "Lima."))
+    async def _(asking: Asking, endpoint: scripted.Endpoint) -> None:
+        assert (await asking.completed(STREAMED)).text == "Lima."
+        assert len(read) == 1
+
+
 @unheld
 def test_a_stream_that_breaks_is_started_again_and_its_pieces_say_so() -> None:
     @over(streams("Lim", ending=False, then="cut"), streams("Lima."))
@@ -112,3 +134,24 @@ def test_a_stream_that_stalls_is_overdue() -> None:
     async def _(asking: Asking, endpoint: scripted.Endpoint) -> None:
         failed = await asking.failed(msgspec.structs.replace(STREAMED, timeout_ms=200))
         assert failed.reason == "endpoint_overdue"
+
+
+@unheld
+def test_a_long_prompt_is_read_while_other_answers_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads, begin = list[str](), PromptSecrets.__init__
+
+    def noted(secrets: PromptSecrets, prompt: Prompt) -> None:
+        threads.append(threading.current_thread().name)
+        begin(secrets, prompt)
+
+    monkeypatch.setattr(PromptSecrets, "__init__", noted)
+    messages = (ChatMessage(role="system", content="Be kind to everybody. " * 2_000), *STREAMED.messages)
+    long = msgspec.structs.replace(STREAMED, messages=messages)
+
+    @over(streams("Lima"), streams("Lima"))
+    async def _(asking: Asking, endpoint: scripted.Endpoint) -> None:
+        here = threading.current_thread().name
+        for call, is_here in ((STREAMED, True), (long, False)):
+            assert (await asking.completed(call)).text == "Lima"
+            assert (threads.pop() == here) is is_here
+        assert [partial["text"] for _, partial in asking.published] == ["Lima", "Lima"]

@@ -36,7 +36,7 @@ def test_an_alertmanager_may_be_named_by_its_base(base: str) -> None:
         (Receiver(style="slack"), "receiver ops has no address: set url_env or url_file"),
         (Receiver(style="slack", url_env="UNSET"), "the environment variable UNSET is empty"),
         (Receiver(style="slack", url_env="HOOK", url_file="f"), "has both url_env and url_file"),
-        (Receiver(style="slack", url_file="no such file"), "cannot be read: FileNotFoundError"),
+        (Receiver(style="slack", url_file="no such file"), "cannot be read: No such file or directory"),
         (Receiver(style="slack", url_env="WORD"), "its address is no http.s. URL: correct WORD"),
         (Receiver(style="slack", url_env="HOOK", token_env="LINES"), "not one line of visible ASCII"),
         (Receiver(style="slack", url_env="HOOK", sources=("monitor", "braker")), "'braker': did you mean 'breaker'"),

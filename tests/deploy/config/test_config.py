@@ -1,6 +1,7 @@
 """The configuration: what wins, what is refused, and what the refusal says."""
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -270,3 +271,35 @@ def test_whatever_a_file_holds_is_taken_or_refused_by_name(values: dict[str, Any
     except BadConfiguration as refused:
         said = str(refused)
     assert said.startswith("neuraxis.toml: ")
+
+
+@each(
+    ("text", "complaint"),
+    [
+        (f"[router]\nlow = {'1' * 5_000}\n", "holds a number of thousands of digits"),
+        (f"[router]\nlow = {'[' * 3_000}\n", "is not TOML"),
+    ],
+)
+def test_a_value_that_python_cannot_read_is_refused_in_a_file(text: str, complaint: str) -> None:
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "neuraxis.toml"
+        file.write_text(text)
+        with pytest.raises(BadConfiguration, match=complaint):
+            load(SECTIONS, file=file, environment={})
+
+
+@each("value", ["1" * 5_000, "[" * 3_000, "3\nhigh = 9", "3\n[other]\nx = 1"])
+def test_a_value_that_python_cannot_read_or_that_holds_another_key_is_refused_in_text(value: str) -> None:
+    assert "router.low" in refusal(Layer("NEURAXIS_ROUTER__LOW", {"ROUTER": {"LOW": value}}, textual=True))
+
+
+def test_a_name_that_is_written_in_two_ways_is_set_once() -> None:
+    assert refusal(in_file(weights={"a.b": 1.0, "a": {"b": 2.0}})).endswith(
+        "router.weights.a.b is set twice: give it one value"
+    )
+
+
+def test_two_variables_that_set_the_same_are_refused() -> None:
+    both = {"NEURAXIS_ROUTER__NAME": "a", "NEURAXIS_router__name": "b"}
+    with pytest.raises(BadConfiguration, match="NEURAXIS_ROUTER__NAME and NEURAXIS_router__name set the same"):
+        load(SECTIONS, environment=both)

@@ -1,5 +1,7 @@
 """Prompts and souls in files beside the configuration: their texts are the settings."""
 
+import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -78,3 +80,22 @@ def test_a_file_without_an_end_is_refused_before_it_fills_the_memory(tmp_path: P
     file.write_text('[responder]\nsoul = { file = "/dev/zero" }\n')
     with pytest.raises(BadConfiguration, match=r"names cannot be read: .*more than 4,194,304 bytes"):
         file_layer(file)
+
+
+def test_a_configuration_from_a_pipe_is_read_once_for_all_that_a_command_asks(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    threading.Thread(target=pipe.write_text, args=('[responder]\nsoul = "You wait."\n',), daemon=True).start()
+    for _ in range(3):
+        assert load(SECTIONS, file=pipe, environment={}).section("responder", ResponderSettings).soul == "You wait."
+
+
+def test_a_pipe_that_nobody_writes_is_given_up_in_time(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(BadConfiguration, match=r"pipe cannot be read: nobody has written it to its end within 0.2 s"):
+        load(SECTIONS, file=pipe, environment={}, wait_s=0.2)
+    file = tmp_path / "neuraxis.toml"
+    file.write_text('[responder]\nsoul = { file = "pipe" }\n')
+    with pytest.raises(BadConfiguration, match="nobody has written it"):
+        load(SECTIONS, file=file, environment={}, wait_s=0.2)

@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from deploy.cli.options import Target
 from deploy.config.settings import BrokerSettings
 from deploy.processes.broker_access import BadContext, BrokerChoice, access_of, context_of, effective_choice
 from deploy.processes.running_set import DataFolder, NotRunning, RunFile
@@ -42,6 +43,26 @@ def test_flags_win_over_the_environment_and_that_over_the_configuration(
     assert effective_choice(flags, settings, environment) == expected
 
 
+@pytest.mark.parametrize("name", ["NEURAXIS_BROKER__URL", "NEURAXIS_broker__context"])
+def test_two_variables_that_name_different_brokers_are_refused(name: str) -> None:
+    environment = {"NATS_URL": "nats://one:4222", name: "nats://other:4222"}
+    with pytest.raises(BadContext, match=f"^NATS_URL and {name} name two brokers: unset one of them$"):
+        effective_choice(BrokerChoice(), BrokerSettings(), environment)
+    assert effective_choice(BrokerChoice(url="flag"), BrokerSettings(), environment).url == "flag"
+    same = {"NATS_URL": "nats://one:4222", name: "nats://one:4222"}
+    assert effective_choice(BrokerChoice(), BrokerSettings(), same).url == "nats://one:4222"
+
+
+def test_a_broker_that_set_names_wins_over_a_variable_as_every_flag_does() -> None:
+    target = Target(Path("data"), "", "", "", "", None, ("Broker.url=nats://staging:4222",))
+    assert effective_choice(target.flags, BrokerSettings(), {"NATS_URL": "nats://production:4222"}).url == (
+        "nats://staging:4222"
+    )
+    beside = Target(Path("data"), "nats://named:4222", "", "", "", None, ("broker.url=nats://staging:4222",))
+    assert beside.flags.url == "nats://named:4222"
+    assert not Target(Path("data"), "", "", "", "", None, ()).flags.named
+
+
 @pytest.mark.parametrize(
     ("url", "servers", "user", "password"),
     [
@@ -60,10 +81,32 @@ def test_a_url_is_taken_apart_so_that_its_secret_is_never_shown(
     assert password == "" or password not in repr(access)
 
 
-@pytest.mark.parametrize("url", ["http://broker", "nats://broker:port", "nats://", "nats://broker:99999"])
-def test_what_is_no_address_of_a_broker_is_refused(url: str, tmp_path: Path) -> None:
-    with pytest.raises(BadContext, match="is not a broker's address"):
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("http://broker", "nats://broker:port", "nats://", "nats://broker:99999", "nats://broker:0"),
+        *("nats://broker/log", "nats://broker?tls=true", "nats://me:hidden@broker:port"),
+    ],
+)
+def test_what_is_no_address_of_a_broker_is_refused_without_showing_a_secret(url: str, tmp_path: Path) -> None:
+    with pytest.raises(BadContext, match="is not a broker's address") as wrong:
         access_of(BrokerChoice(url=url), DataFolder(tmp_path))
+    assert "hidden" not in str(wrong.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("nats://hidden@broker", "holds half a login, and tokens are not supported"),
+        ("nats://me:@broker", "holds half a login"),
+        ("nats://me:hidden@a,nats://you:hidden@b", "hold different logins"),
+        (" , ", "names no broker"),
+    ],
+)
+def test_a_login_in_a_url_that_would_be_left_out_is_refused(url: str, why: str, tmp_path: Path) -> None:
+    with pytest.raises(BadContext, match=why) as wrong:
+        access_of(BrokerChoice(url=url), DataFolder(tmp_path))
+    assert "hidden" not in str(wrong.value)
 
 
 def test_a_context_is_found_by_name_where_the_nats_command_keeps_it(

@@ -24,7 +24,7 @@ def test_an_address_is_a_host_and_a_port_or_off(http: str, address: Address | No
     assert address_of(http) == address
 
 
-@each("http", ["", "8642", ":8642", "localhost", "localhost:http", "localhost:65536", "none"])
+@each("http", ["", "8642", ":8642", "localhost", "localhost:http", "localhost:65536", "none", f"x:{'1' * 5_000}"])
 def test_anything_else_is_refused_with_how_to_write_it(http: str) -> None:
     with pytest.raises(BadConfiguration, match="HOST:PORT"):
         address_of(http)

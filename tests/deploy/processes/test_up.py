@@ -276,6 +276,21 @@ def test_a_set_that_cannot_start_says_why_in_one_last_line(tmp_path: Path, broke
     assert not (tmp_path / "data" / "run.json").exists()
 
 
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (("--nats", "nats://127.0.0.1:9", "--port", "4222"), "--port: that is the embedded broker's, and another"),
+        (("--nats", "nats://127.0.0.1:9", "--sync", "always"), "--sync: that is the embedded broker's"),
+        (("--creds", __file__, "--tls-ca", __file__), "--creds and --tls-ca: that is for a broker of yours"),
+        (("--config", "/dev/null"), "--config /dev/null is no ordinary file, and each process of a set reads it"),
+    ],
+)
+def test_an_option_that_would_have_no_effect_stops_the_set_before_it_starts(
+    tmp_path: Path, options: tuple[str, ...], complaint: str
+) -> None:
+    assert complaint in " ".join(refusal(tmp_path, "up", *options))
+
+
 def test_a_taken_http_port_is_wrong_use_of_whichever_command_was_to_listen_there(
     tmp_path: Path, broker: Broker
 ) -> None:

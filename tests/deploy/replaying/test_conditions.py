@@ -47,6 +47,7 @@ def test_no_text_does_anything_but_parse_or_be_refused(text: str) -> None:
         ("trust", "character 6: expected one of == !="),
         ("trust = 1", "character 6: expected one of == !="),
         ("trust < high", "character 9: expected a JSON value"),
+        ("trust == " + "[" * 100_000, "character 10: expected a JSON value"),
         ("trust < [1]", "character 9: expected a number or a text"),
         ("mode in 1", "character 9: expected a JSON list"),
         ("mode exists 1", "character 13: expected the end"),

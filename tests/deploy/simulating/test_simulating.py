@@ -263,6 +263,7 @@ def refused_or_done(*arguments: str) -> Result:
         (["--plant", "misrouting", "--gone-on", "60"], "before the end of 60 days"),
         (["--seed", str(2**63)], "is not in the range 0<=x<="),
         (["--every", "0"], "is not in the range 1<=x<=3650"),
+        (["--every", "2", "--json"], "leave one of them out"),
     ],
 )
 def test_what_cannot_be_lived_or_drawn_is_refused_at_once_with_what_to_do(arguments: list[str], told: str):

@@ -23,6 +23,7 @@ class Receiver:
         spans: The spans it took.
         resource: The attributes of what sent them.
         headers: Those of the last request.
+        retry_after: What it asks for with each answer; empty: nothing.
     """
 
     def __init__(self, status: int) -> None:
@@ -32,6 +33,7 @@ class Receiver:
         self.spans: list[Any] = []
         self.resource: dict[str, str] = {}
         self.headers: Mapping[str, str] = {}
+        self.retry_after = ""
         self._over = threading.Event()
 
     def names(self) -> list[str]:
@@ -55,6 +57,8 @@ class Receiver:
                     self.spans += scope.spans
         handler.send_response(self.status)
         handler.send_header("content-length", "0")
+        if self.retry_after:
+            handler.send_header("retry-after", self.retry_after)
         handler.end_headers()
 
     def close(self) -> None:

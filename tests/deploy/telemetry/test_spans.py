@@ -8,11 +8,12 @@ import pytest
 from deploy.telemetry.spans import MOST_KEPT, Span, SpanBuilder
 from events.log import Stored
 from schemas.catalogue import CATALOGUE
+from schemas.envelope import BUDGET, LATENCY
 from schemas.intake.trace_context import trace_id
 from schemas.vocabulary.llm import LlmCompleted, LlmFailed
 from tests.actors.gateway.asking import working
 from tests.actors.gateway.http.rig import gateway
-from tests.events.ledger.messages import INPUT, MS, PASSED, RESPONSE, START_NS, stored
+from tests.events.ledger.messages import FEEDBACK, INPUT, MS, PASSED, RESPONSE, START_NS, stored
 from tests.events.simulated_world import in_world
 from tests.simulated import SimulatedStream
 
@@ -150,3 +151,27 @@ def test_open_exchanges_are_read_again_after_a_restart_and_old_ones_forgotten() 
         "exchange",
     ]
     assert builder.oldest_open(99_999) == 4
+
+
+@pytest.mark.parametrize("name", [LATENCY, BUDGET])
+def test_a_header_of_thousands_of_digits_ends_no_tracing(name: str) -> None:
+    odd = msgspec.structs.replace(stored(2, PASSED), headers={**stored(2, PASSED).headers, name: "1" * 5_000})
+    names = [span.name for span in spans_of([stored(1, INPUT), odd, stored(3, RESPONSE)])]
+    assert "reflex passed" in names
+
+
+def test_an_exchange_that_its_caller_does_not_trace_is_not_waited_for() -> None:
+    builder, unsampled = SpanBuilder(), f"00-{TRACE}-{CALLER}-00"
+    received = stored(1, INPUT, exchange="x1")
+    builder.feed(msgspec.structs.replace(received, headers={**received.headers, "traceparent": unsampled}))
+    assert builder.oldest_open(99) == 99
+    builder.feed(stored(2, INPUT, exchange="x2"))
+    assert builder.oldest_open(99) == 2
+
+
+def test_any_amount_of_feedback_on_an_exchange_takes_no_more_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("deploy.telemetry.spans.MOST_KEPT", 3)
+    builder = SpanBuilder()
+    spans = [span for seq in range(1, 9) for span in builder.feed(stored(seq, INPUT if seq == 1 else FEEDBACK))]
+    assert len(spans) == 7
+    assert len(builder._exchanges["x1"].stored) == 3

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from events.ledger import LedgerReader, LedgerWriter
 from events.ledger.reader import matcher
 from events.log import Stored
-from tests.events.ledger.messages import PARTITIONS, START_NS, STREAM, exchanges, read, stored, write
+from schemas.event import topic_of
+from schemas.vocabulary.gateway import InputReceived
+from tests.events.ledger.messages import FEEDBACK, PARTITIONS, START_NS, STREAM, exchanges, read, stored, write
 from tests.events.ledger.messages import PASSED as EVENT
 from tests.simulated.store import matches
 
@@ -162,3 +164,21 @@ def test_a_path_may_hold_any_character(tmp_path: Path) -> None:
     write(path, MESSAGES[:4])
     assert read(path) == MESSAGES[:4]
     assert all(file.name.startswith(path.name) for file in tmp_path.iterdir())
+
+
+def test_late_feedback_does_not_have_all_rows_between_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, others = tmp_path / "ledger.db", exchanges(3_000)
+    last = others[-1].seq + 1
+    write(path, [*others, stored(last, FEEDBACK, exchange="x0")])
+    monkeypatch.setattr("events.ledger.reader._SEARCHED_AROUND", 10)
+    with LedgerReader(path) as reader:
+        steps = [0]
+
+        def count() -> None:
+            steps[0] += 1
+
+        reader._connection.set_progress_handler(count, 100)
+        assert [each.seq for each in reader.exchange("x0")] == [1, 2, 3, 4, last]
+        assert [each.seq for each in reader.exchange("x0", topics=(topic_of(InputReceived),))] == [1]
+        assert (reader.last_seq_of("x0"), reader.last_seq_of("made-up"), reader.last_seq_of("")) == (last, 0, 0)
+        assert steps[0] < 100, "the work of 10,000 rows"

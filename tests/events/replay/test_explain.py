@@ -194,7 +194,7 @@ def test_a_node_tells_what_was_decided_by_whom_and_with_what() -> None:
     assert msgspec.json.encode(node.body) == stored.data
 
 
-@pytest.mark.parametrize("measured", ["", "fast", "-3", "1.5"])
+@pytest.mark.parametrize("measured", ["", "fast", "-3", "1.5", "²", "1" * 5_000])
 def test_a_decision_whose_time_was_not_measured_has_none(measured: str) -> None:
     stored = one_exchange()[1]
     headers = dict(stored.headers) | {LATENCY: measured}

@@ -154,3 +154,14 @@ bodies = st.dictionaries(st.text(max_size=8), st.none() | st.text(max_size=8)).m
 def test_nothing_from_outside_ends_in_another_error(raw: bytes) -> None:
     with contextlib.suppress(BadInput):
         read(raw, Outer)
+
+
+@each("digits", ["1" * 5_000, f"-{'9' * 20_000}", f"[{{}}, {'2' * 5_000}]"])
+def test_a_number_of_thousands_of_digits_is_refused_even_in_a_field_that_is_passed_over(digits: str) -> None:
+    class Open(msgspec.Struct):
+        text: str
+
+    raw = f'{{"text": "x", "more": {digits}}}'.encode()
+    for open_to in ((), (Open,)):
+        with pytest.raises(BadInput, match=r"more.*: Number out of range: write a smaller one"):
+            read(raw, Open, open_to=open_to)

@@ -18,13 +18,15 @@ from schemas.vocabulary.router import Mode
 class RatedExchange(msgspec.Struct, frozen=True, kw_only=True):
     """An exchange that feedback is about: its agent and session, and the mode that it was answered in, if any.
 
-    ``ended_seq`` is the sequence of its end, 0 while it is open.
+    ``started_seq`` is the sequence of its input, 0 if that is not known; ``ended_seq`` that of its end, 0 while it is
+    open.
     """
 
     exchange: str
     agent: str
     session: str
     mode: Mode | None = None
+    started_seq: int = 0
     ended_seq: int = 0
 
 

@@ -1,6 +1,5 @@
 """The valid keys: those of the environment, and those of a file, which is read again when it changes."""
 
-import hmac
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -53,7 +52,9 @@ class ApiKeys:
         self._fixed = tuple(fixed)
         self._file = file
         self._clock = clock
-        self._keys = self._fixed
+        self._keys: tuple[Key, ...] = ()
+        self._by_hash: dict[str, Key] = {}
+        self._hold(self._fixed)
         self._required = bool(fixed)
         self._version: tuple[int, ...] | None = None
         self._logged_error = ""
@@ -76,9 +77,10 @@ class ApiKeys:
             return ANYBODY
         scheme, _, given = authorization.partition(b" ")
         given_hash = hash_of(given.strip())
-        # Compare with all keys, whichever matches: the time taken must not reveal anything.
-        found = [key for key in self._keys if hmac.compare_digest(given_hash, key.hash)]
-        return found[0] if found and scheme.lower() == b"bearer" else None
+        # Looked up by its hash, however many keys there are. The time taken reveals at most a few bits of a hash, and
+        # nobody can choose those.
+        found = self._by_hash.get(given_hash)
+        return found if found is not None and scheme.lower() == b"bearer" else None
 
     def _reload_if_due(self) -> None:
         now = self._clock()
@@ -112,8 +114,12 @@ class ApiKeys:
         except OSError as wrong:
             raise BadKeyFile(f"the file of keys {self._file} cannot be read: {wrong}") from wrong
         self._logged_error = ""
-        self._keys = (*self._fixed, *(key for key in keys if not key.revoked))
+        self._hold((*self._fixed, *(key for key in keys if not key.revoked)))
         _logger.info("keys_read", keys=[key.id for key in self._keys])
+
+    def _hold(self, keys: tuple[Key, ...]) -> None:
+        self._keys = keys
+        self._by_hash = {key.hash: key for key in reversed(keys)}  # of equal ones the first counts
 
     def _read(self, file: Path) -> tuple[Key, ...]:
         try:
@@ -125,11 +131,19 @@ class ApiKeys:
             raise
 
 
-def api_keys_for(host: str, file: Path, environment: Mapping[str, str]) -> ApiKeys:
+def api_keys_for(host: str, file: Path, environment: Mapping[str, str], *, is_named: bool = False) -> ApiKeys:
     """Return the keys from the environment and from a file.
 
+    Args:
+        host: Where the gateway listens.
+        file: The file of keys; it need not exist.
+        environment: The environment variables of the process.
+        is_named: Whether somebody has named the file. Then they believe that keys are asked for, and the file, or keys
+            of the environment, must be there.
+
     Raises:
-        BadKeys: a key is too short, the file cannot be used, or there is no key although others can reach the address.
+        BadKeys: a key is too short, a variable holds none, the file cannot be used, or there is no key although others
+            can reach the address, or the file was named.
     """
     fixed = [
         *_keys_in("ask", VARIABLE, ("ask",), environment),
@@ -139,6 +153,11 @@ def api_keys_for(host: str, file: Path, environment: Mapping[str, str]) -> ApiKe
         keys = ApiKeys(fixed, file)
     except BadKeyFile as wrong:
         raise BadKeys(str(wrong)) from wrong
+    if not keys.required and is_named:
+        raise BadKeys(
+            f"gateway.keys_file names {file}, which is not there, and no key would be asked for: `neuraxis keys add` "
+            "makes it with its first key; or leave the setting out"
+        )
     if not keys.required and not is_loopback(host):
         raise BadKeys(
             f"{host} can be reached from other machines: make API keys with `neuraxis keys add`, set them in "
@@ -149,6 +168,9 @@ def api_keys_for(host: str, file: Path, environment: Mapping[str, str]) -> ApiKe
 
 def _keys_in(kind: str, variable: str, scopes: tuple[Scope, ...], environment: Mapping[str, str]) -> list[Key]:
     given = [key for key in re.split(r"[,\s]+", environment.get(variable, "")) if key]
+    if variable in environment and not given:
+        # Often from a shell variable that is not set. Whoever sets it believes that a key is asked for.
+        raise BadKeys(f"{variable} is set and holds no key: put one there, or unset it")
     if short := [key for key in given if len(key) < FEWEST_CHARACTERS]:
         raise BadKeys(
             f"{len(short)} of the keys in {variable} are shorter than {FEWEST_CHARACTERS} characters: make longer, "

@@ -5,6 +5,10 @@ from pathlib import Path
 import msgspec
 
 from actors.gateway.http.keys.key import Hash, Id, Key
+from events.files.bounded_files import read_bounded
+
+MOST_BYTES = 64 * 1024 * 1024
+"""Most bytes of a file of keys: some two hundred thousand of them."""
 
 
 class BadKeyFile(ValueError):
@@ -37,7 +41,7 @@ def read_keys(file: Path) -> tuple[Key, ...]:
         BadKeyFile: it cannot be read, a line is not a key, or two keys have the same id.
     """
     try:
-        lines = file.read_text(encoding="utf-8").splitlines()
+        lines = read_bounded(file, MOST_BYTES).decode().splitlines()
     except FileNotFoundError:
         raise
     except (OSError, UnicodeDecodeError) as wrong:

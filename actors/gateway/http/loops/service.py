@@ -1,5 +1,6 @@
 """Turns a request about a loop into an event in the log, and waits for the answer of the actor guardrails."""
 
+import asyncio
 from collections.abc import Callable
 from functools import partial
 
@@ -52,6 +53,8 @@ class LoopService:
         self._log = client.log
         self._wait_s = wait_s
         self._unserved = unserved
+        # One at a time: each may read all judgements of the log, while this process serves everybody else.
+        self._reading_back = asyncio.Lock()
 
     async def complete(self, agent: str, completed: LoopCompleted, key: str) -> Judged:
         """Have a loop judged; a loop that was judged keeps its judgement. Repeats with the same ``key`` are one event.
@@ -176,7 +179,7 @@ class LoopService:
         kinds = (GuardrailsFinalized, GuardrailsForceFinalized, GuardrailsRerunOrdered)
         filters = [f"{subject}.{topic_of(kind).rpartition('.')[2]}" for subject in subjects for kind in kinds]
         try:
-            async with self._client.deadline(deadline):
+            async with self._client.deadline(deadline), self._reading_back:
                 async for batch in self._log.history(filters, 0, repeated.seq):
                     for recorded in map(decode, (stored for stored in batch if stored.headers.get("ce-id") == decided)):
                         if isinstance(recorded, Recorded) and isinstance(recorded.message.event, Judgement):

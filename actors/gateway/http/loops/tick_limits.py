@@ -13,6 +13,9 @@ from schemas.vocabulary.loops import TickObserved, entities_fault
 MOST_MODES = 64
 """Most modes that a tick names: attitudes such as guardian or explorer (``actors.self_review.modes``)."""
 
+MODE_PREFIX = "mode_"
+"""A mode's name may begin with this, which says nothing."""
+
 LONGEST_NAME = 200
 """Most characters of a name: of a mode, of a memory, or of a part of the agent's identity."""
 
@@ -27,6 +30,10 @@ def check_tick(tick: TickObserved) -> None:
     """Raise InvalidField, which names the field, for a tick that exceeds a limit."""
     if len(tick.modes) > MOST_MODES:
         raise InvalidField("modes", f"modes: {len(tick.modes)} of them, at most {MOST_MODES}")
+    named: dict[str, str] = {}
+    for name in tick.modes:
+        if (other := named.setdefault(name.removeprefix(MODE_PREFIX), name)) != name:
+            raise InvalidField("modes", f"modes: {other} and {name} are one mode: keep one of them", "key_twice")
     for field in ("modes", "working_memory", "identity_stable", "identity_current"):
         for name in getattr(tick, field):
             check_name(field, name, most=LONGEST_NAME)

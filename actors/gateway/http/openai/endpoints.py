@@ -30,7 +30,7 @@ from actors.gateway.http.openai.requests import MODEL, ChatRequest, ParsedReques
 from actors.gateway.http.openai.streaming_response import ClientGone, StreamingResponse, raw_headers, unless_client_gone
 from actors.gateway.http.openai.upstream import UpstreamFailed
 from actors.gateway.http.scopes import ASK, OF_AGENT
-from actors.gateway.http.strict_requests import HEADERS, QUERY, User, agent_of
+from actors.gateway.http.strict_requests import HEADERS, QUERY, User, agent_of, text_of_header
 from events.errors import LogError
 from schemas.intake.strict import quoted_name
 
@@ -134,7 +134,7 @@ def _forwarding(request: Request[Any, Any, State], model: str) -> UpstreamForwar
 def _chat_input(request: Request[Any, Any, State], session: str, user: str, kind: str) -> ChatInput:
     given: ParsedRequest = request.state[_PARSED]
     chat: ChatService = request.app.state.chat
-    caller, session = "", named_session(given, session)
+    caller, session = "", named_session(given, text_of_header(SESSION, session))
     if not session:
         caller = f"{kind}\n{request.headers.get('authorization', '')}"
         session = chat.histories.session_of(caller, tuple(map(read_message, given.body["messages"])))

@@ -8,7 +8,9 @@ was none.
 
 import asyncio
 import contextlib
+from collections import OrderedDict
 from collections.abc import AsyncIterator
+from hashlib import sha256
 
 import msgspec
 
@@ -37,6 +39,12 @@ RECORD_S = 5.0
 
 FETCH_S = 5.0
 """Seconds within which an upstream must list its models."""
+
+MOST_FETCHED = 4 * 1024 * 1024
+"""Most bytes of such a list."""
+
+_MOST_KNOWN = 64
+"""Lists of which it is remembered what was found in them."""
 
 _logger = get_logger("neuraxis.gateway")
 
@@ -88,6 +96,8 @@ class UpstreamForwarder:
         self._wait_s = wait_s
         self._tasks = tasks
         self._closed = False
+        self._reading = asyncio.Lock()
+        self._read = OrderedDict[bytes, tuple[AnswerFault, ...]]()
 
     @classmethod
     @contextlib.asynccontextmanager
@@ -198,8 +208,8 @@ class UpstreamForwarder:
                 async with contextlib.aclosing(response):
                     if wrong := unfit(response):
                         raise UpstreamFailed("upstream_refused", wrong)
-                    body = await response.aread()
-                    if found := await asyncio.to_thread(faults_in, body, Prompt("", ()), self.watch):
+                    body = await _short_body(response)
+                    if found := await self._faults_of(body):
                         what = f"the upstream's answer is withheld ({', '.join(found)}): see its log"
                         raise UpstreamFailed("upstream_refused", what)
         except TimeoutError:
@@ -207,6 +217,20 @@ class UpstreamForwarder:
         except httpx.HTTPError as wrong:
             raise UpstreamFailed("upstream_cut", "the upstream's answer broke off: try again") from wrong
         return FetchedResponse(response.status_code, headers_to_return(response), body)
+
+    async def _faults_of(self, body: bytes) -> tuple[AnswerFault, ...]:
+        """Return why an answer that is no exchange's is withheld.
+
+        A list of models may be long, and clients ask for it again and again: each is read once, and one at a time.
+        """
+        digest = sha256(body).digest()
+        async with self._reading:
+            if (found := self._read.get(digest)) is None:
+                found = await asyncio.to_thread(faults_in, body, Prompt("", ()), self.watch)
+                self._read[digest] = found
+                if len(self._read) > _MOST_KNOWN:
+                    self._read.popitem(last=False)
+        return found
 
     async def _judged(self, chat_input: ChatInput) -> PassedInput | AnswerEnd:
         """Return the guards' decision. If the client leaves first, an input that passes is recorded as abandoned."""
@@ -275,3 +299,13 @@ def _without_words(refusal: RelayedResponse, found: tuple[AnswerFault, ...]) -> 
         each for each in refusal.headers if each[0] not in (b"content-length", b"content-type", b"content-encoding")
     ]
     return msgspec.structs.replace(refusal, headers=[*kept, (b"content-type", b"application/json")], body=body)
+
+
+async def _short_body(response: httpx.Response) -> bytes:
+    """Return the body of a response; raises UpstreamFailed for one that is too long."""
+    body = bytearray()
+    async for piece in response.aiter_bytes():
+        body += piece
+        if len(body) > MOST_FETCHED:
+            raise UpstreamFailed("upstream_cut", f"the upstream's answer has more than {MOST_FETCHED:,} bytes")
+    return bytes(body)

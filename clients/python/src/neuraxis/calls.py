@@ -116,8 +116,8 @@ def why(exchange: str) -> Call[Explanation]:
 
 
 def exchanges(**wanted: str | int) -> Call[Page]:
-    """A page of exchanges; arguments that are empty or 0 select all."""
-    query = {name: str(value) for name, value in wanted.items() if value}
+    """A page of exchanges; arguments that are empty, and ``before`` 0, select all. The server checks a ``limit``."""
+    query = {name: str(value) for name, value in wanted.items() if value or name == "limit"}
     return Call(method="GET", path="/api/exchanges", query=query, read=read_page, repeatable=True)
 
 
@@ -146,9 +146,11 @@ def headers_of(server: Server) -> dict[str, str]:
 
 def check_limits(timeout: float, retries: int) -> None:
     """Raise Misconfigured for an invalid timeout or number of retries."""
-    if not 0 < timeout < float("inf") or retries < 0:
+    is_time = isinstance(timeout, int | float) and 0 < timeout < float("inf")
+    if not is_time or not isinstance(retries, int) or retries < 0:
         raise Misconfigured(
-            f"timeout={timeout}, retries={retries}: the one is above 0, the other not below", code="bad_value"
+            f"timeout={timeout!r}, retries={retries!r}: the one is a number above 0, the other a whole one from 0 on",
+            code="bad_value",
         )
 
 

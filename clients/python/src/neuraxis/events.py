@@ -18,6 +18,9 @@ ALERTS = f"{ROOT}.alert.*.*"
 
 _INPUT = f"{ROOT}.input.received"
 
+_MOST_DIGITS = 19
+"""Digits of a sequence of the log, which has 64 bits, at most."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
@@ -174,4 +177,5 @@ def _without_topic(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _number(text: str) -> int:
-    return int(text) if text.isascii() and text.isdecimal() else 0
+    # Of more digits than a sequence has, nothing is read: Python refuses to convert thousands of them.
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS else 0

@@ -5,7 +5,15 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from neuraxis.calls import Call
-from neuraxis.errors import BadAnswer, NeuraxisError, NotReachable, RateLimited, ServerFailed, Unavailable
+from neuraxis.errors import (
+    BadAnswer,
+    Misconfigured,
+    NeuraxisError,
+    NotReachable,
+    RateLimited,
+    ServerFailed,
+    Unavailable,
+)
 from neuraxis.events import Event, event_of_row
 from neuraxis.sse import Decoder
 
@@ -51,6 +59,9 @@ class Following:
         patience_s: Seconds without a connection after which it gives up.
         clock: Returns monotonic seconds.
 
+    Raises:
+        Misconfigured: ``patience_s`` is no number of seconds.
+
     Attributes:
         query: The query parameters of its requests.
         last: The sequence of the last event that was received.
@@ -59,6 +70,8 @@ class Following:
     def __init__(
         self, topic: str, after: int, *, words: bool, patience_s: float, clock: Callable[[], float] = time.monotonic
     ) -> None:
+        if not patience_s >= 0:  # not for NaN either, with which it would never give up
+            raise Misconfigured(f"patience={patience_s!r}: it is a number of seconds from 0 on", code="bad_value")
         self.query = {"topic": topic, "after": str(after), **({"words": "true"} if words else {})}
         self.last = after
         self._patience_s = patience_s

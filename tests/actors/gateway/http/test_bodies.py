@@ -212,6 +212,13 @@ def test_a_tick_that_holds_too_much_is_refused_by_its_field(field: str, value: A
     assert refused({field: value}, Tick).field.startswith(field)
 
 
+def test_a_mode_that_is_named_with_and_without_its_prefix_is_refused() -> None:
+    wrong = refused({"modes": {"mode_affect": 0.1, "affect": 0.9}}, Tick)
+    assert (wrong.field, wrong.code) == ("modes", "key_twice")
+    assert str(wrong) == "modes: mode_affect and affect are one mode: keep one of them"
+    assert event_of(b'{"modes": {"mode_affect": 0.1, "mode_mode_affect": 0.9, "mode_": 0.2}}', Tick)
+
+
 def test_a_loop_named_as_an_exchange_here_is_not_completed_from_outside() -> None:
     for loop in ("0197739e0d0000112233445566778899", "0197739e0d0000112233445566778899_r2"):
         assert refused({**SEED_COMPLETION, "loop_id": loop}).field == "loop_id"

@@ -451,6 +451,21 @@ def test_each_user_has_loops_of_an_agent_of_their_own_where_agents_are_one_a_use
     in_world(body)
 
 
+def test_a_user_s_name_in_a_header_is_the_one_that_was_written() -> None:
+    async def body(stream: SimulatedStream) -> None:
+        async with guarding(stream), gateway(stream, agent_per="user") as client:
+            status = f"/orchestrator/guardrails-status/{SCORED['loop_id']}"
+            jose = {"X-Neuraxis-User": "José".encode()}
+            assert (await client.post("/orchestrator/loop-complete", json=SCORED, headers=jose)).status_code == 200
+            assert (await client.get(status, headers=jose)).status_code == 200
+            assert (await client.get(status, params={"agent": "user:José"})).status_code == 200
+            latin = await client.get(status, headers={"X-Neuraxis-User": "José".encode("latin-1")})
+            assert (latin.status_code, latin.json()["field"]) == (400, "X-Neuraxis-User")
+            assert latin.json()["message"] == "the header X-Neuraxis-User is not UTF-8: write it so"
+
+    in_world(body)
+
+
 @pytest.mark.parametrize("agent_per", ["shared", "session"])
 def test_a_user_who_would_change_nothing_is_refused_unless_the_agent_is_named(agent_per: AgentPer) -> None:
     async def body(stream: SimulatedStream) -> None:

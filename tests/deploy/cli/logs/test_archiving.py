@@ -103,8 +103,12 @@ def test_a_log_is_tested_exported_and_backed_up_whole(
 def test_wrong_use_and_what_is_missing_are_told(parted: Path) -> None:
     for flags in ((), ("--before", "2026-01-01", "--older-than", "3"), ("--before", "soon")):
         assert neuraxis("log", "archive", *flags, "--ledger", parted).exit_code == 2
-    nothing = neuraxis("log", "archive", "--before", "1999-12-31", "--ledger", parted)
-    assert (nothing.exit_code, "nothing was archived" in nothing.stderr) == (2, True)
+    for day in ("1999-12-31", "0001-01-01"):
+        nothing = neuraxis("log", "archive", "--before", day, "--ledger", parted)
+        assert (nothing.exit_code, "nothing was archived" in nothing.stderr) == (2, True)
+    for day in ("3026-01-01", "9999-12-31"):
+        ahead = neuraxis("log", "archive", "--before", day, "--ledger", parted)
+        assert (ahead.exit_code, f"--before {day} lies ahead" in ahead.stderr) == (2, True)
     first = min(parted.parent.glob("ledger-*.db"))
     alone = neuraxis("replay", "--log", first)
     assert (alone.exit_code, "is an archive of ledger.db: name that ledger" in alone.stderr) == (2, True)

@@ -1,6 +1,7 @@
 """What lines of a feed say, whatever is in them."""
 
 import json
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -231,6 +232,25 @@ def test_json_in_a_file_that_was_taken_for_plain_text_is_refused(line: bytes) ->
 @each("line", [b"{not json}", b"[1] is a footnote", b"[]", b"12", b'"quoted"', b"null"])
 def test_plain_text_may_begin_as_json_does(line: bytes) -> None:
     assert isinstance(parse(2, line, TEXT, guessed=True), LineInputs)
+
+
+def test_a_line_cannot_make_more_layers_of_itself_than_an_input_may_have() -> None:
+    turns = [{"role": role, "text": "x"} for _ in range(2_000) for role in ("system", "user")]
+    tracemalloc.start()
+    found = parse(1, json.dumps({"turns": turns}).encode(), JSONL)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert isinstance(found, BadLine)
+    assert found.detail == "turns[2048]: an input has 1,024 layers at most: write fewer"
+    assert most < 16 * 1024**2, "each turn has all layers before it: twice as many take four times as much"
+
+
+def test_a_line_has_so_many_turns_and_no_more() -> None:
+    turns = [{"role": "user", "text": "x"}] * 10_000
+    assert isinstance(parse(1, json.dumps({"turns": turns}).encode(), JSONL), LineInputs)
+    found = parse(1, json.dumps({"turns": [*turns, turns[0]]}).encode(), JSONL)
+    assert isinstance(found, BadLine)
+    assert "turns" in found.detail
 
 
 json_values = st.recursive(

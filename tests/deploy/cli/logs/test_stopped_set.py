@@ -156,6 +156,17 @@ def test_a_line_of_a_chat_that_is_no_text_is_not_sent(stopped: int) -> None:
     assert "not sent: byte 4 of the line is not UTF-8" in result.stderr
 
 
+def test_a_line_of_a_chat_without_an_end_is_passed_over_and_not_kept(
+    stopped: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("deploy.cli.asking.chat._LONGEST_LINE", 4)
+    result = CliRunner().invoke(main, ["chat", "--nats", "nats://127.0.0.1:1"], input=b"abcdefghij\n\xe9\nabcdefgh")
+    assert (result.exit_code, result.stdout) == (0, "")
+    told = [line for line in result.stderr.splitlines() if line.startswith("not sent")]
+    too_long = "not sent: the line has 4 bytes or more: no input is so long"
+    assert told == [too_long, "not sent: byte 1 of the line is not UTF-8: convert the text", too_long]
+
+
 def test_a_worker_says_at_once_whom_it_cannot_reach_and_goes_on_trying(tmp_path: Path) -> None:
     said = tmp_path / "worker.log"
     with said.open("wb") as stderr:

@@ -28,6 +28,9 @@ MOST_TEXTS = 512
 LONGEST_EVENT = 4 * 1024 * 1024
 """Most bytes of one event: a longer one is not sent on."""
 
+_LONG_PROMPT = 30_000
+"""Characters of system layers from which reading them takes more than a few milliseconds."""
+
 _PIECE = 4_096
 """Characters of a whole answer that are read at once."""
 
@@ -90,10 +93,10 @@ class GuardedStream:
         self.sent = 0
         self._prompt = prompt
         self._watch = watch
+        self._of_prompt: tuple[PromptSecrets, AnswerWindow] | None = None
         self._windows: dict[TextPath, AnswerWindow] = {}
         self._received = 0
         self._last_text_at: dict[AnswerWindow, int] = {}
-        self._secrets = PromptSecrets(prompt)
         self._buffer = bytearray()
         self._held: deque[_Held] = deque()
         self._first: dict[str, Any] = {}
@@ -103,6 +106,18 @@ class GuardedStream:
     def is_read(self) -> bool:
         """Whether the stream was searched for everything. ``orders`` (attacks on what reads it) only reflex finds."""
         return "orders" not in self._watch.faults
+
+    @property
+    def is_prompt_long(self) -> bool:
+        """Whether :meth:`read_prompt` takes more than a few milliseconds."""
+        return sum(len(layer.content) for layer in self._prompt.layers if layer.role == "system") > _LONG_PROMPT
+
+    def read_prompt(self) -> tuple[PromptSecrets, AnswerWindow]:
+        """Return the secrets of the prompt, and a window that has read it; it is read once, perhaps in a thread."""
+        if self._of_prompt is None:
+            window = AnswerWindow(self._prompt, self._watch.faults, self._watch.leak_share)
+            self._of_prompt = PromptSecrets(self._prompt), window
+        return self._of_prompt
 
     def take(self, piece: bytes) -> bytes:
         """Take a piece of the stream; return the bytes of it, and of earlier pieces, that may be sent now.
@@ -191,8 +206,9 @@ class GuardedStream:
                 yield ("", value.removeprefix(" ")) if not field else ("line", line.decode("utf-8", "replace"))
 
     def _search_for_credentials(self, text: str) -> None:
-        if "secret" in self._watch.faults and len(text) >= _SHORTEST_CREDENTIAL and self._secrets.found_in(text):
-            self.found = self.found or ("secret",)
+        if "secret" in self._watch.faults and len(text) >= _SHORTEST_CREDENTIAL:
+            secrets, _ = self.read_prompt()
+            self.found = self.found or (("secret",) if secrets.found_in(text) else ())
 
     def _release(self) -> bytes:
         out = []
@@ -220,8 +236,8 @@ class GuardedStream:
         """Return the window that reads the text at a path."""
         known = path if path in self._windows or len(self._windows) < MOST_TEXTS else ()
         if known not in self._windows:
-            first = next(iter(self._windows.values()), None)
-            self._windows[known] = AnswerWindow(self._prompt, self._watch.faults, self._watch.leak_share, first)
+            _, beside = self.read_prompt()
+            self._windows[known] = AnswerWindow(self._prompt, self._watch.faults, self._watch.leak_share, beside)
         return self._windows[known]
 
     def texts_of(self, data: bytes) -> Iterator[tuple[TextPath, str]]:

@@ -78,6 +78,8 @@ class RelayedBody:
         """
         if self._guarded is None:
             return await self._next()
+        if not self.received and self._guarded.is_prompt_long:
+            await asyncio.to_thread(self._guarded.read_prompt)  # so that others are served meanwhile
         while not self._over:
             if self._guarded.found:
                 return await self._last(self._guarded)

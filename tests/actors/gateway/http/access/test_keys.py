@@ -2,6 +2,7 @@
 
 import json
 import stat
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import structlog
 from actors.gateway.http.keys import ALL_SCOPES, ANYBODY, ApiKeys, BadKeys, api_keys_for
 from actors.gateway.http.keys.api_keys import CHECK_INTERVAL_S, FEWEST_CHARACTERS
 from actors.gateway.http.keys.file import BadKeyFile, read_keys
+from actors.gateway.http.keys.key import Key, hash_of
 from actors.gateway.http.keys.rate import Rates
 from deploy.operating.api_key_file import NoSuchKey, add_key, held_keys, revoke_key
 from tests.actors.gateway.http.rig import key_of
@@ -91,6 +93,33 @@ def test_a_short_key_is_refused_without_being_shown(variable: str, file: Path) -
     assert "hunter2" not in str(wrong.value)
 
 
+@pytest.mark.parametrize("variable", ["NEURAXIS_API_KEYS", "NEURAXIS_OPERATOR_KEYS"])
+@pytest.mark.parametrize("value", ["", " ", " , ,\n"])
+def test_a_variable_for_keys_without_a_key_does_not_open_the_gateway_to_everybody(
+    variable: str, value: str, file: Path
+) -> None:
+    with pytest.raises(BadKeys, match=f"{variable} is set and holds no key"):
+        api_keys_for("127.0.0.1", file, {variable: value})
+
+
+def test_a_file_of_keys_that_was_named_and_is_not_there_does_not_either(file: Path) -> None:
+    with pytest.raises(BadKeys, match=r"gateway\.keys_file names .*, which is not there"):
+        api_keys_for("127.0.0.1", file, {}, is_named=True)
+    assert api_keys_for("127.0.0.1", file, {"NEURAXIS_API_KEYS": ASKING}, is_named=True).required
+    added(file, "ask")
+    assert api_keys_for("127.0.0.1", file, {}, is_named=True).required
+
+
+def test_a_key_is_found_among_many_without_comparing_each() -> None:
+    keys = [Key(id=f"k{number}", hash=hash_of(f"key {number}"), scopes=("ask",)) for number in range(20_000)]
+    ring = ApiKeys((*keys, Key(id="later", hash=keys[7].hash, scopes=ALL_SCOPES)))
+    begun = time.process_time()
+    for _ in range(200):
+        assert ring.find(brought("key 7")) is keys[7]
+        assert ring.find(brought("no key")) is None
+    assert time.process_time() - begun < 0.4, "comparing all takes over a second"
+
+
 def test_only_hashes_are_stored_and_for_their_owner_alone(file: Path) -> None:
     id, told = added(file, "ask", "read", agent="support", per_minute=60)
     assert told not in file.read_text()
@@ -167,7 +196,7 @@ def test_a_file_that_could_not_be_opened_for_a_moment_is_read_again(
         raise OSError(24, "Too many open files")
 
     with monkeypatch.context() as short, structlog.testing.capture_logs() as lines:
-        short.setattr(Path, "read_text", exhausted)
+        short.setattr(Path, "open", exhausted)
         for _ in range(3):
             again()
             assert ring.find(brought(told)), "the keys read last are in force"

@@ -1,0 +1,32 @@
+"""Ends a query that takes too long: nobody waits for it any more, and others wait behind it."""
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from events.errors import Unavailable
+
+_STEPS = 10_000
+"""SQLite's steps from one look at the clock to the next: well below a millisecond."""
+
+
+@contextmanager
+def ended_after(seconds: float, connection: sqlite3.Connection) -> Iterator[None]:
+    """End what a connection does within the block after so many seconds, unless they are infinite.
+
+    Raises:
+        Unavailable: it would have taken longer.
+    """
+    until = time.monotonic() + seconds
+    connection.set_progress_handler(lambda: time.monotonic() > until, _STEPS)
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode != sqlite3.SQLITE_INTERRUPT:
+            raise
+        raise Unavailable(
+            f"this takes more than {seconds:g} s in so long a ledger: ask without conditions, or for what is frequent"
+        ) from None
+    finally:
+        connection.set_progress_handler(None, 0)

@@ -1,0 +1,52 @@
+"""The body of an upstream's answer: a long prompt is read for it while others are served, and only once."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from actors.contract.answers.credentials import PromptSecrets
+from actors.contract.answers.prompt import Prompt
+from actors.gateway.http.openai.passthrough.guarding import GuardedStream, Watch
+from actors.gateway.http.openai.passthrough.relayed_body import RelayedBody
+from schemas.vocabulary.gateway import Layer
+
+EVENTS = (b'data: {"choices":[{"delta":{"content":"Hello"}}]}\n\n', b'data: {"error":{"message":"busy"}}\n\n')
+
+
+async def pieces() -> AsyncIterator[bytes]:
+    for event in EVENTS:
+        yield event
+
+
+@asynccontextmanager
+async def no_deadline(_: Any) -> AsyncIterator[None]:
+    yield
+
+
+@pytest.mark.parametrize(("repeats", "is_long"), [(10, False), (4_000, True)])
+def test_a_long_prompt_is_read_in_a_thread_and_once(
+    repeats: int, is_long: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads, begin = list[str](), PromptSecrets.__init__
+
+    def noted(secrets: PromptSecrets, prompt: Prompt) -> None:
+        threads.append(threading.current_thread().name)
+        begin(secrets, prompt)
+
+    async def body() -> None:
+        prompt = Prompt("Hello", (Layer(role="system", content="Be kind. " * repeats),))
+        service: Any = SimpleNamespace(client=SimpleNamespace(deadline=no_deadline), abandon=lambda *_: None)
+        response: Any = SimpleNamespace(aiter_raw=pieces)
+        unused: Any = None
+        relayed = RelayedBody(service, response, unused, unused, unused, GuardedStream(prompt, Watch()))
+        assert await anext(relayed) == b"".join(EVENTS)
+
+    monkeypatch.setattr(PromptSecrets, "__init__", noted)
+    asyncio.run(body())
+    here = threading.current_thread().name
+    assert [name != here for name in threads] == [is_long, is_long], "the window has one of its own"
