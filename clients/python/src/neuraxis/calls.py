@@ -1,7 +1,8 @@
 """Describes every call: the request, how its answer is read, and when it may be sent again. No I/O."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, NoReturn, TypeVar
@@ -150,6 +151,19 @@ def check_limits(timeout: float, retries: int) -> None:
         raise Misconfigured(
             f"timeout={timeout}, retries={retries}: the one is above 0, the other not below", code="bad_value"
         )
+
+
+@contextmanager
+def usable_environment() -> Iterator[None]:
+    """Raise Misconfigured for what httpx makes of an environment that it cannot use."""
+    try:
+        yield
+    except (ImportError, ValueError, OSError, httpx.InvalidURL) as wrong:
+        names = "HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, NO_PROXY, SSL_CERT_FILE and SSL_CERT_DIR"
+        raise Misconfigured(
+            f"the proxies or certificates of the environment cannot be used ({wrong}): correct what is set of {names}",
+            code="bad_environment",
+        ) from wrong
 
 
 def raise_for(answer: httpx.Response) -> NoReturn:
