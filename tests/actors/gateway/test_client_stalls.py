@@ -11,11 +11,16 @@ from actors.gateway import Client
 from actors.gateway.answer_wait import NoEnd, await_answer
 from actors.gateway.wait_deadlines import AFTER_STALL_S, WaitDeadlines, deadline_within
 from events.jetstream import JetStreamLog
+from events.log import Append, Record
+from schemas.envelope import Envelope, encode_headers
+from schemas.event import encode_event, topic_of
+from schemas.subjects import stored_subject
+from schemas.vocabulary.responder import ResponseEmitted
 from tests.actors.gateway.asking import asking
 from tests.broker import Broker
 
 DEADLINE_S = 0.3
-STALL_S = 4 * DEADLINE_S
+STALL_S = 5 * DEADLINE_S
 
 
 async def stand_still() -> None:
@@ -50,6 +55,45 @@ def test_one_that_has_not_come_is_missed_soon_after() -> None:
     with theirs, pytest.raises(NoEnd, match="has no end after"):
         asyncio.run(awaited(ours))
     assert time.monotonic() - begun < 10 * (STALL_S + AFTER_STALL_S)
+
+
+def end_of(exchange: str, url: str) -> None:
+    """End an exchange as a responder does, in a thread with an event loop and a connection of its own."""
+
+    async def end() -> None:
+        log = await JetStreamLog.connect(url)
+        event = ResponseEmitted(
+            stage="DELIBERATIVE", action="EXECUTED", reason="RESPOND", mode="RESPOND", first_mode=None,
+            response="Lima.", backend="composer",
+        )  # fmt: skip
+        envelope = Envelope(
+            id=f"end of {exchange}", topic=topic_of(event), source="neuraxis/test", time="2030-01-01T00:00:00Z",
+            agent="ann", session="morning", exchange=exchange,
+        )  # fmt: skip
+        subject = stored_subject(envelope.topic, log.partitions.agent_token("ann"), "00")
+        await log.append([Append([Record(subject, encode_headers(envelope), encode_event(event))])])
+        await log.close()
+
+    time.sleep(DEADLINE_S / 2)
+    asyncio.run(end())
+
+
+def test_the_end_of_an_exchange_that_was_stored_meanwhile_counts(broker: Broker) -> None:
+    async def main() -> str:
+        log = await JetStreamLog.connect(broker.url)
+        try:
+            async with Client.open(log) as client:
+                wrapped = asking()
+                await client.submit(wrapped, 30)
+                ending = threading.Thread(target=end_of, args=(wrapped.exchange, broker.url))
+                ending.start()
+                found, _ = await asyncio.gather(client.await_end(wrapped.exchange, DEADLINE_S), stand_still())
+                ending.join()
+                return found.event.response
+        finally:
+            await log.close()
+
+    assert asyncio.run(main()) == "Lima."
 
 
 def test_so_does_the_brokers_word_that_an_input_is_stored(broker: Broker) -> None:
