@@ -351,7 +351,8 @@ def test_files_of_a_running_set_that_somebody_deletes_are_missed(up: Up) -> None
     before = ledger.stat().st_ino
     ledger.rename(up.data / "aside.db")
     until(lambda: ledger.exists() and ledger.stat().st_ino != before, "the ledger is written anew")
-    assert up.neuraxis("log", "verify").returncode == 0
+    verified = forked(("log", "verify", "--data", str(up.data)), folder=up.folder)
+    assert verified.returncode == 0, verified.stdout + verified.stderr
     assert readiness()[0] == 200
     shutil.rmtree(up.data / "broker" / "store")
     until(lambda: "the files of the broker's store are gone" in readiness()[1], "readiness tells of the store")
@@ -361,6 +362,7 @@ def test_files_of_a_running_set_that_somebody_deletes_are_missed(up: Up) -> None
     assert (examined.returncode, storing["verdict"]) == (1, "fail")
     assert "neuraxis log export" in storing["remedy"]
     until(lambda: "broker_store_gone" in up.output.read_text(), "the set's log tells of it")
-    exported = up.neuraxis("log", "export", "--format", "bundle", "-o", str(up.folder / "log.nxb"))
+    copying = ("log", "export", "--data", str(up.data), "--format", "bundle", "-o", str(up.folder / "log.nxb"))
+    exported = forked(copying, folder=up.folder)
     assert exported.returncode == 0, exported.stderr
     assert up.stop() == 0
