@@ -112,12 +112,16 @@ class Sender:
         self._queue.append(sending)
         self._queued.set()
         try:
-            # At the deadline the future is cancelled, which ends all further attempts: none outlives its caller.
             async with self._deadlines.deadline(deadline):
-                return await accepted
+                return await asyncio.shield(accepted)
         except TimeoutError:
+            if extra_s := deadline.extra_s:
+                await asyncio.wait((accepted,), timeout=extra_s)
+            if accepted.done() and not accepted.cancelled():
+                return accepted.result()
             raise sending.overdue(loop.time() - begun) from None
         finally:
+            accepted.cancel()  # which ends all further attempts: none outlives its caller
             self._waiting_callers.discard(accepted)
 
     async def run(self) -> None:

@@ -8,6 +8,13 @@ from typing import Any, NamedTuple
 
 from actors.gateway.external_events import InvalidInput
 
+STALL_S = 0.2
+"""A deadline that is noticed so much too late shows that this process stood still: paused, without processor time, or
+writing into a pipe that nobody read."""
+
+AFTER_STALL_S = 2.0
+"""Seconds to read what has come meanwhile, before an answer counts as missing."""
+
 
 class WaitDeadline(NamedTuple):
     """When something began and when it must be over, in the event loop's time."""
@@ -24,6 +31,11 @@ class WaitDeadline(NamedTuple):
     def left(self) -> float:
         """Seconds until it must be over; never negative."""
         return max(0.0, self.until - asyncio.get_running_loop().time())
+
+    @property
+    def extra_s(self) -> float:
+        """Seconds to wait on although it is over: some if that was noticed late, since this process stood still."""
+        return AFTER_STALL_S if asyncio.get_running_loop().time() - self.until > STALL_S else 0.0
 
 
 Within = float | WaitDeadline

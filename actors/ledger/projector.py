@@ -38,6 +38,10 @@ MOST_DAMAGED = 3
 PAUSE_PER_SECOND = 4.0
 """Seconds of pause for each second of searching the sequences before the latest ``RECENT``."""
 
+FILE_CHECK_S = 1.0
+"""Seconds between two checks that the file is still where it was opened."""
+
+_GONE = "it was moved, deleted or replaced: a new one is written where the stream has all that it held"
 _logger = get_logger("neuraxis.ledger")
 
 
@@ -89,13 +93,15 @@ class LedgerProjector:
         self._gap_losses: list[LossRecorded] = []  # found in the log's middle, and not recorded yet
         self._damaged_files = 0  # that were set aside
         self._unroutable: set[str] = set()  # subjects without a reader that were warned of
+        self._has_opened = False  # from then on its folder must be there: it is not made again
 
     async def run(self, stop: asyncio.Event) -> None:
         """Write until ``stop`` is set; then anchor the head, if there are rows after the last anchor, and close.
 
         Temporary failures (full disk, locked file, broker away) are waited out, and no message is ever skipped. If the
         log turns out to have lost messages, the loss is recorded in it. A file that holds lost messages is set aside,
-        since it is the only copy left, and a new one is begun. The same is done with a ledger that is found damaged.
+        since it is the only copy left, and a new one is begun. The same is done with a ledger that is found damaged. A
+        new one is also begun after somebody has moved, deleted or replaced the file.
 
         Raises:
             LedgerDamaged: the file is another program's, or several files in a row are damaged.
@@ -129,11 +135,13 @@ class LedgerProjector:
     async def _follow_and_search_gaps(self, writer: LedgerWriter, stop: asyncio.Event) -> None:
         tail = await self._log.tail([EVERYTHING], self._head.seq, on_demand=True)
         gap_search = asyncio.create_task(self._search_gaps(self._head.seq), name="ledger looks for gaps")
+        file_watch = asyncio.create_task(self._watch_file(writer), name="ledger's place")
         try:
-            await self._follow(writer, tail, stop, gap_search)
+            await self._follow(writer, tail, stop, gap_search, file_watch)
         finally:
-            gap_search.cancel()
-            await asyncio.wait((gap_search,))
+            for task in (gap_search, file_watch):
+                task.cancel()
+            await asyncio.wait((gap_search, file_watch))
             await tail.close()
         if stop.is_set():
             self._anchoring = due_before_stop(self._anchoring, self._head)
@@ -194,8 +202,29 @@ class LedgerProjector:
         except LogError as error:
             _logger.warning("ledger_gaps_unknown", path=str(self._path), code=error.code, error=str(error))
 
+    async def _watch_file(self, writer: LedgerWriter) -> None:
+        """Return, and say so, once somebody has moved, deleted or replaced the file: what is written then is lost."""
+        while await writer.is_in_place():  # noqa: ASYNC110 - it happens on the disk
+            await asyncio.sleep(FILE_CHECK_S)
+        _logger.error("ledger_file_gone", path=str(self._path), position=self._head.seq, detail=_GONE)
+
     async def _open(self) -> LedgerWriter:
-        return await LedgerWriter.open(self._path, self._stream, self._log.partitions)
+        if self._has_opened:
+            await asyncio.to_thread(self._check_may_be_made_again)
+        writer = await LedgerWriter.open(self._path, self._stream, self._log.partitions)
+        self._has_opened = True
+        return writer
+
+    def _check_may_be_made_again(self) -> None:
+        """Raise Unavailable where the file that was written before is gone, and no new one can take its place."""
+        folder, removed = self._path.parent, self._log.trimmed_through
+        if not folder.is_dir():
+            raise Unavailable(f"the folder of the ledger is gone ({folder}): put it back, or start the set again")
+        if removed and not self._path.exists():
+            raise Unavailable(
+                f"{self._path.name} is gone, and what was removed from the stream up to sequence {removed:,} is in it "
+                "alone: put it back"
+            )
 
     async def _resume(self, writer: LedgerWriter) -> None:
         self._head = await writer.head()
@@ -207,11 +236,20 @@ class LedgerProjector:
         self._report()
 
     async def _follow(
-        self, writer: LedgerWriter, tail: Tail, stop: asyncio.Event, gap_search: asyncio.Task[None]
+        self,
+        writer: LedgerWriter,
+        tail: Tail,
+        stop: asyncio.Event,
+        gap_search: asyncio.Task[None],
+        file_watch: asyncio.Task[None],
     ) -> None:
-        """Write new messages until ``stop`` is set, or ``gap_search`` finds that the log lacks messages of the file."""
+        """Write new messages until ``stop`` is set.
+
+        It also ends once ``gap_search`` finds that the log lacks messages of the file, or ``file_watch`` that the file
+        is gone.
+        """
         stopping = asyncio.create_task(stop.wait(), name="ledger stop")
-        others: set[asyncio.Task[Any]] = {stopping, gap_search}
+        others: set[asyncio.Task[Any]] = {stopping, gap_search, file_watch}
         reading: asyncio.Task[Sequence[Stored]] | None = None
         try:
             while True:
@@ -221,6 +259,9 @@ class LedgerProjector:
                     gap_search.result()
                     others.discard(gap_search)
                 if self._gap_losses:
+                    return
+                if file_watch.done():
+                    file_watch.result()
                     return
                 if not reading.done():
                     if stopping.done():

@@ -17,7 +17,7 @@ from actors.llm.wire.protocol import request_body
 from actors.llm.wire.refusals import HIDDEN, reason_of, without_secrets
 from actors.llm.wire.response_parsing import Completion, ListedModel, NotTheProtocol, Refused, read_models
 from actors.llm.wire.response_reading import MOST_BYTES, CutShort, OnPiece, answer_in, whole_body
-from events.libraries.http_client import httpx
+from events.libraries.http_client import httpx, new_client
 from events.loggers import get_logger
 from schemas.effectors.model_calls import Cut, ModelCall
 from schemas.vocabulary.llm import ANSWER_FILTERED, ANSWER_INVALID
@@ -115,6 +115,9 @@ class ChatClient:
         """Open connections as they are needed, and close them at the end.
 
         ``context`` is what its models take, in tokens of prompt and answer together (0: unknown).
+
+        Raises:
+            BadEnvironment: the environment's proxies or certificates cannot be used.
         """
         headers = {
             "User-Agent": "neuraxis",
@@ -124,7 +127,7 @@ class ChatClient:
             "Accept-Encoding": "identity",
             **endpoint.key_headers,
         }
-        http = httpx.AsyncClient(
+        http = new_client(
             headers=headers,
             # No time limit here: each request has its own, which its caller applies.
             timeout=httpx.Timeout(None, connect=connect_s),

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from actors.webhook.receivers import Address
 from actors.webhook.response_verdicts import MOST_BYTES, refusal
 from actors.webhook.settings import Style
-from events.libraries.http_client import httpx
+from events.libraries.http_client import httpx, new_client
 
 OVERDUE = "CallOverdue"
 """The error code of a call that did not finish in time."""
@@ -43,9 +43,9 @@ def connections(connect_s: float) -> httpx.AsyncClient:
     """Return a client for receivers; ``connect_s`` limits connecting (seconds), the caller limits everything else.
 
     It uses the proxies of the environment (HTTPS_PROXY, NO_PROXY, ...), except for addresses on this machine. It
-    follows no redirects, since the address may contain a secret.
+    follows no redirects, since the address may contain a secret. Raises BadEnvironment.
     """
-    return httpx.AsyncClient(
+    return new_client(
         # The bytes read of an answer are limited, but a compressed answer could unpack to any size.
         headers={"User-Agent": "neuraxis", "Accept-Encoding": "identity"},
         timeout=httpx.Timeout(None, connect=connect_s),

@@ -10,9 +10,11 @@ from deploy.config.loading import BadConfiguration
 from deploy.processes.broker_access import BadContext
 from deploy.processes.running_set import FolderTaken, FolderUnusable, NotRunning
 from events.errors import LogError, Misconfigured, Unavailable, UnknownOutcome
+from events.exhaustion import exhausted
 
 GOOD, CHECK_FAILED, WRONG_USE, NOT_REACHABLE = 0, 1, 2, 3
-"""Exit statuses: done; what was checked is not so; options or files are wrong; the broker or the set is not there."""
+"""Exit statuses: done; what was checked is not so; options or files are wrong; the broker or the set is not there, or
+the machine has run out of something: another attempt may succeed."""
 
 BUG = 70
 """Exit status of an unexpected error (``EX_SOFTWARE``), which is a bug to report."""
@@ -36,6 +38,7 @@ _WRONG_USE_CODES = frozenset(
         "bad_group",
         "bad_configuration",
         "bad_context",
+        "bad_environment",
     }
 )
 _WRITE_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO})
@@ -84,6 +87,8 @@ def explain(error: Exception) -> tuple[str, int]:
         return f"{where} cannot be written: {error.strerror}", WRONG_USE
     if isinstance(error, OSError) and error.errno in _PATH_ERRORS and error.filename:
         return f"{error.filename} cannot be used: {error.strerror}; name another, or mend that", WRONG_USE
+    if what := exhausted(error):
+        return f"this command has run out of {what}", NOT_REACHABLE
     if os.environ.get("NEURAXIS_DEBUG"):
         traceback.print_exception(error)
     return (

@@ -117,6 +117,7 @@ def _with_context(
 async def listed_models(endpoint: Endpoint, within_s: float) -> tuple[ListedModel, ...] | str:
     """Return the models that an endpoint lists, or a short text on what went wrong."""
     from actors.llm.client import CallFailed, ChatClient  # an HTTP client takes a tenth of a second to load
+    from events.libraries.http_client import BadEnvironment
 
     try:
         async with (
@@ -128,6 +129,8 @@ async def listed_models(endpoint: Endpoint, within_s: float) -> tuple[ListedMode
         return f"no answer within {within_s:g} s"
     except CallFailed as failed:
         return f"{failed.reason.replace('_', ' ')} ({failed.error})"
+    except BadEnvironment as wrong:
+        return str(wrong)
 
 
 def usable_models(wanted: Models, listed: Sequence[str], pinned: Collection[str]) -> Models | None:

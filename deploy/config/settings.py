@@ -142,7 +142,7 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True):
         keys_file: The file of API keys that ``neuraxis keys`` changes; it holds their hashes. Empty: ``keys.jsonl`` in
             the data folder. A gateway on a loopback address without this file, and without keys in
             ``NEURAXIS_API_KEYS`` or ``NEURAXIS_OPERATOR_KEYS``, asks for none.
-        wait_s: How long a request waits for what it asked for.
+        wait_s: How long a request waits for what it asked for; a chat, until the log has stored it.
         answer_s: How long the answer of a chat (`/v1/chat/completions`) may take: its exchange's deadline.
         examine_s: How long a decision made again, or an actor's state, may take over HTTP.
         concurrent: Requests served at once; others are told to come again.

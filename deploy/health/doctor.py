@@ -35,8 +35,10 @@ from deploy.health.servers_check import (
 from deploy.health.session_keys_check import examine_keys
 from deploy.health.stage_check import judge_budgets, judge_snapshots, judge_stages
 from deploy.health.subjects_check import examine_subjects
+from deploy.health.upstream_check import examine_upstream
 from deploy.health.webhook_check import examine_receivers
-from deploy.processes.broker.storage_watch import ROOM_BYTES, storing_failure
+from deploy.processes.broker.configuration import Layout
+from deploy.processes.broker.storage_watch import ROOM_BYTES, STORE_GONE, STORE_REMEDY, store_fault, storing_failure
 from deploy.processes.running_set import ModelInUse, RunFile
 from deploy.processes.up import durability_promise
 from events.errors import LogError
@@ -86,9 +88,10 @@ class SetToExamine(msgspec.Struct, frozen=True, kw_only=True):
     ``system`` gives access to the broker's system account; it is None where there is no login of it. ``expected`` are
     the configured partition counts. ``actors`` and ``effectors`` should be running, and ``stages`` should be served.
     ``model`` is the language model in use, if known; ``key_file`` holds its key, if the environment does not.
-    ``receivers`` get alerts. ``asking`` names the settings that make an actor ask a model. ``replicas`` is the
-    configured number of copies. ``logins`` are the broker logins to check, and ``users`` the permissions that each
-    should have, as derived from the catalogue of events.
+    ``receivers`` get alerts. ``upstream`` is the endpoint that requests are passed on to, empty if there is none, and
+    ``upstream_key_file`` holds its key, if the environment does not. ``asking`` names the settings that make an actor
+    ask a model. ``replicas`` is the configured number of copies. ``logins`` are the broker logins to check, and
+    ``users`` the permissions that each should have, as derived from the catalogue of events.
     """
 
     access: Access
@@ -101,6 +104,8 @@ class SetToExamine(msgspec.Struct, frozen=True, kw_only=True):
     model: ModelInUse | None
     key_file: str
     receivers: Mapping[str, Receiver]
+    upstream: str
+    upstream_key_file: str
     data: Path
     ledger: Path
     run: RunFile | None
@@ -109,16 +114,32 @@ class SetToExamine(msgspec.Struct, frozen=True, kw_only=True):
     logins: Mapping[str, Access] = {}
     users: Mapping[str, BrokerUser] = {}
 
+    @property
+    def has_own_broker(self) -> bool:
+        """Whether the set runs its broker itself, on this machine."""
+        return (
+            self.run is not None
+            and bool(self.run.contexts)
+            and Path(self.run.contexts).is_relative_to((self.data / "broker").resolve())
+        )
+
 
 async def examine(to_check: SetToExamine) -> list[Finding]:
     """Make all checks; one that cannot be made reports that, and the others go on."""
+    # At the same time, since each may have to wait for somebody who does not answer.
+    gateway, receivers, upstream = await asyncio.gather(
+        examine_gateway(to_check.run),
+        examine_receivers(to_check.receivers, os.environ),
+        examine_upstream(to_check.upstream, os.environ, to_check.upstream_key_file),
+    )
     findings = [
         judge_processes(to_check.run),
-        await examine_gateway(to_check.run),
+        gateway,
         judge_shared_agent(to_check.run),
         judge_disk(to_check.data, _disk(to_check.data)),
         *examine_resources(to_check.data, [process.pid for process in to_check.run.processes] if to_check.run else []),
-        *await examine_receivers(to_check.receivers, os.environ),
+        *receivers,
+        upstream,
         *judge_variables(os.environ),
     ]
     try:
@@ -132,7 +153,9 @@ async def examine(to_check: SetToExamine) -> list[Finding]:
         if broker[-1].verdict is Verdict.FAIL:
             return [*broker, *findings]
         failure = await storing_failure(to_check.system) if to_check.system is not None else ""
-        storing = judge_storage(failure or await storage_fault(connection, to_check.stream))
+        store = Layout(to_check.data / "broker").store if to_check.has_own_broker else None
+        failure = failure or await storage_fault(connection, to_check.stream)
+        storing = judge_storage(failure or await asyncio.to_thread(store_fault, store, to_check.stream))
         return [*broker, storing, *await _log(connection, to_check), *findings]
     finally:
         await connection.close()
@@ -160,6 +183,8 @@ def judge_storage(failure: str) -> Finding:
         return Finding("storing", Verdict.SKIP, failure)
     if not failure:
         return Finding("storing", Verdict.OK, "the broker writes what it is given")
+    if failure.startswith(STORE_GONE):
+        return Finding("storing", Verdict.FAIL, failure, STORE_REMEDY)
     remedy = "make room: `neuraxis up` then starts its broker anew; one of your own is yours to start"
     return Finding("storing", Verdict.FAIL, f"nothing is stored: {failure}", remedy)
 

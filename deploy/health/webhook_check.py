@@ -8,7 +8,7 @@ from actors.webhook.http_call import connections
 from actors.webhook.receivers import Address, BadReceiver, addresses
 from actors.webhook.settings import Receiver
 from deploy.health.findings import Finding, Verdict
-from events.libraries.http_client import httpx
+from events.libraries.http_client import BadEnvironment, httpx
 
 TIMEOUT_S = 5.0
 """Seconds within which a receiver must answer, the look-up of its name included."""
@@ -20,7 +20,12 @@ async def examine_receivers(
     """Check all receivers at once: whether each can be reached at the address that this process knows."""
     if not receivers:
         return [Finding("receivers", Verdict.SKIP, "nobody outside is to receive alerts")]
-    async with connections(timeout_s) as http, asyncio.TaskGroup() as tasks:
+    try:
+        client = connections(timeout_s)
+    except BadEnvironment as wrong:
+        remedy = "correct it where the workers run, and start them again"
+        return [Finding("receivers", Verdict.FAIL, str(wrong), remedy)]
+    async with client as http, asyncio.TaskGroup() as tasks:
         checks = [
             tasks.create_task(_examine(http, name, receiver, environment, timeout_s))
             for name, receiver in receivers.items()
@@ -36,22 +41,36 @@ async def _examine(
     except BadReceiver as wrong:
         # The workers may have an environment variable that this process lacks.
         return Finding(f"receiver {name}", Verdict.WARN, str(wrong), "correct it, or look where the workers run")
-    return judge_receiver(name, receiver, await _root_answer(http, address, timeout_s))
+    answer, leads_to_https = await _root_answer(http, address, timeout_s)
+    return judge_receiver(name, receiver, answer, leads_to_https=leads_to_https)
 
 
-async def _root_answer(http: httpx.AsyncClient, address: Address, timeout_s: float) -> int | str:
-    """Return the HTTP status of the root of a receiver's address, or the reason why there is no answer."""
+async def _root_answer(http: httpx.AsyncClient, address: Address, timeout_s: float) -> tuple[int | str, bool]:
+    """Return the HTTP status of the root of a receiver's address, or the reason why there is no answer.
+
+    Also return whether it leads the same host's callers from http to https.
+    """
     parts = urlsplit(address.url)
     # Path, query and login are left out: these parts of a webhook's address are secret.
     root = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}/"
     try:
         async with asyncio.timeout(timeout_s), http.stream("HEAD", root) as response:
-            return response.status_code
+            return response.status_code, response.has_redirect_location and _leads_to_https(root, response)
     except TimeoutError:
-        return "no answer in time"
+        return "no answer in time", False
     except (httpx.HTTPError, httpx.InvalidURL) as wrong:
         # The error's text is left out: it may hold the secret address.
-        return type(wrong).__name__
+        return type(wrong).__name__, False
+
+
+def _leads_to_https(root: str, response: httpx.Response) -> bool:
+    """Return whether a redirect leads from http to https of the same host."""
+    here = urlsplit(root)
+    try:
+        there = urlsplit(response.headers["location"])
+        return (here.scheme, there.scheme, there.hostname) == ("http", "https", here.hostname)
+    except ValueError:  # no address
+        return False
 
 
 _LOGIN_OF_PROXY = 407
@@ -59,12 +78,16 @@ _NOT_BEHIND_IT = (502, 503, 504)
 """Statuses of a proxy, or of a server that stands before the receiver, when that does not answer it."""
 
 
-def judge_receiver(name: str, receiver: Receiver, answer: int | str) -> Finding:
+def judge_receiver(name: str, receiver: Receiver, answer: int | str, *, leads_to_https: bool = False) -> Finding:
     """Judge a receiver by the status that its root answered with, or by the reason (a text) for none.
 
-    A receiver need not serve its root, so nearly any status will do. A few come from what stands before it.
+    A receiver need not serve its root, so nearly any status will do. A few come from what stands before it. A host that
+    leads from http to https does so for alerts, too, and those are not sent again elsewhere.
     """
-    check = f"receiver {name}"
+    check, origin = f"receiver {name}", receiver.url_env or receiver.url_file
+    if leads_to_https:
+        seen = f"leads to https (HTTP {answer}), and redirects are not followed: alerts become dead letters"
+        return Finding(check, Verdict.FAIL, seen, f"write https:// into the address in {origin}")
     if answer == _LOGIN_OF_PROXY:
         remedy = "put the proxy's login into HTTPS_PROXY, or name the receiver's host in NO_PROXY"
         return Finding(check, Verdict.FAIL, f"cannot be reached: the proxy wants a login (HTTP {answer})", remedy)
@@ -73,6 +96,5 @@ def judge_receiver(name: str, receiver: Receiver, answer: int | str) -> Finding:
         return Finding(check, Verdict.WARN, seen, "look whether it runs; alerts wait for it meanwhile")
     if isinstance(answer, int):
         return Finding(check, Verdict.OK, f"answers ({receiver.style}); whether it takes alerts, only an alert tells")
-    origin = receiver.url_env or receiver.url_file
     remedy = f"start it, or correct what is in {origin}; alerts wait for it meanwhile"
     return Finding(check, Verdict.FAIL, f"cannot be reached: {answer}", remedy)

@@ -1,6 +1,5 @@
 """The file of the gateway's API keys: its path, and changes to it. Running gateways notice changes by themselves."""
 
-import fcntl
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from actors.gateway.http.keys.key import Key, Scope, new_key
 from deploy.config.settings import GatewaySettings
 from deploy.processes.broker.users import write_private
 from deploy.processes.running_set import DataFolder
+from events.files.locking import lock
 
 
 class NoSuchKey(LookupError):
@@ -86,7 +86,7 @@ def _locked(file: Path) -> Iterator[None]:
     """Let only one command at a time change the file. The lock is beside it, since the file itself is replaced."""
     descriptor = os.open(file.with_name(f"{file.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        lock(descriptor)
         yield
     finally:
         os.close(descriptor)

@@ -16,6 +16,7 @@ from actors.gateway.http.scopes import NotFound
 from actors.gateway.wait_deadlines import WaitDeadlines, deadline_within
 from deploy.processes.supervising.child import end, spawn
 from events.errors import Unavailable
+from events.exhaustion import exhausted
 
 AT_ONCE = 2
 """The most questions that are answered at once: each keeps a processor busy."""
@@ -63,7 +64,11 @@ class Examiner:
         try:
             async with self._deadlines.deadline(deadline), self._turns:
                 return _body_of(await _answer(question))
-        except TimeoutError:
+        except OSError as wrong:  # a deadline's TimeoutError included
+            if what := exhausted(wrong):
+                raise Unavailable(f"no process can be started for it: the gateway has run out of {what}") from wrong
+            if not isinstance(wrong, TimeoutError):
+                raise
             raise Unavailable(
                 f"there is no answer within {deadline.waited:.1f} s: ask again, or the command line, which has no "
                 "deadline"

@@ -1,4 +1,7 @@
-"""Keeping ``run.json`` true while a set runs: a disk that is full, or read-only, must not take the set down."""
+"""Keeping ``run.json`` true while a set runs: a disk that is full, or read-only, must not take the set down.
+
+Nor does somebody who deletes the file: without it, no command finds the set.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -7,7 +10,7 @@ from deploy.processes.running_set import DataFolder, FolderUnusable, RunFile
 from events.loggers import get_logger
 
 RETRY_S = 1.0
-"""Seconds after which a description that could not be written is tried again."""
+"""Seconds after which a description that could not be written is tried again, and between checks that it is there."""
 
 _logger = get_logger("neuraxis.up")
 
@@ -37,9 +40,18 @@ class RunFileWriter:
             self._again = asyncio.get_running_loop().call_later(self._retry_s, self.write)
         else:
             self._is_logged = False
+            self._again = asyncio.get_running_loop().call_later(self._retry_s, self._check)
+
+    def _check(self) -> None:
+        """Write the file again if it is gone."""
+        if self._data.run_file.exists():
+            self._again = asyncio.get_running_loop().call_later(self._retry_s, self._check)
+            return
+        _logger.warning("run_file_gone", path=str(self._data.run_file), remedy="none: it is written again")
+        self.write()
 
     def close(self) -> None:
-        """Try no more."""
+        """Try and check no more."""
         if self._again is not None:
             self._again.cancel()
             self._again = None

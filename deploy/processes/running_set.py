@@ -44,7 +44,10 @@ class NotRunning(Exception):
 
 
 class NotReachableYet(NotRunning):
-    """A set runs in the data folder, but how to reach it is not known: it starts, or another release started it."""
+    """A set runs in the data folder, but how to reach it is not known.
+
+    It starts, or another release started it, or its files were deleted.
+    """
 
 
 class ModelInUse(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,7 +63,8 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     ``agents`` and ``sessions`` are the counts of partitions. ``receivers`` are those of alerts; they name environment
     variables and files, as the configuration does, and hold no address. ``key_file`` holds the language model's key.
-    ``agent_per`` says who shares an agent. ``stages`` are those that must be served.
+    ``agent_per`` says who shares an agent. ``stages`` are those that must be served. ``upstream`` is the address that
+    requests for other models are passed on to, empty if there is none, and ``upstream_key_file`` holds its key.
     """
 
     agents: int
@@ -70,6 +74,8 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
     key_file: str
     agent_per: Literal["shared", "user", "session"] = "shared"
     stages: tuple[str, ...] = ()
+    upstream: str = ""
+    upstream_key_file: str = ""
 
 
 class RunFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -201,12 +207,16 @@ class DataFolder(msgspec.Struct, frozen=True):
         """Return the description of the running set.
 
         Raises:
-            NotReachableYet: a set runs, and this release cannot read what it says of itself.
+            NotReachableYet: a set runs, and this release cannot read what it says of itself, or it says nothing yet.
             NotRunning: no set runs, or it was killed.
         """
         try:
             run = msgspec.json.decode(self.run_file.read_bytes(), type=RunFile)
         except FileNotFoundError:
+            if self._is_held():
+                raise NotReachableYet(
+                    f"a set runs in {self.path}, and {self.run_file} is not there yet: try again in a second"
+                ) from None
             raise NotRunning(
                 f"no set runs in {self.path}: start one with `neuraxis up`, name its folder with --data, "
                 "or name a broker with --nats"
@@ -219,6 +229,11 @@ class DataFolder(msgspec.Struct, frozen=True):
                 ) from wrong
             raise NotRunning(f"{self.run_file} cannot be read ({wrong}): start the set again") from wrong
         if not self._is_held():
+            if _is_alive(str(run.pid)) and not self._lock_file.exists():
+                raise NotReachableYet(
+                    f"files of the set in {self.path} were deleted while it runs (process {run.pid}): stop that "
+                    "process, and start the set again"
+                )
             raise NotRunning(
                 f"the set in {self.path} (process {run.pid}) was killed: start it again with "
                 f"`neuraxis up --data {self.path}`"

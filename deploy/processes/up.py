@@ -225,6 +225,8 @@ def run_settings(config: Config, model: ModelChoice) -> RunSettings:
         key_file=config.section("llm", LlmSettings).api_key_file,
         agent_per=config.gateway.agent_per,
         stages=needed_by(config),
+        upstream=config.gateway.upstream.url,
+        upstream_key_file=config.gateway.upstream.key_file,
     )
 
 

@@ -8,19 +8,19 @@ import asyncio
 import gzip
 import random
 from collections.abc import Mapping, Sequence
-from contextlib import aclosing, suppress
+from datetime import UTC, datetime
 from enum import Enum
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from deploy.config.loading import BadConfiguration
+from deploy.telemetry.collector_answers import MOST_BYTES, Answer, answer_of
 from deploy.telemetry.spans import Span
 from events.loggers import get_logger
-from schemas.intake.whole_numbers import read_whole_number
 
 if TYPE_CHECKING:
-    from events.libraries.http_client import httpx
+    from httpx import Response
 
 PATH = "/v1/traces"
 """The path at which a collector takes traces."""
@@ -28,13 +28,10 @@ PATH = "/v1/traces"
 HEADERS_VARIABLES = ("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS")
 """OpenTelemetry's environment variables with headers for the collector, such as a key; the first that is set counts."""
 
-LONGEST_PAUSE_S = 300.0
-"""The longest pause that a collector is granted, in seconds: one that asks for a year would never be asked again."""
-
-_REST_S, _LONGEST_REST = 1.0, 64 * 1024
-"""Seconds and bytes within which the rest of an answer is read behind its status, which alone counts."""
-
 INSTALL_COMMAND = "pip install 'neuraxis[otel]'"
+MOST_PAUSE_S = 3_600.0
+"""Most seconds of pause that a collector may ask for, so that its own header cannot exclude it for long."""
+
 _RETRY_STATUSES = frozenset({429, 502, 503, 504})
 """HTTP statuses after which OTLP has a client send the same spans again."""
 
@@ -49,6 +46,17 @@ class Outcome(Enum):
     AWAY = "away"
 
 
+class Sent(NamedTuple):
+    """How sending spans ended: ``refused`` of them for good although the others were taken.
+
+    ``after_s`` is after how many seconds the collector wants them again (0: any).
+    """
+
+    outcome: Outcome
+    after_s: float = 0.0
+    refused: int = 0
+
+
 def check_collector(url: str) -> None:
     """Raise BadConfiguration if traces are configured and cannot be sent; an empty ``url`` means no traces."""
     if not url:
@@ -60,6 +68,12 @@ def check_collector(url: str) -> None:
         import opentelemetry.sdk.trace  # noqa: F401
     except ImportError as missing:
         raise BadConfiguration(f"telemetry.traces needs OpenTelemetry's SDK: {INSTALL_COMMAND}") from missing
+    from events.libraries.http_client import BadEnvironment, new_client
+
+    try:
+        new_client()
+    except BadEnvironment as wrong:
+        raise BadConfiguration(f"telemetry.traces cannot be sent: {wrong}") from wrong
 
 
 def _is_address(url: str) -> bool:
@@ -75,7 +89,7 @@ class Collector:
 
     Args:
         url: Its address, with or without :data:`PATH`.
-        timeout_s: Seconds within which it must answer.
+        timeout_s: Seconds within which it must answer, to the last byte.
         environment: The environment variables of the process, for headers and OpenTelemetry's own variables.
     """
 
@@ -84,7 +98,7 @@ class Collector:
         from opentelemetry.sdk.resources import SERVICE_NAME, SERVICE_VERSION, Resource
         from opentelemetry.util.re import parse_env_headers
 
-        from events.libraries.http_client import httpx
+        from events.libraries.http_client import httpx, new_client
 
         self._url = url if url.rstrip("/").endswith(PATH) else url.rstrip("/") + PATH
         configured = next((environment[name] for name in HEADERS_VARIABLES if environment.get(name)), "")
@@ -92,10 +106,12 @@ class Collector:
             **parse_env_headers(configured, liberal=True),
             "content-type": "application/x-protobuf",
             "content-encoding": "gzip",
+            "accept-encoding": "identity",  # the bytes read of an answer are limited, not what they would unpack to
         }
         self._failures = (httpx.HTTPError, httpx.InvalidURL, OSError)
+        # The whole call is limited below: these limits begin again with every byte.
+        self._http = new_client(timeout=httpx.Timeout(None, connect=timeout_s), headers=headers)
         self._timeout_s = timeout_s
-        self._http = httpx.AsyncClient(timeout=timeout_s, headers=headers)
         attributes = {SERVICE_VERSION: version("neuraxis")}
         if not environment.get("OTEL_SERVICE_NAME"):
             attributes[SERVICE_NAME] = "neuraxis"
@@ -108,41 +124,68 @@ class Collector:
     async def __aexit__(self, *_: object) -> None:
         await self._http.aclose()
 
-    async def send(self, spans: Sequence[Span]) -> tuple[Outcome, float]:
-        """Send spans once; return the outcome, and the seconds after which the collector wants them again (0: any)."""
-        body = gzip.compress(encode(spans, self._resource), 1)
+    async def send(self, spans: Sequence[Span]) -> Sent:
+        """Send spans once."""
+        status, retry_header, answer = 0, "", bytearray()
+        kind, content = "", gzip.compress(encode(spans, self._resource), 1)
         try:
-            async with asyncio.timeout(self._timeout_s):
-                answer = await self._http.send(self._http.build_request("POST", self._url, content=body), stream=True)
+            async with (
+                asyncio.timeout(self._timeout_s),
+                self._http.stream("POST", self._url, content=content) as response,
+            ):
+                status, retry_header = response.status_code, response.headers.get("retry-after", "")
+                kind = response.headers.get("content-type", "")
+                if response.is_success:
+                    await _read(response, answer)
+        except TimeoutError:
+            if not status:
+                return Sent(self._logged(Outcome.AWAY, f"no answer within {self._timeout_s:g} s"))
         except self._failures as wrong:
-            return self._logged(Outcome.AWAY, type(wrong).__name__), 0.0
-        await self._pass_over(answer)
-        if answer.is_success:
-            return self._logged(Outcome.SENT, ""), 0.0
-        if answer.status_code in _RETRY_STATUSES:
-            after_s = read_whole_number(answer.headers.get("retry-after", "")) or 0
-            return self._logged(Outcome.AWAY, str(answer.status_code)), min(float(after_s), LONGEST_PAUSE_S)
-        return self._logged(Outcome.REFUSED, str(answer.status_code)), 0.0
+            if not status:
+                return Sent(self._logged(Outcome.AWAY, type(wrong).__name__))
+        # If the body broke off or came too late, the part that came is used: the status said that they were taken.
+        if 200 <= status < 300:
+            return self._judged(answer_of(bytes(answer), kind), len(spans), retry_header)
+        if status in _RETRY_STATUSES:
+            return Sent(self._logged(Outcome.AWAY, str(status)), _pause_asked_for(retry_header))
+        return Sent(self._logged(Outcome.REFUSED, str(status)))
 
-    async def _pass_over(self, answer: "httpx.Response") -> None:
-        """Read the rest of an answer, so that its connection can be used again, unless it is long or slow."""
-        size = 0
-        with suppress(*self._failures):
-            async with asyncio.timeout(_REST_S), aclosing(answer):
-                async for piece in answer.aiter_raw():
-                    size += len(piece)
-                    if size > _LONGEST_REST:
-                        return
+    def _judged(self, answer: Answer, count: int, retry_header: str) -> Sent:
+        """Judge an answer with a good status: it may say that spans were refused, or come from another server."""
+        if not answer.is_collectors:
+            return Sent(self._logged(Outcome.AWAY, answer.message), _pause_asked_for(retry_header))
+        if refused := min(answer.refused, count):
+            self._logged(Outcome.REFUSED, "some spans refused", detail=answer.message)
+            return Sent(Outcome.SENT, refused=refused)
+        return Sent(self._logged(Outcome.SENT, ""))
 
-    def _logged(self, outcome: Outcome, failure: str) -> Outcome:
-        """Log a change: one line when spans begin to fail, and one when they are taken again. Return the outcome."""
+    def _logged(self, outcome: Outcome, failure: str, detail: str = "") -> Outcome:
+        """Log a change: one line when spans begin to fail, and one when they are taken again. Return the outcome.
+
+        ``detail`` is what the collector said the first time: it may differ from call to call.
+        """
         if failure != self._last_failure:
             if failure:
-                _logger.warning("traces_not_taken", reason=failure, url=self._url, lost=outcome is Outcome.REFUSED)
+                more = {"detail": detail} if detail else {}
+                lost = outcome is Outcome.REFUSED
+                _logger.warning("traces_not_taken", reason=failure, url=self._url, lost=lost, **more)
             else:
                 _logger.info("traces_taken_again", url=self._url)
             self._last_failure = failure
         return outcome
+
+
+async def _read(response: "Response", answer: bytearray) -> None:
+    async for part in response.aiter_raw():
+        answer += part[: MOST_BYTES - len(answer)]
+        if len(answer) == MOST_BYTES:
+            return
+
+
+def _pause_asked_for(header: str) -> float:
+    from actors.webhook.http_call import retry_after  # imports the HTTP client, which most workers do not need
+
+    return min(retry_after(header, datetime.now(UTC)), MOST_PAUSE_S)
 
 
 def pause_s(failures: int, least_s: float = 0.0) -> float:

@@ -144,18 +144,17 @@ class Tracing:
                 await asyncio.sleep(self._gather_s)
                 continue
             request = [span for _, span in self._waiting[:MOST_PER_REQUEST]]
-            outcome, after_s = await self._collector.send(request)
-            if outcome is Outcome.AWAY:
+            sent = await self._collector.send(request)
+            if sent.outcome is Outcome.AWAY:
                 failed += 1
                 self._counts.failures += 1
-                await asyncio.sleep(self._pause(failed, after_s))
+                await asyncio.sleep(self._pause(failed, sent.after_s))
                 continue
             failed = 0
             del self._waiting[: len(request)]
-            if outcome is Outcome.SENT:
-                self._counts.sent += len(request)
-            else:
-                self._counts.refused += len(request)
+            refused = sent.refused if sent.outcome is Outcome.SENT else len(request)
+            self._counts.sent += len(request) - refused
+            self._counts.refused += refused
             self._counts.waiting = len(self._waiting)
             self._changed.set()
             # The position from which the first waiting span can be computed again; if none waits, the last one read.

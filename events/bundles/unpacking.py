@@ -6,6 +6,7 @@ from pathlib import Path
 
 from events.bundles.archive import Manifest, read_events, read_manifest
 from events.errors import Misconfigured
+from events.files.sqlite_side_files import SIDE_FILES, side_file_left
 from events.ledger import LedgerWriter
 
 
@@ -36,6 +37,8 @@ async def unpack(bundle: Path, ledger: Path, progress: Callable[[int], None] = l
 def _new_part_file(ledger: Path) -> Path:
     if ledger.exists():
         raise Misconfigured(f"{ledger} exists: name a new file, or move that one aside")
+    if (left := side_file_left(ledger)) is not None:
+        raise Misconfigured(f"{left} is of a ledger that was there, and holds rows of it: name a new file, or move it")
     if not ledger.parent.is_dir():
         raise Misconfigured(f"there is no folder {ledger.parent}: make it, or name another file")
     part = ledger.with_name(ledger.name + ".part")
@@ -47,5 +50,5 @@ def _new_part_file(ledger: Path) -> Path:
 
 
 def _remove(part: Path) -> None:
-    for suffix in ("", "-wal", "-shm"):
+    for suffix in ("", *SIDE_FILES):
         part.with_name(part.name + suffix).unlink(missing_ok=True)

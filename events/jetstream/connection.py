@@ -9,7 +9,6 @@ import asyncio
 import json
 import re
 import secrets
-import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any
 
@@ -22,6 +21,7 @@ from nats.errors import StaleConnectionError, UnexpectedEOF
 from events.errors import LogError, Misconfigured, NotPermitted, Refused, Unavailable, UnknownOutcome
 from events.jetstream.broker_outage import LOGIN, BrokerOutage, is_refused, on_subject, unserved
 from events.jetstream.header_client import HeaderClient
+from events.jetstream.login_files import check_credentials, check_nkey, tls_context
 from events.loggers import get_logger
 from events.warning_backoff import SharedWarningBackoff
 from schemas.permissions import DURABLE_CALL
@@ -117,7 +117,7 @@ class Connection:
 
         Raises:
             Unavailable: no server answers there, or it rejects the credentials.
-            Misconfigured: the server is too old or has no JetStream.
+            Misconfigured: the server is too old or has no JetStream, or a file of the login is none of its kind.
         """
         nc = HeaderClient()
         connection = cls(nc, access)
@@ -139,11 +139,13 @@ class Connection:
         if access.user:
             options |= {"user": access.user, "password": access.password}
         if access.credentials:
+            check_credentials(access.credentials)
             options["user_credentials"] = access.credentials
         if access.nkey:
+            check_nkey(access.nkey)
             options["nkeys_seed"] = access.nkey
         if access.tls_ca:
-            options["tls"] = ssl.create_default_context(cafile=access.tls_ca)
+            options["tls"] = tls_context(access.tls_ca)
         connection._opening, connection._announce = True, announce
         try:
             async with asyncio.timeout(deadline):
@@ -173,7 +175,13 @@ class Connection:
 
     def _check_server(self) -> None:
         version = self.nc.connected_server_version
-        found = (version.major, version.minor, version.patch)
+        try:
+            found = (version.major, version.minor, version.patch)
+        except (ValueError, TypeError) as wrong:
+            raise Misconfigured(
+                f"what answers at {self.access.servers} does not say which nats-server it is ({wrong}): name a "
+                "nats-server, by --nats or --context"
+            ) from wrong
         if found < OLDEST_SERVER:
             raise Misconfigured(
                 f"the broker at {self.access.servers} is nats-server {'.'.join(map(str, found))}; atomic batches and "

@@ -17,6 +17,7 @@ from nats.aio.client import Client, Srv
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 from nats.aio.transport import TcpTransport
+from nats.errors import Error as NatsError
 
 MAX_UNSENT_BYTES = 64 * 1024
 """Bytes waiting in the socket's buffer above which the library does the writing: it waits until they are sent."""
@@ -71,6 +72,30 @@ class HeaderClient(Client):
         if self._closed_by_caller or (task is not None and task.cancelling() > before):
             raise asyncio.CancelledError
         await super()._connect_to_server(s)
+
+    async def _process_connect_init(self) -> None:
+        # Two more fixes. The library's reconnecting ends for good at an error that it does not expect, such as what
+        # comes of a peer that is no NATS server: the client would stay disconnected without a word. And it takes a
+        # server that closes the connection before its first answer for one that it is connected to.
+        try:
+            await super()._process_connect_init()
+            if not self.is_connected:
+                raise NatsError("the connection was closed before the server's first answer")
+        except (OSError, NatsError, TimeoutError):
+            self._drop_connection()
+            raise
+        except Exception as wrong:
+            self._drop_connection()
+            raise NatsError(f"what answers is no NATS server ({type(wrong).__name__})") from wrong
+
+    def _drop_connection(self) -> None:
+        """Close what an attempt to connect has opened: the next attempt would replace it, and leave it open."""
+        for task in (self._reading_task, self._ping_interval_task, self._flusher_task):
+            if task is not None:
+                task.cancel()
+        if self._transport is not None:
+            with contextlib.suppress(OSError, AttributeError):  # it may not be open yet
+                self._transport.close()  # type: ignore[no-untyped-call]  # the library annotates no types
 
     async def _send_publish(
         self, subject: str, reply: str, payload: bytes, payload_size: int, headers: dict[str, str] | None

@@ -8,6 +8,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from events.errors import LedgerDamaged, Misconfigured, Unavailable
+from events.files.sqlite_side_files import side_file_left
 from events.files.whole_files import flush
 from events.ledger.checking.report import Verification
 from events.ledger.checking.verify import verify
@@ -26,12 +27,16 @@ def back_up(path: Path, copy: Path) -> Verification:
     The copy is a single complete file that only its owner can read. It gets its name once it is verified.
 
     Raises:
-        Misconfigured: there is no ledger, or ``copy`` exists.
+        Misconfigured: there is no ledger, or ``copy`` exists, or what SQLite kept beside another ledger of its name.
         LedgerDamaged: the ledger is not sound, or lacks rows; nothing is left behind.
         Unavailable: the copy cannot be written.
     """
     if copy.exists():
         raise Misconfigured(f"{copy} exists: name another file, or delete it")
+    if (left := side_file_left(copy)) is not None:  # SQLite would apply it to the copy
+        raise Misconfigured(
+            f"{left} is of a ledger that was there, and holds rows of it: name another file, or move it"
+        )
     try:
         # Private from the first byte on, and in the copy's own folder, so that a rename can put it in place.
         with tempfile.TemporaryDirectory(prefix=f".{copy.name}-", dir=copy.parent) as folder:

@@ -4,15 +4,19 @@ import contextlib
 import os
 import sqlite3
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
 from events.errors import LedgerDamaged, Misconfigured, Unavailable
+from events.files.locking import lock
+from events.files.sqlite_side_files import clear_side_files
 from events.ledger import read_models
 from events.ledger.rows import COLUMNS
 from events.ledger.sqlite_errors import RECOVERY, translated_errors
+from events.loggers import get_logger
 from schemas.identity import content_hash
 from schemas.intake.error_messages import error_line
 from schemas.subjects import Partitions, former_text, is_repartitioned, read_former
@@ -73,6 +77,7 @@ EVENT_TABLES = (
 )
 """The statements that create a ledger's own tables and indexes, or those of an archive, which has no read models."""
 
+_logger = get_logger("neuraxis.ledger")
 _EVENT_COLUMNS = ", ".join(COLUMNS)
 
 ARCHIVE_OF = "archive_of"
@@ -320,12 +325,33 @@ def _make(path: Path, stream: str, partitions: Partitions) -> None:
                 former = former_text(partitions.former)
                 meta = Meta(FORMAT, stream, partitions.agents, partitions.sessions, 0, "", former=former, state=AT_WORK)
                 _create(draft, msgspec.structs.replace(meta, seal=seal_of(meta)))
-            with contextlib.suppress(FileExistsError):
-                os.link(draft, path)
+            with _locked(path.parent):
+                if not path.exists():
+                    # Of a ledger that somebody moved or deleted alone: SQLite would apply them to the new one.
+                    if (kept := clear_side_files(path)) is not None:
+                        _logger.warning("ledger_log_left_behind", path=str(path), kept=str(kept))
+                    with contextlib.suppress(FileExistsError):
+                        os.link(draft, path)
     except OSError as error:
         raise Unavailable(
             f"{path}: cannot make the ledger: {error}; free space, or grant the right to write"
         ) from error
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Lock a folder against others that make a ledger there, for the length of the block."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            lock(descriptor)
+        except TimeoutError:
+            raise
+        except OSError:
+            pass  # some file systems have no such locks
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _create(path: Path, meta: Meta) -> None:

@@ -5,6 +5,7 @@ each switch between the two wakes a thread, which costs more than most statement
 """
 
 import asyncio
+import os
 import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -46,6 +47,7 @@ class LedgerWriter:
         """Use ``open`` instead."""
         self._path = path
         self._connection = connection
+        self._identity = _identity(path)
 
     @classmethod
     async def open(cls, path: Path, stream: str, partitions: Partitions) -> Self:
@@ -71,10 +73,21 @@ class LedgerWriter:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
+    async def is_in_place(self) -> bool:
+        """Return whether the file is where it was opened.
+
+        SQLite goes on writing to one that was moved or deleted meanwhile, without an error.
+        """
+        return self._identity is not None and await asyncio.to_thread(_identity, self._path) == self._identity
+
     async def close(self) -> None:
         """Close the file and record that it is complete; the last writer's close makes SQLite's final checkpoint."""
         with suppress(sqlite3.Error, ValueError):  # on a full disk or a closed connection it cannot be recorded
             await self._connection.execute("UPDATE meta SET value = ? WHERE key = 'state'", (AT_REST,))
+            if (
+                not await self.is_in_place()
+            ):  # SQLite would leave its last rows in the write-ahead log, at the old place
+                await self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         await self._connection.close()
 
     async def head(self) -> Head:
@@ -124,6 +137,15 @@ class _Connection(aiosqlite.Connection):
         """Run a function in the connection's thread; it goes on to its end even if the caller is cancelled."""
         result: T = await self._execute(work, self._conn)  # type: ignore[no-untyped-call]  # it annotates no types
         return result
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return what distinguishes the file at a path from any other; None if there is none, or it cannot be seen."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _begin(connection: sqlite3.Connection) -> None:

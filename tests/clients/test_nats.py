@@ -147,6 +147,52 @@ def test_a_broker_that_does_not_come_back_is_raised(broker: Broker, monkeypatch:
     asyncio.run(act())
 
 
+@pytest.mark.parametrize("kind", ["listen", "read"])
+def test_a_broker_that_falls_silent_is_raised(kind: str, broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It keeps its connections and takes new ones, as a paused or a cut off machine does, and answers nothing."""
+    monkeypatch.setattr("neuraxis.nats.AWAY_S", 3.0)
+    monkeypatch.setattr("neuraxis.nats._PING_S", 1.0)
+    monkeypatch.setattr("neuraxis.nats.CONNECT_S", 2.0)
+
+    async def act() -> None:
+        log = await JetStreamLog.connect(broker.url)
+        await store(log, BLOCKED, "first")
+        reading = read(">", Login(url=broker.url), after=0) if kind == "read" else listen(">", Login(url=broker.url))
+        first = asyncio.ensure_future(anext(reading))
+        while not first.done():
+            await log.connection.publish(BLOCKED, b"{}")
+            await asyncio.wait((first,), timeout=0.05)
+        await log.close()
+        broker.pause()
+        try:
+            with pytest.raises(neuraxis.NotReachable, match=r"has not come back|told nothing of the log"):
+                await taken(reading, 10_000)
+        finally:
+            broker.resume()
+
+    asyncio.run(act())
+
+
+def test_a_broker_that_serves_no_log_any_more_is_raised(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It answers pings, and nothing about the log: JetStream is switched off, or a cluster has no leader for it."""
+    monkeypatch.setattr("neuraxis.nats.AWAY_S", 2.0)
+    monkeypatch.setattr("neuraxis.nats._FETCH_S", 0.5)
+
+    async def act() -> None:
+        log = await JetStreamLog.connect(broker.url)
+        await store(log, BLOCKED, "first")
+        await log.close()
+        reading = read(">", Login(url=broker.url), after=0)
+        assert (await anext(reading)).id == "first"
+        broker.kill()
+        broker.jetstream = False
+        broker.start()
+        with pytest.raises(neuraxis.NotReachable, match="told nothing of the log"):
+            await taken(reading, 10_000)
+
+    asyncio.run(act())
+
+
 def test_a_broker_without_the_log_is_told(broker: Broker) -> None:
     with pytest.raises(neuraxis.NeuraxisError, match="gives no reader"):
         asyncio.run(taken(read(">", Login(url=broker.url), after=0), 1))

@@ -39,6 +39,30 @@ def test_who_is_away_for_too_long_is_given_up() -> None:
         following.pause_after(STREAM_ENDED)
 
 
+def test_a_connection_on_which_nothing_came_counts_from_its_beginning() -> None:
+    clock = Clock()
+    following = reading(clock)
+    assert following.opening_s == 30.0
+    following.headers()
+    clock.now = 20.0
+    following.pause_after(STREAM_ENDED)
+    assert following.opening_s == 10.0
+    following.headers()
+    clock.now = 30.0
+    with pytest.raises(neuraxis.NotReachable):
+        following.pause_after(STREAM_ENDED)
+
+
+def test_a_connection_that_breaks_after_a_long_time_counts_from_its_break() -> None:
+    clock = Clock()
+    following = reading(clock)
+    following.headers()
+    list(following.take(b": nothing new\n\n"))
+    clock.now = 100.0
+    following.pause_after(STREAM_ENDED)
+    assert following.opening_s == 30.0
+
+
 def test_the_server_may_ask_for_a_longer_pause() -> None:
     assert reading(Clock()).pause_after(neuraxis.RateLimited("busy", retry_after=3.0)) == 3.0
 

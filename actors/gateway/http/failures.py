@@ -20,6 +20,7 @@ from actors.gateway.http.request_errors import NotAccepted, NotReady, NoWorker, 
 from actors.gateway.http.scopes import Forbidden, NotFound
 from actors.gateway.http.strict_requests import LOOP
 from events.errors import LogError, Refused
+from events.exhaustion import exhausted
 from events.loggers import get_logger
 
 LOOPS = "/orchestrator/"
@@ -84,6 +85,8 @@ _logger = get_logger("neuraxis.gateway")
 def error_response(request: Request[Any, Any, Any], error: Exception) -> Response[Failure | ApiFailure]:
     """Return the response to an error of a handler or of the framework."""
     status = next((number for kind, number in _STATUS.items() if isinstance(error, kind)), 500)
+    if status == 500 and exhausted(error):
+        status = 503
     message, headers = _message(error), {}
     if isinstance(error, HTTPException):
         status, headers = error.status_code, dict(error.headers or {})
@@ -113,6 +116,8 @@ def _message(error: Exception) -> str:
         return f"the log: {error}"
     if isinstance(error, tuple(_STATUS)):
         return str(error.args[0])
+    if what := exhausted(error):
+        return f"this gateway has run out of {what}"
     return "a bug: see the gateway's log, and report it"
 
 
@@ -140,7 +145,7 @@ def _code(error: Exception, status: int) -> str:
         return "bad_value"
     if isinstance(error, HTTPException):
         return _FRAMEWORK.get(status, "bad_request")
-    return _CODES.get(type(error), "failed")
+    return _CODES.get(type(error), "out_of_resources" if exhausted(error) else "failed")
 
 
 def _loop(request: Request[Any, Any, Any]) -> str | msgspec.UnsetType | None:

@@ -1,5 +1,6 @@
 """The endpoint for Prometheus: metrics of the set from the log, and of this gateway's own requests."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
@@ -46,7 +47,11 @@ class MetricsSource:
 
     async def render(self) -> bytes:
         """Return all metrics in the format of Prometheus; raises LogError where the log cannot be read."""
-        log_seq, ledger_seq = await self._log_seq(), await self._ledger_seq()
+        asking = asyncio.ensure_future(self._ledger_seq())  # at the same time: who scrapes does not wait for long
+        try:
+            log_seq, ledger_seq = await self._log_seq(), await asking
+        finally:
+            asking.cancel()
         counted = self._metrics.render(log_seq=log_seq, ledger_seq=ledger_seq, served=self._served())
         return counted + generate_latest(REGISTRY)
 

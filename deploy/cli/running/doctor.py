@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @target_options
 @json_option
 def doctor(target: Target, as_json: bool) -> None:
-    """Check broker, stream, durability, clocks, lag, processes, model and receivers; exit status 1 when a check fails.
+    """Check broker, stream, clocks, lag, processes, model, upstream and receivers; exit status 1 when a check fails.
 
     Each line is ok, warn, fail or n/a, with what to do about it.
     """
@@ -61,6 +61,7 @@ def _set_to_examine(target: Target) -> "SetToExamine":
     if model is None and llm.base_url:
         model = ModelInUse(backend="openai", base_url=base_url(llm.base_url), models=names_of(llm.models))
     receivers, key_file = config.section("webhook", WebhookSettings).receivers, llm.api_key_file
+    upstream, upstream_key_file = config.gateway.upstream.url, config.gateway.upstream.key_file
     expected = Partitions(config.log.agents, config.log.sessions)
     effectors = needed_effectors(config, attached=model is not None and model.backend != "composer")
     stages = needed_by(config)
@@ -68,6 +69,7 @@ def _set_to_examine(target: Target) -> "SetToExamine":
     if in_force is not None and target.config_file is None and not target.sets:
         # The settings that the set was started with, not the configuration of this folder, which may be another.
         receivers, effectors, key_file = in_force.receivers, in_force.effectors, in_force.key_file
+        upstream, upstream_key_file = in_force.upstream, in_force.upstream_key_file
         stages = in_force.stages or stages
         expected = Partitions(in_force.agents, in_force.sessions)
     access = access_of(choice, target.data, user=ADMIN, name="neuraxis doctor")
@@ -93,6 +95,8 @@ def _set_to_examine(target: Target) -> "SetToExamine":
         logins=logins,
         users=expected_users(stream_of(target), config.broker.alert_consumers, folder),
         receivers=receivers,
+        upstream=upstream,
+        upstream_key_file=upstream_key_file,
         data=target.data.path,
         ledger=target.data.ledger,
         run=run,

@@ -2,11 +2,17 @@
 
 import os
 import socket
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, target_options
+
+if TYPE_CHECKING:
+    from deploy.processes.broker_access import BrokerChoice
+    from deploy.processes.running_set import DataFolder
 
 
 @command(
@@ -84,7 +90,16 @@ def gateway(
                 is_named=bool(config.gateway.keys_file),
             ),
             ledger=target.data.ledger,
+            store=_store_of(choice, target.data) if lifeline is not None else None,
             listener=listen(address, or_else_any=False) if listener is None else socket.socket(fileno=listener),
         ),
         Lifeline(lifeline),
     )
+
+
+def _store_of(reach: "BrokerChoice", data: "DataFolder") -> Path | None:
+    """Return the folder of the streams of a set's own broker, whose logins lie beside it; None for another broker."""
+    from deploy.processes.broker.configuration import Layout
+
+    layout = Layout(data.broker.resolve())
+    return layout.store if reach.context and Path(reach.context).resolve().parent == layout.contexts else None

@@ -82,6 +82,8 @@ class EmbeddedBroker:
     ) -> None:
         self.layout = Layout(folder.resolve())
         self._settings = settings
+        # A command that makes or changes the stream itself prepares nothing.
+        self._watched_stream = stream if prepare is not _nothing_to_prepare else ""
         self._keep_fds = tuple(keep_fds)
         self._prepare = prepare
         self._users = broker_users(stream, settings.alert_consumers)
@@ -137,6 +139,7 @@ class EmbeddedBroker:
                 process,
                 Access(servers=self.url, user=SYSTEM, password=self.logins[SYSTEM].password, name="neuraxis up"),
                 self.layout.store,
+                stream=self._watched_stream,
                 stop_deadline=self.stop_deadline,
                 check_every_s=self._check_every_s,
             ),

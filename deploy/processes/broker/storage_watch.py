@@ -2,6 +2,9 @@
 
 After a failed write, as on a full disk, nats-server never writes to the stream again: it refuses all later appends,
 even when the disk has space again, until it is restarted.
+
+If somebody deletes or moves its files, it notices nothing. It writes on to files that no longer have a name, and
+acknowledges what will be gone when it ends.
 """
 
 import asyncio
@@ -29,6 +32,28 @@ _FAILURE = "write error"
 
 _TIMEOUT_S = 2.0
 _logger = get_logger("neuraxis.broker")
+
+
+STORE_GONE = "the files of the broker's store are gone"
+"""Beginning of the fault's text where that is so."""
+
+STORE_REMEDY = (
+    "copy the log while the broker still has it (`neuraxis log export --format bundle`), stop the set, and start it on "
+    "that copy (`neuraxis restore`), or with the files put back"
+)
+
+
+def store_fault(store: Path | None, stream: str) -> str:
+    """Return what is wrong with the files of a running server's stream, without naming them; empty if they are there.
+
+    ``store`` is None where the files are not on this machine.
+    """
+    if store is None:
+        return ""
+    folders = store.glob(f"jetstream/*/streams/{stream}")
+    if any((folder / "meta.inf").exists() and (folder / "msgs").is_dir() for folder in folders):
+        return ""
+    return f"{STORE_GONE}: it still has what they held, and that and whatever is stored now is lost when it ends"
 
 
 async def storing_failure(system: Access) -> str:
@@ -69,20 +94,28 @@ def room_on_disk(folder: Path) -> Room:
 
 
 async def restart_when_disk_has_space(
-    process: Process, system: Access, store: Path, *, stop_deadline: float, check_every_s: float
+    process: Process, system: Access, store: Path, *, stream: str, stop_deadline: float, check_every_s: float
 ) -> None:
     """End a server that stores nothing any more as soon as its disk has space; the supervisor then starts it again.
 
     Args:
         process: The server.
         system: How to connect as its system user.
-        store: A folder on its disk.
+        store: The folder of its streams.
+        stream: The stream that holds the log, and whose files are there; empty: they are not watched.
         stop_deadline: Seconds that the server may take to end.
         check_every_s: Seconds between two checks.
     """
-    is_logged = False
+    is_logged = is_gone = False
     while True:
         await asyncio.sleep(check_every_s)
+        if fault := store_fault(store if stream else None, stream):
+            # It is not restarted: it has all that is left of them.
+            if not is_gone:
+                _logger.error("broker_store_gone", store=str(store), detail=fault, remedy=STORE_REMEDY)
+            is_gone = True
+            continue
+        is_gone = False
         failure = await storing_failure(system)
         if not failure:
             continue

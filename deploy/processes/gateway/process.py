@@ -36,6 +36,7 @@ from deploy.health.readiness import LedgerProbe, ok_if_empty
 from deploy.health.resources import used_up
 from deploy.health.stage_watch import StageWatch, needed_by, unserved_text
 from deploy.processes import garbage
+from deploy.processes.broker.storage_watch import store_fault
 from deploy.processes.broker.users import GATEWAY
 from deploy.processes.event_loop import run as run_on_loop
 from deploy.processes.gateway.examinations import BrokerExaminations
@@ -48,6 +49,7 @@ from deploy.processes.reading import serving_reads
 from deploy.processes.supervising.lifeline import Lifeline
 from deploy.processes.supervising.pulse import STARTING, Pulse
 from deploy.processes.supervising.stopping import first_error, stop_signal
+from events.errors import Unavailable
 from events.jetstream import Access, Connection, KeyValueMembership
 from events.jetstream.storage_check import storage_fault
 from events.log import Log, Membership
@@ -55,6 +57,9 @@ from events.loggers import get_logger
 
 GRACE_S = 3.0
 """Seconds that open requests may still wait for their answers after the signal to stop."""
+
+METRICS_WAIT_S = 2.0
+"""Seconds that the log and the ledger's process may each take to say how far they are, for metrics."""
 
 _CONNECT_TIMEOUT_S = 30.0
 _logger = get_logger("neuraxis.gateway")
@@ -65,7 +70,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
     ``access`` and ``operating`` say how it connects to the broker: as the gateway, and for operators' requests.
     ``listener`` is the socket that it serves on. ``upstream`` is the endpoint to which requests for other models go.
-    ``ledger`` is where the ledger file is, if it is on this machine.
+    ``ledger`` is where the ledger file is, if it is on this machine. ``store`` is the folder of the streams of the
+    set's own broker; None with another broker.
     """
 
     access: Access
@@ -75,6 +81,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     keys: ApiKeys
     upstream: Endpoint | None = None
     ledger: Path | None = None
+    store: Path | None = None
 
 
 def run(job: Job, lifeline: Lifeline) -> None:
@@ -154,6 +161,10 @@ async def _serve(
     async def hosted() -> frozenset[str]:
         return hosted_actors(tuple((await membership.members()).values()))
 
+    async def storing() -> str:
+        fault = await storage_fault(connection, log.stream)
+        return fault or await asyncio.to_thread(store_fault, job.store, log.stream)
+
     async def unserved() -> str:
         await stages.look()
         lacking = unserved_text(stages.unserved(), log.partitions)
@@ -171,7 +182,7 @@ async def _serve(
         following = tasks.create_task(judgements.follow(log), name="judgements")
         watching = tasks.create_task(stages.follow(), name="stages")
         checks: dict[str, Callable[[], Awaitable[str]]] = {
-            "storing": ok_if_empty(lambda: storage_fault(connection, log.stream)),
+            "storing": ok_if_empty(storing),
             "ledger": LedgerProbe(connection, expected=lifeline.supervised),
             "resources": ok_if_empty(used_up),
             "stages": ok_if_empty(unserved),
@@ -181,7 +192,12 @@ async def _serve(
         )
         readiness = ReadinessChecks(client, judgements, hosted=hosted, further_checks=checks)
         guard = GuardService(client, wait_s=settings.wait_s, sentence=sentence_on)
-        chat = ChatService(client, wait_s=settings.answer_s, early=not _may_reject_answers(job.config))
+        chat = ChatService(
+            client,
+            wait_s=settings.answer_s,
+            accept_s=settings.wait_s,
+            early=not _may_reject_answers(job.config),
+        )
         forwarding = await stack.enter_async_context(
             forwarding_to(
                 job.upstream,
@@ -246,7 +262,18 @@ def metrics_source(
     """Return the source of the gateway's metrics, which are measured at each request of Prometheus."""
 
     async def log_seq() -> int:
-        return (await log.info()).last_seq
+        try:
+            async with asyncio.timeout(METRICS_WAIT_S):
+                return (await log.info()).last_seq
+        except TimeoutError:
+            raise Unavailable(f"the broker has not answered within {METRICS_WAIT_S:g} s") from None
+
+    async def ledger_seq() -> int:
+        try:
+            async with asyncio.timeout(METRICS_WAIT_S):
+                return await records.ledger_seq()
+        except TimeoutError:
+            return -1
 
     def served() -> dict[str, bool]:
         lost = stages.unserved()
@@ -256,7 +283,7 @@ def metrics_source(
         heartbeats = map(heartbeat_of, (await membership.members()).values())
         return tuple({each.metrics.address: each.metrics for each in heartbeats if each and each.metrics}.values())
 
-    return MetricsSource(metrics, log_seq=log_seq, ledger_seq=records.ledger_seq, served=served, targets=targets)
+    return MetricsSource(metrics, log_seq=log_seq, ledger_seq=ledger_seq, served=served, targets=targets)
 
 
 def _fault(ready: asyncio.Event, stop: asyncio.Event, connection: Connection) -> str:

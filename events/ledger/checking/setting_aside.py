@@ -9,10 +9,10 @@ import sqlite3
 from pathlib import Path
 
 from events.errors import Unavailable
+from events.files.sqlite_side_files import SIDE_FILES
 from events.ledger.schema import PAGE_SIZE
 from events.ledger.sqlite_errors import translated_errors
 
-_SIDE_FILES = ("-wal", "-shm")
 _SQLITE_MAGIC = b"SQLite format 3\0"
 _TABLES = {"meta", "events"}
 
@@ -49,7 +49,7 @@ def put_aside(path: Path, kept: Path, *, damaged: bool = False) -> None:
                 connection.close()
     try:
         path.rename(kept)
-        for ending in _SIDE_FILES:
+        for ending in SIDE_FILES:
             with contextlib.suppress(FileNotFoundError):
                 path.with_name(path.name + ending).rename(kept.with_name(kept.name + ending))
         _flush(path.parent)

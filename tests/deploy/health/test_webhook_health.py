@@ -59,6 +59,22 @@ def test_an_answer_of_what_stands_before_a_receiver_is_none_of_its_own(
     asyncio.run(main())
 
 
+@pytest.mark.parametrize(
+    ("location", "verdict"),
+    [("https://127.0.0.1/", Verdict.FAIL), ("https://login.example/", Verdict.OK), ("/start", Verdict.OK),
+     ("http://[", Verdict.OK)],
+)  # fmt: skip
+def test_one_that_leads_to_https_would_lead_alerts_there_too(location: str, verdict: Verdict) -> None:
+    async def main() -> None:
+        async with serving(fails(308, Location=location)) as elsewhere:
+            found = (await looked_at({"HOOK": url_of(elsewhere)}))["HOOK"]
+        assert found.verdict is verdict
+        if verdict is Verdict.FAIL:
+            assert "into the address in HOOK" in found.remedy
+
+    asyncio.run(main())
+
+
 def test_one_that_nobody_listens_at_fails_with_where_its_address_is_from() -> None:
     with socket.socket() as nobody:  # bound, and nobody listens
         nobody.bind(("127.0.0.1", 0))

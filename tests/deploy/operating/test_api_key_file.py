@@ -1,5 +1,6 @@
 """``neuraxis keys``, as it is typed."""
 
+import fcntl
 import json
 from pathlib import Path
 
@@ -83,3 +84,13 @@ def test_a_file_that_is_none_of_keys_is_left_as_it_is(folder: Path) -> None:
     assert "ours, line 1" in refused.stderr
     assert "nx_a_key_itself" not in refused.output
     assert (folder / "ours").read_text() == "nx_a_key_itself\n"
+
+
+def test_a_command_that_stands_still_with_the_lock_does_not_hold_the_next_one(folder: Path) -> None:
+    file = folder / ".neuraxis" / "keys.jsonl"
+    file.parent.mkdir()
+    with file.with_name("keys.jsonl.lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        refused = keys("add", "--scope", "ask", status=2)
+    assert "another process has held its lock" in refused.stderr
+    assert not file.exists()

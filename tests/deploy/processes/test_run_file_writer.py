@@ -42,6 +42,24 @@ def test_a_run_file_that_cannot_be_written_is_written_once_it_can_and_says_what_
     asyncio.run(main())
 
 
+def test_a_run_file_that_somebody_deletes_is_written_again(tmp_path: Path) -> None:
+    async def main() -> None:
+        data = DataFolder(tmp_path)
+        writer = RunFileWriter(data, lambda: RUN, RETRY_S)
+        with data.locked():
+            writer.write()
+            data.run_file.unlink()
+            assert await _until_written(data) == RUN
+            data.run_file.unlink()
+            assert await _until_written(data) == RUN
+            writer.close()
+            data.run_file.unlink()
+            await asyncio.sleep(5 * RETRY_S)
+            assert not data.run_file.exists()
+
+    asyncio.run(main())
+
+
 def test_a_writer_that_is_closed_tries_no_more(tmp_path: Path) -> None:
     async def main() -> None:
         data = DataFolder(tmp_path)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from deploy.processes.running_set import DataFolder, FolderTaken, FolderUnusable, NotReachableYet, NotRunning, RunFile
@@ -106,6 +107,23 @@ def test_a_running_set_that_another_release_started_is_not_called_stopped(tmp_pa
     with data.locked():
         data.run_file.write_text('{"pid": "node-7/12"}')
         with pytest.raises(NotReachableYet, match=r"a set runs in .*: use the commands of the release that started it"):
+            data.read()
+
+
+def test_a_running_set_that_says_nothing_yet_is_not_called_stopped(tmp_path: Path) -> None:
+    data = DataFolder(tmp_path)
+    with data.locked(), pytest.raises(NotReachableYet, match=r"a set runs in .*run\.json is not there yet"):
+        data.read()
+    with pytest.raises(NotRunning, match="no set runs in"):
+        data.read()
+
+
+def test_a_set_whose_files_were_deleted_is_not_called_killed(tmp_path: Path) -> None:
+    data = DataFolder(tmp_path)
+    with data.locked():
+        data.write(msgspec.structs.replace(RUN, pid=os.getpid()))
+        (tmp_path / "lock").unlink()
+        with pytest.raises(NotReachableYet, match=f"were deleted while it runs .process {os.getpid()}."):
             data.read()
 
 

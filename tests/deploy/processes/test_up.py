@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from deploy.processes.broker_access import BrokerChoice, access_of
@@ -350,3 +352,32 @@ def test_an_actor_that_is_set_to_ask_a_model_stops_the_set_where_none_is_attache
     assert up.process.wait(60) == 2
     last = up.output.read_text().splitlines()[-1]
     assert last.startswith("neuraxis: drift.synthesis=llm (--set drift.synthesis) asks a language model")
+
+
+def test_files_of_a_running_set_that_somebody_deletes_are_missed(up: Up) -> None:
+    def readiness() -> tuple[int, str]:
+        answer = httpx.get(f"{up.run_file()['http']}/readyz", timeout=20, trust_env=False)
+        return answer.status_code, answer.text
+
+    assert readiness()[0] == 200
+    (up.data / "run.json").unlink()
+    until((up.data / "run.json").exists, "it is found again")
+    ledger = up.data / "ledger.db"
+    before = ledger.stat().st_ino
+    ledger.rename(up.data / "aside.db")
+    until(lambda: ledger.exists() and ledger.stat().st_ino != before, "the ledger is written anew")
+    verified = forked(("log", "verify", "--data", str(up.data)), folder=up.folder)
+    assert verified.returncode == 0, verified.stdout + verified.stderr
+    assert readiness()[0] == 200
+    shutil.rmtree(up.data / "broker" / "store")
+    until(lambda: "the files of the broker's store are gone" in readiness()[1], "readiness tells of the store")
+    assert readiness()[0] == 503
+    examined = up.neuraxis("doctor", "--json")
+    [storing] = [row for row in map(json.loads, examined.stdout.splitlines()) if row["check"] == "storing"]
+    assert (examined.returncode, storing["verdict"]) == (1, "fail")
+    assert "neuraxis log export" in storing["remedy"]
+    until(lambda: "broker_store_gone" in up.output.read_text(), "the set's log tells of it")
+    copying = ("log", "export", "--data", str(up.data), "--format", "bundle", "-o", str(up.folder / "log.nxb"))
+    exported = forked(copying, folder=up.folder)
+    assert exported.returncode == 0, exported.stderr
+    assert up.stop() == 0

@@ -19,6 +19,8 @@ class Receiver:
     Attributes:
         url: Its address.
         status: What it answers with from now on, or :data:`HANG`.
+        body: What it says then, and its ``kind``, the content type.
+        retry_after: The header of this name; empty: none.
         asked: Requests so far.
         spans: The spans it took.
         resource: The attributes of what sent them.
@@ -29,6 +31,9 @@ class Receiver:
     def __init__(self, status: int) -> None:
         self.url = ""
         self.status = status
+        self.body = b""
+        self.kind = "application/x-protobuf"
+        self.retry_after = ""
         self.asked = 0
         self.spans: list[Any] = []
         self.resource: dict[str, str] = {}
@@ -56,10 +61,12 @@ class Receiver:
                 for scope in resource_spans.scope_spans:
                     self.spans += scope.spans
         handler.send_response(self.status)
-        handler.send_header("content-length", "0")
+        handler.send_header("content-length", str(len(self.body)))
+        handler.send_header("content-type", self.kind)
         if self.retry_after:
             handler.send_header("retry-after", self.retry_after)
         handler.end_headers()
+        handler.wfile.write(self.body)
 
     def close(self) -> None:
         """Let go of those that hang."""

@@ -183,3 +183,30 @@ def test_a_damaged_log_beside_a_ledger_is_no_shorter_ledger_to_a_backup(tmp_path
     wal.write_bytes(flip(wal.read_bytes(), 8 * 100_000))
     with pytest.raises(LedgerDamaged, match=r"damaged\.db-wal is damaged"):
         back_up(tmp_path / "damaged.db", tmp_path / "copy.db")
+
+
+def left_behind(path: Path) -> None:
+    """Leave what a killed writer has beside its ledger, whose file alone somebody then deletes."""
+
+    async def act(_: LedgerWriter) -> None:
+        shutil.copyfile(f"{path}-wal", f"{path}-kept")
+
+    while_written(path, act)
+    path.unlink()
+    Path(f"{path}-kept").rename(f"{path}-wal")
+
+
+def test_a_new_ledger_takes_nothing_of_what_another_one_left_beside_it(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    left_behind(path)
+    write(path, MESSAGES[:8])
+    assert [each.seq for each in read(path)] == [each.seq for each in MESSAGES[:8]]
+    assert verify(path).ok
+    assert Path(f"{path}-wal-left").stat().st_size, "it may hold rows that the other ledger lacks"
+
+
+def test_no_copy_is_put_beside_what_another_ledger_left(tmp_path: Path) -> None:
+    write(tmp_path / "ledger.db", MESSAGES)
+    left_behind(tmp_path / "copy.db")
+    with pytest.raises(Misconfigured, match=r"copy\.db-wal is of a ledger that was there"):
+        back_up(tmp_path / "ledger.db", tmp_path / "copy.db")

@@ -69,13 +69,16 @@ class ChatService:
     Args:
         client: Sends inputs and receives their ends.
         wait_s: Seconds that an answer may take.
+        accept_s: Seconds within which the log must store an input: until then nothing is done about it, and the caller
+            may send it elsewhere.
         early: Whether text is sent while a model generates it; False if a later stage may still withdraw the answer.
     """
 
-    def __init__(self, client: Client, *, wait_s: float, early: bool = False) -> None:
+    def __init__(self, client: Client, *, wait_s: float, accept_s: float, early: bool = False) -> None:
         self.histories = Histories()
         self._client = client
         self._wait_s = wait_s
+        self._accept_s = accept_s
         self._early = early
 
     async def ask(self, chat_input: ChatInput) -> AnswerEnd:
@@ -123,11 +126,14 @@ class ChatService:
         """
         wrapped = self._input(chat_input, purpose="forward", further_s=further_s)
         deadline = self._begin()
-        await self._client.submit(wrapped, deadline)
+        await self._submit(wrapped, deadline)
         outcome = await self._client.await_passed(wrapped.exchange, deadline)
         if isinstance(outcome, PassedInput):
             return outcome
         return end_of(outcome, agent=chat_input.agent, session=chat_input.session)
+
+    async def _submit(self, wrapped: WrappedEvent, deadline: WaitDeadline) -> None:
+        await self._client.submit(wrapped, min(self._accept_s, deadline.left))
 
     def _begin(self) -> WaitDeadline:
         return self._client.begin(self._wait_s + END_S)
@@ -147,7 +153,8 @@ class ChatService:
         )
 
     async def _ended(self, chat_input: ChatInput, wrapped: WrappedEvent, deadline: WaitDeadline) -> AnswerEnd:
-        answered = await self._client.exchange(wrapped, deadline)
+        await self._submit(wrapped, deadline)
+        answered = await self._client.await_end(wrapped.exchange, deadline)
         ended = end_of(answered, agent=chat_input.agent, session=chat_input.session)
         messages = (*chat_input.messages, ReadMessage("assistant", ended.event.response))
         self.histories.keep(chat_input.conversation, messages, chat_input.definitions)

@@ -10,6 +10,7 @@ from litestar.datastructures import State
 from litestar.openapi import ResponseSpec
 from litestar.params import FromPath, HeaderParameter, JSONBody
 
+from actors.gateway.answer_wait import NoEnd
 from actors.gateway.http.openai.answers import (
     REFUSALS,
     ChatCompletion,
@@ -31,7 +32,7 @@ from actors.gateway.http.openai.streaming_response import ClientGone, StreamingR
 from actors.gateway.http.openai.upstream import UpstreamFailed
 from actors.gateway.http.scopes import ASK, OF_AGENT
 from actors.gateway.http.strict_requests import HEADERS, QUERY, User, agent_of, text_of_header
-from events.errors import LogError
+from events.errors import LogError, UnknownOutcome
 from schemas.intake.strict import quoted_name
 
 _PARSED = "chat"
@@ -138,20 +139,27 @@ def _chat_input(request: Request[Any, Any, State], session: str, user: str, kind
     if not session:
         caller = f"{kind}\n{request.headers.get('authorization', '')}"
         session = chat.histories.session_of(caller, tuple(map(read_message, given.body["messages"])))
-    agent = agent_of(request, None, user, session, given.request.user or "")
-    return chat_input_of(given, chat.histories, agent=agent, session=session, kind=kind, caller=caller)
+    try:
+        agent = agent_of(request, None, user, session, given.request.user or "")
+        return chat_input_of(given, chat.histories, agent=agent, session=session, kind=kind, caller=caller)
+    except Exception:
+        if caller:
+            chat.histories.wait_before(session, caller, tuple(map(read_message, given.body["messages"])))
+        raise
 
 
 @contextmanager
 def _session_kept(chat: ChatService, chat_input: ChatInput) -> Iterator[None]:
     """Keep an unnamed session for the next request of its conversation, as ``conversation_histories`` describes.
 
-    That request continues after this input; or from where this one did, if this one failed. If the client disconnects,
-    the input may still have been judged; then the session is not kept, and the next request gets another.
+    If the client disconnects, or it is not known whether the input is stored or how it ends, it may still be judged.
+    Its session then waits nowhere.
     """
     try:
         yield
-    except (ExchangeFailed, UpstreamFailed):
+    except (ClientGone, UnknownOutcome, NoEnd):
+        raise
+    except Exception:  # such as a broker that is away: nothing was judged, and the client sends it again
         if chat_input.caller:
             chat.histories.wait_before(chat_input.session, chat_input.caller, chat_input.messages)
         raise

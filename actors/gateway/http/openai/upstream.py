@@ -6,7 +6,7 @@ The upstream is the model provider at ``gateway.upstream.url``, which answers re
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 
-from events.libraries.http_client import httpx
+from events.libraries.http_client import httpx, new_client
 from schemas.intake.strict import quoted_name
 
 Headers = Iterable[tuple[bytes, bytes]]
@@ -120,12 +120,15 @@ class Upstream:
             is_local: Whether it is on this machine: then the proxy of the environment is not used.
             sends_callers_keys: Returns whether a caller's own key is forwarded if we have none. False if callers have
                 keys for this gateway: the endpoint must not see those.
+
+        Raises:
+            BadEnvironment: the environment's proxies or certificates cannot be used.
         """
         limits = httpx.Limits(
             max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS, keepalive_expiry=IDLE_S
         )
         timeout = httpx.Timeout(None, connect=connect_s)
-        async with httpx.AsyncClient(timeout=timeout, limits=limits, trust_env=not is_local) as http:
+        async with new_client(timeout=timeout, limits=limits, trust_env=not is_local) as http:
             yield cls(http, base_url, key_headers, sends_callers_keys=sends_callers_keys)
 
     async def send(

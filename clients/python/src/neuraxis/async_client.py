@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import AsyncExitStack, aclosing
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -11,6 +11,7 @@ import httpx
 
 from neuraxis import calls
 from neuraxis.calls import Call
+from neuraxis.deadline import look_up_first
 from neuraxis.errors import Forbidden, NeuraxisError
 from neuraxis.events import ALERTS, Event, topic_of
 from neuraxis.following import EVENTS_PATH, SILENCE_S, STREAM_ENDED, Following, end_of_ledger, end_of_log
@@ -33,7 +34,8 @@ class AsyncClient:
         transport: The httpx transport that carries requests, for tests.
 
     Raises:
-        Misconfigured: nothing says where the server is, or the address or another argument is invalid.
+        Misconfigured: nothing says where the server is, or the address or another argument is invalid, or the
+            environment's proxies or certificates are.
     """
 
     def __init__(
@@ -50,13 +52,14 @@ class AsyncClient:
         self._server = find_server(base_url, api_key, data)
         self._timeout = timeout
         self._retries = retries
-        self._http = httpx.AsyncClient(
-            base_url=self._server.url,
-            headers=calls.headers_of(self._server),
-            timeout=timeout,
-            trust_env=not self._server.is_local,
-            transport=transport,
-        )
+        with calls.usable_environment():
+            self._http = httpx.AsyncClient(
+                base_url=self._server.url,
+                headers=calls.headers_of(self._server),
+                timeout=timeout,
+                trust_env=not self._server.is_local,
+                transport=transport,
+            )
 
     def __repr__(self) -> str:
         return f"AsyncClient({self._server.url!r})"
@@ -182,20 +185,28 @@ class AsyncClient:
         return self.events(ALERTS, after=after, patience=patience)
 
     async def _follow(self, following: Following) -> AsyncGenerator[Event, None]:
-        waits = httpx.Timeout(self._timeout, read=SILENCE_S)
+        opening_s = following.opening_s
+        waits = httpx.Timeout(min(self._timeout, opening_s), read=SILENCE_S)
         try:
-            async with self._http.stream(
-                "GET", EVENTS_PATH, params=following.query, headers=following.headers(), timeout=waits
-            ) as answer:
-                if not answer.is_success:
-                    await answer.aread()
-                    calls.raise_for(answer)
+            async with AsyncExitStack() as open_things:
+                async with asyncio.timeout(opening_s):
+                    answer = await open_things.enter_async_context(
+                        self._http.stream(
+                            "GET", EVENTS_PATH, params=following.query, headers=following.headers(), timeout=waits,
+                            extensions={"trace": look_up_first},
+                        )
+                    )  # fmt: skip
+                    if not answer.is_success:
+                        await answer.aread()
+                        calls.raise_for(answer)
                 calls.check_stream(answer)
                 async for piece in answer.aiter_bytes():
                     for event in following.take(piece):
                         yield event
+        except TimeoutError as late:
+            raise calls.overdue(self._server.url, opening_s) from late
         except httpx.HTTPError as wrong:
-            raise calls.unreached(self._server.url, wrong, self._timeout) from wrong
+            raise calls.unreached(self._server.url, wrong, opening_s) from wrong
 
     async def _end_of_log(self) -> int:
         try:
@@ -222,9 +233,10 @@ class AsyncClient:
             async with (
                 asyncio.timeout_at(end),
                 self._http.stream(
-                    call.method, call.path, params=call.query, content=sent, headers=call.headers, timeout=None
+                    call.method, call.path, params=call.query, content=sent, headers=call.headers, timeout=None,
+                    extensions={"trace": look_up_first},
                 ) as answer,
-            ):
+            ):  # fmt: skip
                 async for piece in answer.aiter_bytes():
                     body += piece
                     calls.check_length(call, len(body))

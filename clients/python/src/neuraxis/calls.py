@@ -1,7 +1,8 @@
 """Describes every call: the request, how its answer is read, and when it may be sent again. No I/O."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, NoReturn, TypeVar
@@ -152,6 +153,19 @@ def check_limits(timeout: float, retries: int) -> None:
             f"timeout={timeout!r}, retries={retries!r}: the one is a number above 0, the other a whole one from 0 on",
             code="bad_value",
         )
+
+
+@contextmanager
+def usable_environment() -> Iterator[None]:
+    """Raise Misconfigured for what httpx makes of an environment that it cannot use."""
+    try:
+        yield
+    except (ImportError, ValueError, OSError, httpx.InvalidURL) as wrong:
+        names = "HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, NO_PROXY, SSL_CERT_FILE and SSL_CERT_DIR"
+        raise Misconfigured(
+            f"the proxies or certificates of the environment cannot be used ({wrong}): correct what is set of {names}",
+            code="bad_environment",
+        ) from wrong
 
 
 def raise_for(answer: httpx.Response) -> NoReturn:

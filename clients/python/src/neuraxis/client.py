@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -33,7 +34,8 @@ class Client:
         transport: The httpx transport that carries requests, for tests.
 
     Raises:
-        Misconfigured: nothing says where the server is, or the address or another argument is invalid.
+        Misconfigured: nothing says where the server is, or the address or another argument is invalid, or the
+            environment's proxies or certificates are.
     """
 
     def __init__(
@@ -51,13 +53,14 @@ class Client:
         self._timeout = timeout
         self._retries = retries
         self._deadline = Deadline()
-        self._http = httpx.Client(
-            base_url=self._server.url,
-            headers=calls.headers_of(self._server),
-            timeout=timeout,
-            trust_env=not self._server.is_local,
-            transport=transport,
-        )
+        with calls.usable_environment():
+            self._http = httpx.Client(
+                base_url=self._server.url,
+                headers=calls.headers_of(self._server),
+                timeout=timeout,
+                trust_env=not self._server.is_local,
+                transport=transport,
+            )
 
     def __repr__(self) -> str:
         return f"Client({self._server.url!r})"
@@ -181,20 +184,25 @@ class Client:
         return self.events(ALERTS, after=after, patience=patience)
 
     def _follow(self, following: Following) -> Iterator[Event]:
-        waits = httpx.Timeout(self._timeout, read=SILENCE_S)
+        opening_s = following.opening_s
+        waits = httpx.Timeout(min(self._timeout, opening_s), read=SILENCE_S)
         try:
-            with self._http.stream(
-                "GET", EVENTS_PATH, params=following.query, headers=following.headers(), timeout=waits,
-                extensions={"trace": self._deadline.watch},
-            ) as answer:  # fmt: skip
-                if not answer.is_success:
-                    answer.read()
-                    calls.raise_for(answer)
+            with ExitStack() as open_things:
+                with self._deadline.until(time.monotonic() + opening_s):
+                    answer = open_things.enter_context(
+                        self._http.stream(
+                            "GET", EVENTS_PATH, params=following.query, headers=following.headers(), timeout=waits,
+                            extensions={"trace": self._deadline.watch},
+                        )
+                    )  # fmt: skip
+                    if not answer.is_success:
+                        answer.read()
+                        calls.raise_for(answer)
                 calls.check_stream(answer)
                 for piece in answer.iter_bytes():
                     yield from following.take(piece)
         except httpx.HTTPError as wrong:
-            raise calls.unreached(self._server.url, wrong, self._timeout) from wrong
+            raise calls.unreached(self._server.url, wrong, opening_s) from wrong
 
     def _end_of_log(self) -> int:
         try:

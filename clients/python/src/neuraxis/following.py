@@ -77,17 +77,25 @@ class Following:
         self._patience_s = patience_s
         self._clock = clock
         self._failing_since: float | None = None
+        self._connecting_since: float | None = None
         self._failures = 0
         self._decoder = Decoder()
 
     def headers(self) -> Mapping[str, str]:
         """Begin a connection; return its headers, which name the last event that was received."""
         self._decoder = Decoder()
+        self._connecting_since = self._clock()
         return {"accept": "text/event-stream", "last-event-id": str(self.last)}
+
+    @property
+    def opening_s(self) -> float:
+        """Seconds within which the connection that begins now must have its first answer."""
+        failing_s = 0.0 if self._failing_since is None else self._clock() - self._failing_since
+        return min(SILENCE_S, max(0.1, self._patience_s - failing_s))
 
     def take(self, piece: bytes) -> Iterator[Event]:
         """Yield the events that a piece of the stream completes."""
-        self._failing_since, self._failures = None, 0
+        self._failing_since, self._connecting_since, self._failures = None, None, 0
         for message in self._decoder.feed(piece):
             event = event_of_row(message.data)
             if event.seq > self.last:
@@ -102,9 +110,11 @@ class Following:
         if isinstance(failed, Unavailable | RateLimited):
             pause = max(pause, min(failed.retry_after, _LONGEST_PAUSE_S))
         self._failures = min(self._failures + 1, 16)
-        # Counted from the first failure, not from the last event: a slow reader is not a lost connection.
+        # Counted from the first failure, not from the last event: a slow reader is not a lost connection. But a
+        # connection on which nothing came was none from its beginning.
         now = self._clock()
-        self._failing_since = now if self._failing_since is None else self._failing_since
+        since = now if self._connecting_since is None else self._connecting_since
+        self._failing_since = since if self._failing_since is None else self._failing_since
         if now + pause - self._failing_since > self._patience_s:
             raise failed
         return pause

@@ -2,7 +2,8 @@
 
 ``listen`` yields new events, ``read`` yields all events after a sequence, and for ``alerts`` the broker remembers which
 alerts were processed. All three yield the same events as the client does over HTTP, and connect again by themselves. If
-the broker is away for a minute, they raise NotReachable.
+the broker is away for a minute, or does not serve the log for so long, they raise NotReachable. One that is silent
+counts as away after 20 seconds at most.
 """
 
 import asyncio
@@ -30,8 +31,14 @@ STREAM = "NEURAXIS"
 CONNECT_S = 10.0
 """Seconds that a first connection, or a request to the broker, may take."""
 
+AWAY_S = 60.0
+"""Seconds for which a broker may be away, or not serve the log, before NotReachable is raised."""
+
 RECONNECTS = 60
-"""Attempts, a second apart, to reach a broker that is away, before NotReachable is raised."""
+"""Most attempts, at least a second apart, to reach it in that time."""
+
+_PING_S = 10.0
+"""Seconds between two pings. Where one is not answered until the next but one, the connection counts as lost."""
 
 _FETCH, _FETCH_S = 100, 5.0
 """Most messages of one fetch, and seconds that it waits for them."""
@@ -167,7 +174,13 @@ async def _connected(login: Login) -> AsyncGenerator[tuple[Connection, list[Exce
             )
             await probe.close()
             connection = await nats.connect(
-                login.url, max_reconnect_attempts=RECONNECTS, reconnect_time_wait=1.0, error_cb=note, **options
+                login.url,
+                max_reconnect_attempts=RECONNECTS,
+                reconnect_time_wait=1.0,
+                ping_interval=_PING_S,
+                max_outstanding_pings=1,
+                error_cb=note,
+                **options,
             )
     except (OSError, TimeoutError, nats_errors.Error) as wrong:
         messages = " ".join(str(each) for each in (wrong, *failures))
@@ -175,14 +188,32 @@ async def _connected(login: Login) -> AsyncGenerator[tuple[Connection, list[Exce
             raise Unauthorized(f"the broker does not know {login.user or 'this login'}", code="unauthorized") from wrong
         raise NotReachable(f"no broker can be reached at {_shown(login.url)}", code="no_connection") from wrong
     failures.clear()
+    watching = asyncio.create_task(_close_if_away(connection), name="neuraxis-broker-away")
     try:
         yield connection, failures
     except nats_errors.ConnectionClosedError as wrong:
         raise _gone(login) from wrong
     finally:
+        watching.cancel()
+        await asyncio.wait((watching,))
         with suppress(TimeoutError):
             async with asyncio.timeout(CONNECT_S):
                 await connection.close()
+
+
+async def _close_if_away(connection: Connection) -> None:
+    """Close a connection, which ends all readings, once its broker has been away for :data:`AWAY_S`.
+
+    The library's own limit counts attempts, and each takes two seconds longer to a broker that takes connections and is
+    silent.
+    """
+    loop = asyncio.get_running_loop()
+    last_there = loop.time()
+    while loop.time() - last_there < AWAY_S:
+        await asyncio.sleep(min(1.0, AWAY_S / 4))
+        if connection.is_connected:
+            last_there = loop.time()
+    await connection.close()
 
 
 @asynccontextmanager
@@ -196,7 +227,8 @@ async def _reader(
     forget: bool,
 ) -> AsyncGenerator[AsyncGenerator[Any, None], None]:
     """Make a consumer, waiting while the broker is away, and yield its messages; ``forget`` deletes it at the end."""
-    name = str(config.name)
+    name, loop = str(config.name), asyncio.get_running_loop()
+    give_up = loop.time() + AWAY_S
     while True:
         try:
             await jetstream.add_consumer(stream, config)
@@ -205,6 +237,8 @@ async def _reader(
             # The broker does not answer a request that the login may not make; it reports a separate error.
             if any("permissions violation" in str(each).lower() for each in failures):
                 raise Forbidden(f"this login may have no reader {name} of this subject", code="forbidden") from wrong
+            if loop.time() >= give_up:
+                raise _silent("gives no reader of it", wrong) from wrong
             await asyncio.sleep(_PAUSE_S)
         except nats_errors.ConnectionClosedError:
             raise
@@ -222,30 +256,33 @@ async def _reader(
 
 
 async def _messages(reader: JetStreamContext.PullSubscription, batch: int) -> AsyncGenerator[Any, None]:
-    """Yield a consumer's messages until the broker no longer knows the consumer."""
+    """Yield a consumer's messages until the broker no longer knows the consumer.
+
+    Raises:
+        NotReachable: the broker has not said for :data:`AWAY_S` whether it knows it.
+    """
+    loop = asyncio.get_running_loop()
+    last_known = loop.time()
     while True:
         try:
             found = await reader.fetch(batch, timeout=_FETCH_S)
         except TimeoutError:
             # Either nothing is new, or the broker was restarted without this consumer, and would be silent for ever.
-            if not await _is_known(reader):
+            try:
+                await reader.consumer_info()
+            except stream_errors.NotFoundError:
                 return
-            continue
+            except (TimeoutError, nats_errors.Error, stream_errors.Error) as wrong:  # asked again when it is back
+                if loop.time() - last_known >= AWAY_S:
+                    raise _silent("does not tell of its reader", wrong) from wrong
+                continue
         except (nats_errors.Error, stream_errors.Error):
             await asyncio.sleep(_PAUSE_S)
             return
-        for message in found:
-            yield message
-
-
-async def _is_known(reader: JetStreamContext.PullSubscription) -> bool:
-    try:
-        await reader.consumer_info()
-    except stream_errors.NotFoundError:
-        return False
-    except (TimeoutError, nats_errors.Error, stream_errors.Error):
-        return True  # the broker is away: asked again when it is back
-    return True
+        else:
+            for message in found:
+                yield message
+        last_known = loop.time()
 
 
 def _event(message: Any) -> Event:
@@ -260,6 +297,14 @@ def _raise_first(failures: list[Exception]) -> None:
         raise NeuraxisError(
             "events came faster than they were taken, and some are lost: read them by their sequence", code="too_slow"
         )
+
+
+def _silent(what: str, wrong: Exception) -> NotReachable:
+    reason = str(wrong) or type(wrong).__name__
+    return NotReachable(
+        f"for {AWAY_S:g} s the broker has told nothing of the log: it {what} ({reason}); `neuraxis doctor` tells more",
+        code="no_log",
+    )
 
 
 def _gone(login: Login) -> NotReachable:

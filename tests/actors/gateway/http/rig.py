@@ -111,7 +111,7 @@ async def gateway(
         loops = LoopService(edge, judgements, wait_s=wait_s, unserved=partial(stages.why_unserved, "guardrails"))
         readiness = ReadinessChecks(edge, judgements, hosted=hosted, further_checks=further_checks)
         guard = GuardService(edge, wait_s=wait_s, sentence=sentence_on)
-        chat = ChatService(edge, wait_s=answer_s, early=open_inbox is not None)
+        chat = ChatService(edge, wait_s=answer_s, accept_s=wait_s, early=open_inbox is not None)
         feedback = FeedbackService(edge, rated or nothing_rated, wait_s=wait_s)
         app = application(ring or ring_of(keys, operator_keys), local=local, limits=limits, agent_per=agent_per)
         app.open(

@@ -4,7 +4,7 @@ import asyncio
 import json
 import subprocess
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -122,3 +122,78 @@ def test_a_stream_that_could_lose_or_miss_events_is_refused(
 
     with pytest.raises(Misconfigured, match=complaint):
         asyncio.run(connect())
+
+
+GREETING = b'INFO {"server_id":"x","version":"2.15.1","proto":1,"headers":true,"max_payload":1048576}\r\n'
+
+
+@asynccontextmanager
+async def _peer(says: bytes, *, port: int = 0, stays: bool = True) -> AsyncIterator[tuple[str, list[bytes]]]:
+    """Something that says one thing to whoever connects, and then is silent, or closes the connection."""
+    came: list[bytes] = []
+
+    async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        came.append(says)
+        with suppress(OSError):
+            writer.write(says)
+            await writer.drain()
+            if stays:
+                await reader.read()
+        writer.close()
+
+    async with await asyncio.start_server(speak, "127.0.0.1", port) as server:
+        yield f"nats://127.0.0.1:{server.sockets[0].getsockname()[1]}", came
+
+
+@pytest.mark.parametrize(
+    ("says", "stays", "told"),
+    [
+        (b"x" * 100_000, True, "what answers is no NATS server"),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", True, "empty response from server"),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", False, "empty response from server"),
+        (GREETING, False, ""),
+        (b'INFO {"max_payload":"many","tls_required":true}\r\n', False, ""),
+        (b"INFO []\r\n", True, "what answers is no NATS server"),
+        (b"", False, ""),
+    ],
+)
+def test_what_is_no_broker_or_closes_early_is_told_of_in_time(says: bytes, stays: bool, told: str) -> None:
+    async def connect() -> None:
+        async with _peer(says, stays=stays) as (url, _):
+            await Connection.open(Access(servers=url), deadline=1.0)
+
+    async def bounded() -> None:
+        async with asyncio.timeout(30):
+            await connect()
+
+    with pytest.raises(Unavailable, match=f"no broker answers at .* within 1 s.*{told}"):
+        asyncio.run(bounded())
+
+
+def test_a_server_that_does_not_say_its_version_is_refused() -> None:
+    async def connect() -> None:
+        async with _old_server("dev") as url:
+            await JetStreamLog.connect(url)
+
+    with pytest.raises(Misconfigured, match="does not say which nats-server it is"):
+        asyncio.run(connect())
+
+
+def test_a_client_finds_its_broker_again_although_something_else_answered_meanwhile(broker: Broker) -> None:
+    async def main() -> None:
+        connection = await Connection.open(Access(servers=broker.url))
+        broker.kill()
+        async with (
+            _peer(b"x" * 100_000, port=int(broker.url.rpartition(":")[2]), stays=False) as (_, came),
+            asyncio.timeout(30),
+        ):
+            while not came:  # noqa: ASYNC110 - the peer tells nobody
+                await asyncio.sleep(0.05)
+            await asyncio.sleep(0.2)
+        broker.start()
+        async with asyncio.timeout(30):
+            while not connection.connected:  # noqa: ASYNC110 - the client tells nobody
+                await asyncio.sleep(0.05)
+        await connection.close()
+
+    asyncio.run(main())

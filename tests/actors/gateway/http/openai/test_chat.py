@@ -20,7 +20,7 @@ from schemas.vocabulary.responder import ResponseEmitted
 from tests.actors.gateway.asking import PARTITIONS, clock, exchange_of, stored, working
 from tests.actors.gateway.http.rig import gateway
 from tests.events.simulated_world import in_world, log_of
-from tests.simulated import SimulatedStream
+from tests.simulated import CALM, Faults, SimulatedStream
 from tests.simulation.loop import EPOCH_NS
 
 PATH = "/v1/chat/completions"
@@ -374,3 +374,65 @@ def test_a_client_that_goes_leaves_nothing_behind() -> None:
             assert (await client.get("/v1/models")).status_code == 200
 
     without_workers(use, open_inbox=inbox.open_inbox, limits=Limits(concurrent=1, body_s=5))
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_while_the_broker_is_away_a_chat_is_refused_as_soon_as_other_requests_are(streamed: bool) -> None:
+    async def use(client: httpx.AsyncClient, stream: SimulatedStream) -> None:
+        stream.stop()
+        begun = clock()
+        away = await client.post(PATH, json=body_of(stream=streamed))
+        assert clock() - begun < 15, "it waits for as long as an answer may take"
+        assert (away.status_code, away.headers["retry-after"]) == (503, "1")
+        assert away.json()["error"]["code"] in ("unavailable", "unknown_outcome")
+        stream.start()
+        await asyncio.sleep(60)
+        assert len(stored(stream)) <= 1
+
+    with_mind(use, wait_s=10.0, answer_s=60.0)
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_what_is_accepted_is_waited_for_through_an_outage(streamed: bool) -> None:
+    async def use(client: httpx.AsyncClient, stream: SimulatedStream) -> None:
+        asking = asyncio.create_task(client.post(PATH, json=body_of(stream=streamed)))
+        await another(stream, 0)
+        stream.stop()
+        await asyncio.sleep(25)
+        stream.start()
+        await asyncio.sleep(5)
+        await emit(stream, response="Lima.")
+        answered = await asking
+        assert answered.status_code == 200, answered.text
+        assert "Lima." in answered.text
+
+    without_workers(use, wait_s=10.0, answer_s=60.0)
+
+
+def test_a_chat_that_comes_in_a_short_outage_is_answered_after_it() -> None:
+    async def use(client: httpx.AsyncClient, stream: SimulatedStream) -> None:
+        stream.stop()
+        asyncio.get_running_loop().call_later(5, stream.start)
+        answered = await client.post(PATH, json=body_of())
+        assert answered.status_code == 200, answered.text
+
+    with_mind(use, wait_s=10.0, answer_s=60.0)
+
+
+@pytest.mark.parametrize("wrong", ["outage", "too large"])
+def test_a_conversation_goes_on_in_its_session_after_a_request_that_was_not_carried_out(wrong: str) -> None:
+    async def use(client: httpx.AsyncClient, stream: SimulatedStream) -> None:
+        first = (await client.post(PATH, json=body_of())).json()
+        so_far = [QUESTION, first["choices"][0]["message"]]
+        more = {"role": "user", "content": "And of Chile?"}
+        if wrong == "outage":
+            stream.faults = Faults(busy=1.0)  # nothing is stored, and that is certain
+            refused = await client.post(PATH, json=body_of(*so_far, more))
+            stream.faults = CALM
+        else:
+            refused = await client.post(PATH, json=body_of(*so_far, {"role": "user", "content": "x" * 300_000}))
+        assert refused.status_code in (400, 503)
+        second = (await client.post(PATH, json=body_of(*so_far, more))).json()
+        assert second["neuraxis"]["session"] == first["neuraxis"]["session"]
+
+    with_mind(use, wait_s=10.0)

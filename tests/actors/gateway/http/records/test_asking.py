@@ -1,6 +1,7 @@
 """What is recorded, over HTTP: wrong questions, and a reader of events who leaves."""
 
 import asyncio
+import errno
 from collections.abc import AsyncGenerator
 from typing import Any
 
@@ -10,6 +11,8 @@ from litestar.datastructures import State
 
 from actors.gateway.http.keys import ANYBODY, ApiKeys
 from actors.gateway.http.records.endpoints import StreamedEvent, follow_events
+from events.ledger import ExchangeResult
+from tests.actors.gateway.http import fakes
 from tests.actors.gateway.http.rig import gateway
 from tests.events.simulated_world import in_world
 from tests.simulated import SimulatedStream
@@ -88,3 +91,28 @@ def test_a_reader_who_leaves_leaves_nothing_behind() -> None:
     assert dict(start["headers"])[b"content-type"] == b"text/event-stream; charset=utf-8"
     assert event["body"].splitlines() == [b"id: 7", b"event: forged_id.alert.info.swarm", b"data: {}", b""]
     assert quiet["body"].startswith(b": nothing new")
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "code", "told"),
+    [
+        (OSError(errno.EMFILE, "Too many open files"), 503, "out_of_resources", "has run out of open files"),
+        (MemoryError(), 503, "out_of_resources", "has run out of memory"),
+        (OSError(errno.ENOENT, "No such file"), 500, "failed", "a bug"),
+    ],
+)
+def test_what_the_gateway_has_run_out_of_is_told_as_that_and_not_as_a_bug(
+    error: Exception, status: int, code: str, told: str
+) -> None:
+    class Exhausted(fakes.Records):
+        async def exchange(self, exchange: str) -> ExchangeResult:
+            raise error
+
+    async def body(stream: SimulatedStream) -> None:
+        async with gateway(stream, records=Exhausted()) as client:
+            answer = await client.get("/api/exchanges/e1")
+        assert (answer.status_code, answer.json()["code"]) == (status, code), answer.text
+        assert told in answer.json()["message"]
+        assert ("retry-after" in answer.headers) == (status == 503)
+
+    in_world(body)

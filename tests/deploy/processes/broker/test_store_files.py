@@ -1,0 +1,48 @@
+"""A broker whose files are deleted or moved while it runs: it says nothing itself, and acknowledges."""
+
+import asyncio
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from deploy.processes.broker.storage_watch import STORE_GONE, store_fault
+from events.jetstream import JetStreamLog
+from events.jetstream.storage_check import storage_fault
+from tests.broker import Broker
+from tests.events.setting import plain, record
+
+
+def move(store: Path) -> None:
+    store.rename(store.with_name("elsewhere"))
+
+
+def remove_all_but_folders(store: Path) -> None:
+    for file in store.rglob("*"):
+        if file.is_file():
+            file.unlink()
+
+
+@pytest.mark.parametrize("lose", [shutil.rmtree, move, remove_all_but_folders])
+def test_a_store_whose_files_are_gone_is_told_although_the_broker_acknowledges(
+    lose: Callable[[Path], None], broker: Broker
+) -> None:
+    async def append(log: JetStreamLog) -> int:
+        return await log.append([plain(record("log.00.00.reflex.passed", b"{}"))])
+
+    async def main() -> None:
+        log = await JetStreamLog.connect(broker.url)
+        try:
+            await append(log)
+            assert store_fault(broker.store, log.stream) == ""
+            lose(broker.store)
+            assert await append(log) == 2
+            assert await storage_fault(log.connection, log.stream) == ""
+            assert store_fault(broker.store, log.stream).startswith(STORE_GONE)
+            assert str(broker.store) not in store_fault(broker.store, log.stream)
+            assert store_fault(None, log.stream) == ""
+        finally:
+            await log.close()
+
+    asyncio.run(main())
