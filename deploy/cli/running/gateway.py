@@ -97,9 +97,9 @@ def gateway(
     )
 
 
-def _store_of(reach: "BrokerChoice", data: "DataFolder") -> Path | None:
+def _store_of(choice: "BrokerChoice", data: "DataFolder") -> Path | None:
     """Return the folder of the streams of a set's own broker, whose logins lie beside it; None for another broker."""
     from deploy.processes.broker.configuration import Layout
 
     layout = Layout(data.broker.resolve())
-    return layout.store if reach.context and Path(reach.context).resolve().parent == layout.contexts else None
+    return layout.store if choice.context and Path(choice.context).resolve().parent == layout.contexts else None

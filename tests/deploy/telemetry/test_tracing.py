@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from deploy.config.loading import BadConfiguration
-from deploy.telemetry.collector import LONGEST_PAUSE_S, Collector, Outcome, check_collector, pause_s
+from deploy.telemetry.collector import Collector, check_collector, pause_s
 from deploy.telemetry.process_metrics import TraceCounts
 from deploy.telemetry.tracing import Tracing
 from events.jetstream.log import JetStreamLog
@@ -185,38 +185,3 @@ def test_traces_without_the_extra_are_refused_with_what_to_install(monkeypatch: 
 
 def test_pauses_double_up_to_half_a_minute_and_heed_the_collector() -> None:
     assert [0.5 <= pause_s(1) <= 1.0, 15.0 <= pause_s(50) <= 30.0, pause_s(1, 7.0)] == [True, True, 7.0]
-
-
-@pytest.mark.parametrize(("asked", "granted"), [("7", 7.0), ("999999999", LONGEST_PAUSE_S), ("9" * 5_000, 0.0)])
-def test_a_collector_that_asks_for_years_of_peace_gets_some_minutes(asked: str, granted: float) -> None:
-    async def body(receiver: Receiver) -> float:
-        async with Collector(receiver.url, 5.0, KEY) as collector:
-            return (await collector.send([]))[1]
-
-    with receiving(503) as receiver:
-        receiver.retry_after = asked
-        assert asyncio.run(body(receiver)) == granted
-
-
-@pytest.mark.parametrize("drips", [False, True])
-def test_an_answer_without_an_end_counts_by_its_status(drips: bool) -> None:
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 1000000000\r\n\r\n")
-        with contextlib.suppress(ConnectionError):
-            while not writer.is_closing():
-                writer.write(b"x" * (1 if drips else 65_536))
-                await writer.drain()
-                await asyncio.sleep(0.1 if drips else 0)
-        writer.close()
-        over.set()
-
-    async def body() -> None:
-        async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
-            host, port = server.sockets[0].getsockname()
-            async with asyncio.timeout(30), Collector(f"http://{host}:{port}", 5.0, KEY) as collector:
-                assert await collector.send([]) == (Outcome.SENT, 0.0)
-                await over.wait()
-
-    over = asyncio.Event()
-    asyncio.run(body())
