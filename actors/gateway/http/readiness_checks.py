@@ -90,7 +90,7 @@ class ReadinessChecks:
         try:
             async with asyncio.timeout(LOG_WAIT_S):
                 return OK if "guardrails" in await self._hosted() else "no living worker is ready to run them"
-        except (LogError, TimeoutError) as wrong:
+        except (LogError, OSError) as wrong:
             return _why(wrong)
 
 
@@ -98,7 +98,7 @@ async def _check_text(reading: Awaitable[object]) -> str:
     try:
         async with asyncio.timeout(LOG_WAIT_S):
             await reading
-    except (LogError, TimeoutError) as wrong:
+    except (LogError, OSError) as wrong:
         return _why(wrong)
     return OK
 
@@ -107,11 +107,16 @@ async def _result_of(check: Callable[[], Awaitable[str]]) -> str:
     try:
         async with asyncio.timeout(LOG_WAIT_S):
             return await check()
-    except (LogError, TimeoutError) as wrong:
+    except (LogError, OSError) as wrong:
         return _why(wrong)
 
 
-def _why(wrong: Exception) -> str:
+def _why(wrong: LogError | OSError) -> str:
+    """Return why a check failed. One that cannot be made, out of file descriptors, say, must not hide the others."""
     if isinstance(wrong, Unavailable):
         return "the broker is away"
-    return wrong.code if isinstance(wrong, LogError) else f"no answer within {LOG_WAIT_S:g} s"
+    if isinstance(wrong, LogError):
+        return wrong.code
+    if isinstance(wrong, TimeoutError):
+        return f"no answer within {LOG_WAIT_S:g} s"
+    return f"cannot be checked: {wrong.strerror or type(wrong).__name__}"

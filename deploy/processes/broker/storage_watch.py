@@ -44,16 +44,32 @@ STORE_REMEDY = (
 
 
 def store_fault(store: Path | None, stream: str) -> str:
-    """Return what is wrong with the files of a running server's stream, without naming them; empty if they are there.
+    """Return what is wrong with the files of a running server's stream, without naming them.
 
+    Empty if they are there, or if that cannot be seen: out of file descriptors, say, or without the right to look.
     ``store`` is None where the files are not on this machine.
     """
     if store is None:
         return ""
-    folders = store.glob(f"jetstream/*/streams/{stream}")
-    if any((folder / "meta.inf").exists() and (folder / "msgs").is_dir() for folder in folders):
+    try:
+        accounts = os.listdir(store / "jetstream")
+        folders = [store / "jetstream" / account / "streams" / stream for account in accounts]
+        if any(_exists(folder / "meta.inf") and _exists(folder / "msgs") for folder in folders):
+            return ""
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except OSError:
         return ""
     return f"{STORE_GONE}: it still has what they held, and that and whatever is stored now is lost when it ends"
+
+
+def _exists(path: Path) -> bool:
+    """Whether a file or folder is there; raises OSError if that cannot be seen, where ``Path.exists`` may say no."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
 
 
 async def storing_failure(system: Access) -> str:

@@ -1,6 +1,8 @@
 """What a probe is told of a fault: which it is, and no place, which the process's log has."""
 
 import asyncio
+import errno
+import os
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
@@ -88,6 +90,30 @@ def test_a_look_that_fails_names_no_place_either() -> None:
 
     in_world(body)
     assert "10.1.2" not in found[0]
+
+
+def test_a_check_that_cannot_be_made_hides_no_other() -> None:
+    found: list[tuple[int, dict[str, str]]] = []
+
+    async def out_of_descriptors() -> str:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE), "/var/lib/neuraxis/store")
+
+    async def scarce() -> str:
+        return "next to no file descriptors left"
+
+    async def body(stream: SimulatedStream) -> None:
+        checks = {"storing": out_of_descriptors, "resources": scarce}
+        async with guarding(stream), gateway(stream, further_checks=checks) as client:
+            await asyncio.sleep(1.0)
+            answer = await client.get("/readyz")
+            found.append((answer.status_code, answer.json()["checks"]))
+
+    in_world(body)
+    ((status, told),) = found
+    assert status == 503
+    assert told["storing"] == "cannot be checked: Too many open files"
+    assert told["resources"] == "next to no file descriptors left"
+    assert told["log"] == "ok"
 
 
 class Away:

@@ -1,6 +1,7 @@
 """A broker whose files are deleted or moved while it runs: it says nothing itself, and acknowledges."""
 
 import asyncio
+import resource
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -46,3 +47,20 @@ def test_a_store_whose_files_are_gone_is_told_although_the_broker_acknowledges(
             await log.close()
 
     asyncio.run(main())
+
+
+def test_a_store_that_cannot_be_looked_at_is_not_said_to_be_gone(tmp_path: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1, hard))
+    try:
+        assert store_fault(tmp_path, "NEURAXIS") == ""
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert store_fault(tmp_path, "NEURAXIS").startswith(STORE_GONE)
+
+
+@pytest.mark.parametrize("left", ["jetstream", "jetstream/$G/streams/NEURAXIS"])
+def test_a_file_in_the_place_of_a_folder_is_no_store(left: str, tmp_path: Path) -> None:
+    (tmp_path / left).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / left).touch()
+    assert store_fault(tmp_path, "NEURAXIS").startswith(STORE_GONE)
