@@ -39,7 +39,7 @@ class Precedent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def size(self) -> int:
-        """Number of elements of its set: its shingles, and its situation's type."""
+        """Number of elements of its set: its shingles, and its kind of situation."""
         return len(self.signature) // 8 + 1
 
     def has_same_content(self, other: "Precedent") -> bool:

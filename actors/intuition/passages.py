@@ -6,11 +6,10 @@ marks. A motif that is contained as whole phrases, in a document or after a poli
 one of these runs.
 
 Nearly all runs are excluded at once by counting their shingles. A precedent of m elements has a similarity above t to a
-run of n only if m < n / t^2. With K shingles that some precedent of such a size holds (one of them stands for the
-situation, a name of the kind of input that its sender may give) and U that none does, the similarity is at most sqrt(K
-/ (K + U)). The remaining runs are compared exactly, as far as the input's work budget suffices (``comparing``), in an
-order that is fair to the parts: the most promising run of each part before the second of any. Runs of the same words
-are compared once.
+run of n only if m < n / t^2. If K of the run's shingles occur in some precedent of such a size and U in none, the
+similarity is at most sqrt(K / (K + U)); the kind of situation, which its sender may name, counts in K. The remaining
+runs are compared exactly, as far as the input's work budget suffices (``comparing``), in an order that is fair to the
+parts: the most promising run of each part before the second of any. Runs of the same words are compared once.
 
 A motif may also be in the middle of a longer phrase. So runs of words whose shingles are all held by some precedent,
 possibly with a changed word between, are compared in addition: whatever surrounds it, a motif is such a run.
@@ -73,8 +72,8 @@ class _Text:
     """The parts of an input joined: words, phrases, and the size of the smallest precedent that holds each shingle.
 
     ``begins`` says where each phrase begins in ``words``, ``part_of`` to which part each belongs, ``part_firsts`` and
-    ``part_ends`` which phrases each part has. ``inner`` are these sizes for the shingles without marks, ``phrase_of``
-    says in which phrase each of them begins.
+    ``part_ends`` which phrases each part has. ``inner`` holds those sizes of precedents, for the shingles without begin
+    or end marks; ``phrase_of`` says in which phrase each of these shingles begins.
     """
 
     def __init__(self, library: Library, readings: Sequence[HashedText]) -> None:

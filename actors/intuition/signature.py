@@ -77,5 +77,5 @@ def text_signature(text: str) -> Hashes:
 
 @lru_cache(maxsize=1024)
 def situation_hash(situation: str) -> int:
-    """Return the hash of a situation's type, a name that the caller of an input chooses."""
+    """Return the hash of a kind of situation, a name that the caller of an input chooses."""
     return hash_of(situation, "situation")

@@ -7,7 +7,7 @@ input.received          the text is kept until the exchange ends; counted among 
 appraisal.completed     topic, salience (how exciting and new it is) and embedding are kept with it
 arbiter.escalated       -> memory.recalled, once, for an exchange whose text is kept
 act.actions_requested   -> memory.actions_answered, for such an exchange
-response.emitted        the text is dropped; -> memory.remembered, if the exchange was executed and not blank,
+response.emitted        the text is dropped; -> memory.remembered, if it is an answer (EXECUTED) to a text,
                         and memory.facts_retired, if it takes back or replaces facts
 operator.forget_ordered -> memory.forgotten, and the sessions that contained it (memory.turns_forgotten)
 memory.recalled         the recall counts for the agent's failure rate
@@ -15,7 +15,7 @@ memory.actions_answered memorized facts become known; recalls and skills are cou
 memory.remembered       the exchange's turn, gist, facts, episode and concepts are remembered
 memory.facts_retired    the facts taken back are not known any more
 drift.started           -> memory.wandered: for a thought of the idle agent, one concept leads by association to an
-                        episode; in that episode's session
+                        episode, in whose session this is recorded
 drift.thought           kept as a gist of the agent, for as long as its episode
 trace.seat_added        a review's assessment of a memory, which then ranks higher or lower
 memory.forgotten        a session or a fact is dropped, from open exchanges too

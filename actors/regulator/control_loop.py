@@ -195,7 +195,7 @@ def _confirmation(record: AgentRecord, judged: Judged) -> Confirmed:
         offset=record.offsets.get(trial.parameter, 0.0),
         pressure=trial.pressure,
         metric_before=trial.metric_before,
-        # No second opinion mentions what was faded, so nothing can be measured of it, and nothing has become worse.
+        # No second opinion mentions the faded correction: then nothing was measured of it, and it counts as no worse.
         metric_after=trial.metric_before if judged.metric is None else judged.metric,
         fading=trial.fading,
     )

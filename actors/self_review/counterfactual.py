@@ -84,6 +84,7 @@ def _context_cosines(numbers: TickNumbers, outs: slice) -> Floats:
     squares = context_square + removed + added - 2 * cosine[outs, count:stimulus]
     # The length of a context that is zero, or some millionths by rounding, gives no direction, so no cosine.
     known = squares > count * count
+    # Products and squares are in millionths, so a square's root is in thousandths.
     found = np.maximum(swapped_with_stimulus, 0) / np.sqrt(np.where(known, squares, 1)) * 1_000.0
     cosines: Floats = np.where(known, np.minimum(np.rint(found), MICRO), 0.0)
     return cosines

@@ -2,7 +2,7 @@
 
 A tick is one reviewed exchange; it is decided and folded: six signals, the score, the windows of 128 ticks. With
 candidates, every swap of one entity (a memory in the prompt) is scored, too: that is the counterfactual. ``statistics``
-is a tick that already has its numbers: only detectors and windows. ``6 chosen`` adds the score.
+is a tick that already has its numbers: only which signals fire, and the windows. ``6 chosen`` adds the score.
 
 Run it with ``python -m bench.decisions.self_review``.
 """

@@ -164,7 +164,7 @@ def _note_removed(log: JetStreamLog, file: Path) -> None:
 async def _find_reason(deadline: Deadline, log: JetStreamLog) -> None:
     """If the broker does not confirm for some time, find out why: with a full disk it does not answer at all.
 
-    It may also have stored what was sent, and nothing that would have followed: that is looked for once, near the end.
+    It may also have stored what was sent, though no actor has acted on it: whether it did is asked once, near the end.
     """
     while True:
         await asyncio.sleep(_CHECK_INTERVAL_S)

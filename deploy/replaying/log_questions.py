@@ -22,7 +22,7 @@ from deploy.config.configured_log import attach_ledger, configured_log
 from deploy.config.loading import BadConfiguration, Layer, flag_layer
 from deploy.config.settings import LogSettings
 from deploy.replaying.what_if import changes_of, run, settings_of
-from deploy.replaying.what_if_verdicts import measured_texts, reason_text, why_nothing_compared
+from deploy.replaying.what_if_verdicts import measured_setting_warnings, reason_text, why_nothing_compared
 from events.errors import LogError
 from events.jetstream import Access, Connection, JetStreamLog
 from events.replay.explain import explain
@@ -246,7 +246,7 @@ def _ending(end: Any) -> Ending:
 def _notes(report: Report) -> Iterator[str]:
     if nothing := why_nothing_compared(report):
         yield nothing
-    yield from measured_texts(report)
+    yield from measured_setting_warnings(report)
     for code, count in report.unreadable.items():
         yield f"{counted(count, 'event')} cannot be read by this release: {code}"
     for reason, count in report.held_by_reason.items():

@@ -50,7 +50,7 @@ def redecided(report: Report) -> str:
     return ", ".join((text, *reasons))
 
 
-def measured_texts(report: Report) -> Iterator[str]:
+def measured_setting_warnings(report: Report) -> Iterator[str]:
     """Yield, for each changed setting that live processes measure with, which effects of the change cannot show."""
     for name, readers in report.measured.items():
         why = "what they measured is taken from the record, whatever it is set to"

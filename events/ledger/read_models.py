@@ -347,8 +347,8 @@ _KNOWN = frozenset(topic for topic in CATALOGUE if topic.split(".")[1] in _OWNER
 def is_folded(topic: object) -> bool:
     """Whether events of a public subject may change a table.
 
-    That is so of every subject in ``FOLDS``, and of each that this release does not know of the same owners: a later
-    one may have further alerts, or further states of a breaker.
+    These are the subjects in ``FOLDS``, and unknown subjects of the same owners: a later release may have further
+    alerts, or further states of a breaker.
     """
     if topic in FOLDS:
         return True
@@ -394,10 +394,10 @@ def _without_prose(schema: Any) -> Any:
 
 
 def add_values(collected: Mapping[Insert, list[Any]], row: Row, headers: Mapping[str, str]) -> None:
-    """Add the values that an event of a topic that :func:`is_folded` inserts to ``collected``, flat.
+    """Add what an event inserts into the tables to ``collected``, as flat values. :func:`is_folded` knows its topic.
 
     Events of no exchange change nothing, if the fold needs one. Events that cannot be read are noted as that, and so
-    are those with a number that no column, or no calendar, holds: one of them would end the ledger at every start.
+    are those with a number too large for a column or a date: one of them would end the ledger at every start.
     """
     fold = FOLDS.get(row[TOPIC])
     if fold is not None and row[VERSION] is not None:

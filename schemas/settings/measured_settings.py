@@ -1,6 +1,6 @@
-"""Marks for settings that running processes measure by, such as a timeout or a latency budget. Pure.
+"""Marks for settings that running processes compare measured times with, such as a timeout or a latency budget. Pure.
 
-What a process measured is recorded as an event. A replay reads that event, whatever the setting is by then.
+What was found is recorded as an event, and a replay reads that event. So what-if cannot show another value's effect.
 """
 
 from collections.abc import Iterator, Mapping

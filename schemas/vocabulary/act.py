@@ -44,7 +44,7 @@ class ActPlanRequested(Event, frozen=True, kw_only=True, tag="forged_id.act.plan
 
 
 class ActActionsRequested(Event, frozen=True, kw_only=True, tag="forged_id.act.actions_requested"):
-    """An iteration asks memory for the results of these actions, each within its budget."""
+    """An iteration asks memory for the results of these actions."""
 
     iteration: Count
     actions: tuple[Action, ...]

@@ -35,7 +35,7 @@ A short list, for the trained judges; ``lookalikes`` has the long one, for refle
 
 _NON_ASCII = re.compile("([^\x00-\x7f]+)")
 _FEW, _FEW_IN_ALL = 4, 4_096
-"""Up to a fourth of the characters and 4,096 bytes beyond ASCII, runs of non-ASCII characters are folded separately."""
+"""Runs of non-ASCII characters are folded one by one if they are few: a fourth of the text and 4,096 bytes at most."""
 
 _CACHED_FROM = 128
 """From this many characters on, the result of folding a text is cached."""

@@ -16,7 +16,7 @@ that were found are compared in full. The prefix is taken of the query only, and
 which shingles are rare changes with every addition, so prefixes of the entries would have to be computed again each
 time.
 
-**The situation's type** is an element of every set but is in no list: it counts in o, n and m, but is never a match
+**The kind of situation** is an element of every set but is in no list: it counts in o, n and m, but is never a match
 alone.
 
 **A value over a store.** A store is changed in place and passed on from state to state; it answers for the latest of

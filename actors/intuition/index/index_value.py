@@ -92,7 +92,7 @@ class Index(Derived):
         Args:
             entries: Returns all entries of the set in the order of adding, in case the store must be built.
             hashes: The text's ascending shingles, without repetition.
-            situation: Hash of the situation's type (a name that the caller of an input chooses).
+            situation: Hash of the kind of situation (a name that the caller of an input chooses).
             most: How many similar entries are returned, at most.
             floor: Least similarity of these, above 0.
             motif_floor: Least similarity of the nearest motif; 0 finds any that shares a shingle.

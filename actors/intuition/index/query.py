@@ -3,7 +3,7 @@
 A store holds entries, which are sets of shingles, and for each shingle the list of the entries that hold it. A *motif*
 is the entry of a precedent that did harm.
 
-For sets A and B the similarity is o / sqrt(n m), with o = |A & B|, n = |A|, m = |B|, each with the situation's type as
+For sets A and B the similarity is o / sqrt(n m), with o = |A & B|, n = |A|, m = |B|, each with the kind of situation as
 one more element. For one query n is fixed, so entries are ordered by their *score* o * o / m: a quotient of small
 integers, which is equal in double precision exactly where the similarities are equal.
 """
@@ -28,7 +28,7 @@ class Query(NamedTuple):
 
     Attributes:
         hashes: Ascending shingles of the text, without repetition.
-        situation: Hash of the situation's type (a name that the caller of an input chooses).
+        situation: Hash of the kind of situation (a name that the caller of an input chooses).
         most: How many similar entries are returned, at most; 0 if only the nearest motif is wanted.
         floor: Least similarity of these.
         motif_floor: Least similarity of the nearest motif; 0 finds any that shares a shingle of the text.
@@ -121,7 +121,7 @@ def plan_reading(lengths: Any, needed: float, budget: int) -> Any:
 def reach_of(rest: int, smallest: int) -> float:
     """Return the highest score of an entry that shares at most ``rest`` shingles.
 
-    Entries have at least ``smallest`` shingles; the situation's type is one more element, and may be shared too.
+    Entries have at least ``smallest`` shingles; the kind of situation is one more element, and may be shared too.
     """
     return (rest + 1) * (rest + 1) / (max(rest, smallest) + 1)
 

@@ -1,4 +1,7 @@
-"""Search of the index in plain loops, for queries whose lists (of the entries that hold each shingle) are short."""
+"""Search of the index in plain loops, for queries whose lists (of the entries that hold each shingle) are short.
+
+A situation is the hash of the kind of situation that an input or a precedent names; it counts like one more shingle.
+"""
 
 from typing import NamedTuple
 

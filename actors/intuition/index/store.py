@@ -44,7 +44,7 @@ class Entry(NamedTuple):
         number: Its position in the order of adding; numbers ascend, with gaps.
         name: The name that a search reports.
         signature: Ascending 64-bit shingles, little-endian, without repetition and without 0.
-        situation: Hash of the situation's type (a name that the caller of an input chooses).
+        situation: Hash of the kind of situation (a name that the caller of an input chooses).
         harmful: Whether it is a motif.
     """
 
@@ -115,7 +115,7 @@ class Store:
         return hashes
 
     def size_of(self, position: int) -> int:
-        """Return the number of elements of an entry: its shingles, and its situation's type."""
+        """Return the number of elements of an entry: its shingles, and its kind of situation."""
         return (int(self.packed_counts[position]) >> SIZE_SHIFT) + 1
 
     def begin_retiring(self, number: int) -> tuple[int, Hashes]:

@@ -75,9 +75,9 @@ class DecisionLoop(ABC):
         self._recheck: asyncio.TimerHandle | None = None  # for a message left to workers of a newer release
         self.declines = False
         self._stopping = False
-        # The last sequence under the fence as the log states it, where the message there can no longer be read.
+        # The partition's last sequence as the log states it, if the message there can no longer be read; else None.
         self._fence_last: int | None = None
-        self._led_anew = False  # whether no spontaneous event was written since it began to lead
+        self._led_anew = False  # it leads, and has written no spontaneous event since
         self._acknowledged: Checkpoint | None = None  # the view before the first decision in the outbox
         self._warming: asyncio.Task[None] | None = None
         self._proving: asyncio.Task[None] | None = None
@@ -213,7 +213,7 @@ class DecisionLoop(ABC):
             self._acknowledged = self.view.checkpoint()
         self._submit_decision(self.view.spontaneous_event(cause, emission), 0)
         if self._led_anew and self.view.own_last:
-            # An earlier leader's snapshot may be further on than this event's position: then nobody can use it.
+            # An earlier leader's snapshot may have folded messages after this event's position: it is unusable then.
             self._snapshots.renew(max(1, self.view.position))
         self._led_anew = False
 

@@ -13,12 +13,12 @@ async def has_folded(log: Log, view: View, last: int) -> bool:
     The events of a decision are stored all or none, so if some are missing they are still to be read. The exception is
     a log that was cut within the decision: then the next message, if there is one, has another cause.
     """
-    begun = view.open_decision
-    if not begun:
+    latest = view.open_decision  # the last event read of a decision that has more
+    if not latest:
         return view.own_last >= last
-    if begun < last:
+    if latest < last:
         return False
-    following = await log.at(begun + 1)
+    following = await log.at(latest + 1)
     if following is None:
         return True
     try:

@@ -13,7 +13,13 @@ from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.cli.rendering.layout.counts_table import CountsTable
 from deploy.cli.rendering.layout.quoting import quoted_line
 from deploy.cli.rendering.replay import new_field_text
-from deploy.replaying.what_if_verdicts import headline, measured_texts, reason_text, redecided, why_nothing_compared
+from deploy.replaying.what_if_verdicts import (
+    headline,
+    measured_setting_warnings,
+    reason_text,
+    redecided,
+    why_nothing_compared,
+)
 from events.replay.whatif import LATEST, RECORDED, Change, Example, Outcome, Report, Traced, fields_of
 from events.replay.whatif.report import EFFECT_MISSING, NOT_REDECIDED, OPEN
 from schemas.catalogue import CATALOGUE
@@ -28,7 +34,7 @@ def render_report(report: Report, examples: int) -> Iterator[RenderableType]:
     yield Text(headline(report), "bold yellow" if report.changed or why_nothing_compared(report) else "bold green")
     yield Text(redecided(report), "yellow" if report.held_by_reason else "")
     yield Text(_BEHAVIOUR_TEXTS[report.behaviour])
-    for text in measured_texts(report):
+    for text in measured_setting_warnings(report):
         yield Text(text, "yellow")
     for name in report.unanswered:
         yield Text(

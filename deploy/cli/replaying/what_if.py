@@ -255,12 +255,14 @@ def _show_sweep(sweep: "Sweep", reports: "Sequence[Report]", as_json: bool) -> N
 
     from deploy.cli.rendering.layout.terminal import console, print_hanging
     from deploy.cli.rendering.what_if import render_sweep
-    from deploy.replaying.what_if_verdicts import measured_texts, untold_texts
+    from deploy.replaying.what_if_verdicts import measured_setting_warnings, untold_texts
 
     out = console()
     out.print(render_sweep(sweep.key, list(zip(sweep.values, reports, strict=True))))
     # Notes on settings by which running processes measure: what they would have measured otherwise is not known.
-    for line in dict.fromkeys(text for report in reports for text in (*measured_texts(report), *untold_texts(report))):
+    for line in dict.fromkeys(
+        text for report in reports for text in (*measured_setting_warnings(report), *untold_texts(report))
+    ):
         print_hanging(out, Text(line, "yellow"), 4)
 
 

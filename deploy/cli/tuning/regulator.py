@@ -53,7 +53,7 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     """The state of an agent's regulation after the last event; events are oldest first.
 
     ``decisions`` counts the latest ones, which ``pressures`` (faults of the routing, in words) are found in.
-    ``cycle_due``: the time is set at which the regulator looks at them next.
+    ``cycle_due``: a time is set at which the regulator looks at them next.
     """
 
     agent: str
@@ -138,7 +138,8 @@ def _shown(agent: str, state: "State", now_ns: int, events: list["Recorded"]) ->
 
     record, settings = record_of(state, agent), state.settings
     counts = counts_in_window(record, now_ns, settings)
-    has_enough, opinion = counts.decisions >= settings.decisions_needed, fresh_opinion(record, now_ns, settings)
+    has_enough = counts.decisions >= settings.decisions_needed
+    opinion = fresh_opinion(record, now_ns, settings)  # the sum of a model's second opinions on how inputs were routed
     pressures = pressures_of(counts, opinion, settings, record.weights) if has_enough else ()
     return Shown(
         agent=agent,

@@ -1,4 +1,7 @@
-"""An agent's named items, that is precedents and allowances: those in force, and orders that withdraw some."""
+"""An agent's named items: those in force, and orders that withdraw some.
+
+They are its precedents, and its allowances: texts and phrases that its guards let pass.
+"""
 
 from collections.abc import Callable, Iterable
 from typing import TypeVar

@@ -146,7 +146,7 @@ def entries_under(
 ) -> Iterator[tuple[str, Any]]:
     """Yield the entries of a state's maps that are kept under ``key``, each with its path.
 
-    An entry counts as kept under a name if its key is that name, or is made of agent and session, one a line.
+    An entry is kept under a name if its key is that name, or two lines, agent and session, of which one is that name.
     ``may_contain``: whether there may be such entries within a value; others are passed over.
     """
     if isinstance(state, msgspec.Struct):
@@ -167,7 +167,7 @@ def entries_under(
 
 
 def is_kept_under(under_key: Mapping[str, Any], key: str, scope: Scope) -> bool:
-    """Whether any entry of ``entries_under`` is kept under a key as that of its scope's session or agent.
+    """Whether any entry of ``entries_under`` has ``key`` as its session, or as its agent, whichever the scope names.
 
     Entries are kept under agent and session together, and another agent or session may have the same name.
     """

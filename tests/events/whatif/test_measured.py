@@ -11,7 +11,7 @@ import pytest
 
 import actors
 from actors.registry import ACTORS
-from deploy.replaying.what_if_verdicts import complaint, measured_texts
+from deploy.replaying.what_if_verdicts import complaint, measured_setting_warnings
 from events.log import Stored
 from schemas.settings.measured_settings import measured_settings
 from tests.each import each
@@ -90,7 +90,7 @@ def test_a_report_names_every_setting_of_which_the_change_shows_nothing(log: Seq
         "swarm.required": "too",
         "reflex.latency_budget_ms": "alone",
     }
-    texts = list(measured_texts(report))
+    texts = list(measured_setting_warnings(report))
     assert [text.partition(" ")[0] for text in texts] == list(report.measured)
     assert all("taken from the record" in text for text in texts)
     assert complaint(report, 100.0) == ""

@@ -51,7 +51,7 @@ _ESCAPED_BLANK = re.compile(r"\\(?:[tnrf]|u(?:00[0-2a][0-9a-d]|20[0-6][0-9a-f]|3
 _SEPARATOR = "\n~\n"
 """The separator of readings that are returned as one text: as separate texts too many might be left unread.
 
-At most so many decoded texts of one text are read (``nested_decoding``).
+The number of decoded texts that are read of one text is limited (``nested_decoding``).
 """
 
 _SEAM = "\u034f"

@@ -89,7 +89,10 @@ async def override_guardrails(
     idempotency_key: IdempotencyKey = "",
     user: User = "",
 ) -> GuardrailsOverridden:
-    """Let a loop's family run on past its fatigue or its rerun limit, for a time; who and why are recorded."""
+    """Let a loop's family go on past its rerun limit, or although its reruns improve nothing, for a time.
+
+    Who did it and why is recorded.
+    """
     loops: LoopService = request.app.state.loops
     event = override_event(loop_id, data)
     done = await loops.override(agent_of(request, data.agent, user), event, key_of(idempotency_key))
