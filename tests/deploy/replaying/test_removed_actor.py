@@ -1,19 +1,20 @@
 """What a release that has no such actor any more says about the events which one recorded."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
-from actors.registry import ACTORS
 from deploy.cli import main
 from deploy.replaying.bundle_verdicts import verify_bundle
 from events.bundles import read_events
 from schemas.catalogue import CATALOGUE
 from tests.events.ledger.messages import write
 from tests.fixtures import FOLDER
+from tests.without_actor import without_actor
 
 NEWEST = max(FOLDER.glob("*.nxb"))
 GONE = "memory"
@@ -25,9 +26,10 @@ def replay(*arguments: str, log: Path = NEWEST) -> Result:
 
 
 @pytest.fixture
-def removed(monkeypatch: pytest.MonkeyPatch) -> None:
+def removed() -> Iterator[None]:
     """A release without the actor whose events are in the log."""
-    monkeypatch.delitem(ACTORS, GONE)
+    with without_actor(GONE):
+        yield
 
 
 def counts(*arguments: str, log: Path = NEWEST) -> dict[str, int]:

@@ -18,6 +18,7 @@ from tests.actors.scenario import Address
 from tests.each import each
 from tests.events.recording import Recording
 from tests.events.whatif.asking import live, whatif, with_model
+from tests.without_actor import without_actor
 
 TALK = [
     ("noon", "Tell me about the harbour, please"),
@@ -117,12 +118,12 @@ def test_settings_that_cannot_be_read_cannot_be_changed_either(log: Sequence[Sto
     assert (report.changed, report.unanswered) == (0, ("router",))
 
 
-def test_what_an_actor_decided_that_is_gone_stands(log: Sequence[Stored], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(ACTORS, "memory")
-    report = whatif(log)
-    assert changes(report) == (0, 0, 0)
-    assert report.without_actor["forged_id.memory.recalled"] >= 3
-    assert whatif(log, MORE_CLARIFY).changed > 0
+def test_what_an_actor_decided_that_is_gone_stands(log: Sequence[Stored]) -> None:
+    with without_actor("memory"):
+        report = whatif(log)
+        assert changes(report) == (0, 0, 0)
+        assert report.without_actor["forged_id.memory.recalled"] >= 3
+        assert whatif(log, MORE_CLARIFY).changed > 0
 
 
 def test_a_failure_of_a_release_that_could_not_read_what_this_one_can_stands(monkeypatch: pytest.MonkeyPatch) -> None:
