@@ -25,18 +25,39 @@ def test_every_benchmark_can_be_looked_through_for_what_it_needs(name: str) -> N
     }
 
 
-def test_a_benchmark_without_its_peer_ends_with_one_sentence(tmp_path: Path) -> None:
+def without_peer(folder: Path, *names: str, runs: str = "") -> "subprocess.CompletedProcess[str]":
+    """Run benchmarks where ``eventsourcing`` is not installed, in a process that runs ``runs`` first."""
     code = (
-        "import importlib.util as util, sys\n"
+        "import importlib.util as util, subprocess, sys\n"
         "real = util.find_spec\n"
         "util.find_spec = lambda name, *more: None if name == 'eventsourcing' else real(name, *more)\n"
-        "sys.argv = ['neuraxis', 'bench', 'ledger']\n"
+        f"sys.argv = ['neuraxis', 'bench', *{names!r}]\n{runs}"
         "from deploy.cli import main\n"
         "main()\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, env=environment(), check=False
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=folder, env=environment(), check=False
     )
+
+
+def test_what_will_not_run_is_said_before_the_others_run(tmp_path: Path) -> None:
+    # Each benchmark is replaced by a process that says on standard error that it runs.
+    runs = (
+        "run = subprocess.run\n"
+        "subprocess.run = lambda command, **how: run([sys.executable, '-c', "
+        "f'import sys; print({command[2]!r}, file=sys.stderr)'], **how)\n"
+    )
+    done = without_peer(tmp_path, "router", "ledger", runs=runs)
+    assert done.returncode == 1
+    first, ran, *_ = done.stderr.splitlines()
+    assert first == "ledger will not run: eventsourcing not installed: pip install 'neuraxis[bench]'"
+    assert ran == module_of("router")
+    assert module_of("ledger") not in done.stderr
+    assert done.stderr.endswith("\nneuraxis: eventsourcing not installed: pip install 'neuraxis[bench]'\n")
+
+
+def test_a_benchmark_without_its_peer_ends_with_one_sentence(tmp_path: Path) -> None:
+    done = without_peer(tmp_path, "ledger")
     assert done.returncode == 1
     assert done.stderr.endswith("eventsourcing not installed: pip install 'neuraxis[bench]'\n"), done.stderr
     assert done.stderr.count("\n") == 1

@@ -1,7 +1,7 @@
 """``neuraxis bench``."""
 
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -115,7 +115,7 @@ def bench(names: tuple[str, ...], json_file: str | None, plot: str | None, **jud
             failed.append("the table of aims")
     complaints = [f"these benchmarks did not finish: {', '.join(failed)}"] if failed else []
     if lacking:
-        complaints.append(f"{', '.join(sorted(lacking))} not installed: pip install 'neuraxis[bench]'")
+        complaints.append(_install_hint(lacking))
     if complaints:
         raise CheckFailed("; ".join(complaints))
 
@@ -126,18 +126,23 @@ def _run_all(names: Sequence[str], folder: str, *, brief: bool) -> tuple[list[st
     import sys
 
     failed: list[str] = []
-    lacking: set[str] = set()
+    missing = {name: modules for name in names if (modules := missing_modules(module_of(name)))}
+    lacking = {module for modules in missing.values() for module in modules}
+    if 0 < len(missing) < len(names):  # said first, since the others take minutes
+        click.echo(f"{', '.join(missing)} will not run: {_install_hint(lacking)}", err=True)
     environment = {**os.environ, RECORDS: folder, **({BRIEF: "1"} if brief else {})}
     for name in names:
-        click.echo(f"== {name}: {BENCHES[name]}")
-        if missing := missing_modules(module_of(name)):
-            click.echo(f"not run: {', '.join(missing)} not installed")
-            lacking.update(missing)
+        if name in missing:
             continue
+        click.echo(f"== {name}: {BENCHES[name]}")
         # A process for each: one benchmark's memory and threads must not disturb the next one.
         if subprocess.run([sys.executable, "-m", module_of(name)], check=False, env=environment).returncode:
             failed.append(name)
     return failed, lacking
+
+
+def _install_hint(modules: Iterable[str]) -> str:
+    return f"{', '.join(sorted(modules))} not installed: pip install 'neuraxis[bench]'"
 
 
 def _judgement(names: tuple[str, ...], judged: Mapping[str, str | int | None]) -> None:
@@ -152,7 +157,7 @@ def _judgement(names: tuple[str, ...], judged: Mapping[str, str | int | None]) -
             "--model, --rows, --gate, --characters and --record go with it"
         )
     if missing := missing_modules("bench.quality.judgement"):
-        raise CheckFailed(f"{', '.join(missing)} not installed: pip install 'neuraxis[bench]'")
+        raise CheckFailed(_install_hint(missing))
     options = [f"--{name}={value}" for name, value in judged.items() if name != "corpus" and value is not None]
     if subprocess.run(
         [sys.executable, "-m", "bench.quality.judgement", str(judged["corpus"]), *options], check=False
