@@ -89,9 +89,7 @@ def _channel(entry: Entry) -> dict[str, Any]:
 
 def _stored_channel(entries: tuple[Entry, ...]) -> dict[str, Any]:
     partition = f"Its partition: FNV-1a 32 of the id modulo the stream's count, two digits; `{NO_PARTITION}` for none."
-    partition += (
-        " In a repartitioned log, the number of its repartitionings and a dash stand before it: `1-20`."
-    )
+    partition += " In a repartitioned log, the number of its repartitionings and a dash stand before it: `1-20`."
     return {
         "address": f"{STORED_ROOT}.{{agentPartition}}.{{sessionPartition}}.{{event}}",
         "title": "The log",

@@ -1,7 +1,7 @@
 """The endpoints that OpenAI's clients call: chat completions, and the list of models."""
 
 from collections.abc import AsyncGenerator, Iterator
-from contextlib import aclosing, contextmanager, nullcontext, suppress
+from contextlib import aclosing, contextmanager, nullcontext
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -33,7 +33,10 @@ from actors.gateway.http.openai.upstream import UpstreamFailed
 from actors.gateway.http.scopes import ASK, OF_AGENT
 from actors.gateway.http.strict_requests import HEADERS, QUERY, User, agent_of, text_of_header
 from events.errors import LogError, UnknownOutcome
+from events.loggers import get_logger
 from schemas.intake.strict import quoted_name
+
+_logger = get_logger("neuraxis.gateway")
 
 _PARSED = "chat"
 """The key under which a request's state keeps its body."""
@@ -96,13 +99,17 @@ async def complete_chat(
 
 @get("/v1/models", security=ASK, opt={OF_AGENT: True})
 async def list_models(request: Request[Any, Any, State]) -> Models:
-    """List the models that a request may name: `neuraxis`, and those of the upstream, if there is one."""
+    """List the models that a request may name: `neuraxis`, and those of the upstream, if it lists any."""
     forwarding: UpstreamForwarder | None = request.app.state.forwarding
     listed: list[Any] = []
     if forwarding is not None:
-        with suppress(UpstreamFailed):
+        try:
             found = await forwarding.fetch("/models", request.scope["headers"])
             listed = models_in(found.body)
+            if not listed:
+                _logger.warning("upstream_models_not_listed", status=found.status)
+        except UpstreamFailed as failed:
+            _logger.warning("upstream_models_not_listed", reason=failed.reason, error=str(failed))
     return Models(data=(Model(id=MODEL), *listed))
 
 
