@@ -215,11 +215,11 @@ def state_pieces(state: Any) -> Iterator[bytes]:
                     batch = {}
         yield _entries(batch)
     else:
-        fields = msgspec.structs.fields(type(state))
-        yield _map_header(len(fields))
-        for field in fields:
-            yield _state_encoder.encode(field.encode_name)
-            yield from state_pieces(getattr(state, field.name))
+        names = state.__struct_fields__
+        yield _map_header(len(names))
+        for name, encoded in zip(names, state.__struct_encode_fields__, strict=True):
+            yield _state_encoder.encode(encoded)
+            yield from state_pieces(getattr(state, name))
 
 
 def _is_large(value: Any) -> bool:

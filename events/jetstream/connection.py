@@ -10,6 +10,7 @@ import json
 import re
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -81,6 +82,37 @@ class Reply(msgspec.Struct, frozen=True):
 
     headers: Mapping[str, str]
     data: bytes
+
+
+class _CallDeadline:
+    """Ends a call after a deadline, in seconds, in which this process could have read its answer.
+
+    The call and its timer keep it. One is made for every call, so both are freed without the garbage collector, whose
+    collections delay decisions: a call that is done, and a timer that was stopped, keep nothing.
+    """
+
+    __slots__ = ("_call", "_due", "_loop", "_timer", "_unanswered")
+
+    def __init__(self, call: asyncio.Future[Reply], deadline: float, unanswered: Callable[[], Exception]) -> None:
+        self._call, self._unanswered = call, unanswered
+        self._loop = asyncio.get_running_loop()
+        self._start(deadline)
+        call.add_done_callback(self._stop)
+
+    def _start(self, seconds: float) -> None:
+        self._due = self._loop.time() + seconds
+        self._timer = self._loop.call_at(self._due, self._end)
+
+    def _end(self) -> None:
+        if self._call.done():
+            return
+        if self._loop.time() - self._due > _STALL_S:
+            self._start(_AFTER_STALL_S)
+        else:
+            self._call.set_exception(self._unanswered())
+
+    def _stop(self, _: asyncio.Future[Reply]) -> None:
+        self._timer.cancel()
 
 
 class Connection:
@@ -274,27 +306,8 @@ class Connection:
             self.forget(number)
             return None
         call.add_done_callback(lambda _: self.forget(number))
-        self._limit(call, subject, deadline)
+        _CallDeadline(call, deadline, partial(self._unanswered, subject, deadline))
         return call
-
-    def _limit(self, call: asyncio.Future[Reply], subject: str, deadline: float) -> None:
-        """End a call after ``deadline`` seconds in which this process could have read its answer."""
-        loop = asyncio.get_running_loop()
-
-        def end_in(seconds: float) -> None:
-            due = loop.time() + seconds
-            timer = loop.call_at(due, end, due)
-            call.add_done_callback(lambda _: timer.cancel())
-
-        def end(due: float) -> None:
-            if call.done():
-                return
-            if loop.time() - due > _STALL_S:
-                end_in(_AFTER_STALL_S)
-            else:
-                call.set_exception(self._unanswered(subject, deadline))
-
-        end_in(deadline)
 
     def expect(self, *subjects: str) -> tuple[str, asyncio.Future[Reply]]:
         """Register an answer to messages on ``subjects``; return its number and future, for :meth:`answer`."""
@@ -316,7 +329,7 @@ class Connection:
 
     async def answer(self, number: str, call: asyncio.Future[Reply], subject: str, deadline: float) -> Reply:
         """Wait for an expected answer within ``deadline`` seconds; raises like :meth:`request`."""
-        self._limit(call, subject, deadline)
+        _CallDeadline(call, deadline, partial(self._unanswered, subject, deadline))
         try:
             return require_served(await call, subject)
         finally:

@@ -15,7 +15,8 @@ def test_what_is_loaded_when_a_process_begins_to_serve_is_never_searched_again()
         "garbage.freeze_loaded()\n"
         "assert gc.get_freeze_count() > loaded / 2, (gc.get_freeze_count(), loaded)\n"
         "assert len(gc.get_objects()) < loaded / 10, len(gc.get_objects())\n"
-        "assert gc.get_threshold() == (garbage.YOUNG, *before[1:]) and garbage.YOUNG > before[0]\n"
+        "assert gc.get_threshold() == (garbage.YOUNG, before[1], garbage.OLD)\n"
+        "assert garbage.YOUNG > before[0] and garbage.OLD > before[2]\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment(), check=False)
     assert (done.returncode, done.stderr) == (0, "")

@@ -1,10 +1,13 @@
 """An append that is sent before the call returns: it is stored, fenced and in doubt exactly as an awaited one is."""
 
 import asyncio
+import gc
+from collections import Counter
 
 import pytest
 
 from events.errors import Conflict, Unavailable, UnknownOutcome
+from events.jetstream.connection import Reply
 from events.log import MAX_RECORD_BYTES, Append, Log
 from tests.broker import Broker
 from tests.events.setting import RunOnLog, Setting, back, bodies, fenced, plain, read, record, run_on_jetstream
@@ -103,5 +106,28 @@ def test_what_cannot_be_sent_at_once_is_not_sent_at_all(broker: Broker) -> None:
         setting.start_broker()
         await back(setting)
         assert b"late" not in await bodies(setting.log)
+
+    run_on_jetstream(broker, body)
+
+
+def test_calls_of_the_broker_leave_nothing_to_the_garbage_collector(broker: Broker) -> None:
+    async def body(setting: Setting) -> None:
+        async def call(name: str) -> None:
+            await send(setting.log, plain(record(id=name)))
+            await setting.log.append([plain(record(id=f"{name} awaited"))])
+            await setting.log.at(1)
+
+        await call("first")
+        gc.collect()
+        gc.set_debug(gc.DEBUG_SAVEALL)
+        try:
+            for number in range(20):
+                await call(f"{number}")
+            gc.collect()
+            left = Counter(type(each).__name__ for each in gc.garbage if isinstance(each, (Reply, asyncio.Future)))
+        finally:
+            gc.set_debug(0)
+            gc.garbage.clear()
+        assert left == {}
 
     run_on_jetstream(broker, body)
