@@ -45,7 +45,7 @@ from actors.memory.layers.vectors import cosines_of
 from actors.memory.settings import MemorySettings
 from actors.memory.terms import DECIMALS, overlap
 from actors.memory.wandering import strength_in
-from actors.memory.weights import EXCHANGE_LAYERS, weighted_energy
+from actors.memory.weights import EXCHANGE_LAYERS, has_weight, weighted_energy
 from schemas.vocabulary.memory import NO_LONGER_SO, Layer, Recollection
 
 _LAYERS: tuple[Layer, ...] = ("turn", "gist", "fact", "episode", "concept")
@@ -216,39 +216,60 @@ def _episodes(
 ) -> Iterator[Candidate]:
     by_terms = cue.other_words or not cue.embedding
     most = settings.recollections * (_EXAMINED_FACTOR if by_terms or memory.weights else 1)
-    energies = {near.number: near.energy for near in _nearest(memory, cue, without, most, settings)}
-    if by_terms:
-        of_concepts = (memory.concepts[term].episodes for term in cue.terms if term in memory.concepts)
-        for number in {number for numbers in of_concepts for number in numbers} - without:
-            energies.setdefault(number, 0.0)
+    near = _nearest(memory, cue, without, most, settings)
+    if not by_terms:
+        for number, energy in _without_repetitions(near, memory, stale):
+            yield _exchange(energy, "episode", number, memory.episodes.kept[number].text, stale)
+        return
+    energies = {each.number: each.energy for each in near}
+    of_concepts = (memory.concepts[term].episodes for term in cue.terms if term in memory.concepts)
+    for number in {number for numbers in of_concepts for number in numbers} - without:
+        energies.setdefault(number, 0.0)
     for number, energy in energies.items():
         episode = memory.episodes.kept[number]
-        term_overlap = overlap(cue.terms, terms_of(episode.text)) * weight_of(episode) if by_terms else 0.0
+        term_overlap = overlap(cue.terms, terms_of(episode.text)) * weight_of(episode)
         yield _exchange(max(energy, round(term_overlap, DECIMALS)), "episode", number, episode.text, stale)
 
 
 def _nearest(memory: AgentMemory, cue: Cue, without: frozenset[int], most: int, settings: MemorySettings) -> list[Near]:
     """Return the episodes nearest to a cue: enough of them that repetitions and echoes do not hide statements."""
     ranking = memory.episodes.ranking(cue.model, cue.embedding, without)
-    while True:
-        near = ranking.strongest(most)
-        if len(near) < most or most >= _MOST_EXAMINED or near[-1].energy < settings.floor:
-            return near
-        if _has_statements(near, memory, settings.recollections):
-            return near
-        most *= _EXAMINED_FACTOR
-
-
-def _has_statements(near: Iterable[Near], memory: AgentMemory, most: int) -> bool:
-    """Whether so many of the episodes state something, each something else."""
+    near, begin = ranking.strongest(most), 0
     statements: set[str] = set()
+    while len(near) == most < _MOST_EXAMINED and near[-1].energy >= settings.floor:
+        statements.update(_statements(near[begin:], memory))
+        if len(statements) >= settings.recollections:
+            break
+        begin, most = most, most * _EXAMINED_FACTOR
+        near = ranking.strongest(most)
+    return near
+
+
+def _statements(near: Iterable[Near], memory: AgentMemory) -> Iterator[str]:
+    """Yield what persons stated in episodes."""
     for each in near:
         text = memory.episodes.kept[each.number].text
         if not states_nothing(text):
-            statements.add(persons_words(text))
-            if len(statements) >= most:
-                return True
-    return not most
+            yield persons_words(text)
+
+
+def _without_repetitions(
+    near: Iterable[Near], memory: AgentMemory, stale: frozenset[int]
+) -> Iterator[tuple[int, float]]:
+    """Yield numbers and energies of episodes, strongest first, without those that repeat one before them.
+
+    They would not be recalled, since of memories with the same content one is. An episode stands on its own if a review
+    gave it a weight, if it is stale, or if a fact may stand for it.
+    """
+    apart = {*stale, *(fact.exchanges[-1] for _, fact in current_facts(memory.facts) if fact.exchanges)}
+    shown: set[str] = set()
+    for each in near:
+        text = memory.episodes.kept[each.number].text
+        if each.number not in apart and not has_weight(memory, "episode", each.number) and persons_words(text):
+            if text in shown:
+                continue
+            shown.add(text)
+        yield each.number, each.energy
 
 
 def _facts(memory: AgentMemory, cue: Cue, settings: MemorySettings) -> Iterator[Candidate]:

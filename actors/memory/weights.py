@@ -69,6 +69,11 @@ def weight_of(memory: AgentMemory, entity: str, settings: MemorySettings) -> flo
     return None if weight is None else round(weight.log * _remaining_share(weight, memory, settings), DECIMALS)
 
 
+def has_weight(memory: AgentMemory, layer: str, number: int) -> bool:
+    """Whether a review gave an entry a weight; ``layer`` is the prefix of its id."""
+    return bool(memory.weights) and _key(layer, number) in memory.weights
+
+
 def weighted_energy(energy: float, memory: AgentMemory, layer: str, number: int, settings: MemorySettings) -> float:
     """Return an entry's energy with its weight applied, in [0, 1]; ``layer`` is the prefix of its id."""
     weight = memory.weights.get(_key(layer, number)) if memory.weights else None

@@ -1,6 +1,7 @@
 """What comes to mind, how strongly, and of whom."""
 
 from math import sqrt
+from unittest import mock
 
 import msgspec
 import pytest
@@ -12,6 +13,7 @@ from actors.memory.settings import MemorySettings
 from schemas.persistent import decode_state, encode_state
 from schemas.vocabulary.act import Action
 from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.self_review import SeatAdded
 from tests.actors.memory.builders import (
     ESCALATED,
     EVERYTHING,
@@ -305,6 +307,40 @@ def test_recall_is_what_comparing_with_every_episode_gives(told: list[list[int]]
     for asked in (memory, restored):
         found = ask(asked, "And?", vector=sought).recollections
         assert [(one.id, one.energy) for one in found] == expected
+
+
+SAYINGS = (
+    "Which road is open?",
+    "The bridge is closed",
+    "My name is Ada",
+    "My name is Eve",
+    "I do not live in Brno any more",
+    "I live in Brno",
+    "And?",
+    "!!",
+)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, len(SAYINGS) - 1), vectors), max_size=40),
+    st.dictionaries(st.integers(1, 40), st.sampled_from([-1.0, 1.0]), max_size=6),
+    vectors,
+    st.integers(1, 5),
+    st.sampled_from([0.0, 0.3]),
+)
+@settings(deadline=None)
+def test_leaving_repetitions_out_changes_nothing_of_what_is_recalled(
+    told: list[tuple[int, list[int]]], seats: dict[int, float], sought: list[int], most: int, floor: float
+):
+    memory = partition(MemorySettings(floor=floor, recollections=most, turns=1, gists=1))
+    for number, (saying, vector) in enumerate(told):
+        talk(memory, SAYINGS[saying], f"e{number}", vector=vector, session=LATER if number % 3 else "session")
+    for number, value in seats.items():
+        seat = SeatAdded(citizen="agent", tick=1, entity=f"episode:{number}", seat_type="metacog_quality", value=value)
+        memory.when(seat, Address("agent", "", ""))
+    found = ask(memory, "And?", "short", vector=sought).recollections
+    with mock.patch("actors.memory.recall._without_repetitions", lambda near, *_: ((n.number, n.energy) for n in near)):
+        assert ask(memory, "And?", "long", vector=sought).recollections == found
 
 
 def test_a_query_of_other_words_finds_an_episode_by_what_it_is_about():
