@@ -265,8 +265,13 @@ def _without_repetitions(
     shown: set[str] = set()
     for each in near:
         text = memory.episodes.kept[each.number].text
-        if each.number not in apart and not has_weight(memory, "episode", each.number) and persons_words(text):
-            if text in shown:
+        repeats = text in shown
+        if (
+            (repeats or persons_words(text))
+            and each.number not in apart
+            and not has_weight(memory, "episode", each.number)
+        ):
+            if repeats:
                 continue
             shown.add(text)
         yield each.number, each.energy

@@ -1,7 +1,7 @@
 """Saves the snapshots of one partition when they are due, while the partition goes on."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from actors.runtime.context import Context
@@ -18,6 +18,15 @@ BYTES_PER_MESSAGE = 2_048
 To read back so many bytes takes about as long as to fold one message more, so a takeover takes at most twice as long.
 Saving a state of 10 MB every thousand messages would keep the disk busy.
 """
+
+_REST = 9
+"""Times as long as a piece of a large state takes to encode, others have their turn before the next piece.
+
+Encoded without a rest, ten megabytes delay every decision for seconds where the processor has little to spare.
+"""
+
+_PACKED_ASIDE = 1_000_000
+"""Bytes of an encoded state from which on it is packed, with its checksum, in another thread."""
 
 _logger = get_logger("neuraxis.shard")
 
@@ -42,7 +51,9 @@ class SnapshotSaver:
         self.last_loss = 0
         self._renew_after = 0  # the snapshot is replaced once this sequence is folded; 0: it need not be
         self._renewing = 0  # the same, of the latest replacement that has become due
+        self._renewed = 0  # the same, of the latest replacement that was saved
         self._saving: asyncio.Task[None] | None = None
+        self._closing = False
 
     def begin(self, last_loss: int) -> None:
         """Note that the partition was read back. ``last_loss`` is the sequence of the last known record of a loss."""
@@ -81,6 +92,7 @@ class SnapshotSaver:
 
     async def close(self, view: View | None) -> None:
         """Wait for the snapshot that is being saved; then take a last one of ``view``, where one is needed."""
+        self._closing = True
         if self._saving is not None:
             await asyncio.gather(self._saving, return_exceptions=True)
         if view is not None and (self._folded or self._renew_after):
@@ -96,18 +108,27 @@ class SnapshotSaver:
             if self._renew_after:
                 done()
 
+    async def _pieces(self, state: Any, *, hurried: bool) -> AsyncIterator[bytes]:
+        """Encode a state piece by piece, with a rest behind each, unless somebody waits for the snapshot."""
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        for piece in state_pieces(state):
+            yield piece
+            hurried = hurried or self._closing or bool(self._renew_after)
+            await asyncio.sleep(0 if hurried else _REST * (loop.time() - began))
+            began = loop.time()
+
     async def _save(self, checkpoint: Checkpoint, last_loss: int, renewing: int) -> None:
         """Save a checkpoint; everything up to its position, and up to ``renewing``, is in it."""
-        pieces = []
-        for piece in state_pieces(checkpoint.state):  # a large state takes long, and others have their turn between
-            pieces.append(piece)
-            await asyncio.sleep(0)
-        packed = pack(self._actor, self._partition, checkpoint, last_loss, b"".join(pieces))
+        state = b"".join([piece async for piece in self._pieces(checkpoint.state, hurried=renewing > self._renewed)])
+        arguments = self._actor, self._partition, checkpoint, last_loss, state
+        packed = pack(*arguments) if len(state) < _PACKED_ASIDE else await asyncio.to_thread(pack, *arguments)
         upto = max(checkpoint.position, renewing)
         self._due_after = max(self._context.snapshot_every, len(packed) // BYTES_PER_MESSAGE)
         try:
             await self._context.snapshots.save(snapshot_key(self._actor, self._partition), packed, upto)
             self._context.counters.snapshots += 1
+            self._renewed = renewing
             self.unsaved = False
         except LogError as error:
             self.unsaved = True

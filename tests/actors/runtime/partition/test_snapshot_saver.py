@@ -6,13 +6,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import msgspec
+import pytest
 
 from actors.runtime.context import Counters
 from actors.runtime.partition.snapshot_saver import BYTES_PER_MESSAGE, SnapshotSaver
 from events.partition_fold import Checkpoint
 from events.snapshot import pack, unpack
 from schemas.actor import Actor
-from schemas.persistent import Map
+from schemas.persistent import Map, state_pieces
 from tests.events.small_actors import DIARIST
 
 
@@ -56,6 +57,40 @@ def test_a_large_snapshot_leaves_turns_for_others() -> None:
         return turns
 
     assert asyncio.run(body()) > 50
+
+
+class _TimedLoop(asyncio.SelectorEventLoop):
+    """An event loop on whose clock each look at it takes a second; ``rested`` counts the seconds slept."""
+
+    rested, seconds = 0.0, 0.0
+
+    def time(self) -> float:
+        self.seconds += 1.0
+        return self.seconds
+
+    def call_later(self, delay: float, *arguments: Any, **options: Any) -> Any:
+        self.rested += delay
+        return super().call_soon(*arguments, **options)
+
+
+@pytest.mark.parametrize("waited_for", ["nothing", "renewal", "end"])
+def test_a_large_snapshot_takes_a_tenth_of_the_time_unless_somebody_waits_for_it(waited_for: str) -> None:
+    async def body() -> None:
+        kept = Kept()
+        saver, view = SnapshotSaver(LIBRARIAN, "01", context_with(kept)), SimpleNamespace(checkpoint=lambda: STANDING)
+        saver.take(view, lambda: None)  # type: ignore[arg-type]
+        if waited_for == "renewal":
+            saver.renew(50)
+        if waited_for == "end":
+            await saver.close(None)
+        await asyncio.gather(*asyncio.all_tasks() - {asyncio.current_task()})
+        assert len(kept.saved) == 1
+
+    loop = _TimedLoop()
+    with asyncio.Runner(loop_factory=lambda: loop) as runner:
+        runner.run(body())
+    pieces = sum(1 for _ in state_pieces(STANDING.state))
+    assert (loop.rested >= 9 * pieces) if waited_for == "nothing" else (loop.rested == 0)
 
 
 def test_a_snapshot_is_of_the_moment_it_was_taken() -> None:
