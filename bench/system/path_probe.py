@@ -73,7 +73,7 @@ BY_ACTOR = {
 """Function whose first argument is an actor -> the part of the work, to which the actor's name is added."""
 
 COUNTS = {
-    "events.jetstream.reading.stream_reader:StreamReader._on_message": "messages read",
+    "events.jetstream.reading.stream_reader:StreamReader._on_stored": "messages read",
     "actors.runtime.dispatcher:decode": "decodes",
     "actors.gateway.exchanges:decode": "decodes",
     "actors.runtime.partition.shard:Shard.on_message": "dispatches",

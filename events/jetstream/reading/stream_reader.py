@@ -285,7 +285,10 @@ class StreamReader:
         found = ack_fields(msg.reply)
         if found is None:
             self._on_status(msg.headers or {})
-            return
+        else:
+            self._on_stored(msg, found)
+
+    def _on_stored(self, msg: Msg, found: tuple[int, int, int, int, int]) -> None:
         _, sequence, consumer_seq, time_ns, _ = found
         if consumer_seq != self._next_consumer_seq:
             self._renew.set()
