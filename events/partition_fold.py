@@ -274,8 +274,8 @@ class View:
             self.close_decision()
             return ()
         decided, state = decide(self.actor, self.state, self.waiting[0], self._partitions, self.partition)
-        begun = [(own.envelope.id, own.stored.subject, own.stored.data) for own in group]
-        if [(one.message.id, one.subject, one.data) for one in decided[: len(group)]] != begun:
+        recorded = [(own.envelope.id, own.stored.subject, own.stored.data) for own in group]
+        if [(one.message.id, one.subject, one.data) for one in decided[: len(group)]] != recorded:
             self.close_decision()
             return ()
         delivery, self._group = self.waiting.popleft(), []

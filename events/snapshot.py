@@ -108,7 +108,7 @@ def unpack(actor: Actor[Any], partition: str, data: bytes) -> Checkpoint | None:
 def _view_hash(actor: Actor[Any]) -> str:
     """Return a hash of what the catalogue says of the events in an actor's view, which its state rests on.
 
-    Which they are and at which version, and how alerts of them are grouped, which only the actor for alerts folds.
+    It covers which events these are, their versions, and how alerts of them are grouped, which the alerts actor folds.
     """
     events = (*actor.consumes, *(entry.event for entry in owned_by(actor.name)))
     entries = {entry.topic: entry for entry in map(entry_of, events)}

@@ -2,10 +2,10 @@
 
 For every fold of sources the scorer (intuition's trained model) and the trust evaluator (appraisal's) are trained anew
 on the other folds, and their thresholds are fixed on those; rows that quote a held-out row are left out as well. Reflex
-is as it ships, with its profile ``standard`` and with the few signatures of ``seed``: they are written, not trained.
+is as it ships, with its built-in signatures ``standard``, and with the few of ``seed``: they are written, not trained.
 Harmless tasks hidden in texts (``indirect_benign_payload``, ``latent_jailbreak``) and plain requests for harm are
-reported apart. ``harm`` is appraisal's rule on which coherence rejects. If securevector-guardian-model is installed, it
-is judged on the same rows; what it was trained on is not known.
+reported apart. ``harm``: appraisal's rules see a request for harm, on which coherence rejects. If
+securevector-guardian-model is installed, it is judged on the same rows; what it was trained on is not known.
 
 Run it with ``python -m bench.quality.detection PROMPTS...``.
 """

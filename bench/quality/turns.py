@@ -40,7 +40,7 @@ _COST_S = 0.5  # for which each reading is repeated
 
 
 def familiarity_of(turns: int, gists: int, facts: int) -> Familiarity:
-    """Return what memory reports about a session of so many turns, gists (summaries of turns) and facts."""
+    """Return what memory reports about a session with these numbers of turns, gists (exchanges in a line) and facts."""
     return msgspec.structs.replace(
         COLD,
         context_warmth=warmth(gists, facts, turns),

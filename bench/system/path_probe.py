@@ -80,7 +80,7 @@ COUNTS = {
     "events.make_decision:decide_only": "decisions",
     "schemas.actor:Actor.fold": "evolves",
 }
-"""Function -> what its calls are counted as; their time is counted as above."""
+"""Function -> what its calls are counted as; their time counts for the parts above."""
 
 _here = threading.local()
 """A thread's counted functions that run now (``stack``), and since when the innermost has been counted (``since``)."""

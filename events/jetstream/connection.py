@@ -33,7 +33,7 @@ REPLY_DEADLINE = 5.0
 """Seconds that any one request to the broker may take."""
 
 _STALL_S = 0.2
-"""A deadline that is noticed so much too late shows that this process stood still, paused or without processor time."""
+"""Seconds. A deadline noticed this much too late shows that this process stood still, paused or without CPU time."""
 
 _AFTER_STALL_S = 1.0
 """Seconds to read what has come meanwhile, before an answer counts as missing."""

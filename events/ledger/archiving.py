@@ -60,13 +60,13 @@ class Archived(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def archive(path: Path, before_ns: int, *, join: bool = False) -> Archived:
-    """Move the rows of before a time (Unix nanoseconds) into a new archive file.
+    """Move the rows that are older than a time (Unix nanoseconds) into a new archive file.
 
     The last of the ledger's rows and of its anchors stay, whatever their age: its writer goes on from them.
 
     Args:
         path: The ledger.
-        before_ns: The time; rows from the first one on that is not older stay.
+        before_ns: The time; the first row that is not older stays, and so do all rows after it.
         join: Put the archive files that there are into the new one, too, and delete them.
 
     Raises:
@@ -166,7 +166,7 @@ def _archive(ledger: sqlite3.Connection, path: Path, before_ns: int, join: bool)
 
 
 def _archived_before(ledger: sqlite3.Connection, path: Path, latest: ArchiveFile) -> Archived:
-    """Return what there is to say where all rows were archived before, and the room that they took is still free."""
+    """Return the result where all rows were archived before, and the room that they took is still to be given back."""
     return Archived(
         path=str(path.with_name(latest.name)),
         rows=0,
@@ -215,7 +215,7 @@ def _write(ledger: sqlite3.Connection, path: Path, draft: Path, joined: Sequence
 
 
 def _checked(draft: Path, path: Path, previous: str) -> ArchiveFile:
-    """Return what the ledger is to note of a new archive, whose chain begins behind ``previous``, a hash in hex."""
+    """Check a new archive, and return what the ledger notes of it; ``previous`` is the hash (hex) before its chain."""
     digest = bytes.fromhex(previous) or GENESIS
     rows = first = last = first_ns = last_ns = 0
     with closing(sqlite3.connect(draft)) as new:

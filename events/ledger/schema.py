@@ -327,7 +327,7 @@ def _make(path: Path, stream: str, partitions: Partitions) -> None:
                 _create(draft, msgspec.structs.replace(meta, seal=seal_of(meta)))
             with _locked(path.parent):
                 if not path.exists():
-                    # Of a ledger that somebody moved or deleted alone: SQLite would apply them to the new one.
+                    # SQLite would apply the side files of a ledger that was moved or deleted alone to the new one.
                     if (kept := clear_side_files(path)) is not None:
                         _logger.warning("ledger_log_left_behind", path=str(path), kept=str(kept))
                     with contextlib.suppress(FileExistsError):

@@ -1,4 +1,7 @@
-"""Whether a finished deliberation runs again. Owner: ``guardrails``."""
+"""Whether a finished deliberation runs again. Owner: ``guardrails``.
+
+A loop is one pass of a deliberation; a loop and its reruns are a family.
+"""
 
 from functools import partial
 from typing import Annotated, Literal
@@ -24,8 +27,8 @@ class LoopTrace(msgspec.Struct, frozen=True, kw_only=True):
         loop_id: The loop; ``family`` is the loop that it and all its reruns go back to.
         rerun_of: The loop that it is a rerun of; empty for a family's first.
         rerun_depth: 0 for a family's first loop, n for its nth rerun, whose name ends in ``_r`` and that number.
-        rerun_count: Reruns of the family so far, by what was ordered and by its loops' names; includes the one ordered
-            by this decision.
+        rerun_count: Reruns of the family so far, including the one ordered by this decision: those ordered, or those
+            that its loops' names show, whichever are more.
         max_reruns: Limit of ``rerun_count``.
         alignment_score: How well the answer addresses what was asked; None where nobody scored it.
         drift_score: How far it strays from that; None where nobody scored it.

@@ -89,8 +89,8 @@ Held = Literal[
 ``no_evidence``: nobody missed that mode. ``within_chance``: the decisions are so few that it may be chance.
 ``beyond_bounds``: an operator has set the weight outside its ``BOUNDS``. ``on_trial``: its last change is not judged
 yet. ``cooling``: it was changed too lately. ``resting``: moving it did not help, so that it is left alone for a while.
-``too_small``: the change called for could not be told from chance. ``day_spent``: a day's allowance of change is used
-up. ``behind_a_worse_one``: the cycle's one change was for another pressure.
+``too_small``: the change called for could not be told from chance. ``day_spent``: the change that one day allows is
+used up. ``behind_a_worse_one``: the cycle's one change was for another pressure.
 """
 
 Verdict = Literal["no_improvement", "worse", "unmeasured"]
@@ -163,7 +163,7 @@ class Reverted(Event, frozen=True, kw_only=True, tag="forged_id.regulator.revert
     """An adjustment is undone, exactly: ``delta`` is the negative of what had been applied.
 
     It is less where an operator has since set the weight so near to a bound that it would be passed. Of a series the
-    latest step still in force is undone, and ``steps_left`` are to follow, each after as long as it took to make.
+    latest step still in force is undone; ``steps_left`` more follow, one by one, each after the time it took to make.
     ``metric_after`` is the metric of ``pressure`` now, None where it could not be measured; the other fields are as in
     ``regulator.adjusted``.
     """

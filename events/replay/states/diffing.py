@@ -9,13 +9,11 @@ import msgspec
 from events.replay.replay import Replay
 from events.replay.run_replay import Point
 from events.replay.sources import Source
+from events.replay.states.conditions import Step
 from events.replay.states.from_snapshots import fold_from_nearest
 from events.routes import lineage, partition_names
 from schemas.actor import Actor
 from schemas.persistent import state_builtins
-
-Step = str | int
-"""A step of a path: a name or key, or an index."""
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -7,7 +7,7 @@ again.
 
 A failure that is missing is a difference, though. A release that cannot read a message records a failure. So where this
 very release decided that it leads to nothing, as ``ce-build`` of the next event says, that is in doubt: its failure
-must be there, unless the log shows elsewhere that workers of this number could read such messages.
+must be there, unless the log shows elsewhere that workers of this version could read such messages.
 """
 
 from collections.abc import Sequence
