@@ -134,10 +134,10 @@ class Partitions(msgspec.Struct, frozen=True):
     def fault(self) -> str:
         """What is wrong with these counts, which may come from a file; empty if nothing is."""
         generations = [(counts.agents, counts.sessions) for _, counts in self.generations]
-        reached = [each.through for each in self.former]
+        ends = [each.through for each in self.former]
         if any(not 1 <= count <= MOST_PARTITIONS for counts in generations for count in counts):
             return f"a count of partitions is not from 1 to {MOST_PARTITIONS}"
-        if reached != sorted(set(reached)) or any(seq < 0 for seq in reached):
+        if ends != sorted(set(ends)) or any(seq < 0 for seq in ends):
             return "its former partition counts are not in order"
         if any(after[side] % before[side] for before, after in pairwise(generations) for side in (0, 1)):
             return "its partition counts are no multiples of the former ones"

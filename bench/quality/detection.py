@@ -186,7 +186,11 @@ def show(result: Result) -> None:
             shares = " ".join(f"{100 * share:8.1f}%" for share in group.shares.values())
             print(f"{group.name.ljust(width)} {group.rows:6} {shares}")
         print()
-    for cost in result.costs:
+    _show_costs(result.costs)
+
+
+def _show_costs(found: Sequence[Cost]) -> None:
+    for cost in found:
         print(f"{cost.judge:8} {cost.size:>7}  p50 {cost.p50_us:10,.1f} us  p99 {cost.p99_us:10,.1f} us")
 
 
@@ -200,8 +204,7 @@ def main() -> None:
     print("no corpus given (python -m bench.quality.detection PROMPTS...): costs only")
     found = costs()
     record(found)
-    for cost in found:
-        print(f"{cost.judge:8} {cost.size:>7}  p50 {cost.p50_us:10,.1f} us  p99 {cost.p99_us:10,.1f} us")
+    _show_costs(found)
 
 
 if __name__ == "__main__":

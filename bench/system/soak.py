@@ -133,7 +133,7 @@ async def _minute(run: RunFile, number: int, took: Sequence[float], refused: int
 
 
 def _percentile_ms(took: Sequence[float], percent: int) -> float | None:
-    """Return a percentile of sorted seconds, in milliseconds; None of none."""
+    """Return a percentile of sorted seconds, in milliseconds; None if there are none."""
     return round(1e3 * took[len(took) * percent // 100], 1) if took else None
 
 

@@ -11,7 +11,7 @@ class PartitionCheck:
     """Compares the subjects of a log's events with partition counts.
 
     An input or an operator's order lies in the partitions of its own keys (agent and session). What follows from it
-    lies in its cause's partitions, whatever its own keys are, and shows nothing. A minority of inputs may lie
+    lies in its cause's partitions, whatever its own keys are, so it is not compared. A minority of inputs may lie
     elsewhere, since other publishers may have written them. A spontaneous event lies in some existing partition.
     """
 

@@ -117,7 +117,7 @@ class Connection:
 
         Raises:
             Unavailable: no server answers there, or it rejects the credentials.
-            Misconfigured: the server is too old or has no JetStream, or a file of the login is none of its kind.
+            Misconfigured: the server is too old or has no JetStream, or a file of the login is of another kind.
         """
         nc = HeaderClient()
         connection = cls(nc, access)

@@ -217,7 +217,7 @@ async def subject_counts(connection: Connection, stream: str) -> dict[str, int]:
     """Return how many messages of a stream each subject has; raises LogError."""
     by_subject: dict[str, int] = {}
     while True:
-        # The broker answers in pages; a page of none is the end.
+        # The broker answers in pages; an empty one is the end.
         page = await connection.api(f"STREAM.INFO.{stream}", {"subjects_filter": ">", "offset": len(by_subject)})
         found = page["state"].get("subjects") or {}
         by_subject |= found

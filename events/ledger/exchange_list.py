@@ -169,7 +169,7 @@ def list_exchanges(
             f"SELECT {_COLUMNS} FROM exchanges WHERE {' AND '.join(conditions)} ORDER BY started_seq DESC LIMIT ?",
             (*values, wanted.limit + 1),
         ).fetchall()
-    listed = tuple(_listed(row, at) for row in rows[: wanted.limit])
+    listed = tuple(_exchange_row(row, at) for row in rows[: wanted.limit])
     return Page(exchanges=listed, before=listed[-1].seq if len(rows) > wanted.limit else 0, head=head)
 
 
@@ -188,7 +188,7 @@ def _has(words: list[str], stage: str, action: str, reason: str, mode: str, *, p
     return all(word in phrase for word in words)
 
 
-def _listed(row: tuple[Any, ...], at: int) -> ExchangeRow:
+def _exchange_row(row: tuple[Any, ...], at: int) -> ExchangeRow:
     exchange, agent, session, seq, started_ns, ended_seq, *end, latency_ms = row
     started_row = ExchangeRow(
         exchange=from_text(exchange),

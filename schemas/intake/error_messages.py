@@ -66,11 +66,11 @@ def types_at(inspected: inspect.Type, path: str, inside: str | None) -> list[ins
     """Return the types of the value at ``path``; with ``inside`` set to ``key``, the types of its entries' names."""
     kinds = [inspected]
     for step in [*re.findall(r"\w+|\.{3}", path), *([inside] if inside else [])]:
-        kinds = [inner for one in kinds for member in union_members(one) for inner in _below(member, step)]
+        kinds = [inner for one in kinds for member in union_members(one) for inner in _types_below(member, step)]
     return kinds
 
 
-def _below(kind: inspect.Type, step: str) -> list[inspect.Type]:
+def _types_below(kind: inspect.Type, step: str) -> list[inspect.Type]:
     if isinstance(kind, inspect.StructType):
         return [field.type for field in kind.fields if field.encode_name == step]
     if isinstance(kind, inspect.DictType):

@@ -35,7 +35,7 @@ def path_with_keys(path: str, value: Any, is_wrong: Callable[[Any], bool]) -> st
         if not any_key:
             steps.append(int(index) if index else name)
             continue
-        entries = _at(value, steps)
+        entries = _value_at(value, steps)
         if not isinstance(entries, dict) or not entries:
             return path
         keys = list(entries)
@@ -57,7 +57,7 @@ def path_of_number_out_of_range(text: str) -> str:
         value = json.loads(text, parse_int=lambda digits: math.inf if len(digits) > _MOST_DIGITS else 0)
     except (ValueError, RecursionError):
         return ""
-    return written_path(next(_infinite(value, ()), ()))
+    return written_path(next(_paths_of_infinities(value, ()), ()))
 
 
 def written_path(steps: list[Step] | tuple[Step, ...]) -> str:
@@ -74,18 +74,18 @@ def written_path(steps: list[Step] | tuple[Step, ...]) -> str:
     return path.removeprefix(".")
 
 
-def _infinite(value: Any, above: tuple[Step, ...]) -> Iterator[tuple[Step, ...]]:
+def _paths_of_infinities(value: Any, above: tuple[Step, ...]) -> Iterator[tuple[Step, ...]]:
     if isinstance(value, dict):
         for key, inner in value.items():
-            yield from _infinite(inner, (*above, key))
+            yield from _paths_of_infinities(inner, (*above, key))
     elif isinstance(value, list):
         for index, inner in enumerate(value):
-            yield from _infinite(inner, (*above, index))
+            yield from _paths_of_infinities(inner, (*above, index))
     elif isinstance(value, float) and math.isinf(value):
         yield above
 
 
-def _at(value: Any, steps: list[Step]) -> Any:
+def _value_at(value: Any, steps: list[Step]) -> Any:
     for step in steps:
         try:
             value = value[step]

@@ -139,7 +139,8 @@ class Introspection(msgspec.Struct, frozen=True, kw_only=True):
 
     ``feeling_of_knowing`` is the best similarity of anything to the question, ``recall_failure_rate`` the share of the
     agent's latest recalls that found nothing, ``layers`` the number of memories in each, ``skills`` how often each
-    skill was used. The other two are as in :class:`Familiarity`.
+    skill was used. ``context_warmth`` and ``world_state_present`` are as in
+    :class:`Familiarity`.
     """
 
     context_warmth: Unit

@@ -19,8 +19,8 @@ HISTORY_PULL = 256
 """Messages requested at a time of a closed range.
 
 Several partitions of a process read their past at once, over the connection by which it appends. What they have asked
-for arrives before an acknowledgement, which a slow process would take for lost if there were much of it: it would fold
-the log again, and ask for more.
+for arrives before an acknowledgement does. If that were much, a slow process would take the acknowledgement for lost,
+fold the log again, and ask for more.
 """
 
 CLOSED_SILENCE = 20.0

@@ -62,7 +62,7 @@ def verify(path: Path) -> Verification:
 
 
 class _InvalidText(bytes):
-    """A value that the file calls text, and that is none. It is no blob, which is read as plain ``bytes``."""
+    """The bytes of a value that the file calls text, and that is not UTF-8. A blob is read as plain ``bytes``."""
 
 
 def _text(written: bytes) -> str | bytes:
