@@ -18,6 +18,8 @@ _CHECKSUM_BYTES = sha256().digest_size
 
 
 class _Snapshot(msgspec.Struct, frozen=True):
+    """A partition's checkpoint as it is stored, and what tells whether this release can use it."""
+
     actor: str
     partition: str
     behaviour: int

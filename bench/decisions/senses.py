@@ -52,7 +52,7 @@ _SENTENCES = (
     "My neighbour has kept bees for {number} years and says that the hives do well in most summers.",
 )
 _NAMES = ("Ilse", "Tomasz", "Amara", "Jo\u00e3o", "Wen", "Brigitte", "Oluwaseun", "Katarina")
-_KEEP = "keep this for the archive of number "
+_ENCODED_TEXT = "keep this for the archive of number "
 
 
 class Cost(msgspec.Struct, frozen=True):
@@ -83,7 +83,7 @@ def _piece(draw: random.Random) -> str:
             f'<tr><td class="name">{words[0]}</td><td>{number}</td></tr>',
             f"> {words[0]}\n> On {number} wrote {draw.choice(_NAMES)}:\n",
             f"GET /v1/items?id={number}&q=caf%C3%A9%20au%20lait&sort=Price-Desc HTTP/1.1",
-            f"data: {b64encode(f'{_KEEP}{number}'.encode()).decode()}",
+            f"data: {b64encode(f'{_ENCODED_TEXT}{number}'.encode()).decode()}",
             f"| {number} | {draw.choice(_NAMES)} | 2.{number % 10}.1 |",
             f"{number:x} {number * 7919:032x}",
         )

@@ -85,9 +85,9 @@ COUNTS = {
 _here = threading.local()
 """A thread's counted functions that run now (``stack``), and since when the innermost has been counted (``since``)."""
 
-_ns: dict[str, int] = defaultdict(int)
-_calls: dict[str, int] = defaultdict(int)
-_counts: dict[str, int] = defaultdict(int)
+_ns: dict[str, int] = defaultdict(int)  # part of the work -> nanoseconds of processor time
+_calls: dict[str, int] = defaultdict(int)  # part of the work -> how often it was entered
+_counts: dict[str, int] = defaultdict(int)  # what is counted, as in ``COUNTS`` -> how often it happened
 _marks: list[tuple[int, str, str, str, str]] = []
 """Monotonic nanoseconds, what happened, and the event's id, topic and exchange."""
 

@@ -38,7 +38,7 @@ MEASURED_S = 30.0
 WARM_UP_S = 300.0
 """Seconds for which the set answers as much as it can before that."""
 
-_LAG = "neuraxis_ledger_lag_messages "
+_LAG_METRIC = "neuraxis_ledger_lag_messages "
 
 
 class Minute(msgspec.Struct, frozen=True, kw_only=True):
@@ -116,7 +116,7 @@ async def measure(
 async def _minute(run: RunFile, number: int, took: Sequence[float], refused: int) -> Minute:
     async with httpx.AsyncClient(base_url=run.http, trust_env=False, timeout=10) as http:
         metrics = (await http.get("/metrics")).text
-    lag = next(line for line in metrics.splitlines() if line.startswith(_LAG))
+    lag = next(line for line in metrics.splitlines() if line.startswith(_LAG_METRIC))
     # A process that ended was started again under another number.
     folder = Path(f"/proc/{run.pid}/cwd/.neuraxis")
     now = msgspec.json.decode((folder / "run.json").read_bytes(), type=RunFile)
@@ -126,7 +126,7 @@ async def _minute(run: RunFile, number: int, took: Sequence[float], refused: int
         refused=refused,
         p50_ms=_percentile_ms(took, 50),
         p99_ms=_percentile_ms(took, 99),
-        lag=float(lag.removeprefix(_LAG)),
+        lag=float(lag.removeprefix(_LAG_METRIC)),
         resident_mb={name: round(megabytes, 1) for name, megabytes in resident_mb_by_process(now).items()},
         stored_mb=round(_stored_mb(folder), 1),
     )

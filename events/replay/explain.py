@@ -45,9 +45,10 @@ class Explanation(msgspec.Struct, frozen=True):
 
     ``roots`` holds the input, and any event whose cause is not among the exchange's own. ``critical_path`` are the
     sequences of the events from the input to the end, each the cause of the next, as far back as causes are known;
-    empty while there is no end. ``complete`` says whether it begins with the input. ``unreached`` names the owners
-    of the full path that decided nothing. ``absent`` gives the reason for them, and for owners that were not needed.
-    ``unreadable`` lists sequences of messages of this exchange that cannot be decoded.
+    empty while there is no end. ``complete`` says whether it begins with the input. ``total_ms`` is the time from the
+    first event to the last, without feedback. ``unreached`` names the owners of the full path that decided nothing.
+    ``absent`` gives the reason for them, and for owners that were not needed. ``unreadable`` lists sequences of
+    messages of this exchange that cannot be decoded.
     """
 
     exchange: str

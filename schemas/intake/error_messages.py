@@ -11,6 +11,7 @@ _MESSAGE = re.compile(r"(.*?)(?: - at (?:`(\w+)` in )?`\$(.*)`)?", re.DOTALL)
 _MOST_KEPT = 400
 """How many characters of a longer message are kept, from its beginning and from its end."""
 
+# Beginnings of msgspec's messages.
 _NOT_A_CHOICE = ("Invalid enum value", "Expected")
 _NOT_MATCHING = "Expected `str` matching regex"
 _NOT_BOOLEAN = "Expected `bool`"

@@ -37,8 +37,8 @@ class LoopTrace(msgspec.Struct, frozen=True, kw_only=True):
         bias_echo: Whether the same bias came up in too many loops of the agent lately.
         repeated_tags: Those biases; ``repetition_counts``: bias tag -> in how many of the latest loops it came up.
         reflection_fatigue: The family's fatigue after this loop: it grows with each rerun that improves nothing, and
-            falls with one that does. ``fatigue_increment`` is by how much this loop moved it;
-            ``fatigue_threshold_exceeded``: it is high enough to end the family.
+            falls with one that does. ``fatigue_increment`` is by how much this loop moved it,
+            ``fatigue_increased`` whether upwards; ``fatigue_threshold_exceeded``: it is high enough to end the family.
         improvement_detected: Whether a rerun's scores are better than those of the loop judged before it.
         rerun_trigger: Every trigger that applied and that nobody overrode, in the order of decision. ``rerun_reason``
             is that of the first, ``rerun_reason_detail`` has the numbers of all.

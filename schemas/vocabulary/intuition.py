@@ -99,7 +99,10 @@ class IntuitionResultRejected(Event, frozen=True, kw_only=True, tag="forged_id.i
 
 
 class MotifLearned(Event, frozen=True, kw_only=True, tag="forged_id.intuition.motif_learned"):
-    """A harmful precedent became a motif of danger; ``shingles`` counts the hashes of its signature."""
+    """A harmful precedent became a motif of danger; ``severity`` is its harm level.
+
+    ``shingles`` counts the hashes of its signature.
+    """
 
     motif: str
     severity: Unit
