@@ -1,7 +1,7 @@
 """Detection: which attacks the guards find in sources that they were not trained on, and what judging a text costs.
 
 For every fold of sources the scorer (intuition's trained model) and the trust evaluator (appraisal's) are trained anew
-on the other folds, and their thresholds are fixed on those; rows that quote a held-out row are left out as well. Reflex
+on the other folds, and their thresholds are fixed on those. Rows that quote a held-out row are left out as well. Reflex
 is as it ships, with its built-in signatures ``standard``, and with the few of ``seed``: they are written, not trained.
 Harmless tasks hidden in texts (``indirect_benign_payload``, ``latent_jailbreak``) and plain requests for harm are
 reported apart. ``harm``: appraisal's rules see a request for harm, on which coherence rejects. If

@@ -1,7 +1,7 @@
 """Routing of texts from sources that training had not seen, with much or little remembered about their topic.
 
 How much is remembered is called cold, young, moderate or warm. For every fold of sources the model of kinds of turns is
-trained anew on the other folds (and on the project's own phrases), and every held-out text is routed as live: signals,
+trained anew on the other folds (and on the project's own phrases). Every held-out text is then routed as live: signals,
 weights and thresholds are those that ship. A mode is right if the label allows it; for benign prompts that say all that
 is needed, RESPOND and ACT are right. ``underspecified`` are a hundred turns of the project's own that are not in the
 training; they are read by the weights that ship.

@@ -4,8 +4,8 @@ The real deciders make the ledger. It is measured at each size on the way to the
 
 - events a second decided and appended since the size before, and folded into the states of all actors;
 - processor time of ``state`` (of one partition at a point of the log), ``diff`` (between two points), ``bisect`` (the
-  first event after which a condition holds) and ``why`` (an exchange ended as it did); ``again`` means with the
-  snapshots that the fold before it has left (from 50,000 events on);
+  first event after which a condition holds) and ``why`` (an exchange ended as it did). ``again``: the same question a
+  second time, with the snapshots that the first has left (from 50,000 events on);
 - bytes per event in the ledger, and in a stream without and with the compression ``s2``; bytes of the encoded states
   per session.
 

@@ -4,10 +4,10 @@ A ledger names its archives in its table ``meta``. Whatever opens the ledger for
 ``schema.attach_archives``), so all queries and the hash chain go over archives and ledger as over one file. The read
 models stay in the ledger.
 
-Nobody else may have the ledger open meanwhile: a reader that began before would not find the rows any more. If this is
-killed, either the archive file is complete and the rows are still in the ledger, which does not name the file yet and
-writes it again; or the rows are gone from the ledger, which then names the file. Then the room that they took is given
-back to the disk, if not at once, then the next time.
+Nobody else may have the ledger open meanwhile: a reader that began before would not find the rows any more. The rows
+leave the ledger in the transaction that names the file there. If this is killed before, the rows are still in the
+ledger, and the file is written again the next time. If it is killed after, the room that they took is given back to the
+disk the next time.
 """
 
 import os

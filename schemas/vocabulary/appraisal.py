@@ -21,8 +21,11 @@ Each value is explained in :class:`AppraisalCompleted`.
 """
 
 AttackKind = Literal["none", "override", "role", "extraction", "smuggled", "harm"]
-"""What a layer attempts: nothing; to override instructions; to change who the model is, or free it of its rules; to get
-at its instructions or secrets; to give orders from within material that is to be worked on; to get help in doing harm.
+"""What a layer attempts.
+
+``none``: nothing. ``override``: to override instructions. ``role``: to change who the model is, or free it of its
+rules. ``extraction``: to get at its instructions or secrets. ``smuggled``: to give orders from within material that is
+to be worked on. ``harm``: to get help in doing harm.
 """
 
 

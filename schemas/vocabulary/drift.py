@@ -19,9 +19,10 @@ Kind = Literal["reflection", "question", "hypothesis"]
 Skip = Literal["busy", "fatigued", "no_episode", "no_seed", "weak", "repeated", "unanswered", "forgotten"]
 """Why there is no thought.
 
-In order: an exchange is open; lately the agent's thoughts have used up its budget of activation; there was no episode
-lately; no strategy has a concept; what the concept brings up is weak; the agent had the same thought lately; memory did
-not answer; what a model was asked about is forgotten.
+``busy``: an exchange is open. ``fatigued``: the agent's latest thoughts have used up its budget of activation.
+``no_episode``: there was no episode lately. ``no_seed``: no strategy has a concept. ``weak``: what the concept brings
+up is weak. ``repeated``: the agent had the same thought lately. ``unanswered``: memory did not answer. ``forgotten``:
+what a model was asked about is forgotten.
 """
 
 Energy = Annotated[float, msgspec.Meta(ge=0.0)]

@@ -205,11 +205,11 @@ class Activation(msgspec.Struct, frozen=True, kw_only=True):
 class MemoryWandered(Event, frozen=True, kw_only=True, tag="forged_id.memory.wandered"):
     """What memory found for a drift; it belongs to the session of the episode, and has words of no other.
 
-    ``strategy`` is the first that had a concept to begin with: ``decaying`` the weakest of those that fade
-    (0.2 < strength < 2.0), ``recent`` one of the latest episode, ``salient`` one of the most salient of 7 days,
-    ``random`` any whose confidence (from 0 to 1, by the number of its episodes) is 0.4 or more. ``seed`` is its id,
-    ``concept`` its term, ``strength`` how strong it still is. ``activations`` are the strongest other concepts that it
-    activated, ``activation`` the highest of all. ``episode`` is the latest that holds both it and the strongest of
+    ``strategy`` is the first that had a concept to begin with. ``decaying``: the weakest of those that fade
+    (0.2 < strength < 2.0). ``recent``: one from the latest episode. ``salient``: one from the most salient episode of 7
+    days. ``random``: any whose confidence (from 0 to 1, by the number of its episodes) is 0.4 or more. ``seed`` is its
+    id, ``concept`` its term, ``strength`` how strong it still is. ``activations`` are the strongest other concepts that
+    it activated, ``activation`` the highest of all. ``episode`` is the latest that holds both it and the strongest of
     them, ``text`` what is remembered of that.
 
     ``reason`` is empty, or says why there is nothing: ``no_episode`` of 7 days, or ``no_seed`` by any strategy.

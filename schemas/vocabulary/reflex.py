@@ -74,9 +74,12 @@ Writer = Literal["upstream", "model", "tool"]
 that an ACT iteration asked."""
 
 AnswerFault = Literal["prompt_leak", "carrying_link", "secret", "orders"]
-"""What an answer can be withheld for, in order: it gives the system prompt away; has pictures whose addresses carry
-words of the prompt to their hosts; has a key or a password in it; or the signature of an attack, which would be an
-order to whatever reads it next."""
+"""What an answer can be withheld for.
+
+``prompt_leak``: it gives the system prompt away. ``carrying_link``: it has pictures whose addresses carry words of the
+prompt to their hosts. ``secret``: it has a key or a password in it. ``orders``: it has the signature of an attack,
+which would be an order to whatever reads it next.
+"""
 
 SecretKind = Literal[
     "private_key", "aws_key", "github_token", "gitlab_token", "model_key", "slack_token", "google_key", "payment_key",

@@ -144,9 +144,9 @@ class SelfReviewMeasured(Event, frozen=True, kw_only=True, tag="forged_id.self_r
 class SelfReviewDisarmed(Event, frozen=True, kw_only=True, tag="forged_id.self_review.disarmed"):
     """A review may be triggered again.
 
-    Where its cause has passed, ``forged_id.resolved`` is appended together with this event, never alone: a partition
-    appends only if nobody else has written to its subjects below ``self_review`` since it read them, and ``resolved``
-    is none of these.
+    Where its cause has passed, ``forged_id.resolved`` is appended together with this event, never alone. A partition
+    appends only if nobody else has written to its subjects below ``self_review`` since it read them. ``resolved`` is
+    none of these, so it could not be fenced alone.
 
     The reason is ``lapsed`` for a review that was never resolved, once the statistics hold nothing of its cause any
     more.
