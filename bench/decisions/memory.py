@@ -174,7 +174,7 @@ def _peers(setup: _Setup) -> dict[str, Search]:
         energies = np.round(np.maximum(dots / np.sqrt((squares * own).astype(np.float64)), 0.0) * setup.weights, 6)
         return np.lexsort((-np.arange(len(energies)), -energies))[:MOST_RETURNED].tolist()  # type: ignore[no-any-return]
 
-    wide = setup.vectors.astype(np.int32)
+    as_int32 = setup.vectors.astype(np.int32)
     lengths = np.sqrt(squares.astype(np.float32))
     normalised = setup.vectors.astype(np.float32) / lengths[:, None] * setup.weights.astype(np.float32)[:, None]
 
@@ -187,7 +187,7 @@ def _peers(setup: _Setup) -> dict[str, Search]:
         "numpy int8, sorted": lambda question: nearest(
             setup.vectors.astype(np.int32) @ question.astype(np.int32), question
         ),
-        "numpy int32, sorted": lambda question: nearest(wide @ question.astype(np.int32), question),
+        "numpy int32, sorted": lambda question: nearest(as_int32 @ question.astype(np.int32), question),
         "float32, inexact": inexact,
     }
 

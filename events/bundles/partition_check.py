@@ -48,6 +48,6 @@ class PartitionCheck:
         if self._unknown_partition:
             return f"the manifest claims {counts}, but there is {self._unknown_partition}"
         if self._contradicting > self._matching:
-            of = f"{self._contradicting} of {self._contradicting + self._matching} inputs and orders"
-            return f"the manifest claims {counts}, but {of} lie where these would not put them"
+            share = f"{self._contradicting} of {self._contradicting + self._matching} inputs and orders"
+            return f"the manifest claims {counts}, but {share} lie where these would not put them"
         return ""

@@ -141,8 +141,8 @@ async def append(
                 f"{'mend that, and ' if fault else ''}run it again, and it goes on there"
             ) from wrong
         except Refused as wrong:
-            these = f"sequences {after + 1} to {after + len(records)}"
-            raise Misconfigured(f"{these} cannot be stored: {wrong}") from wrong
+            sequences = f"sequences {after + 1} to {after + len(records)}"
+            raise Misconfigured(f"{sequences} cannot be stored: {wrong}") from wrong
         after += len(records)
         if last != after:
             raise Misconfigured(f"stream {stream} stored sequence {last} as {after}: it is not the import's own")

@@ -107,9 +107,9 @@ def _decoded(raw: bytes, kind: Any, what: str) -> tuple[Any, Any]:
 
 def _wrong_value(kind: Any, wrong: msgspec.ValidationError, what: str, text: str) -> BadInput:
     """Return the error of a value in a JSON text; it names the entry of a mapping, which msgspec leaves out."""
-    large = _OUT_OF_RANGE.match(str(wrong))
-    if large and (path := path_of_number_out_of_range(text)):
-        return BadInput("bad_value", path, f"{path}: {large[0]}: write a smaller one")
+    out_of_range = _OUT_OF_RANGE.match(str(wrong))
+    if out_of_range and (path := path_of_number_out_of_range(text)):
+        return BadInput("bad_value", path, f"{path}: {out_of_range[0]}: write a smaller one")
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):

@@ -119,7 +119,7 @@ async def changed_between(
     named = {actor.name: actor for actor in actors}
     for name, part in sorted(after):
         names = reversed(lineage(named[name], part, source.partitions))
-        was = next((there for each in names if (there := before.get((name, each)))), initial[name])
+        was = next((found_state for each in names if (found_state := before.get((name, each)))), initial[name])
         now = after[name, part]
         if was.state is now.state or was.state == now.state:
             continue
