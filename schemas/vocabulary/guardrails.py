@@ -17,7 +17,11 @@ from schemas.vocabulary.loops import LoopName, Who
 Count = Annotated[int, msgspec.Meta(ge=0)]
 
 Trigger = Literal["max_reruns", "bias_echo", "fatigue", "alignment", "drift", "summary", "conflict"]
-"""What counted for a rerun (a score, a conflict) or against one (a limit)."""
+"""What counted for a rerun or against one.
+
+Against it: the limits ``max_reruns``, ``bias_echo`` and ``fatigue``. For it: ``alignment`` or ``drift``, a score that
+is not good enough; ``summary``, a reflection that is not valid; ``conflict``, critics who contradict each other.
+"""
 
 
 class LoopTrace(msgspec.Struct, frozen=True, kw_only=True):

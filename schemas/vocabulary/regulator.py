@@ -63,7 +63,13 @@ PressureName = Literal[
     "reflection",
     "mode_entropy",
 ]
-"""What is wrong with an agent's routing."""
+"""What is wrong with an agent's routing; ``actors.regulator.pressures`` has the conditions.
+
+Over and under use: a mode's share of the decisions is too large or too small. ``tie_breaker``: too many decisions in
+which two modes scored nearly the same. ``missed_clarify``, ``missed_act``, ``under_engagement``: feedback showed too
+many wrong modes, most of them of this kind (``schemas.vocabulary.router.Feedback``). ``reflection``: a model's second
+opinions keep differing. ``mode_entropy``: one mode is chosen nearly always.
+"""
 
 Outcome = Literal["idle", "too_few_decisions", "no_pressure", "held", "adjusted", "reverted"]
 """The result of a cycle; ``held``: there is a pressure, but its weight may not be moved now."""
@@ -100,9 +106,9 @@ Verdict = Literal["no_improvement", "worse", "unmeasured"]
 class Pressure(msgspec.Struct, frozen=True, kw_only=True):
     """A measure beyond its threshold.
 
-    ``severity`` is how far beyond, as a share of the farthest. ``metric`` is what an adjustment for it is judged by:
-    the lower the better. ``parameter`` is the weight that reduces it when moved in the direction of ``sign``; empty:
-    none does. ``held`` says why the weight was not moved.
+    ``severity`` is how far beyond, as a share of the greatest possible distance. ``metric`` is what an adjustment for
+    it is judged by: the lower the better. ``parameter`` is the weight that reduces it when moved in the direction of
+    ``sign``; empty: none does. ``held`` says why the weight was not moved.
     """
 
     name: PressureName
