@@ -36,7 +36,7 @@ FOLDS = 5
 INSTRUCTIONS = frozenset({"instruction", "coding", "short_prompt", "roleplay_act_as", "multi_benign", "trigger_words"})
 """Categories of prompts that are requests and say all that is needed."""
 
-_COST_S = 0.5  # for which each reading is repeated
+_COST_S = 0.5  # seconds for which each reading is repeated
 
 
 def familiarity_of(turns: int, gists: int, facts: int) -> Familiarity:

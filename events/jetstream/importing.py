@@ -134,7 +134,7 @@ async def append(
         except Conflict as wrong:
             raise Misconfigured(f"another import into stream {stream} is under way: wait for that one") from wrong
         except (Unavailable, UnknownOutcome) as wrong:
-            # On a full disk the server answers anything but that, and another try would end the same way.
+            # On a full disk the server's error does not say so, and another try would end the same way.
             fault = await storage_fault(connection, stream) if connection.connected else ""
             raise Unavailable(
                 f"the import stopped behind sequence {after}: {f'{fault} ({wrong})' if fault else wrong}; "

@@ -94,7 +94,7 @@ def _opened_alone(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=rw", uri=True, isolation_level=None, timeout=1.0)
     try:
         # Before the first access: then it fails if anybody has the file open, and keeps its lock until it is closed.
-        # With a write-ahead log, as ever: what a killed process leaves of another journal, no reader could roll back.
+        # In WAL mode, as always: no reader could roll back what a killed process leaves of another kind of journal.
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         connection.execute("PRAGMA synchronous = FULL")
         if connection.execute("PRAGMA journal_mode = WAL").fetchone() != ("wal",):

@@ -145,7 +145,7 @@ def list_exchanges(
             conditions.append(f"{name} = ?")
             values.append(to_text(word))
             if name not in _START_FIELDS:
-                # Ends after that point do not count.
+                # Ends after ``at`` do not count.
                 conditions.append("ended_seq <= ?")
                 values.append(at)
     with (
@@ -162,7 +162,7 @@ def list_exchanges(
                 f"(stage, action, reason, ifnull(mode, '')) IN (VALUES {placeholders})" if ends else "FALSE"
             )
             values += [field for end in ends for field in end]
-            # Ends after that point do not count.
+            # Ends after ``at`` do not count.
             conditions.append("ended_seq <= ?")
             values.append(at)
         rows = ledger.execute(

@@ -148,7 +148,7 @@ class UnreadCauses:
             )  # mostly there is none
         if not is_of_newer_version(delivery) or _failed_to_read(processed.recorded, UnknownVersion.code):
             return ""
-        # Whoever decided, what it left in the state is not known here.
+        # Whichever release decided, what it left in the state is not known here.
         reason = unreadable_reason(delivery)
         self._gaps.note(delivery, reason)
         kind = kind_of(delivery, processed.recorded[0] if processed.recorded else shown_by)

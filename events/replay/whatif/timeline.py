@@ -221,7 +221,7 @@ class Timeline:
         """Note that this release cannot read an actor's event: nobody who folds it has its state from here on."""
         self._expected.pop(unread.stored.headers.get("ce-id", ""), None)
         if issubclass(event, Configured):
-            return  # the index has it
+            return  # ``RecordIndex`` has such settings
         if event in self._requests:
             self._recorded_requests.add(unread.stored.headers.get("ce-id", ""))
         for partition in self._all_partitions.writing(actor, unread.stored.subject):
