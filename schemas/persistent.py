@@ -46,7 +46,7 @@ class ExpiringMap(msgspec.Struct, Generic[V], frozen=True):
             return ExpiringMap(self.young.set(key, value), self.old, self.since_ns)
         survivors: Map[str, V] = self.young if age < 2 * lifetime_ns else Map()
         young: Map[str, V] = Map()
-        # Generations begin at multiples of the lifetime. If they began at ``now_ns``, an entry could last three.
+        # Generations begin at multiples of the lifetime. Else, from ``now_ns`` on, an entry could last three lifetimes.
         return ExpiringMap(young.set(key, value), survivors, self.since_ns + age // lifetime_ns * lifetime_ns)
 
     def aged(self, now_ns: int, lifetime_ns: int) -> "ExpiringMap[V]":

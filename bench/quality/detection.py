@@ -98,14 +98,13 @@ def _reflex(rows: Sequence[Row], profile: str) -> Fired:
     state = REFLEX.fold(REFLEX.initial(), Message(configured, 0, "", 0))
     return np.array(
         [
-            any(isinstance(event, ReflexBlocked) for event in REFLEX.decide(state, Message(_input(row.text), 1, "", 0)))
+            any(
+                isinstance(event, ReflexBlocked)
+                for event in REFLEX.decide(state, Message(InputReceived(text=row.text), 1, "", 0))
+            )
             for row in rows
         ]
     )
-
-
-def _input(text: str) -> InputReceived:
-    return InputReceived(text=text)
 
 
 def _peer() -> Callable[[str], bool] | None:
