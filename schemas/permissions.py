@@ -314,7 +314,7 @@ def _has_subtopics(owner: str, prefix: str) -> bool:
 
 
 def _public_subjects(sends_queries: bool) -> tuple[str, ...]:
-    """Return the subjects of all public events, on which nobody may publish."""
+    """Return the subjects that no user may publish on: those of public events."""
     if not sends_queries:
         return (f"{ROOT}.>",)
     # Query subjects have the same root, so the events' prefixes are denied one by one.

@@ -167,9 +167,10 @@ class Resolved(Event, frozen=True, kw_only=True, tag="forged_id.resolved"):
 
 
 class SeatAdded(Event, frozen=True, kw_only=True, tag="forged_id.trace.seat_added"):
-    """A review's vote on one entity, in [-1, 1]; it moves the mean of the entity's votes, and its weight in memory.
+    """A review's vote on one entity, in [-1, 1]; it moves the entity's worth (an average of its votes) and its weight
+    in memory.
 
-    ``context`` are terms of the stimulus that it was given on. A ``local`` vote counts for that mean where one of them
+    ``context`` are terms of the stimulus that it was given on. A ``local`` vote counts for the worth where one of them
     comes up again; without terms it counts everywhere.
     """
 
