@@ -35,7 +35,7 @@ def exchange_of(delivery: Recorded | Unreadable) -> str:
 
 
 def address_of(delivery: Recorded | Unreadable) -> tuple[str, str]:
-    """Return the agent and the session that a message belongs to, empty for none; as :func:`exchange_of`."""
+    """Return the agent and the session of a message, empty for none; of an unreadable one, what its headers say."""
     if isinstance(delivery, Recorded):
         return delivery.message.agent, delivery.message.session
     return address_in(delivery.stored.headers)

@@ -157,7 +157,7 @@ class Log(Protocol):
         """Start an endless reading of the messages after a sequence that match any filter; filters may not overlap.
 
         ``on_demand``: messages are read from the log only while ``next`` waits, and then all that there are. A caller
-        that pauses between two calls is not woken meanwhile, and gets what gathered in one piece.
+        that pauses between two calls is not woken meanwhile, and gets all that has come in one batch.
         """
         ...
 

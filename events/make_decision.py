@@ -77,8 +77,8 @@ def address_events(
     """Give the events that ``owner`` emits because of one cause their subjects, ids, indexes and bytes.
 
     An event that inherits its cause's agent and session gets its cause's partitions, even if those of its own agent and
-    session are others: otherwise it would lie outside the fence of the partition that wrote it, which is the condition
-    that nobody else has appended to that partition's subjects.
+    session are others. Otherwise it would lie outside the fence of the partition that wrote it: the condition that
+    nobody else has appended to that partition's subjects.
     """
     decided = []
     for index, item in enumerate(emissions):

@@ -87,9 +87,9 @@ class View:
         passed_over: Number of messages of a newer release that others decided, and of own events that only a newer
             release can read: no decision may use this state then.
         why_passed_over: What is wrong with the first of those own events, and what to do; empty: there is none.
-        misplaced: Whether an own event came that belongs before the checkpoint with which the view began, before what
-            was folded ahead of such events, or before what a former leader had decided: another leader wrote it. The
-            state is not that of the log then.
+        misplaced: Whether an own event came too late, so that the state is not that of the log: it belongs before the
+            checkpoint with which the view began, before what was folded ahead of such events, or before what a former
+            leader had decided. Another leader wrote it.
         fold_errors: Number of recorded messages whose fold raised, and that were skipped.
         shown_by: While messages are folded since a recorded event shows that they were decided: that event. None else.
     """
@@ -274,8 +274,8 @@ class View:
             self.close_decision()
             return ()
         decided, state = decide(self.actor, self.state, self.waiting[0], self._partitions, self.partition)
-        begun = [(own.envelope.id, own.stored.subject, own.stored.data) for own in group]
-        if [(one.message.id, one.subject, one.data) for one in decided[: len(group)]] != begun:
+        recorded = [(own.envelope.id, own.stored.subject, own.stored.data) for own in group]
+        if [(one.message.id, one.subject, one.data) for one in decided[: len(group)]] != recorded:
             self.close_decision()
             return ()
         delivery, self._group = self.waiting.popleft(), []

@@ -18,6 +18,8 @@ _CHECKSUM_BYTES = sha256().digest_size
 
 
 class _Snapshot(msgspec.Struct, frozen=True):
+    """A partition's checkpoint as it is stored, and what tells whether this release can use it."""
+
     actor: str
     partition: str
     behaviour: int
@@ -108,7 +110,7 @@ def unpack(actor: Actor[Any], partition: str, data: bytes) -> Checkpoint | None:
 def _view_hash(actor: Actor[Any]) -> str:
     """Return a hash of what the catalogue says of the events in an actor's view, which its state rests on.
 
-    Which they are and at which version, and how alerts of them are grouped, which only the actor for alerts folds.
+    It covers which events these are, their versions, and how alerts of them are grouped, which the alerts actor folds.
     """
     events = (*actor.consumes, *(entry.event for entry in owned_by(actor.name)))
     entries = {entry.topic: entry for entry in map(entry_of, events)}

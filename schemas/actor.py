@@ -126,7 +126,7 @@ class Actor(Generic[S]):
             and without any person's words.
         warm: For actors whose decisions need something that is built at first use (an index, an automaton, a model):
             builds it before the next decision on a state needs it. It changes no state and no event. The shell calls it
-            outside the decision loop, after a partition has recovered and before it leads.
+            outside the decision loop, after a partition has recovered and before its worker leads it.
         evicts_cache: Consumed events after which ``warm`` has to run again; decisions wait for that.
         models: For actors that ask trained models: own event -> the names of the models that were used.
         missing_model: For actors that ask trained models: own event -> the name of a model that was used and that this

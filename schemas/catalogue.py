@@ -78,16 +78,16 @@ def requests_to(owner: str) -> tuple[type[Event], ...]:
 @cache
 def failure_of(owner: str) -> type[Failed]:
     """Return the event by which ``owner`` says that it could not decide a message, or serve a request."""
-    return _own(owner, Failed)
+    return _own_event(owner, Failed)
 
 
 @cache
 def configuration_of(owner: str) -> type[Configured]:
     """Return the event that says which settings ``owner`` decides with."""
-    return _own(owner, Configured)
+    return _own_event(owner, Configured)
 
 
-def _own(owner: str, kind: type[E]) -> type[E]:
+def _own_event(owner: str, kind: type[E]) -> type[E]:
     for entry in owned_by(owner):
         if issubclass(entry.event, kind):
             return entry.event

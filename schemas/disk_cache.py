@@ -1,7 +1,7 @@
 """Files that spare a process some work: each is read only if it is intact, and can be deleted at any time.
 
 A file holds the SHA-256 of its content before the content, and is renamed into place when it is complete. So a reader
-sees all of it or none, and a damaged one is as good as none. Nothing here raises: without the right to write, on a full
+sees all of it or none, and a damaged one counts as missing. Nothing here raises: without the right to write, on a full
 disk, or in a folder that others may write to, the work is simply done again.
 """
 
@@ -73,11 +73,11 @@ def write_checked(path: Path, content: bytes) -> bool:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if _may_be_foreign(path.parent.stat()):
             return False
-        number, draft = tempfile.mkstemp(prefix=".draft-", dir=path.parent)  # made with mode 0600
+        descriptor, draft = tempfile.mkstemp(prefix=".draft-", dir=path.parent)  # made with mode 0600
     except OSError:
         return False
     try:
-        with os.fdopen(number, "wb") as file:
+        with os.fdopen(descriptor, "wb") as file:
             file.write(sha256(content).digest())
             file.write(content)
         os.replace(draft, path)

@@ -114,10 +114,10 @@ def _decode(headers: Mapping[str, str], name: str) -> str:
 
 
 def exchange_in(headers: Mapping[str, str]) -> str:
-    """Return the exchange that message headers name, empty for none. An input that names none begins one of its own.
+    """Return the exchange that message headers name, empty for none. For an input that names none it is the input's id.
 
-    Its own id is then the exchange's. So every input has an exchange, and hence an end, even one that somebody
-    published into the log directly, and carelessly.
+    So every input has an exchange, and hence an end, even one that somebody published into the log directly, and
+    carelessly.
     """
     return _decode(headers, "ce-exchange") or (_decode(headers, "ce-id") if headers.get("ce-type") == _INPUT else "")
 

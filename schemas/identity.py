@@ -38,8 +38,8 @@ def without_defaults(value: msgspec.Struct, *kept: str) -> dict[str, Any]:
     """Return a struct's fields as builtins, in order, without those that have their default.
 
     For hashes and texts that a decision makes of a whole struct: a field that a later release adds with a default does
-    not change them, so that old logs still lead to the same decisions. ``kept`` names the fields whose defaults the
-    first release has written; they are never left out.
+    not change them, so that old logs still lead to the same decisions. ``kept`` names the fields that are never left
+    out, since the first release wrote them with their defaults, too.
     """
     fields: dict[str, Any] = msgspec.to_builtins(value)
     for name, default in _defaults(type(value)).items():

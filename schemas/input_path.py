@@ -35,7 +35,8 @@ Such a stage, in capitals, is the part of the path at which an exchange ended. S
 """
 
 GUARDS = tuple(actor for actor, stage in STAGE_OF.items() if stage != "DELIBERATIVE")
-"""The actors that an input must pass before a mode (how it is answered) is selected for it."""
+"""The guards, and appraisal, by whose numbers some of them decide: what an input passes before a mode (how it is
+answered) is selected for it."""
 
 PATH = (*STAGE_OF, "llm", "delegate", "guardrails", "responder")
 """The owners that an input passes on its way to an answer, in order."""

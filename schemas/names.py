@@ -13,7 +13,7 @@ MAX_NAME_BYTES = 512
 """In UTF-8. A name is percent-encoded in headers, and takes up to three times as many bytes there."""
 
 # Control characters, and the Unicode line separators: a newline separates the two names in a key
-# (``schemas.actor.session_key``), and output shows one name a line.
+# (``schemas.actor.session_key``), and output shows one name per line.
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 

@@ -190,7 +190,7 @@ def worker_user(name: str, owner_names: Sequence[str], stream: str = STREAM, *, 
     if unknown := [owner for owner in owner_names if not owned_by(owner)]:
         raise ValueError(f"{', '.join(unknown)}: no such owner; the catalogue has {', '.join(owners())}")
     others = [owner for owner in owners() if owner not in owner_names]
-    asking = any(owner in QUERY_CALLERS for owner in owner_names)
+    sends_queries = any(owner in QUERY_CALLERS for owner in owner_names)
     publish = [OWN_RIGHTS, *(filter for owner in owner_names for filter in stored_filters(owner))]
     publish += (f"{read_root(owner_names)}.>", *_consumer_use(stream)) if narrow else _stream_reading(stream)
     publish += _bucket_access(owner_names)
@@ -199,7 +199,7 @@ def worker_user(name: str, owner_names: Sequence[str], stream: str = STREAM, *, 
     publish += [f"{root}.{stream}.{name}.>" for name in own for root in _ACK_ROOTS]
     if not KEY_CREATORS.issuperset(owner_names):
         publish.append(LOSS_SUBJECT)
-    if asking:
+    if sends_queries:
         publish += [f"{QUERY_ROOT}.>", f"{_SERVICE_ROOT}.>"]
     if any(owner in SPECIALIST_CALLERS for owner in owner_names):
         publish += [f"{SPECIALIST_ROOT}.>", f"{_SERVICE_ROOT}.INFO.*"]
@@ -211,7 +211,7 @@ def worker_user(name: str, owner_names: Sequence[str], stream: str = STREAM, *, 
         permissions=Permissions(
             publish_allow=tuple(publish),
             publish_deny=(
-                *_public_subjects(asking),
+                *_public_subjects(sends_queries),
                 *_foreign_durables(others, stream, created=_creates_durables(owner_names)),
             ),
             subscribe_allow=(
@@ -219,7 +219,7 @@ def worker_user(name: str, owner_names: Sequence[str], stream: str = STREAM, *, 
                 f"{_SERVICE_ROOT}.>",
                 f"$KV.{keys_bucket(stream)}.>",
                 *(f"{QUERY_ROOT}.{owner}.>" for owner in owner_names),
-                *((f"{ROOT}.>",) if asking else ()),
+                *((f"{ROOT}.>",) if sends_queries else ()),
                 *served_reads(owner_names),
             ),
             allow_responses=True,
@@ -234,7 +234,7 @@ def observer_user(name: str = "observer") -> BrokerUser:
         owners=(),
         permissions=Permissions(
             publish_allow=(OWN_RIGHTS, f"{QUERY_ROOT}.>", f"{_SERVICE_ROOT}.>"),
-            publish_deny=_public_subjects(asking=True),
+            publish_deny=_public_subjects(sends_queries=True),
             subscribe_allow=(f"{ROOT}.>", f"{inbox_prefix(name)}.>"),
         ),
     )
@@ -303,7 +303,7 @@ def admin_user(name: str = "admin", stream: str = STREAM) -> BrokerUser:
         owners=(),
         permissions=Permissions(
             publish_allow=(OWN_RIGHTS, "$JS.API.>", f"{IMPORT_ROOT}.>", keys, f"{QUERY_ROOT}.>", f"{_SERVICE_ROOT}.>"),
-            publish_deny=(f"{STORED_ROOT}.>", *_public_subjects(asking=True)),
+            publish_deny=(f"{STORED_ROOT}.>", *_public_subjects(sends_queries=True)),
             subscribe_allow=(f"{ROOT}.>", f"{inbox_prefix(name)}.>", "$JS.EVENT.ADVISORY.>", "$KV.>"),
         ),
     )
@@ -313,8 +313,9 @@ def _has_subtopics(owner: str, prefix: str) -> bool:
     return any(entry.prefix == prefix and entry.topic != f"{ROOT}.{prefix}" for entry in owned_by(owner))
 
 
-def _public_subjects(asking: bool) -> tuple[str, ...]:
-    if not asking:
+def _public_subjects(sends_queries: bool) -> tuple[str, ...]:
+    """Return the subjects that no user may publish on: those of public events."""
+    if not sends_queries:
         return (f"{ROOT}.>",)
     # Query subjects have the same root, so the events' prefixes are denied one by one.
     prefixes = dict.fromkeys(entry.prefix for entry in CATALOGUE.values())

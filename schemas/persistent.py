@@ -46,15 +46,15 @@ class ExpiringMap(msgspec.Struct, Generic[V], frozen=True):
             return ExpiringMap(self.young.set(key, value), self.old, self.since_ns)
         survivors: Map[str, V] = self.young if age < 2 * lifetime_ns else Map()
         young: Map[str, V] = Map()
-        # Generations begin at multiples of the lifetime. If they began at ``now_ns``, an entry could live for three.
+        # Generations begin at multiples of the lifetime. Else, from ``now_ns`` on, an entry could last three lifetimes.
         return ExpiringMap(young.set(key, value), survivors, self.since_ns + age // lifetime_ns * lifetime_ns)
 
     def aged(self, now_ns: int, lifetime_ns: int) -> "ExpiringMap[V]":
         """Return the map without the entries that have expired at ``now_ns``. Generations begin at multiples of the
         lifetime.
 
-        Call it on every message. Then each entry is kept for one lifetime after its last use at least, and dropped at
-        the first message that is two lifetimes behind that use at the latest.
+        Call it on every message. Then each entry is kept for at least one lifetime after its last use, and is dropped
+        at the latest by the first message that comes two lifetimes after that use.
         """
         age = now_ns - self.since_ns
         if age < lifetime_ns:
@@ -91,9 +91,9 @@ def without_oldest(entries: "Map[str, V]", age_of: Callable[[V], int | tuple[boo
 def with_entry(
     entries: "Map[str, V]", key: str, value: V, most: int, age_of: Callable[[V], int | tuple[bool, int]]
 ) -> "Map[str, V]":
-    """Return a map with an entry set; before a new one in a map of ``most``, the oldest are dropped.
+    """Return a map with an entry set.
 
-    See :func:`without_oldest`.
+    If the key is new and the map has ``most`` entries, the oldest are dropped first, as :func:`without_oldest` does.
     """
     if key not in entries and len(entries) >= most:
         entries = without_oldest(entries, age_of)
@@ -223,7 +223,7 @@ def state_pieces(state: Any) -> Iterator[bytes]:
 
 
 def _is_large(value: Any) -> bool:
-    """Whether a value has a map of so many entries that it is encoded piece by piece."""
+    """Whether a value has a map of more than ``_PIECE_ENTRIES`` entries: it is then encoded piece by piece."""
     if isinstance(value, Map):
         return len(value) > _PIECE_ENTRIES or any(map(_is_large, value.values()))
     return any(_is_large(getattr(value, name)) for name in _nested_fields(value.__class__))

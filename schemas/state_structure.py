@@ -1,7 +1,8 @@
 """What a state's type looks like when it is stored: a hash that tells whether stored states of a type can be read.
 
 A state that was stored before a field was added, renamed, dropped or given another type may still decode, with a
-default in the place of what it lacks. Its hash would tell, but takes longer than all else that is done to store it.
+default in the place of what it lacks. A hash of the state itself would show that, too, but takes longer than all else
+that is done to store it.
 """
 
 import types

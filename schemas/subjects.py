@@ -82,7 +82,7 @@ class Partitions(msgspec.Struct, frozen=True):
         return _generations(self)
 
     def generation_of(self, subject: str) -> "Partitions":
-        """Return the counts that were in force for a stored subject's partitions; today's where it has none of them."""
+        """Return the counts that a stored subject's partition tokens belong to; the present ones if it has none."""
         token_generations = []
         for token in subject.split(".", 3)[1:3]:
             with suppress(ValueError):
@@ -109,9 +109,10 @@ class Partitions(msgspec.Struct, frozen=True):
         return (*(token_name(earlier, number % count) for earlier, count in enumerate(counts)), token)
 
     def in_force(self, token: str, of_sessions: bool) -> tuple[str, ...]:
-        """Return the partitions in force that have the messages of a partition of any counts.
+        """Return the partitions in force to which the messages of a partition, of whatever counts, belong.
 
-        If it is one of former counts: those it was divided into, in order. Of later counts: the one that it comes from.
+        For one of former counts these are the partitions that it was divided into, in order; for one of later counts,
+        the partition that it was divided from.
         """
         now, counts = len(self.former), self.counts(of_sessions)
         try:
@@ -125,7 +126,7 @@ class Partitions(msgspec.Struct, frozen=True):
         return tuple(token_name(now, each) for each in range(number, counts[now], counts[generation]))
 
     def onward(self, token: str, key: str, of_sessions: bool) -> tuple[str, ...]:
-        """Return a token, and those of the partitions that its messages of a key belong to later, the oldest first."""
+        """Return a token, and the later tokens of the partitions that its messages of a key belong to, oldest first."""
         later = (counts.resolve(token, key, of_sessions) for _, counts in self.generations[1:])
         return tuple(dict.fromkeys((token, *later)))
 
@@ -133,17 +134,17 @@ class Partitions(msgspec.Struct, frozen=True):
     def fault(self) -> str:
         """What is wrong with these counts, which may come from a file; empty if nothing is."""
         generations = [(counts.agents, counts.sessions) for _, counts in self.generations]
-        reached = [each.through for each in self.former]
+        ends = [each.through for each in self.former]
         if any(not 1 <= count <= MOST_PARTITIONS for counts in generations for count in counts):
             return f"a count of partitions is not from 1 to {MOST_PARTITIONS}"
-        if reached != sorted(set(reached)) or any(seq < 0 for seq in reached):
+        if ends != sorted(set(ends)) or any(seq < 0 for seq in ends):
             return "its former partition counts are not in order"
         if any(after[side] % before[side] for before, after in pairwise(generations) for side in (0, 1)):
             return "its partition counts are no multiples of the former ones"
         return ""
 
     def resolve(self, token: str, key: str, of_sessions: bool) -> str:
-        """Return the partition in force to which a message of a key belongs that has this token.
+        """Return the partition in force to which a message belongs, by its token and its key.
 
         A message without a key, or in a partition that is not its key's, belongs to the first of those that its
         partition was divided into.
@@ -197,7 +198,7 @@ def read_former(text: str) -> tuple[FormerCounts, ...]:
 
 
 def is_repartitioned(before: Partitions, after: Partitions) -> bool:
-    """Whether a log that had these counts before has those after because it was repartitioned since."""
+    """Whether ``after`` are the counts of a log that had those of ``before``, and was repartitioned since."""
     generations = tuple((counts.agents, counts.sessions, counts.former) for _, counts in after.generations[:-1])
     return (before.agents, before.sessions, before.former) in generations
 

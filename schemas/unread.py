@@ -2,8 +2,8 @@
 
 Every guard that bounds its work lists in its verdict what it left out: how much, of what, in which layer of the input,
 and which bound was reached. ``share`` says how much that matters, as the guard judges it: from 0 (not at all) to 1 (as
-if nothing had been read). The coherence gate raises its entropy by the largest share, and rejects the input if that
-share reaches a setting. So an attack cannot be hidden behind text that uses up a bound.
+if nothing had been read). The coherence gate raises the entropy of an input (how badly it fits) by the largest share,
+and rejects the input if that share reaches a setting. So an attack cannot be hidden behind text that uses up a bound.
 """
 
 from typing import Literal
@@ -20,9 +20,10 @@ UnreadKind = Literal[
 ]
 """What may be left out.
 
-``base64``, ``hex``, ``percent``: encoded runs. ``disguised``: rarer disguises. ``overlaps``: where signatures overlap.
-``comparisons``: passages to compare with precedents, and ``characters``: text to read for that. ``telling``: text
-around words that attacks use, for the scorer (a trained model). ``layers``: whole layers of an input that has too many.
+``base64``, ``hex``, ``percent``: encoded runs. ``disguised``: text hidden in other ways, such as ciphers, escapes and
+letters set apart. ``overlaps``: places where signatures (known phrases) overlap. ``comparisons``: passages to compare
+with precedents, and ``characters``: text to read for that. ``telling``: text around words that attacks use, for the
+scorer (a trained model). ``layers``: whole layers of an input that has too many.
 """
 
 UnreadBound = Literal["decoding", "candidates", "work", "most_read", "scored_characters", "most_layers"]

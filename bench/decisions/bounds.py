@@ -1,7 +1,7 @@
-"""The cost of inputs that are made to be slow, for each guard that reads texts: reflex, intuition and appraisal.
+"""The cost of inputs that are made to be slow, for each actor that reads their text: reflex, intuition and appraisal.
 
 Each input has one trick in a long text, or in many layers (documents sent with the text). For every input it shows the
-time that each guard takes to decide it, on one core, and what the guard reports as unread. Ordinary long documents are
+time that each actor takes to decide it, on one core, and what the actor reports as unread. Ordinary long documents are
 judged, too: of these nothing may be left unread. A decision should take at most 20 ms. Sizes are the gateway's default
 limits. Run it with ``python -m bench.decisions.bounds``.
 """
@@ -111,7 +111,7 @@ def _measured(actor: Actor[Any], messages: Callable[[], Sequence[Event]]) -> tup
 
 
 def _most_unread(decided: Event) -> tuple[float, str]:
-    """Return the weight of the heaviest part that a guard left unread, and what it is.
+    """Return the largest share of what an actor left unread, and what was left.
 
     Appraisal reports a share for each layer: that of the text around words that attacks use (``telling``).
     """
@@ -131,9 +131,9 @@ def main() -> None:
     options.add_argument("--bytes", type=int, default=LIMITS.input_bytes)
     options.add_argument("--layers", type=int, default=LIMITS.layers)
     chosen = options.parse_args()
-    guards: tuple[Actor[Any], ...] = (REFLEX, INTUITION, APPRAISAL)
-    for actor in guards:
-        assert actor.warm is not None, "these three build something"
+    readers: tuple[Actor[Any], ...] = (REFLEX, INTUITION, APPRAISAL)
+    for actor in readers:
+        assert actor.warm is not None, "these three build something before their first decision"
         actor.warm(actor.initial())
     print(f"inputs of {chosen.bytes:,} bytes; ms of core time, least of {ROUNDS} (and what was left unread, by weight)")
     worst_ms = 0.0

@@ -1,13 +1,13 @@
 """Intuition: the cost of finding the nearest of many motifs, compared with plain dicts and numpy postings.
 
-A motif is a recorded dangerous input; shingles are its sequences of words. Motifs are texts of 8 to 24 words drawn by
-Zipf's law, so that some shingles are in a tenth of them and most in one. Half of the questions are motifs with a word
-in seven changed, half are new texts. ``motif`` is the search that rejects (the nearest motif with a similarity from 0.7
-on), ``verdict`` all that a verdict lists (the five most similar precedents from 0.3 on, and the nearest motif, however
-different), ``added`` one more precedent in the state and its index. Every answer is exact, and the peers' answers are
-checked. ``hostile layers`` is the whole verdict, without the scorer (a trained model), on inputs that are made to be
-slow: layers full of sentences of the words that all motifs have, or of one sentence again and again. Times are the
-thread's CPU times: on a shared machine, elapsed times would make the 99th percentile meaningless.
+A precedent is a recorded input, a motif one that did harm; shingles are its sequences of words. Motifs are texts of 8
+to 24 words drawn by Zipf's law, so that some shingles are in a tenth of them and most in one. Half of the questions are
+motifs with a word in seven changed, half are new texts. ``motif`` is the search that rejects (the nearest motif with a
+similarity from 0.7 on), ``verdict`` all that a verdict lists (the five most similar precedents from 0.3 on, and the
+nearest motif, however different), ``added`` one more precedent in the state and its index. Every answer is exact, and
+the peers' answers are checked. ``hostile layers`` is the whole verdict, without the scorer (a trained model), on inputs
+that are made to be slow: layers full of sentences of the words that all motifs have, or of one sentence again and
+again. Times are the thread's CPU times: on a shared machine, elapsed times would make the 99th percentile meaningless.
 
 Run it with ``python -m bench.decisions.intuition [MOTIFS...]``.
 """

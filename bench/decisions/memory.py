@@ -1,10 +1,10 @@
 """Memory: the cost of a recall over many episodes, compared with plain numpy brute force over the same vectors.
 
 Episodes are random embeddings of whole numbers, grouped in topics, so that questions have near ones. ``search`` is the
-index alone, ``recall`` all that ``memory.recalled`` lists (turns, gists, 900 facts, episodes, concepts), ``remember``
-one more exchange in the state and its index, at capacity, so that each drops the oldest. Peers hold the same vectors:
-as int8, converted for each question; as int32; and normalised as float32, which is not exact. The exact ones must find
-the same episodes. Run it with ``python -m bench.decisions.memory [EPISODES...]``.
+index alone, ``recall`` all that ``memory.recalled`` lists (turns, gists of exchanges, 900 facts, episodes, concepts),
+``remember`` one more exchange in the state and its index, at capacity, so that each drops the oldest. Peers hold the
+same vectors: as int8, converted for each question; as int32; and normalised as float32, which is not exact. The exact
+ones must find the same episodes. Run it with ``python -m bench.decisions.memory [EPISODES...]``.
 """
 
 import sys
@@ -60,7 +60,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     p50_ratio: float | None = None
 
 
-class _World(NamedTuple):
+class _Setup(NamedTuple):
     """An agent's memory full of episodes, and questions near some of them."""
 
     memory: AgentMemory
@@ -78,22 +78,22 @@ def run(sizes: Sequence[int] = SIZES) -> Iterator[Row]:
 
 
 def _rows(size: int, width: int) -> Iterator[Row]:
-    world = _world(size, width)
-    ours = _search(world)
-    for name, peer in _peers(world).items():
-        for question in world.questions[:50]:
+    setup = _make_setup(size, width)
+    ours = _search(setup)
+    for name, peer in _peers(setup).items():
+        for question in setup.questions[:50]:
             assert name.startswith("float32") or peer(question) == ours(question), f"{name} and the index differ"
-    searched = _measured(ours, world)
+    searched = _measured(ours, setup)
     yield _row(size, width, "search", searched)
-    yield _row(size, width, "recall", _measured(_recall(world), world))
-    yield _row(size, width, "remember", percentiles(_remember(world), SECONDS_PER_CASE))
-    for name, peer in _peers(world).items():
-        yield _row(size, width, name, _measured(peer, world), searched)
-    print(f"{size} episodes of {width}: snapshot {len(encode_state(world.memory)) / size:.0f} B each", file=sys.stderr)
-    yield _row(size, width, "first recall after a snapshot", _after_snapshot(world))
+    yield _row(size, width, "recall", _measured(_recall(setup), setup))
+    yield _row(size, width, "remember", percentiles(_remember(setup), SECONDS_PER_CASE))
+    for name, peer in _peers(setup).items():
+        yield _row(size, width, name, _measured(peer, setup), searched)
+    print(f"{size} episodes of {width}: snapshot {len(encode_state(setup.memory)) / size:.0f} B each", file=sys.stderr)
+    yield _row(size, width, "first recall after a snapshot", _after_snapshot(setup))
 
 
-def _world(size: int, width: int) -> _World:
+def _make_setup(size: int, width: int) -> _Setup:
     draw = np.random.default_rng(20240917)
     topics = draw.normal(size=(_TOPICS, width))
     vectors = _quantised(topics[draw.integers(0, _TOPICS, size)] + draw.normal(size=(size, width)))
@@ -104,7 +104,7 @@ def _world(size: int, width: int) -> _World:
     for number in range(size):
         memory = with_exchange(memory, _episode(number, vectors[number], salience[number]), _facts(number), settings)
     weights = np.array([weight_of(memory.episodes.kept[number + 1]) for number in range(size)])
-    return _World(memory, vectors, weights, questions, settings)
+    return _Setup(memory, vectors, weights, questions, settings)
 
 
 def _quantised(vectors: npt.NDArray[np.float64]) -> Vectors:
@@ -130,80 +130,80 @@ def _facts(number: int) -> tuple[Fact, ...]:
     return (Fact(key=f"favourite {number % 900}", value=f"word{number}"),) if number < 900 else ()
 
 
-def _search(world: _World) -> Search:
+def _search(setup: _Setup) -> Search:
     def search(question: Vectors) -> list[int]:
         return [
             each.number - 1
-            for each in world.memory.episodes.ranking(_MODEL, question.tobytes()).strongest(MOST_RETURNED)
+            for each in setup.memory.episodes.ranking(_MODEL, question.tobytes()).strongest(MOST_RETURNED)
         ]
 
     return search
 
 
-def _recall(world: _World) -> Search:
+def _recall(setup: _Setup) -> Search:
     session = Session()
-    for number in range(len(world.vectors) - 40, len(world.vectors)):
+    for number in range(len(setup.vectors) - 40, len(setup.vectors)):
         gist = Gist(number, "topic-1", "Asked: what is to be done?", _HOUR_NS)
-        session = session.remembering(turn_of(number, "What is to be done?", "Nothing."), gist, world.settings)
+        session = session.remembering(turn_of(number, "What is to be done?", "Nothing."), gist, setup.settings)
 
     def search(question: Vectors) -> list[int]:
         cue = Cue(("favourite", "word7", "word31"), _MODEL, question.tobytes())
-        recall(world.memory, session, cue, 2 * _HOUR_NS, world.settings)
+        recall(setup.memory, session, cue, 2 * _HOUR_NS, setup.settings)
         return []
 
     return search
 
 
-def _remember(world: _World) -> Callable[[], object]:
-    numbers = count(len(world.vectors))
-    latest = [world.memory]
+def _remember(setup: _Setup) -> Callable[[], object]:
+    numbers = count(len(setup.vectors))
+    latest = [setup.memory]
 
     def remember() -> None:
         number = next(numbers)
-        vector = world.vectors[number % len(world.vectors)]
-        latest[0] = with_exchange(latest[0], _episode(number, vector, 0.5), (), world.settings)
+        vector = setup.vectors[number % len(setup.vectors)]
+        latest[0] = with_exchange(latest[0], _episode(number, vector, 0.5), (), setup.settings)
 
     return remember
 
 
-def _peers(world: _World) -> dict[str, Search]:
-    squares = (world.vectors.astype(np.int64) ** 2).sum(axis=1)
+def _peers(setup: _Setup) -> dict[str, Search]:
+    squares = (setup.vectors.astype(np.int64) ** 2).sum(axis=1)
 
     def nearest(dots: npt.NDArray[Any], question: Vectors) -> list[int]:
         own = int((question.astype(np.int64) ** 2).sum())
-        energies = np.round(np.maximum(dots / np.sqrt((squares * own).astype(np.float64)), 0.0) * world.weights, 6)
+        energies = np.round(np.maximum(dots / np.sqrt((squares * own).astype(np.float64)), 0.0) * setup.weights, 6)
         return np.lexsort((-np.arange(len(energies)), -energies))[:MOST_RETURNED].tolist()  # type: ignore[no-any-return]
 
-    wide = world.vectors.astype(np.int32)
+    as_int32 = setup.vectors.astype(np.int32)
     lengths = np.sqrt(squares.astype(np.float32))
-    normal = world.vectors.astype(np.float32) / lengths[:, None] * world.weights.astype(np.float32)[:, None]
+    normalised = setup.vectors.astype(np.float32) / lengths[:, None] * setup.weights.astype(np.float32)[:, None]
 
     def inexact(question: Vectors) -> list[int]:
-        energies = normal @ (question.astype(np.float32) / np.float32(np.linalg.norm(question.astype(np.float32))))
+        energies = normalised @ (question.astype(np.float32) / np.float32(np.linalg.norm(question.astype(np.float32))))
         best = np.argpartition(-energies, MOST_RETURNED)[:MOST_RETURNED]
         return best[np.argsort(-energies[best])].tolist()  # type: ignore[no-any-return]
 
     return {
         "numpy int8, sorted": lambda question: nearest(
-            world.vectors.astype(np.int32) @ question.astype(np.int32), question
+            setup.vectors.astype(np.int32) @ question.astype(np.int32), question
         ),
-        "numpy int32, sorted": lambda question: nearest(wide @ question.astype(np.int32), question),
+        "numpy int32, sorted": lambda question: nearest(as_int32 @ question.astype(np.int32), question),
         "float32, inexact": inexact,
     }
 
 
-def _after_snapshot(world: _World) -> tuple[float, float]:
-    data = encode_state(world.memory.episodes)
+def _after_snapshot(setup: _Setup) -> tuple[float, float]:
+    data = encode_state(setup.memory.episodes)
     restored = iter([decode_state(data, Episodes) for _ in range(4)])
 
     def first() -> None:
-        next(restored).ranking(_MODEL, world.questions[0].tobytes()).strongest(MOST_RETURNED)
+        next(restored).ranking(_MODEL, setup.questions[0].tobytes()).strongest(MOST_RETURNED)
 
     return percentiles(first, 0.0)
 
 
-def _measured(search: Search, world: _World) -> tuple[float, float]:
-    questions = (world.questions[number % len(world.questions)] for number in count())
+def _measured(search: Search, setup: _Setup) -> tuple[float, float]:
+    questions = (setup.questions[number % len(setup.questions)] for number in count())
     return percentiles(lambda: search(next(questions)), SECONDS_PER_CASE)
 
 

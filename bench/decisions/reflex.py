@@ -1,4 +1,4 @@
-"""Reflex: the cost of judging a text, plain and with all decoded views, compared with two peers.
+"""Reflex: the cost of judging a text, as it is and with all views (encodings undone), compared with two peers.
 
 The peers are a loop of ``in`` and one compiled ``re`` alternation. Both do less: they lower the case and nothing else
 (no look-alikes, no invisible characters, no white space runs; the loop has no word boundaries either). Hostile texts
@@ -32,9 +32,9 @@ _LETTERS = "etaoinshrdlucmfwypvbgkjqxz"
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """One case. Times are microseconds a text; ratios say how many times as long as reflex's plain median a peer takes.
+    """One case. Times are microseconds per text; ratios say how many times as long as reflex without views peers take.
 
-    ``build_ms`` is what compiling the library takes, once a process. 0 stands for what was not measured.
+    ``build_ms`` is what compiling the library takes, once per process. 0 stands for what was not measured.
     """
 
     library: str

@@ -74,7 +74,7 @@ CASES = {
 REMEMBERED = msgspec.structs.replace(
     COLD, context_warmth=0.44, working_memory_turns=4, gist_count=1, fact_count=1, fact_keys=("f",), is_new_topic=False
 )
-"""What memory knows of a session of four turns, with a gist and a fact."""
+"""What memory knows of a session of four turns, with a gist (an exchange in one line) and a fact."""
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,10 +1,10 @@
-"""The senses, which are the guards that read an input's text: what judging it costs reflex, intuition and appraisal.
+"""The senses, which are the actors that read an input's text: what judging it costs reflex, intuition and appraisal.
 
 All texts are different. In each round, each text is judged once by all three, one after the other, as a worker does it:
 a sense can use what the one before has cached, and no text was read before. Each round has a process of its own. Times
 are CPU times, and for each text the lowest of the rounds counts: on a shared machine the 99th percentile would be
 meaningless otherwise. Texts are prose and a mixture of code, mail, markup and encoded text; with files of prompts
-(``{"text": ...}`` a line) their rows, too. Run it with ``python -m bench.decisions.senses [PROMPTS...]``.
+(``{"text": ...}`` on each line) their rows, too. Run it with ``python -m bench.decisions.senses [PROMPTS...]``.
 """
 
 import json
@@ -52,7 +52,7 @@ _SENTENCES = (
     "My neighbour has kept bees for {number} years and says that the hives do well in most summers.",
 )
 _NAMES = ("Ilse", "Tomasz", "Amara", "Jo\u00e3o", "Wen", "Brigitte", "Oluwaseun", "Katarina")
-_KEEP = "keep this for the archive of number "
+_ENCODED_TEXT = "keep this for the archive of number "
 
 
 class Cost(msgspec.Struct, frozen=True):
@@ -83,7 +83,7 @@ def _piece(draw: random.Random) -> str:
             f'<tr><td class="name">{words[0]}</td><td>{number}</td></tr>',
             f"> {words[0]}\n> On {number} wrote {draw.choice(_NAMES)}:\n",
             f"GET /v1/items?id={number}&q=caf%C3%A9%20au%20lait&sort=Price-Desc HTTP/1.1",
-            f"data: {b64encode(f'{_KEEP}{number}'.encode()).decode()}",
+            f"data: {b64encode(f'{_ENCODED_TEXT}{number}'.encode()).decode()}",
             f"| {number} | {draw.choice(_NAMES)} | 2.{number % 10}.1 |",
             f"{number:x} {number * 7919:032x}",
         )
@@ -149,7 +149,7 @@ def one_round(files: Sequence[Path]) -> dict[str, list[tuple[float, ...]]]:
 
 
 def main() -> None:
-    """Measure in a process a round, and print percentiles of the texts' lowest times; takes about a minute."""
+    """Measure, each round in a process of its own, and print percentiles of the texts' lowest times; takes a minute."""
     files = sys.argv[1:]
     if files[:1] == ["--round"]:
         print(json.dumps(one_round(tuple(map(Path, files[1:])))))

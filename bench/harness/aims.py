@@ -38,8 +38,9 @@ class Aim(msgspec.Struct, frozen=True):
 class Outcome(msgspec.Struct, frozen=True):
     """An aim, and what a run found.
 
-    ``reach`` is the bound in words, ``found`` the figure (None if the benchmark did not run), ``reached`` whether it is
-    within the bound. ``ratios`` has, by peer, how many times as large the one figure is as the other.
+    ``reach`` is the bound in words, such as ``at most 50``; ``found`` the figure (None if the benchmark did not run),
+    ``reached`` whether it is within the bound. ``ratios`` has, by peer, how many times as large the one figure is as
+    the other.
     """
 
     what: str

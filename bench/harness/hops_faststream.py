@@ -24,25 +24,25 @@ AT_ONCE = 100
 """Messages that a subscriber handles at once."""
 
 
-def _hop(broker: NatsBroker, stream: JStream, consumed: str, published: str, how: str) -> None:
+def _hop(broker: NatsBroker, stream: JStream, consumed: str, published: str, kind: str) -> None:
     @broker.publisher(published, stream=stream.name)  # type: ignore[untyped-decorator, unused-ignore]
     async def handle(event: dict[str, Any]) -> dict[str, Any]:
         return {"topic": published, "number": event["number"], "text": event["text"]}
 
     name = published.replace(".", "-")
-    if how == "pull":
+    if kind == "pull":
         broker.subscriber(consumed, stream=stream, durable=name, pull_sub=PullSub(batch_size=AT_ONCE))(handle)
     else:
         broker.subscriber(consumed, name, stream=stream, max_workers=AT_ONCE)(handle)
 
 
-async def _work(url: str, how: str) -> None:
+async def _work(url: str, kind: str) -> None:
     # Without pydantic, access log and types: FastStream at its fastest.
     broker = NatsBroker(url, apply_types=False, logger=None)
-    stream = JStream(f"{STREAM}-{how}", subjects=[f"{how}.>"], declare=True)
-    subjects = [f"{how}.{subject}" for subject in SUBJECTS]
+    stream = JStream(f"{STREAM}-{kind}", subjects=[f"{kind}.>"], declare=True)
+    subjects = [f"{kind}.{subject}" for subject in SUBJECTS]
     for consumed, published in pairwise(subjects):
-        _hop(broker, stream, consumed, published, how)
+        _hop(broker, stream, consumed, published, kind)
     async with broker:
         await broker.start()
         await answer_until_input_ends()

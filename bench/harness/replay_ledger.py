@@ -38,7 +38,7 @@ _LATENCY_US = 40
 """Microseconds that each decision is recorded to have taken."""
 
 _SESSIONS = 499
-"""Number of sessions, in turn."""
+"""Number of sessions; the exchanges go to one after another."""
 
 _OPENINGS = ("Tell me", "I would like to know", "Can you explain", "Please summarise", "We talked about", "Remember")
 _SUBJECTS = ("the harbour of Lima", "my order of two blue lamps", "how tides work", "the meeting on Friday", "trains")
@@ -55,7 +55,7 @@ def text_of(number: int) -> str:
     return f"{pick[0]} {pick[1]} {pick[2]} {story}{_ATTACK if number % 10 == 9 else ''}"
 
 
-class _World:
+class _ActorSet:
     """All actors over a log in memory: each message is decided at once.
 
     ``batch`` are the messages that were stored since the last batch was taken.
@@ -126,21 +126,21 @@ class _World:
 
 
 def recorded_batches(events: int) -> Iterator[list[Stored]]:
-    """Yield batches of a log of at least so many events, whole exchanges."""
-    world, number = _World(), 0
-    world.configure()
-    while world.seq < events:
-        world.store_input(number)
+    """Yield batches of a log of whole exchanges with at least ``events`` events."""
+    actor_set, number = _ActorSet(), 0
+    actor_set.configure()
+    while actor_set.seq < events:
+        actor_set.store_input(number)
         number += 1
-        if len(world.batch) >= BATCH:
-            yield world.batch
-            world.batch = []
-    if world.batch:
-        yield world.batch
+        if len(actor_set.batch) >= BATCH:
+            yield actor_set.batch
+            actor_set.batch = []
+    if actor_set.batch:
+        yield actor_set.batch
 
 
 def write(path: Path, events: int) -> None:
-    """Write a ledger file of at least so many events."""
+    """Write a ledger file of at least ``events`` events."""
     asyncio.run(_write(path, events))
 
 

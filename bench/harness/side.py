@@ -106,7 +106,7 @@ class Side:
         return len(self._took) / took
 
     async def steady(self, rate: float, seconds: float) -> list[float]:
-        """Send ``rate`` inputs a second for so many seconds; return the seconds that each pipeline took, sorted."""
+        """Send ``rate`` inputs a second for ``seconds``; return the seconds that each pipeline took, sorted."""
         self._took.clear()
         used = await self._cpu_s()
         self._target = 0
@@ -156,21 +156,21 @@ def number_in(body: bytes) -> int:
     return int(body[start_index : body.index(b",", start_index)])
 
 
-def open_faststream(url: str, how: str, text_of: Callable[[int], str]) -> AbstractAsyncContextManager[Side]:
+def open_faststream(url: str, kind: str, text_of: Callable[[int], str]) -> AbstractAsyncContextManager[Side]:
     """Open the peer: four hops in FastStream with subscribers of one kind (``pull`` or ``push``)."""
     return Side.open(
         url,
-        ["-m", "bench.harness.hops_faststream", url, how],
-        f"{STREAM}-{how}",
-        f"{how}.{SUBJECTS[-1]}",
-        partial(_ask_faststream, how, text_of),
+        ["-m", "bench.harness.hops_faststream", url, kind],
+        f"{STREAM}-{kind}",
+        f"{kind}.{SUBJECTS[-1]}",
+        partial(_ask_faststream, kind, text_of),
         lambda msg: number_in(msg.data),
     )
 
 
-async def _ask_faststream(how: str, text_of: Callable[[int], str], client: Client, number: int) -> None:
+async def _ask_faststream(kind: str, text_of: Callable[[int], str], client: Client, number: int) -> None:
     body = msgspec.json.encode({"topic": SUBJECTS[0], "number": number, "text": text_of(number)})
-    await client.publish(f"{how}.{SUBJECTS[0]}", body, headers={"content-type": "application/json"})
+    await client.publish(f"{kind}.{SUBJECTS[0]}", body, headers={"content-type": "application/json"})
 
 
 def measure_and_show(measure: Callable[[str, str, int], Coroutine[Any, Any, list[Row]]], rounds: int) -> None:

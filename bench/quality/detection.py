@@ -1,11 +1,11 @@
 """Detection: which attacks the guards find in sources that they were not trained on, and what judging a text costs.
 
 For every fold of sources the scorer (intuition's trained model) and the trust evaluator (appraisal's) are trained anew
-on the other folds, and their thresholds are fixed on those; rows that quote a held-out row are left out as well. Reflex
-is as it ships, with its profile ``standard`` and with the few signatures of ``seed``: they are written, not trained.
+on the other folds, and their thresholds are fixed on those. Rows that quote a held-out row are left out as well. Reflex
+is as it ships, with its built-in signatures ``standard``, and with the few of ``seed``: they are written, not trained.
 Harmless tasks hidden in texts (``indirect_benign_payload``, ``latent_jailbreak``) and plain requests for harm are
-reported apart. ``harm`` is appraisal's rule on which coherence rejects. If securevector-guardian-model is installed, it
-is judged on the same rows; what it was trained on is not known.
+reported apart. ``harm``: appraisal's rules see a request for harm, on which coherence rejects. If
+securevector-guardian-model is installed, it is judged on the same rows; what it was trained on is not known.
 
 Run it with ``python -m bench.quality.detection PROMPTS...``.
 """
@@ -98,14 +98,13 @@ def _reflex(rows: Sequence[Row], profile: str) -> Fired:
     state = REFLEX.fold(REFLEX.initial(), Message(configured, 0, "", 0))
     return np.array(
         [
-            any(isinstance(event, ReflexBlocked) for event in REFLEX.decide(state, Message(_input(row.text), 1, "", 0)))
+            any(
+                isinstance(event, ReflexBlocked)
+                for event in REFLEX.decide(state, Message(InputReceived(text=row.text), 1, "", 0))
+            )
             for row in rows
         ]
     )
-
-
-def _input(text: str) -> InputReceived:
-    return InputReceived(text=text)
 
 
 def _peer() -> Callable[[str], bool] | None:
@@ -186,7 +185,11 @@ def show(result: Result) -> None:
             shares = " ".join(f"{100 * share:8.1f}%" for share in group.shares.values())
             print(f"{group.name.ljust(width)} {group.rows:6} {shares}")
         print()
-    for cost in result.costs:
+    _show_costs(result.costs)
+
+
+def _show_costs(found: Sequence[Cost]) -> None:
+    for cost in found:
         print(f"{cost.judge:8} {cost.size:>7}  p50 {cost.p50_us:10,.1f} us  p99 {cost.p99_us:10,.1f} us")
 
 
@@ -200,8 +203,7 @@ def main() -> None:
     print("no corpus given (python -m bench.quality.detection PROMPTS...): costs only")
     found = costs()
     record(found)
-    for cost in found:
-        print(f"{cost.judge:8} {cost.size:>7}  p50 {cost.p50_us:10,.1f} us  p99 {cost.p99_us:10,.1f} us")
+    _show_costs(found)
 
 
 if __name__ == "__main__":

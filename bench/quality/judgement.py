@@ -1,8 +1,8 @@
 """What a language model's judgement adds to detection, on a sample of labelled prompts.
 
 Of each of four kinds (direct and indirect attacks, benign and hard benign texts) equally many rows are taken, chosen by
-their texts' hashes. Every row that reflex, the scorer (intuition's trained model) and the trust evaluator (appraisal's)
-let pass as they ship is shown to the language model, by the same request that appraisal makes; its answer is read as
+their texts' hashes. The language model is shown every row that reflex, the scorer (intuition's trained model) and the
+trust evaluator (appraisal's) let pass as they ship, by the same request that appraisal makes. Its answer is read as
 appraisal reads it, and stops the row if the breaker would trip. One run shows two gates: ``both`` asks about all of
 these rows, ``llm`` only about rows whose falsehood (how untrustworthy a text looks, 0 to 1) is high enough to be
 doubtful. With ``--record FILE`` every answer is kept, and a run with the same file only asks for the answers that it

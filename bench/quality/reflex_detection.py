@@ -2,7 +2,8 @@
 
 Run it with ``python -m bench.quality.reflex_detection PROMPTS.jsonl [PROFILE]``; each line has ``text``, ``label``
 (attack, benign or hard_benign), ``category`` and ``source``. It prints recall by category, false alarms by source and
-set, and the views that hits were found in. ``--signatures`` adds the signatures that raise false alarms.
+pattern set, and the views (the text itself, or with encodings undone) in which matches were found. ``--signatures``
+adds the signatures that raise false alarms.
 """
 
 import sys

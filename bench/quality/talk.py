@@ -179,11 +179,11 @@ def report(counts: Counts, exchanges: int, conversations: int) -> Iterator[str]:
     for signal in SIGNALS:
         ordered = tuple(sorted(counts.values[signal])) or (0.0,)
         fired = counts.fired[f"{signal}_record"]
-        top, none = ordered[-1], sum(value == 0.0 for value in ordered) / len(ordered)
+        top, at_zero = ordered[-1], sum(value == 0.0 for value in ordered) / len(ordered)
         at_top = sum(value == top for value in ordered) / len(ordered)
         yield (
             f"{signal:16} {fired:6} {fired / ticks:7.2%} {median(ordered):8.3f} {deviation(ordered):8.3f} {top:8.3f} "
-            f"{at_top:7.1%} {none:6.1%}"
+            f"{at_top:7.1%} {at_zero:6.1%}"
         )
 
 

@@ -1,7 +1,7 @@
 """Routing of texts from sources that training had not seen, with much or little remembered about their topic.
 
 How much is remembered is called cold, young, moderate or warm. For every fold of sources the model of kinds of turns is
-trained anew on the other folds (and on the project's own phrases), and every held-out text is routed as live: signals,
+trained anew on the other folds (and on the project's own phrases). Every held-out text is then routed as live: signals,
 weights and thresholds are those that ship. A mode is right if the label allows it; for benign prompts that say all that
 is needed, RESPOND and ACT are right. ``underspecified`` are a hundred turns of the project's own that are not in the
 training; they are read by the weights that ship.
@@ -36,11 +36,11 @@ FOLDS = 5
 INSTRUCTIONS = frozenset({"instruction", "coding", "short_prompt", "roleplay_act_as", "multi_benign", "trigger_words"})
 """Categories of prompts that are requests and say all that is needed."""
 
-_COST_S = 0.5  # for which each reading is repeated
+_COST_S = 0.5  # seconds for which each reading is repeated
 
 
 def familiarity_of(turns: int, gists: int, facts: int) -> Familiarity:
-    """Return what memory reports about a session of so many turns, gists (summaries of turns) and facts."""
+    """Return what memory reports about a session with these numbers of turns, gists (exchanges in a line) and facts."""
     return msgspec.structs.replace(
         COLD,
         context_warmth=warmth(gists, facts, turns),

@@ -205,7 +205,7 @@ async def _run(url: str, sync: str, count: int) -> list[Row]:
 
 
 def run(count: int = RECORDS) -> list[Row]:
-    """Measure every case with ``count`` records a round; takes about a minute."""
+    """Measure every case with ``count`` records in each round; takes about a minute."""
     rows: list[Row] = []
     for sync in SYNCS[:1] if is_brief() else SYNCS:
         with nats_server(sync) as url:

@@ -37,7 +37,7 @@ READ = 1_000
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """The median time of one operation on a log of so many events, and how many times as long as at the least size."""
+    """The median time of an operation on a log of ``events`` events; ``ratio`` is to that on the smallest log."""
 
     events: int
     case: str

@@ -4,10 +4,10 @@ The real deciders make the ledger. It is measured at each size on the way to the
 
 - events a second decided and appended since the size before, and folded into the states of all actors;
 - processor time of ``state`` (of one partition at a point of the log), ``diff`` (between two points), ``bisect`` (the
-  first event after which a condition holds) and ``why`` (an exchange ended as it did); ``again`` means with the
-  snapshots that the fold before it has left (from 50,000 events on);
-- bytes an event in the ledger, and in a stream without and with the compression ``s2``; encoded bytes of the states a
-  session.
+  first event after which a condition holds) and ``why`` (an exchange ended as it did). ``again``: the same question a
+  second time, with the snapshots that the first has left (from 50,000 events on);
+- bytes per event in the ledger, and in a stream without and with the compression ``s2``; bytes of the encoded states
+  per session.
 
 Processor time, since a shared machine's clock tells little. Run it with ``python -m bench.storage.questions [EVENTS]``.
 """
@@ -131,7 +131,7 @@ async def _bisect(source: LedgerSource) -> None:
 
 
 async def measure_stream_size(stored: Sequence[Stored]) -> list[Row]:
-    """Put messages into a stream without and with compression; return bytes an event on disk."""
+    """Put messages into a stream without and with compression; return bytes per event on disk."""
     found = {}
     for name, compression in (("stream", StoreCompression.NONE), ("stream, s2", StoreCompression.S2)):
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:

@@ -90,8 +90,8 @@ async def _warmed_up(stack: contextlib.AsyncExitStack, url: str, sync: str) -> d
         lambda msg: int((msg.headers or {})["ce-exchange"], 16),
     )
     sides = {OURS: await stack.enter_async_context(neuraxis)}
-    for how in FASTSTREAM:
-        sides[f"faststream, {how}"] = await stack.enter_async_context(open_faststream(url, how, text_of))
+    for kind in FASTSTREAM:
+        sides[f"faststream, {kind}"] = await stack.enter_async_context(open_faststream(url, kind, text_of))
     for side in sides.values():
         await side.steady(RATE, _WARM_UP_S)
         side.cpu_us.clear()

@@ -67,8 +67,8 @@ async def _warmed_up(stack: contextlib.AsyncExitStack, url: str, sync: str) -> d
         lambda msg: number_in(msg.data),
     )
     sides = {OURS: await stack.enter_async_context(neuraxis)}
-    for how in FASTSTREAM:
-        sides[f"faststream, {how}"] = await stack.enter_async_context(open_faststream(url, how, lambda _: TEXT))
+    for kind in FASTSTREAM:
+        sides[f"faststream, {kind}"] = await stack.enter_async_context(open_faststream(url, kind, lambda _: TEXT))
     for side in sides.values():
         await side.saturated(UNDER_WAY[0])
     return sides

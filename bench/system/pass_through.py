@@ -228,7 +228,7 @@ class Load:
             return None
 
     async def saturated(self, under_way: int, seconds: float) -> float:
-        """Keep so many requests under way for a while; return how many were answered a second."""
+        """Keep ``under_way`` requests under way for ``seconds``; return how many were answered per second."""
         began_s = time.perf_counter()
 
         async def ask_on() -> int:

@@ -53,7 +53,7 @@ WARM_UP = 50
 SETTLE_S = 0.3
 """Seconds to wait for work that goes on after an answer, before the use of processes is read."""
 
-_PROBED = "bench.system.path_probe"
+_PROGRAM = "bench.system.path_probe"  # the command line with probes
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -125,7 +125,7 @@ def _run(path: str, exchanges: int, warm_up: int, *, allocations: bool) -> _Run:
         folder, url = Path(name), endpoint if model == ENDPOINT_MODEL else ""
         if allocations:
             (folder / ALLOCATIONS).touch()
-        with running_set(url, _PROBED, **{FOLDER: name}) as run:
+        with running_set(url, _PROGRAM, **{FOLDER: name}) as run:
             sent, before, after = asyncio.run(_measure(run, folder / COUNTING, model, exchanges, warm_up))
         records = {file.stem: json.loads(file.read_text()) for file in folder.glob("*.json")}
         made = {

@@ -80,14 +80,14 @@ COUNTS = {
     "events.make_decision:decide_only": "decisions",
     "schemas.actor:Actor.fold": "evolves",
 }
-"""Function -> what its calls are counted as; their time is counted as above."""
+"""Function -> what its calls are counted as; their time counts for the parts above."""
 
 _here = threading.local()
 """A thread's counted functions that run now (``stack``), and since when the innermost has been counted (``since``)."""
 
-_ns: dict[str, int] = defaultdict(int)
-_calls: dict[str, int] = defaultdict(int)
-_counts: dict[str, int] = defaultdict(int)
+_ns: dict[str, int] = defaultdict(int)  # part of the work -> nanoseconds of processor time
+_calls: dict[str, int] = defaultdict(int)  # part of the work -> how often it was entered
+_counts: dict[str, int] = defaultdict(int)  # what is counted, as in ``COUNTS`` -> how often it happened
 _marks: list[tuple[int, str, str, str, str]] = []
 """Monotonic nanoseconds, what happened, and the event's id, topic and exchange."""
 

@@ -4,7 +4,7 @@ A whole set runs as ``neuraxis up`` starts it: all actors, the ledger, each appe
 language model. First it gets as many requests as it can answer for five minutes, since an exchange costs more the more
 an agent remembers, up to its limit. Then the most exchanges a second are measured, and requests come at a share of that
 without waiting for answers, from people who come back. Each minute has a row: latency, refused requests, messages that
-the ledger lacks, megabytes resident of each process, and bytes an exchange of stream and ledger. At the end stands the
+the ledger lacks, resident megabytes of each process, and megabytes on disk. At the end stands the
 growth of memory over the last half, by a least-squares line, and the latency of the last third against that of the
 first. Run it with ``python -m bench.system.soak [MINUTES [SHARE]]``.
 """
@@ -38,7 +38,7 @@ MEASURED_S = 30.0
 WARM_UP_S = 300.0
 """Seconds for which the set answers as much as it can before that."""
 
-_LAG = "neuraxis_ledger_lag_messages "
+_LAG_METRIC = "neuraxis_ledger_lag_messages "
 
 
 class Minute(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,7 +48,7 @@ class Minute(msgspec.Struct, frozen=True, kw_only=True):
         minute: Its number, from 1.
         answered: Requests of this minute that were answered; ``refused`` are all others.
         p50_ms: Median time of an answer; None if there was none.
-        p99_ms: The 99th percentile of the same.
+        p99_ms: 99th percentile of that time; None if there was none.
         lag: Messages that the ledger did not have yet at the minute's end.
         resident_mb: Process -> megabytes in memory at the minute's end.
         stored_mb: Megabytes of the data folder: stream, snapshots and ledger.
@@ -69,7 +69,7 @@ class Soaked(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         at_first_per_s: Exchanges a second of a new set while ``UNDER_WAY`` were under way.
-        highest_per_s: Exchanges a second, as many under way, once its agent remembers as much as it keeps.
+        highest_per_s: Exchanges a second with ``UNDER_WAY`` under way, once its agent remembers as much as it keeps.
         rate_per_s: Requests a second of the soak.
         minutes: One row for each.
         growth_mb_per_hour: Process -> slope of its memory over the last half of the minutes.
@@ -116,7 +116,7 @@ async def measure(
 async def _minute(run: RunFile, number: int, took: Sequence[float], refused: int) -> Minute:
     async with httpx.AsyncClient(base_url=run.http, trust_env=False, timeout=10) as http:
         metrics = (await http.get("/metrics")).text
-    lag = next(line for line in metrics.splitlines() if line.startswith(_LAG))
+    lag = next(line for line in metrics.splitlines() if line.startswith(_LAG_METRIC))
     # A process that ended was started again under another number.
     folder = Path(f"/proc/{run.pid}/cwd/.neuraxis")
     now = msgspec.json.decode((folder / "run.json").read_bytes(), type=RunFile)
@@ -126,14 +126,14 @@ async def _minute(run: RunFile, number: int, took: Sequence[float], refused: int
         refused=refused,
         p50_ms=_percentile_ms(took, 50),
         p99_ms=_percentile_ms(took, 99),
-        lag=float(lag.removeprefix(_LAG)),
+        lag=float(lag.removeprefix(_LAG_METRIC)),
         resident_mb={name: round(megabytes, 1) for name, megabytes in resident_mb_by_process(now).items()},
         stored_mb=round(_stored_mb(folder), 1),
     )
 
 
 def _percentile_ms(took: Sequence[float], percent: int) -> float | None:
-    """Return a percentile of sorted seconds, in milliseconds; None of none."""
+    """Return a percentile of sorted seconds, in milliseconds; None if there are none."""
     return round(1e3 * took[len(took) * percent // 100], 1) if took else None
 
 
@@ -148,7 +148,7 @@ def _stored_mb(folder: Path) -> float:
 
 
 def growth_per_hour(rows: Sequence[Mapping[str, float]], minute_s: float = 60.0) -> dict[str, float]:
-    """Return each process's slope over the last half of the rows, one a minute, in the rows' unit an hour."""
+    """Return each process's slope over the last half of the rows (one per minute), in the rows' unit per hour."""
     half = rows[len(rows) // 2 :]
     if len(half) < 2:
         return {}

@@ -1,6 +1,6 @@
 """Bundles: a log, or its beginning, in one file that another machine reads, replays and imports.
 
-A bundle (``*.nxb``) is a zip archive of ``events.jsonl``, one CloudEvent a line in the JSON format, and
+A bundle (``*.nxb``) is a zip archive of ``events.jsonl``, one CloudEvent per line in the JSON format, and
 ``manifest.json``, which holds the head of the hash chain over the events. The chain is the ledger's: sequence, server
 time, subject, headers and body of every event are under it.
 """

@@ -62,8 +62,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     ``project`` is the version that wrote it, ``versions`` the data version of each subject in it. ``original_head`` is
     the head of the chain that a redacted bundle was made from; in one that is not redacted, the same as ``head``.
-    ``chosen`` names the exchanges it was recorded for; none: all of them. ``missing`` are ranges (first and last
-    sequence) that the log had recorded as lost. ``former_partitions`` are the counts from before the log was
+    ``chosen`` names the exchanges whose events it was made for; none: all of them. ``missing`` are ranges (first and
+    last sequence) that the log had recorded as lost. ``former_partitions`` are the counts from before the log was
     repartitioned.
     """
 

@@ -1,4 +1,4 @@
-"""Stored messages as CloudEvents in the JSON format (structured mode), one object a line, and back to the byte. Pure.
+"""Stored messages as CloudEvents in the JSON format (structured mode), one object per line, and back, exactly. Pure.
 
 A header ``ce-x`` is the attribute ``x`` with its percent-encoding undone, ``Content-Type`` is ``datacontenttype``. Our
 own attributes: ``seq`` (stream sequence) and ``timens`` (server time, Unix nanoseconds) as decimal text, since the

@@ -11,7 +11,7 @@ class PartitionCheck:
     """Compares the subjects of a log's events with partition counts.
 
     An input or an operator's order lies in the partitions of its own keys (agent and session). What follows from it
-    lies in its cause's partitions, whatever its own keys are, and shows nothing. A minority of inputs may lie
+    lies in its cause's partitions, whatever its own keys are, so it is not compared. A minority of inputs may lie
     elsewhere, since other publishers may have written them. A spontaneous event lies in some existing partition.
     """
 
@@ -48,6 +48,6 @@ class PartitionCheck:
         if self._unknown_partition:
             return f"the manifest claims {counts}, but there is {self._unknown_partition}"
         if self._contradicting > self._matching:
-            of = f"{self._contradicting} of {self._contradicting + self._matching} inputs and orders"
-            return f"the manifest claims {counts}, but {of} lie where these would not put them"
+            share = f"{self._contradicting} of {self._contradicting + self._matching} inputs and orders"
+            return f"the manifest claims {counts}, but {share} lie where these would not put them"
         return ""

@@ -13,7 +13,7 @@ SIDE_FILES = ("-wal", "-shm")
 def side_file_left(path: Path) -> Path | None:
     """Return the file with rows that another database of this name left behind; None if there is none.
 
-    To be asked while there is no database at ``path``.
+    Call it only while there is no database at ``path``.
     """
     left = path.with_name(path.name + SIDE_FILES[0])
     return left if left.exists() and left.stat().st_size else None

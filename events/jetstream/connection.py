@@ -34,7 +34,7 @@ REPLY_DEADLINE = 5.0
 """Seconds that any one request to the broker may take."""
 
 _STALL_S = 0.2
-"""A deadline that is noticed so much too late shows that this process stood still, paused or without processor time."""
+"""Seconds. A deadline noticed this much too late shows that this process stood still, paused or without CPU time."""
 
 _AFTER_STALL_S = 1.0
 """Seconds to read what has come meanwhile, before an answer counts as missing."""
@@ -149,7 +149,7 @@ class Connection:
 
         Raises:
             Unavailable: no server answers there, or it rejects the credentials.
-            Misconfigured: the server is too old or has no JetStream, or a file of the login is none of its kind.
+            Misconfigured: the server is too old or has no JetStream, or a file of the login is of another kind.
         """
         nc = HeaderClient()
         connection = cls(nc, access)

@@ -134,15 +134,15 @@ async def append(
         except Conflict as wrong:
             raise Misconfigured(f"another import into stream {stream} is under way: wait for that one") from wrong
         except (Unavailable, UnknownOutcome) as wrong:
-            # On a full disk the server answers anything but that, and another try would end the same way.
+            # On a full disk the server's error does not say so, and another try would end the same way.
             fault = await storage_fault(connection, stream) if connection.connected else ""
             raise Unavailable(
                 f"the import stopped behind sequence {after}: {f'{fault} ({wrong})' if fault else wrong}; "
                 f"{'mend that, and ' if fault else ''}run it again, and it goes on there"
             ) from wrong
         except Refused as wrong:
-            these = f"sequences {after + 1} to {after + len(records)}"
-            raise Misconfigured(f"{these} cannot be stored: {wrong}") from wrong
+            sequences = f"sequences {after + 1} to {after + len(records)}"
+            raise Misconfigured(f"{sequences} cannot be stored: {wrong}") from wrong
         after += len(records)
         if last != after:
             raise Misconfigured(f"stream {stream} stored sequence {last} as {after}: it is not the import's own")

@@ -143,7 +143,7 @@ class KeyValueSnapshots:
         ``root`` is for a command that writes snapshots while the bucket refuses those of workers: the bucket then takes
         values on the subjects ``root.KEY`` alone, where KEY is one token with :data:`KEY_SEPARATOR` in place of dots.
         """
-        # Two values a key: a value that the limit pushes out is removed without being overwritten on disk.
+        # Two values per key: a value that the limit pushes out is removed without being overwritten on disk.
         await ensure_bucket(
             connection, SNAPSHOTS_BUCKET, storage="file", max_age=0, replicas=replicas, erasable=True, history=2
         )

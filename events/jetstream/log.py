@@ -283,7 +283,10 @@ class JetStreamLog:
         return self._losses
 
     async def _gap_ends(self, filters: Sequence[str]) -> Sequence[int]:
-        """Return the ends of the gaps that hold back a reading of several filters."""
+        """Return where the log's gaps (messages that cannot be read any more) end; a reading of one filter needs none.
+
+        A reading of several filters starts again behind each gap (``events.jetstream.reading.stream_reader``).
+        """
         return (await self.losses()).gap_ends if len(filters) > 1 else ()
 
     async def history(self, filters: Sequence[str], after: int, upto: int) -> AsyncIterator[Sequence[Stored]]:

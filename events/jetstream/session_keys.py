@@ -21,7 +21,7 @@ _DESTROYED_HEADERS = {"KV-Operation": "PURGE", "Nats-Rollup": "sub"}
 
 
 class KeyValueKeys:
-    """One key a session, under a name that shows neither agent nor session; the name of a destroyed key stays."""
+    """One key per session, under a name that shows neither agent nor session; the name of a destroyed key stays."""
 
     def __init__(self, connection: Connection, bucket: str) -> None:
         self._connection = connection

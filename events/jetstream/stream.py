@@ -156,8 +156,8 @@ async def ensure_stream(
             f"the beginning of stream {name} is being removed, or was when that was stopped: run `neuraxis log trim` "
             "again"
         )
-    there, is_sealed = _check(name, config, partitions), _check_seal(name, config, sealed)
-    return StreamFacts(there, is_sealed, imported_through, trimmed_through(found))
+    counts, is_sealed = _check(name, config, partitions), _check_seal(name, config, sealed)
+    return StreamFacts(counts, is_sealed, imported_through, trimmed_through(found))
 
 
 def trimmed_through(found: Mapping[str, Any]) -> int:
@@ -204,20 +204,20 @@ def _check_import(name: str, config: dict[str, Any]) -> int:
 
 
 def _check_seal(name: str, config: dict[str, Any], wanted: bool | None) -> bool:
-    there = bool(config.get("metadata", {}).get("neuraxis.sealed") == "yes")
-    if wanted is not None and wanted != there:
+    is_sealed = bool(config.get("metadata", {}).get("neuraxis.sealed") == "yes")
+    if wanted is not None and wanted != is_sealed:
         raise Misconfigured(
-            f"stream {name} was made {'with' if there else 'without'} sealing: that is fixed for a stream's life, so "
-            f"leave out {'--no-seal' if there else '--seal'} (log.sealed), or start a new stream"
+            f"stream {name} was made {'with' if is_sealed else 'without'} sealing: that is fixed for a stream's life, "
+            f"so leave out {'--no-seal' if is_sealed else '--seal'} (log.sealed), or start a new stream"
         )
-    return there
+    return is_sealed
 
 
 async def subject_counts(connection: Connection, stream: str) -> dict[str, int]:
     """Return how many messages of a stream each subject has; raises LogError."""
     by_subject: dict[str, int] = {}
     while True:
-        # The broker answers in pages; a page of none is the end.
+        # The broker answers in pages; an empty one is the end.
         page = await connection.api(f"STREAM.INFO.{stream}", {"subjects_filter": ">", "offset": len(by_subject)})
         found = page["state"].get("subjects") or {}
         by_subject |= found
@@ -230,25 +230,25 @@ def counts_of(name: str, config: dict[str, Any]) -> Partitions:
     metadata = config.get("metadata", {})
     try:
         former = read_former(metadata.get(FORMER_COUNTS, ""))
-        there = Partitions(int(metadata["neuraxis.agents"]), int(metadata["neuraxis.sessions"]), former)
+        counts = Partitions(int(metadata["neuraxis.agents"]), int(metadata["neuraxis.sessions"]), former)
     except (KeyError, ValueError, TypeError) as missing:
         raise Misconfigured(
             f"stream {name} was not made by neuraxis (its metadata has no partition counts): use another stream name"
         ) from missing
-    if there.fault:
-        raise Misconfigured(f"the metadata of stream {name} is damaged: {there.fault}; restore it, or import a copy")
-    return there
+    if counts.fault:
+        raise Misconfigured(f"the metadata of stream {name} is damaged: {counts.fault}; restore it, or import a copy")
+    return counts
 
 
 def _check(name: str, config: dict[str, Any], partitions: Partitions | None) -> Partitions:
-    there = counts_of(name, config)
-    if partitions is not None and (there.agents, there.sessions) != (partitions.agents, partitions.sessions):
+    counts = counts_of(name, config)
+    if partitions is not None and (counts.agents, counts.sessions) != (partitions.agents, partitions.sessions):
         raise Misconfigured(
-            f"stream {name} has {there.agents} agent and {there.sessions} session partitions, but {partitions.agents} "
-            f"and {partitions.sessions} are configured: configure those it has, or raise them with `neuraxis log "
-            "repartition`, or start a new stream"
+            f"stream {name} has {counts.agents} agent and {counts.sessions} session partitions, but "
+            f"{partitions.agents} and {partitions.sessions} are configured: configure those it has, or raise "
+            "them with `neuraxis log repartition`, or start a new stream"
         )
-    wanted = stream_config(name, there, 1)
+    wanted = stream_config(name, counts, 1)
     for field in ("deny_delete", "deny_purge", "allow_atomic", "allow_direct"):
         if not config.get(field):
             raise Misconfigured(f"stream {name} has {field} switched off: events could be lost; restore it")
@@ -259,4 +259,4 @@ def _check(name: str, config: dict[str, Any], partitions: Partitions | None) -> 
             theirs = {key: theirs.get(key) for key in ours}
         if theirs != ours:
             raise Misconfigured(f"stream {name} has {field} {theirs!r} instead of {ours!r}: restore it")
-    return there
+    return counts

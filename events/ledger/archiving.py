@@ -4,10 +4,10 @@ A ledger names its archives in its table ``meta``. Whatever opens the ledger for
 ``schema.attach_archives``), so all queries and the hash chain go over archives and ledger as over one file. The read
 models stay in the ledger.
 
-Nobody else may have the ledger open meanwhile: a reader that began before would not find the rows any more. If this is
-killed, either the archive file is complete and the rows are still in the ledger, which does not name the file yet and
-writes it again; or the rows are gone from the ledger, which then names the file. Then the room that they took is given
-back to the disk, if not at once, then the next time.
+Nobody else may have the ledger open meanwhile: a reader that began before would not find the rows any more. The rows
+leave the ledger in the transaction that names the file there. If this is killed before, the rows are still in the
+ledger, and the file is written again the next time. If it is killed after, the room that they took is given back to the
+disk the next time.
 """
 
 import os
@@ -60,13 +60,13 @@ class Archived(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def archive(path: Path, before_ns: int, *, join: bool = False) -> Archived:
-    """Move the rows of before a time (Unix nanoseconds) into a new archive file.
+    """Move the rows that are older than a time (Unix nanoseconds) into a new archive file.
 
     The last of the ledger's rows and of its anchors stay, whatever their age: its writer goes on from them.
 
     Args:
         path: The ledger.
-        before_ns: The time; rows from the first one on that is not older stay.
+        before_ns: The time; the first row that is not older stays, and so do all rows after it.
         join: Put the archive files that there are into the new one, too, and delete them.
 
     Raises:
@@ -94,7 +94,7 @@ def _opened_alone(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=rw", uri=True, isolation_level=None, timeout=1.0)
     try:
         # Before the first access: then it fails if anybody has the file open, and keeps its lock until it is closed.
-        # With a write-ahead log, as ever: what a killed process leaves of another journal, no reader could roll back.
+        # In WAL mode, as always: no reader could roll back what a killed process leaves of another kind of journal.
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         connection.execute("PRAGMA synchronous = FULL")
         if connection.execute("PRAGMA journal_mode = WAL").fetchone() != ("wal",):
@@ -166,7 +166,7 @@ def _archive(ledger: sqlite3.Connection, path: Path, before_ns: int, join: bool)
 
 
 def _archived_before(ledger: sqlite3.Connection, path: Path, latest: ArchiveFile) -> Archived:
-    """Return what there is to say where all rows were archived before, and the room that they took is still free."""
+    """Return the result where all rows were archived before, and the room that they took is still to be given back."""
     return Archived(
         path=str(path.with_name(latest.name)),
         rows=0,
@@ -215,7 +215,7 @@ def _write(ledger: sqlite3.Connection, path: Path, draft: Path, joined: Sequence
 
 
 def _checked(draft: Path, path: Path, previous: str) -> ArchiveFile:
-    """Return what the ledger is to note of a new archive, whose chain begins behind ``previous``, a hash in hex."""
+    """Check a new archive, and return what the ledger notes of it; ``previous`` is the hash (hex) before its chain."""
     digest = bytes.fromhex(previous) or GENESIS
     rows = first = last = first_ns = last_ns = 0
     with closing(sqlite3.connect(draft)) as new:

@@ -50,7 +50,7 @@ def back_up(path: Path, copy: Path) -> Verification:
                     f"{path}: not copied, since it is not sound: {first.check} at sequence {first.seq}: {first.detail};"
                     " `neuraxis log verify` lists all"
                 )
-            _keep(draft, copy)
+            _put_in_place(draft, copy)
     except FileExistsError as there:
         raise Misconfigured(f"{copy} exists: name another file, or delete it") from there
     except OSError as wrong:
@@ -100,7 +100,7 @@ def _include_archives(target: sqlite3.Connection, path: Path) -> None:
     target.execute("UPDATE meta SET value = '' WHERE key = 'archives'")
 
 
-def _keep(draft: Path, copy: Path) -> None:
+def _put_in_place(draft: Path, copy: Path) -> None:
     flush(draft)
     os.link(draft, copy)
     flush(copy.parent)

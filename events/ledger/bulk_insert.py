@@ -25,6 +25,7 @@ class Insert(msgspec.Struct, frozen=True):
 
 
 Parameters: TypeAlias = tuple[Any, ...]
+"""The values of one row or several, flat."""
 
 
 class Fold(msgspec.Struct, frozen=True):

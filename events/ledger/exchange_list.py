@@ -145,7 +145,7 @@ def list_exchanges(
             conditions.append(f"{name} = ?")
             values.append(to_text(word))
             if name not in _START_FIELDS:
-                # Ends after that point do not count.
+                # Ends after ``at`` do not count.
                 conditions.append("ended_seq <= ?")
                 values.append(at)
     with (
@@ -162,14 +162,14 @@ def list_exchanges(
                 f"(stage, action, reason, ifnull(mode, '')) IN (VALUES {placeholders})" if ends else "FALSE"
             )
             values += [field for end in ends for field in end]
-            # Ends after that point do not count.
+            # Ends after ``at`` do not count.
             conditions.append("ended_seq <= ?")
             values.append(at)
         rows = ledger.execute(
             f"SELECT {_COLUMNS} FROM exchanges WHERE {' AND '.join(conditions)} ORDER BY started_seq DESC LIMIT ?",
             (*values, wanted.limit + 1),
         ).fetchall()
-    listed = tuple(_listed(row, at) for row in rows[: wanted.limit])
+    listed = tuple(_exchange_row(row, at) for row in rows[: wanted.limit])
     return Page(exchanges=listed, before=listed[-1].seq if len(rows) > wanted.limit else 0, head=head)
 
 
@@ -188,7 +188,7 @@ def _has(words: list[str], stage: str, action: str, reason: str, mode: str, *, p
     return all(word in phrase for word in words)
 
 
-def _listed(row: tuple[Any, ...], at: int) -> ExchangeRow:
+def _exchange_row(row: tuple[Any, ...], at: int) -> ExchangeRow:
     exchange, agent, session, seq, started_ns, ended_seq, *end, latency_ms = row
     started_row = ExchangeRow(
         exchange=from_text(exchange),

@@ -277,7 +277,7 @@ def prepare(path: Path, stream: str, partitions: Partitions) -> None:
     try:
         meta = read_meta(connection, path)
         if meta.stream == stream and is_repartitioned(meta.partitions, partitions):
-            meta = _follow(connection, path, meta, partitions)
+            meta = _note_repartitioning(connection, path, meta, partitions)
         if (meta.stream, meta.partitions) != (stream, partitions):
             raise Misconfigured(
                 f"{path}: follows stream {meta.stream} with {meta.agents} agent and {meta.sessions} session "
@@ -303,7 +303,7 @@ def prepare(path: Path, stream: str, partitions: Partitions) -> None:
         connection.close()
 
 
-def _follow(connection: sqlite3.Connection, path: Path, meta: Meta, partitions: Partitions) -> Meta:
+def _note_repartitioning(connection: sqlite3.Connection, path: Path, meta: Meta, partitions: Partitions) -> Meta:
     """Note that the stream was repartitioned: the rows up to then stay as they are."""
     agents, sessions, former = partitions.agents, partitions.sessions, former_text(partitions.former)
     meta = msgspec.structs.replace(meta, agents=agents, sessions=sessions, former=former)
@@ -327,7 +327,7 @@ def _make(path: Path, stream: str, partitions: Partitions) -> None:
                 _create(draft, msgspec.structs.replace(meta, seal=seal_of(meta)))
             with _locked(path.parent):
                 if not path.exists():
-                    # Of a ledger that somebody moved or deleted alone: SQLite would apply them to the new one.
+                    # SQLite would apply the side files of a ledger that was moved or deleted alone to the new one.
                     if (kept := clear_side_files(path)) is not None:
                         _logger.warning("ledger_log_left_behind", path=str(path), kept=str(kept))
                     with contextlib.suppress(FileExistsError):

@@ -11,7 +11,7 @@ from events.errors import LedgerDamaged, LogError, Misconfigured, Unavailable
 RECOVERY = "move the file aside and let the projector write a new one from the stream, or restore a copy"
 
 # Errors that may pass, with their remedy, and those that need a person.
-_WAIT = {
+_MAY_PASS = {
     sqlite3.SQLITE_FULL: "the disk (or the file's size limit) is full: free some space",
     sqlite3.SQLITE_BUSY: "another process holds the file's lock",
     sqlite3.SQLITE_LOCKED: "another connection holds a table's lock",
@@ -21,11 +21,11 @@ _WAIT = {
     sqlite3.SQLITE_INTERRUPT: "interrupted",
     sqlite3.SQLITE_CANTOPEN: "the file, or one beside it, cannot be opened: look at the folder's permissions",
 }
+_NEEDS_PERSON = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH}
+
 _READ_ONLY = "the disk is mounted read-only: have it mounted for writing again"
 _ROOM_BESIDE = 64 * 1024
 """Bytes. The index of a write-ahead log takes 32 KB at once, and the log some pages."""
-
-_PERSON = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH}
 
 
 def error_of_sqlite(path: Path, doing: str, error: sqlite3.Error) -> LogError:
@@ -38,9 +38,9 @@ def error_of_sqlite(path: Path, doing: str, error: sqlite3.Error) -> LogError:
         primary = sqlite3.SQLITE_READONLY  # what cannot be opened for writing is opened for reading, and fails later
     if primary == sqlite3.SQLITE_IOERR and _is_full(path):
         primary = sqlite3.SQLITE_FULL
-    if primary in _WAIT:
-        return Unavailable(f"{path}: cannot {doing} now: {_WAIT[primary]} ({error})")
-    if primary in _PERSON:
+    if primary in _MAY_PASS:
+        return Unavailable(f"{path}: cannot {doing} now: {_MAY_PASS[primary]} ({error})")
+    if primary in _NEEDS_PERSON:
         return Misconfigured(f"{path}: cannot {doing}: {error}; give this user the right to write the file")
     return LedgerDamaged(f"{path}: cannot {doing}: {error}; {RECOVERY}")
 

@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from events.errors import Unavailable
 
 _STEPS = 10_000
-"""SQLite's steps from one look at the clock to the next: well below a millisecond."""
+"""Steps of SQLite's virtual machine between two looks at the clock: well below a millisecond."""
 
 
 @contextmanager
 def ended_after(seconds: float, connection: sqlite3.Connection) -> Iterator[None]:
-    """End what a connection does within the block after so many seconds, unless they are infinite.
+    """End what a connection does within the block after ``seconds``; infinite: never.
 
     Raises:
         Unavailable: it would have taken longer.

@@ -84,9 +84,8 @@ class LedgerWriter:
         """Close the file and record that it is complete; the last writer's close makes SQLite's final checkpoint."""
         with suppress(sqlite3.Error, ValueError):  # on a full disk or a closed connection it cannot be recorded
             await self._connection.execute("UPDATE meta SET value = ? WHERE key = 'state'", (AT_REST,))
-            if (
-                not await self.is_in_place()
-            ):  # SQLite would leave its last rows in the write-ahead log, at the old place
+            if not await self.is_in_place():
+                # SQLite would leave its last rows in the write-ahead log, at the old place.
                 await self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         await self._connection.close()
 
@@ -127,7 +126,7 @@ class LedgerWriter:
 
 
 class _Connection(aiosqlite.Connection):
-    """A connection that also runs functions in its thread; the library runs one statement a call."""
+    """A connection that also runs functions in its thread; the library runs one statement per call."""
 
     def __init__(self, path: Path) -> None:
         connect = partial(sqlite3.connect, path, isolation_level=None, timeout=BUSY_TIMEOUT_MS / 1000)

@@ -83,7 +83,7 @@ def _by_proxy(scheme: str, proxy: str, limits: httpx.Limits) -> httpx.AsyncBaseT
 
 
 def _direct_patterns(no_proxy: str) -> list[str]:
-    """Return httpx's patterns of the hosts in ``NO_PROXY``; warn once of each entry that is none."""
+    """Return httpx's patterns of the hosts in ``NO_PROXY``; warn once of each entry that is no host."""
     found = []
     for entry in _entries(no_proxy):
         if entry == "*":

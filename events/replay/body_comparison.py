@@ -194,9 +194,6 @@ def _projected_struct(
         else:
             absent.add(field_path)
     if is_recorded:
-        found |= {name: inner for name, inner in entries.items() if name not in found and _is_unknown(value, name)}
+        known = {*found, *value.__struct_encode_fields__}
+        found |= {name: inner for name, inner in entries.items() if name not in known}
     return found
-
-
-def _is_unknown(value: msgspec.Struct, name: str) -> bool:
-    return name not in value.__struct_encode_fields__

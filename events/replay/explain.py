@@ -45,9 +45,10 @@ class Explanation(msgspec.Struct, frozen=True):
 
     ``roots`` holds the input, and any event whose cause is not among the exchange's own. ``critical_path`` are the
     sequences of the events from the input to the end, each the cause of the next, as far back as causes are known;
-    empty while there is no end. ``complete`` says whether it begins with the input. ``unreached`` names the owners
-    of the full path that decided nothing. ``absent`` gives the reason for them, and for owners that were not needed.
-    ``unreadable`` lists sequences of messages of this exchange that cannot be decoded.
+    empty while there is no end. ``complete`` says whether it begins with the input. ``total_ms`` is the time from the
+    first event to the last, without feedback. ``unreached`` names the owners of the full path that decided nothing.
+    ``absent`` gives the reason for them, and for owners that were not needed. ``unreadable`` lists sequences of
+    messages of this exchange that cannot be decoded.
     """
 
     exchange: str
@@ -189,15 +190,15 @@ def _event_before(recorded: Sequence[Recorded], end: Recorded) -> Recorded | Non
 def _why_stopped(chain: Sequence[Recorded], last: Recorded, unreadable: Sequence[int]) -> str:
     """Return why an exchange went no further: the event that ended it, or that it has no end yet."""
     if not chain and unreadable:
-        return f"it is not known how far the exchange came: {_named(last)} is the last event that can be read"
+        return f"it is not known how far the exchange came: {_event_text(last)} is the last event that can be read"
     if not chain:
-        return f"the exchange has no end yet: {_named(last)} is its last event"
+        return f"the exchange has no end yet: {_event_text(last)} is its last event"
     if stage := _unserved(chain[-1]):
         return f"the exchange ended first: nobody served {stage}, which had the next word"
     if len(chain) == 1:
         return "the exchange ended first, by an event that is not among its own"
-    return f"the exchange ended first, by {_named(chain[-2])}"
+    return f"the exchange ended first, by {_event_text(chain[-2])}"
 
 
-def _named(each: Recorded) -> str:
+def _event_text(each: Recorded) -> str:
     return f"{each.envelope.topic.removeprefix(f'{ROOT}.')} (sequence {each.stored.seq})"

@@ -65,11 +65,11 @@ async def check_reaches(source: Source, upto: Point = END) -> str:
     span = await span_of(source)
     if upto.seq < span.first_seq or upto.time_ns < span.first_ns:
         raise NothingFound(
-            f"the {source.name} holds no event up to {_point(upto)}, so that nothing was looked at: it begins at "
+            f"the {source.name} holds no event up to {_point_text(upto)}, so that nothing was looked at: it begins at "
             f"sequence {span.first_seq:,} ({to_milliseconds(span.first_ns)}) and ends at {span.end}"
         )
     if END.seq > upto.seq > span.last_seq or END.time_ns > upto.time_ns > span.last_ns:
-        return f"the {source.name} ends at {span.end}, before {_point(upto)}: this is how it stands at its end"
+        return f"the {source.name} ends at {span.end}, before {_point_text(upto)}: this is how it stands at its end"
     return ""
 
 
@@ -86,7 +86,7 @@ async def check_holds(source: Source, point: Point) -> str:
     if warning and (point.seq != END.seq or point.time_ns > datetime.now(UTC).timestamp() * 1e9):
         span = await span_of(source)
         raise BeyondEnd(
-            f"{_point(point)} is not in the {source.name}, which ends at {span.end}: name a point up to there"
+            f"{_point_text(point)} is not in the {source.name}, which ends at {span.end}: name a point up to there"
         )
     return warning
 
@@ -124,7 +124,7 @@ async def check_holds_key(
         key: The name.
         tokens: Names of partitions: these always exist.
         scope: Of what kind the key must be; by default, of any.
-        kept: What is kept by such keys, for the message.
+        kept: What is stored under such keys, in words, for the message.
 
     Raises:
         NothingFound: no event is.
@@ -157,5 +157,5 @@ def _remedy(source: Source) -> str:
     return "send an input with `neuraxis ask`, or name another log"
 
 
-def _point(point: Point) -> str:
+def _point_text(point: Point) -> str:
     return f"sequence {point.seq:,}" if point.seq != END.seq else to_milliseconds(point.time_ns)

@@ -368,7 +368,7 @@ class Replay:
                 continue
             delivery = view.waiting[0]
             if is_of_newer_version(delivery) and (next_cause_seq is None or delivery.stored.seq < next_cause_seq):
-                view.fold_before(delivery.stored.seq + 1)  # which counts it
+                view.fold_before(delivery.stored.seq + 1)  # the view counts it as passed over
                 continue
             self.coverage[view.actor.name].pending += len(view.waiting)
             is_decidable = not (

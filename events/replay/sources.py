@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 _INPUTS = topic_filter(topic_of(InputReceived))
 
 _MOST_FILTERED_READS = 4
-"""At most so many filters are read separately; with more, the stream is read without filters."""
+"""Most filters that are read separately; with more, the stream is read without filters."""
 
 MOST_READ_WHOLE = 200_000
-"""Ranges of at most so many sequences are read without filters: it takes under two seconds, and shows every gap."""
+"""Most sequences of a range that is read without filters: it takes under two seconds, and shows every gap."""
 
 _SEARCHED_AROUND = 1_000
 """How many sequences before and after the events found of an exchange are searched for gaps."""

@@ -79,7 +79,7 @@ def key_name(agent: str, session: str) -> str:
 
 @lru_cache(maxsize=65536)
 def key_name_in_headers(agent: str, session: str) -> str:
-    """Return the same for an agent and a session as headers hold them, percent-encoded."""
+    """Return the name of a session's key, given agent and session as headers hold them, percent-encoded."""
     return key_name(unquote(agent), unquote(session))
 
 

@@ -15,7 +15,7 @@ from events.errors import Refused
 from events.log import Record, Seal, Stored
 from events.sealing.cipher import SealBroken, SessionKey
 from schemas.catalogue import CATALOGUE
-from schemas.wording.personal import Location, below, change_personal, personal_location
+from schemas.wording.personal import Location, change_personal, personal_location, pointer_below
 
 SEALED_HEADER = "nx-sealed"
 """Header of a message with sealed texts: the id of their key, or :data:`KEY_DESTROYED`."""
@@ -102,7 +102,9 @@ def _change_texts(value: Any, change: Callable[[str, str], str], pointer: str = 
         return change(pointer, value) if value.startswith(_PREFIXES) else value
     if kind is dict:
         return {
-            name: inner if type(inner) in _TEXTLESS_TYPES else _change_texts(inner, change, below(pointer, name))
+            name: inner
+            if type(inner) in _TEXTLESS_TYPES
+            else _change_texts(inner, change, pointer_below(pointer, name))
             for name, inner in value.items()
         }
     if kind is list:

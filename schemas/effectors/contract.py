@@ -53,7 +53,7 @@ class OrderedQueue:
             has this name.
         consumes: The event types that ask for an effect.
         takes: Whether a request belongs to this queue; others are skipped.
-        handle: (request, its turn) -> as an effector's own ``handle``.
+        handle: (request, its turn) -> the events that answer it; see :attr:`Effector.handle`.
     """
 
     name: str
@@ -75,8 +75,8 @@ class Effector:
             longer than ``timeout_s``, the answer is a ``failed`` event. Only :class:`TryLater` leaves the request
             unanswered.
         failed: Its own ``Failed`` event type.
-        enrich_failure: (a failure that the shell made, its request) -> the failure with the name by which the asker
-            knows the request, such as its id.
+        enrich_failure: (a failure that the shell made, its request) -> the failure with the fields by which whoever
+            asked finds the request, such as its id.
         timeout_s: Seconds that one request may take.
         concurrency: Requests at once in one process.
         in_order: Whether requests are performed one after another, as those of an :class:`OrderedQueue` are.

@@ -41,7 +41,7 @@ MAX_NESTING = 64
 """Deepest nesting of brackets that is read in an answer. Without this limit the size of the decoder's stack would
 decide which answers can be read, and a replay could differ."""
 
-# Markdown: ```json at the beginning, ``` at the end. White space is searched from its first character only.
+# Markdown: ```json at the beginning, ``` at the end. The lookbehind keeps the time linear in a run of white space.
 _FENCE = re.compile(r"^```\w*\s*|(?:(?<!\s)\s+)?```$")
 _NO_BRACKETS = re.compile(r"[^\[\]{}]+")
 
@@ -111,7 +111,7 @@ def without_code_fence(answer: str) -> str:
 def read_answer(answer: str, kind: Any, most: int) -> Any:
     """Decode a model's answer in JSON as a ``kind``; None if it is not one.
 
-    None also if it has more than ``most`` characters, or brackets nested deeper than any requested form.
+    None also if it has more than ``most`` characters, or brackets nested deeper than :data:`MAX_NESTING`.
     """
     if len(answer) > most or _depth(answer) > MAX_NESTING:
         return None

@@ -70,7 +70,7 @@ def to_draft_07(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema
     rewritten = {key: to_draft_07(value) for key, value in schema.items()}
-    # A list, since among the properties of an object this may be any field's name.
+    # Only if it is a list: among the properties of an object it may be a field's name.
     if isinstance(schema.get("prefixItems"), list):
         rewritten["additionalItems"] = rewritten.get("items", True)
         rewritten["items"] = rewritten.pop("prefixItems")

@@ -11,6 +11,7 @@ _MESSAGE = re.compile(r"(.*?)(?: - at (?:`(\w+)` in )?`\$(.*)`)?", re.DOTALL)
 _MOST_KEPT = 400
 """How many characters of a longer message are kept, from its beginning and from its end."""
 
+# Beginnings of msgspec's messages.
 _NOT_A_CHOICE = ("Invalid enum value", "Expected")
 _NOT_MATCHING = "Expected `str` matching regex"
 _NOT_BOOLEAN = "Expected `bool`"
@@ -66,11 +67,11 @@ def types_at(inspected: inspect.Type, path: str, inside: str | None) -> list[ins
     """Return the types of the value at ``path``; with ``inside`` set to ``key``, the types of its entries' names."""
     kinds = [inspected]
     for step in [*re.findall(r"\w+|\.{3}", path), *([inside] if inside else [])]:
-        kinds = [inner for one in kinds for member in union_members(one) for inner in _below(member, step)]
+        kinds = [inner for one in kinds for member in union_members(one) for inner in _types_below(member, step)]
     return kinds
 
 
-def _below(kind: inspect.Type, step: str) -> list[inspect.Type]:
+def _types_below(kind: inspect.Type, step: str) -> list[inspect.Type]:
     if isinstance(kind, inspect.StructType):
         return [field.type for field in kind.fields if field.encode_name == step]
     if isinstance(kind, inspect.DictType):

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 _MOST_CHARACTERS = 200
-"""How many characters of a name from outside are compared: more are no mistyped name, and cost as much each."""
+"""How many characters of a name from outside are compared: a longer one is no mistyped name, and takes long."""
 
 
 def nearest_name(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:

@@ -39,9 +39,9 @@ class Events:
     def feed(self, piece: bytes) -> Iterator[Event]:
         """Yield each event that ends within ``piece``; other fields and comments are skipped."""
         # A line may come in thousands of pieces: they are joined when it ends.
-        begun = bool(self._line) and self._line[-1].endswith(b"\r")
+        line_ended = bool(self._line) and self._line[-1].endswith(b"\r")
         self._line.append(piece)
-        if not begun and b"\n" not in piece and b"\r" not in piece:
+        if not line_ended and b"\n" not in piece and b"\r" not in piece:
             return
         text = b"".join(self._line)
         # A carriage return at the end may be the first half of a line end (CR LF): wait for the next piece.

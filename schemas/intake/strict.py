@@ -85,7 +85,7 @@ def _decoded(raw: bytes, kind: Any, what: str) -> tuple[Any, Any]:
         # Decoded first, to check all bytes: msgspec does not check those of values that it skips.
         text = raw.decode()
         found = msgspec.json.decode(text, type=kind)
-        value = json.loads(text, object_pairs_hook=_mapping)
+        value = json.loads(text, object_pairs_hook=_unique_keys)
     except BadInput:
         raise
     except msgspec.ValidationError as wrong:
@@ -107,9 +107,9 @@ def _decoded(raw: bytes, kind: Any, what: str) -> tuple[Any, Any]:
 
 def _wrong_value(kind: Any, wrong: msgspec.ValidationError, what: str, text: str) -> BadInput:
     """Return the error of a value in a JSON text; it names the entry of a mapping, which msgspec leaves out."""
-    large = _OUT_OF_RANGE.match(str(wrong))
-    if large and (path := path_of_number_out_of_range(text)):
-        return BadInput("bad_value", path, f"{path}: {large[0]}: write a smaller one")
+    out_of_range = _OUT_OF_RANGE.match(str(wrong))
+    if out_of_range and (path := path_of_number_out_of_range(text)):
+        return BadInput("bad_value", path, f"{path}: {out_of_range[0]}: write a smaller one")
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -161,15 +161,15 @@ def validation_error(kind: Any, wrong: msgspec.ValidationError, what: str = "the
 
     ``value`` is the whole plain value, so that the entry of a mapping can be named; None if it is not at hand.
     """
-    text, named = explain_error(kind, str(wrong))
-    path = path_with_keys(named, value, lambda other: _error_of(other, kind) == str(wrong))
+    text, written_path = explain_error(kind, str(wrong))
+    path = path_with_keys(written_path, value, lambda other: _error_of(other, kind) == str(wrong))
     if unknown := _UNKNOWN.fullmatch(text):
         # In a union, only the structs without such a field can have been meant.
-        return _unknown(unknown[1], path, _fields_at(kind, named, without=unknown[1]))
+        return _unknown(unknown[1], path, _fields_at(kind, written_path, without=unknown[1]))
     if missing := _MISSING.fullmatch(text):
         name = missing[1]
         field = f"{path}.{name}" if path else name
-        needed = _needed_at(kind, named, name)
+        needed = _needed_at(kind, written_path, name)
         where = path or what
         return BadInput("missing_field", field, f"{field} is missing: {where} needs {' and '.join(needed)}")
     return BadInput("bad_value", path, f"{path}: {text}" if path else text)
@@ -203,7 +203,7 @@ def _letters(name: str) -> str:
     return re.sub(r"[^0-9a-z]", "", name.casefold()) or name
 
 
-def _mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         seen: set[str] = set()

@@ -8,7 +8,7 @@ from schemas.event import ROOT
 
 _MAX_SUGGESTIONS = 3
 _LEAST_SIMILARITY = 0.75
-"""Of a suggested subject, by ``difflib``: 0 to 1."""
+"""Similarity that a suggested subject has at least, by ``difflib``: 0 to 1."""
 
 _MAX_PATTERN_CHARACTERS = 100
 """How many characters of a pattern a message repeats at most."""

@@ -21,7 +21,7 @@ Step = str | int
 def path_with_keys(path: str, value: Any, is_wrong: Callable[[Any], bool]) -> str:
     """Return a path with the key of the first wrong entry in place of each ``[...]``.
 
-    The entry is found by halving: of a hundred thousand entries, 17 times half of the rest are tried.
+    The entry is found by halving: of a hundred thousand entries it takes 17 calls of ``is_wrong``.
 
     Args:
         path: The path of msgspec's message, such as ``settings[...]``.
@@ -35,7 +35,7 @@ def path_with_keys(path: str, value: Any, is_wrong: Callable[[Any], bool]) -> st
         if not any_key:
             steps.append(int(index) if index else name)
             continue
-        entries = _at(value, steps)
+        entries = _value_at(value, steps)
         if not isinstance(entries, dict) or not entries:
             return path
         keys = list(entries)
@@ -49,12 +49,15 @@ def path_with_keys(path: str, value: Any, is_wrong: Callable[[Any], bool]) -> st
 
 
 def path_of_number_out_of_range(text: str) -> str:
-    """Return the path of the first number of a JSON text that no computer's number can hold; empty if there is none."""
+    """Return the path of the first number of a JSON text that is too large for a float; empty if there is none.
+
+    Of integers, only those of more than ``_MOST_DIGITS`` digits count.
+    """
     try:
         value = json.loads(text, parse_int=lambda digits: math.inf if len(digits) > _MOST_DIGITS else 0)
     except (ValueError, RecursionError):
         return ""
-    return written_path(next(_infinite(value, ()), ()))
+    return written_path(next(_paths_of_infinities(value, ()), ()))
 
 
 def written_path(steps: list[Step] | tuple[Step, ...]) -> str:
@@ -71,18 +74,18 @@ def written_path(steps: list[Step] | tuple[Step, ...]) -> str:
     return path.removeprefix(".")
 
 
-def _infinite(value: Any, above: tuple[Step, ...]) -> Iterator[tuple[Step, ...]]:
+def _paths_of_infinities(value: Any, above: tuple[Step, ...]) -> Iterator[tuple[Step, ...]]:
     if isinstance(value, dict):
         for key, inner in value.items():
-            yield from _infinite(inner, (*above, key))
+            yield from _paths_of_infinities(inner, (*above, key))
     elif isinstance(value, list):
         for index, inner in enumerate(value):
-            yield from _infinite(inner, (*above, index))
+            yield from _paths_of_infinities(inner, (*above, index))
     elif isinstance(value, float) and math.isinf(value):
         yield above
 
 
-def _at(value: Any, steps: list[Step]) -> Any:
+def _value_at(value: Any, steps: list[Step]) -> Any:
     for step in steps:
         try:
             value = value[step]
@@ -92,7 +95,7 @@ def _at(value: Any, steps: list[Step]) -> Any:
 
 
 def _with(value: Any, steps: list[Step], entries: dict[str, Any]) -> Any:
-    """Return a copy of a value with other entries at a place."""
+    """Return a copy of a value in which the mapping at ``steps`` has other entries."""
     if not steps:
         return entries
     step, copy = steps[0], value.copy()

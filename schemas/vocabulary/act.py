@@ -94,7 +94,7 @@ class ActIterated(Event, frozen=True, kw_only=True, tag="forged_id.act.iterated"
 class ActFinished(Event, frozen=True, kw_only=True, tag="forged_id.act.finished"):
     """The loop is over, and the router chooses again without ACT; ``findings`` are sorted, the strongest first.
 
-    ``iterations`` counts them; ``productive``: one of them was.
+    ``iterations`` is how many there were; ``productive``: at least one of them was.
     """
 
     termination: Termination

@@ -15,11 +15,17 @@ Valence = Annotated[float, msgspec.Meta(ge=-1.0, le=1.0)]
 """How pleasant the feeling in a text is: from -1, unpleasant, to 1."""
 
 Judgement = Literal["none", "over_budget", "awaited", "heard", "missing"]
-"""What a language model contributed to an appraisal; each value is explained in :class:`AppraisalCompleted`."""
+"""What a language model contributed to an appraisal, beside the local numbers, which are computed without one.
+
+Each value is explained in :class:`AppraisalCompleted`.
+"""
 
 AttackKind = Literal["none", "override", "role", "extraction", "smuggled", "harm"]
-"""What a layer attempts: nothing; to override instructions; to change who the model is, or free it of its rules; to get
-at its instructions or secrets; to give orders from within material that is to be worked on; to get help in doing harm.
+"""What a layer attempts.
+
+``none``: nothing. ``override``: to override instructions. ``role``: to change who the model is, or free it of its
+rules. ``extraction``: to get at its instructions or secrets. ``smuggled``: to give orders from within material that is
+to be worked on. ``harm``: to get help in doing harm.
 """
 
 
@@ -82,11 +88,11 @@ class AppraisalCompleted(Event, frozen=True, kw_only=True, tag="forged_id.apprai
     whole numbers from -127 to 127 as base64: comparable where the embedder, first in ``models``, is the same. Of a long
     text ``valence`` and ``arousal`` use 2,048 characters, the embedding and what follows from it 4,096. The rest does
     not count as unread, since these numbers neither pass nor refuse an input. ``turn`` is what the text is as a turn of
-    a conversation; None in events that are older than this field. ``allowed`` names the operators' allowances that took
-    something of the input out before trust and risks were judged. ``judgement`` is what a language model contributed to
-    ``layers``. ``none``: it was not asked. ``over_budget``: the session had used up its calls. ``awaited``: it was
-    asked, and its judgement will count when it comes. ``heard``: it was waited for, and is in the numbers. ``missing``:
-    it was waited for and did not come; the local numbers stand.
+    a conversation; None in events that are older than this field. ``allowed`` names the allowances (texts and phrases
+    that an operator lets pass) that took something of the input out before trust and risks were judged. ``judgement``
+    is what a language model contributed to ``layers``. ``none``: it was not asked. ``over_budget``: the session had
+    used up its calls. ``awaited``: it was asked, and its judgement will count when it comes. ``heard``: it was waited
+    for, and is in the numbers. ``missing``: it was waited for and did not come; the local numbers stand.
     """
 
     models: str

@@ -13,8 +13,8 @@ from schemas.event import Event, Milliseconds, Personal, Unit
 class ArbiterDenied(Event, frozen=True, kw_only=True, tag="forged_id.arbiter.denied"):
     """The exchange ends here.
 
-    ``reason``: a confirmed constitutional risk; a harmful precedent that decides; or ``unknown_outcome``: intuition,
-    which knows what inputs like it led to, has said nothing.
+    ``reason``: a confirmed constitutional risk; a harmful precedent that is similar enough to decide; or
+    ``unknown_outcome``: intuition, which knows what similar inputs led to, has said nothing.
     """
 
     reason: Literal["constitutional_risk", "harmful_precedent", "unknown_outcome"]

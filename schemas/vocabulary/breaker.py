@@ -86,7 +86,7 @@ class BreakerRecoveryStarted(Event, frozen=True, kw_only=True, tag="forged_id.br
 
 
 class BreakerAttemptFailed(Event, frozen=True, kw_only=True, tag="forged_id.breaker.attempt_failed"):
-    """A recovery attempt used up its turns without a violation: back to VIOLATED, trust unchanged."""
+    """A recovery attempt used up its turns without a violation: back to VIOLATED, which itself costs no trust."""
 
     standing: Standing
     wake_after_ms: Wake
@@ -123,9 +123,9 @@ class BreakerTerminated(Event, frozen=True, kw_only=True, tag="forged_id.breaker
 
 
 class BreakerWarned(Event, frozen=True, kw_only=True, tag="forged_id.breaker.warned"):
-    """A session in NORMAL is in danger: its ``trust`` is low, or one more such input breaks the named rule.
+    """A session in NORMAL is in danger: its trust is low, or one more bad input would break a rule and end it.
 
-    The rules are those of ``breaker.terminated``.
+    ``danger`` is ``trust``, or the rule: one of those in ``breaker.terminated``.
     """
 
     danger: Literal["trust", "recent_falsehood", "balance_trend", "refusal_share"]

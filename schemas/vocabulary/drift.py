@@ -19,9 +19,10 @@ Kind = Literal["reflection", "question", "hypothesis"]
 Skip = Literal["busy", "fatigued", "no_episode", "no_seed", "weak", "repeated", "unanswered", "forgotten"]
 """Why there is no thought.
 
-In order: an exchange is open; the budget is spent; there was no episode lately; no strategy has a concept; what the
-concept brings up is weak; the agent had the same thought lately; memory did not answer; what a model was asked about is
-forgotten.
+``busy``: an exchange is open. ``fatigued``: the agent's latest thoughts have used up its budget of activation.
+``no_episode``: there was no episode lately. ``no_seed``: no strategy has a concept. ``weak``: what the concept brings
+up is weak. ``repeated``: the agent had the same thought lately. ``unanswered``: memory did not answer. ``forgotten``:
+what a model was asked about is forgotten.
 """
 
 Energy = Annotated[float, msgspec.Meta(ge=0.0)]
@@ -31,8 +32,9 @@ Energy = Annotated[float, msgspec.Meta(ge=0.0)]
 class DriftScheduled(Event, frozen=True, kw_only=True, tag="forged_id.drift.scheduled"):
     """When an agent's mind drifts next, if it is idle then; 0: after the end of the next exchange.
 
-    ``draws`` are the numbers in [0, 1) that were drawn for it from the generator of the message that led to it: the
-    jitter, whether the gap is a long one, and by how much.
+    ``long_gap``: the time until then is one of those that are longer by chance. ``draws`` are the numbers in [0, 1)
+    that were drawn for this, from a generator that the message which led to it seeds: the jitter, whether the time is a
+    long one, and by how much.
     """
 
     wake_after_ms: Wake
@@ -41,12 +43,12 @@ class DriftScheduled(Event, frozen=True, kw_only=True, tag="forged_id.drift.sche
 
 
 class DriftStarted(Event, frozen=True, kw_only=True, tag="forged_id.drift.started"):
-    """An idle, rested agent lets its mind drift; memory answers with what it finds.
+    """An idle agent whose fatigue is low enough lets its mind drift; memory answers with what it finds.
 
     ``strategies`` are asked in this order until one has a concept, and ``pick`` picks among its concepts. ``resting``
     are concepts not to begin with, since they were used lately, by their ids in memory. ``kind`` is the kind of thought
-    to make. ``fatigue`` is the activation spent so far. ``draws`` are the random numbers used, in [0, 1). Unless the
-    drift ends before, its actor is woken ``wake_after_ms`` later and gives up.
+    to make. ``fatigue`` is the activation that its latest thoughts have spent. ``draws`` are the random numbers used,
+    in [0, 1). Unless the drift ends before, its actor is woken ``wake_after_ms`` later and gives up.
     """
 
     strategies: tuple[Strategy, ...]
@@ -82,12 +84,12 @@ class DriftSynthesisRequested(Event, frozen=True, kw_only=True, tag="forged_id.d
 
 
 class DriftThought(Event, frozen=True, kw_only=True, tag="forged_id.drift.thought"):
-    """A thought that came to an idle agent. Memory keeps it as a gist that any of its sessions can be reminded of.
+    """A thought that came to an idle agent. Memory keeps it as a gist (one line) that any of its sessions can recall.
 
     It is about ``concept`` (its id in memory is ``seed``) and about ``episode``, also an id in memory. ``activation``
-    is the highest of the concepts that the first one activated, spreading from it in memory. The thought belongs to the
-    session of that episode, has words of no other, and is forgotten with it. ``by`` says who put it into words; where a
-    model was asked in vain, ``reason`` says why.
+    is that of the other concept which ``concept`` activated most. The thought belongs to the session of that episode,
+    has words of no other, and is forgotten with it. ``by`` says what put it into words: fixed sentences (``composer``)
+    or a model (``llm``); where a model was asked in vain, ``reason`` says why.
     """
 
     kind: Kind

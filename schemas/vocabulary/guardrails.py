@@ -1,4 +1,7 @@
-"""Whether a finished deliberation runs again. Owner: ``guardrails``."""
+"""Whether a finished deliberation runs again. Owner: ``guardrails``.
+
+A loop is one pass of a deliberation; a loop and its reruns are a family.
+"""
 
 from functools import partial
 from typing import Annotated, Literal
@@ -14,7 +17,11 @@ from schemas.vocabulary.loops import LoopName, Who
 Count = Annotated[int, msgspec.Meta(ge=0)]
 
 Trigger = Literal["max_reruns", "bias_echo", "fatigue", "alignment", "drift", "summary", "conflict"]
-"""What counted for a rerun (a score, a conflict) or against one (a limit)."""
+"""What counted for a rerun or against one.
+
+Against it: the limits ``max_reruns``, ``bias_echo`` and ``fatigue``. For it: ``alignment`` or ``drift``, a score that
+is not good enough; ``summary``, a reflection that is not valid; ``conflict``, critics who contradict each other.
+"""
 
 
 class LoopTrace(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,8 +31,8 @@ class LoopTrace(msgspec.Struct, frozen=True, kw_only=True):
         loop_id: The loop; ``family`` is the loop that it and all its reruns go back to.
         rerun_of: The loop that it is a rerun of; empty for a family's first.
         rerun_depth: 0 for a family's first loop, n for its nth rerun, whose name ends in ``_r`` and that number.
-        rerun_count: Reruns of the family so far, by what was ordered and by its loops' names; includes the one ordered
-            by this decision.
+        rerun_count: Reruns of the family so far, including the one ordered by this decision: those ordered, or those
+            that its loops' names show, whichever are more.
         max_reruns: Limit of ``rerun_count``.
         alignment_score: How well the answer addresses what was asked; None where nobody scored it.
         drift_score: How far it strays from that; None where nobody scored it.
@@ -34,8 +41,8 @@ class LoopTrace(msgspec.Struct, frozen=True, kw_only=True):
         bias_echo: Whether the same bias came up in too many loops of the agent lately.
         repeated_tags: Those biases; ``repetition_counts``: bias tag -> in how many of the latest loops it came up.
         reflection_fatigue: The family's fatigue after this loop: it grows with each rerun that improves nothing, and
-            falls with one that does. ``fatigue_increment`` is by how much this loop moved it;
-            ``fatigue_threshold_exceeded``: it is high enough to end the family.
+            falls with one that does. ``fatigue_increment`` is by how much this loop moved it,
+            ``fatigue_increased`` whether upwards; ``fatigue_threshold_exceeded``: it is high enough to end the family.
         improvement_detected: Whether a rerun's scores are better than those of the loop judged before it.
         rerun_trigger: Every trigger that applied and that nobody overrode, in the order of decision. ``rerun_reason``
             is that of the first, ``rerun_reason_detail`` has the numbers of all.

@@ -32,10 +32,10 @@ class IntuitionRejected(Event, frozen=True, kw_only=True, tag="forged_id.intuiti
     """A learned danger was recognised; the exchange ends here.
 
     ``detector`` says which of the two recognised it: the nearest ``motif`` (similarity strictly above ``threshold``),
-    or the learned ``scorer``, of weights ``model`` (``score`` at or above ``score_threshold``). ``score`` is None when
-    the scorer is switched off. ``severity`` is the harm level of the motif's precedent, or the score. ``layer`` is
-    ``text``, or the role and index of a layer such as ``document[1]``; ``document[1]..user[9]`` where the scorer read
-    several layers together. ``unread`` is as in ``IntuitionPassed``.
+    or the ``scorer``, the trained model that ``model`` names (``score`` at or above ``score_threshold``). ``score`` is
+    None when the scorer is switched off. ``severity`` is the harm level of the motif's precedent, or the score.
+    ``layer`` is ``text``, or the role and index of a layer such as ``document[1]``; ``document[1]..user[9]`` where the
+    scorer read several layers together. ``unread`` is as in ``IntuitionPassed``.
     """
 
     detector: Literal["motif", "scorer"]
@@ -57,8 +57,8 @@ class IntuitionPassed(Event, frozen=True, kw_only=True, tag="forged_id.intuition
 
     The work for one input is bounded. ``unread`` lists the passages (``comparisons``) that were not compared with all
     precedents, the ``characters`` that were not read for that, and what the scorer should have read and did not
-    (``telling``). The coherence gate counts it against the input. ``allowed`` names the operators' allowances that took
-    something of the input out before it was judged.
+    (``telling``). The coherence gate counts it against the input. ``allowed`` names the allowances (texts and phrases
+    that an operator lets pass) that took something of the input out before it was judged.
     """
 
     nearest: str
@@ -99,7 +99,10 @@ class IntuitionResultRejected(Event, frozen=True, kw_only=True, tag="forged_id.i
 
 
 class MotifLearned(Event, frozen=True, kw_only=True, tag="forged_id.intuition.motif_learned"):
-    """A harmful precedent became a motif of danger; ``shingles`` counts the hashes of its signature."""
+    """A harmful precedent became a motif of danger; ``severity`` is its harm level.
+
+    ``shingles`` counts the hashes of its signature.
+    """
 
     motif: str
     severity: Unit

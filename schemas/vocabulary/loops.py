@@ -10,7 +10,7 @@ from schemas.entry import Entry, Grouping, Severity
 from schemas.event import Event, Personal, Unit
 
 LoopId = Annotated[str, msgspec.Meta(min_length=1, max_length=250)]
-"""Names one pass of a deliberation; a rerun of ``loop_001`` is ``loop_001_r1``."""
+"""Names a loop, one pass of a deliberation. A rerun of ``loop_001`` is ``loop_001_r1``; together they are a family."""
 
 LoopName = Annotated[str, msgspec.Meta(min_length=1)]
 """A :data:`LoopId` without its limit of length: the name of a rerun is longer than that of its first loop."""
@@ -58,7 +58,7 @@ class LoopCompleted(Event, frozen=True, kw_only=True, tag="forged_id.loop.comple
 
 
 class LoopOverridden(Event, frozen=True, kw_only=True, tag="forged_id.loop.overridden"):
-    """A person, through an orchestrator, lets the loop family of ``loop_id`` run on past a guardrail."""
+    """A person, through an orchestrator, lifts the limit of fatigue or of reruns for the loop family of ``loop_id``."""
 
     loop_id: LoopId
     override_fatigue: bool
@@ -100,12 +100,12 @@ Vector = Annotated[tuple[float, ...], msgspec.Meta(max_length=4096)]
 class TickObserved(Event, frozen=True, kw_only=True, tag="forged_id.tick.observed"):
     """The state of an agent at one tick (a step of its engine), as that external engine reports it.
 
-    ``modes`` are the activations of its modes, ``working_memory`` the ids in it (the tick before is remembered),
-    ``identity_stable`` the parts of its identity as written and ``identity_current`` those it used,
-    ``identity_lines`` the main lines of the text that says who it is, ``thought_lines`` those of its thought (the text
-    that the engine's model wrote). ``chosen`` went into its prompt of at most ``token_budget`` tokens (0: no budget),
-    ``candidates`` could have. The stimulus is the text that the prompt answers, the context what the prompt holds
-    besides. ``fatigue`` is how tired the agent is of deliberating.
+    ``modes`` are the activations of the engine's own modes, such as ``guardian``; ``working_memory`` has the ids of
+    what is in it (the tick before is remembered), ``identity_stable`` the parts of its identity as written and
+    ``identity_current`` those it used, ``identity_lines`` the main lines of the text that says who it is,
+    ``thought_lines`` those of its thought (the text that the engine's model wrote). ``chosen`` went into its prompt of
+    at most ``token_budget`` tokens (0: no budget), ``candidates`` could have. The stimulus is the text that the prompt
+    answers, the context what the prompt holds besides. ``fatigue`` is how tired the agent is of deliberating.
     """
 
     arousal: Unit = 0.0

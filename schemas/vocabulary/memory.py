@@ -20,7 +20,11 @@ Layer = Literal["turn", "gist", "fact", "episode", "concept"]
 """
 
 Skill = Literal["recall", "memorize", "introspect", "associate", "delegate"]
-"""What an action of the ACT loop can do; all but ``delegate`` are performed by memory."""
+"""What an action of the ACT loop can do; all but ``delegate`` are performed by memory.
+
+``recall``: find memories for a query. ``memorize``: keep a fact. ``introspect``: say how much memory knows.
+``associate``: find the concepts that were met together with those of a query. ``delegate``: ask an outside specialist.
+"""
 
 RetiredWhy = Literal["replaced", "corrected", "ended", "withdrawn"]
 """Why a fact is retired.
@@ -135,7 +139,8 @@ class Introspection(msgspec.Struct, frozen=True, kw_only=True):
 
     ``feeling_of_knowing`` is the best similarity of anything to the question, ``recall_failure_rate`` the share of the
     agent's latest recalls that found nothing, ``layers`` the number of memories in each, ``skills`` how often each
-    skill was used. The other two are as in :class:`Familiarity`.
+    skill was used. ``context_warmth`` and ``world_state_present`` are as in
+    :class:`Familiarity`.
     """
 
     context_warmth: Unit
@@ -200,11 +205,12 @@ class Activation(msgspec.Struct, frozen=True, kw_only=True):
 class MemoryWandered(Event, frozen=True, kw_only=True, tag="forged_id.memory.wandered"):
     """What memory found for a drift; it belongs to the session of the episode, and has words of no other.
 
-    ``strategy`` is the first that had a concept to begin with: ``decaying`` the weakest of those that fade
-    (0.2 < strength < 2.0), ``recent`` one of the latest episode, ``salient`` one of the most salient of 7 days,
-    ``random`` any whose confidence is 0.4 or more. ``seed`` is its id, ``concept`` its term, ``strength`` how strong it
-    still is. ``activations`` are the strongest other concepts that it activated, ``activation`` the highest of all.
-    ``episode`` is the latest that holds it and the strongest of them, ``text`` what is remembered of that.
+    ``strategy`` is the first that had a concept to begin with. ``decaying``: the weakest of those that fade
+    (0.2 < strength < 2.0). ``recent``: one from the latest episode. ``salient``: one from the most salient episode of 7
+    days. ``random``: any whose confidence (from 0 to 1, by the number of its episodes) is 0.4 or more. ``seed`` is its
+    id, ``concept`` its term, ``strength`` how strong it still is. ``activations`` are the strongest other concepts that
+    it activated, ``activation`` the highest of all. ``episode`` is the latest that holds both it and the strongest of
+    them, ``text`` what is remembered of that.
 
     ``reason`` is empty, or says why there is nothing: ``no_episode`` of 7 days, or ``no_seed`` by any strategy.
     ``request`` is the id of ``drift.started``.
@@ -225,7 +231,7 @@ class MemoryWandered(Event, frozen=True, kw_only=True, tag="forged_id.memory.wan
 class TurnsForgotten(Event, frozen=True, kw_only=True, tag="forged_id.memory.turns_forgotten"):
     """Sessions of an agent in which words of a fact to be forgotten were said: they are not to be quoted any more.
 
-    At most :data:`SESSIONS_AT_ONCE` in one event; of more there are several.
+    One event names at most :data:`SESSIONS_AT_ONCE`; for more sessions there are several events.
     """
 
     sessions: Annotated[tuple[str, ...], msgspec.Meta(min_length=1, max_length=SESSIONS_AT_ONCE)]

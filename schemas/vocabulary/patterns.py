@@ -46,7 +46,7 @@ class PatternSet(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PatternsImported(Event, frozen=True, kw_only=True, tag="forged_id.operator.patterns_imported"):
-    """Pattern sets that every session is guarded by from here on, besides the profile that ships.
+    """Pattern sets that every session is guarded by from here on, besides the built-in ones.
 
     They replace what was imported under the same ``name``, at its position; a new name comes last. ``by`` says who
     imported them. An import that is not valid as a whole, or is more than reflex may hold, changes nothing.

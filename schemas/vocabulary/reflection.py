@@ -21,11 +21,14 @@ Dimension = Literal[
     "reference_ambiguity",
 ]
 DIMENSIONS: tuple[Dimension, ...] = get_args(Dimension)
-"""In what a decision can be ambiguous."""
+"""In what a decision can be ambiguous, and a model's second opinion on it differ."""
 
 
 def foremost(differing: Mapping[Dimension, int]) -> Dimension:
-    """Return the dimension with the most differing opinions, by their number in each; of equals the first listed."""
+    """Return the dimension that a model's differing opinions name most often; of equals the first listed.
+
+    ``differing`` holds the number of these opinions by dimension.
+    """
     return max(DIMENSIONS, key=lambda dimension: differing.get(dimension, 0))
 
 

@@ -19,7 +19,7 @@ class Match(msgspec.Struct, frozen=True, kw_only=True):
     ``document[1]:plain`` the layer at index 1, whose role is document. There are three more kinds:
 
     - ``spaced``, ``leetspeak``, ``rot13``, ``reversed`` and ``split`` read the same characters otherwise.
-    - ``base64``, ``hex`` and ``percent`` are the decoded runs of the text, one a line. They may be decoded again:
+    - ``base64``, ``hex`` and ``percent`` are the decoded runs of the text, one per line. They may be decoded again:
       ``document[1]:base64:rot13``.
     - Other names, such as ``payloads:escapes``, are the forms of disguise that were undone, the outermost first
       (``actors.contract.text.decoding``).
@@ -60,7 +60,8 @@ class ReflexPassed(Event, frozen=True, kw_only=True, tag="forged_id.reflex.passe
 
     ``unread``: what would have had to be decoded or compared beyond the bounds, so that a match may have gone unseen,
     in encoded text or where longer signatures overlap with it; the coherence gate counts it against the input.
-    ``allowed`` names the operators' allowances that took something of the input out before it was judged.
+    ``allowed`` names the allowances (texts and phrases that an operator lets pass) that took something of the input out
+    before it was judged.
     """
 
     flags: tuple[Match, ...] = ()
@@ -73,9 +74,12 @@ Writer = Literal["upstream", "model", "tool"]
 that an ACT iteration asked."""
 
 AnswerFault = Literal["prompt_leak", "carrying_link", "secret", "orders"]
-"""What an answer can be withheld for, in order: it gives the system prompt away; has pictures whose addresses carry
-words of the prompt to their hosts; has a key or a password in it; or the signature of an attack, which would be an
-order to whatever reads it next."""
+"""What an answer can be withheld for.
+
+``prompt_leak``: it gives the system prompt away. ``carrying_link``: it has pictures whose addresses carry words of the
+prompt to their hosts. ``secret``: it has a key or a password in it. ``orders``: it has the signature of an attack,
+which would be an order to whatever reads it next.
+"""
 
 SecretKind = Literal[
     "private_key", "aws_key", "github_token", "gitlab_token", "model_key", "slack_token", "google_key", "payment_key",
@@ -132,8 +136,8 @@ class ReflexAnswerBlocked(Event, frozen=True, kw_only=True, tag="forged_id.refle
 class ReflexLibraryChanged(Event, frozen=True, kw_only=True, tag="forged_id.reflex.library_changed"):
     """A partition of reflex uses another pattern library from here on; recorded with the first input judged by it.
 
-    ``imports`` are the names of what operators added to the ``profile``, in library order; ``signatures`` counts all,
-    and ``fingerprint`` is the SHA-256 of the library's content.
+    ``profile`` names its built-in part, ``imports`` what operators added to that, in library order; ``signatures``
+    counts all, and ``fingerprint`` is the SHA-256 of the library's content.
     """
 
     profile: str

@@ -63,7 +63,13 @@ PressureName = Literal[
     "reflection",
     "mode_entropy",
 ]
-"""What is wrong with an agent's routing."""
+"""What is wrong with an agent's routing; ``actors.regulator.pressures`` has the conditions.
+
+Over and under use: a mode's share of the decisions is too large or too small. ``tie_breaker``: too many decisions in
+which two modes scored nearly the same. ``missed_clarify``, ``missed_act``, ``under_engagement``: feedback showed too
+many wrong modes, most of them of this kind (``schemas.vocabulary.router.Feedback``). ``reflection``: a model's second
+opinions keep differing. ``mode_entropy``: one mode is chosen nearly always.
+"""
 
 Outcome = Literal["idle", "too_few_decisions", "no_pressure", "held", "adjusted", "reverted"]
 """The result of a cycle; ``held``: there is a pressure, but its weight may not be moved now."""
@@ -89,8 +95,8 @@ Held = Literal[
 ``no_evidence``: nobody missed that mode. ``within_chance``: the decisions are so few that it may be chance.
 ``beyond_bounds``: an operator has set the weight outside its ``BOUNDS``. ``on_trial``: its last change is not judged
 yet. ``cooling``: it was changed too lately. ``resting``: moving it did not help, so that it is left alone for a while.
-``too_small``: the change called for could not be told from chance. ``day_spent``: a day's allowance of change is used
-up. ``behind_a_worse_one``: the cycle's one change was for another pressure.
+``too_small``: the change called for could not be told from chance. ``day_spent``: the change that one day allows is
+used up. ``behind_a_worse_one``: the cycle's one change was for another pressure.
 """
 
 Verdict = Literal["no_improvement", "worse", "unmeasured"]
@@ -100,9 +106,9 @@ Verdict = Literal["no_improvement", "worse", "unmeasured"]
 class Pressure(msgspec.Struct, frozen=True, kw_only=True):
     """A measure beyond its threshold.
 
-    ``severity`` is how far beyond, as a share of the farthest. ``metric`` is what an adjustment for it is judged by:
-    the lower the better. ``parameter`` is the weight that reduces it when moved in the direction of ``sign``; empty:
-    none does. ``held`` says why the weight was not moved.
+    ``severity`` is how far beyond, as a share of the greatest possible distance. ``metric`` is what an adjustment for
+    it is judged by: the lower the better. ``parameter`` is the weight that reduces it when moved in the direction of
+    ``sign``; empty: none does. ``held`` says why the weight was not moved.
     """
 
     name: PressureName
@@ -163,7 +169,7 @@ class Reverted(Event, frozen=True, kw_only=True, tag="forged_id.regulator.revert
     """An adjustment is undone, exactly: ``delta`` is the negative of what had been applied.
 
     It is less where an operator has since set the weight so near to a bound that it would be passed. Of a series the
-    latest step still in force is undone, and ``steps_left`` are to follow, each after as long as it took to make.
+    latest step still in force is undone; ``steps_left`` more follow, one by one, each after the time it took to make.
     ``metric_after`` is the metric of ``pressure`` now, None where it could not be measured; the other fields are as in
     ``regulator.adjusted``.
     """

@@ -15,7 +15,12 @@ Stage = Literal["REFLEX", "INTUITION", "COHERENCE", "BREAKER", "ARBITER", "DELIB
 """What ends an exchange: a guard, or the deliberation behind all of them."""
 
 Action = Literal["BLOCKED", "REJECTED", "WITHHELD", "PASSED", "EXECUTED", "FAILED"]
-"""How an exchange ends; see ``ResponseEmitted``, and docs/decisions-explained.md for each."""
+"""How an exchange ends.
+
+BLOCKED: reflex met a known threat. REJECTED: a later guard refused the input. WITHHELD: it got a fixed notice only.
+PASSED: every guard let an input pass that was only to be checked. EXECUTED: it was answered, by a precedent, fixed
+texts or a model. FAILED: a stage failed or kept silent.
+"""
 
 
 class Entity(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,12 +49,12 @@ class ResponseEmitted(Event, frozen=True, kw_only=True, tag="forged_id.response.
     """The end of an exchange: exactly one for every accepted input.
 
     ``stage`` says which stage answered, ``action`` what it did, ``reason`` why (a pattern's name, an error code, a
-    mode). ``PASSED`` has no answer: the input was sent to be checked, and every guard let it pass. ``first_mode`` is
-    the mode that the router chose first, ``mode`` that of the answer. ``backend`` names what wrote the text, ``model``
-    the model, if one did. ``entities`` are the memories in its context. ``loop_id`` is the loop whose answer this is,
-    where guardrails judged one; ``identity`` what it used of the agent's soul. ``finish_reason`` is how a
-    model's answer ended, in OpenAI's words: ``length`` and ``content_filter`` say that it is not complete; empty where
-    no model wrote it. ``cuts`` are the texts of the prompt that were cut to fit the model.
+    mode). ``first_mode`` is the mode that the router chose first, ``mode`` that of the answer. ``backend`` names what
+    wrote the text (``composer``: fixed texts and what is remembered), ``model`` the model, if one did. ``entities`` are
+    the memories in its context. ``loop_id`` is the loop whose answer this is, where guardrails judged one; ``identity``
+    what it used of the agent's soul. ``finish_reason`` is how a model's answer ended, in OpenAI's words: ``length`` and
+    ``content_filter`` say that it is not complete; empty where no model wrote it. ``cuts`` are the texts of the prompt
+    that were cut to fit the model.
     """
 
     stage: Stage

@@ -61,8 +61,8 @@ class ModeSelected(Event, frozen=True, kw_only=True, tag="forged_id.router.mode_
     ``tiebreaker_candidates``, and ``tiebreaker_outcome`` is how it was settled: ``higher_score``, or where a model was
     asked (``tiebreaker_used``) the mode that it named, else why it named none. ``reason``: ``highest_score``,
     ``tiebreak`` (the model named it), ``act_unavailable`` (ACT scored highest, but no ACT loop may run) or
-    ``blank_input``. ``regulated`` is what the regulator has added to the weights, by name, within the bounds; None
-    where that was not recorded.
+    ``blank_input``. ``previous_mode`` is that of the session's last answer. ``regulated`` is what the regulator has
+    added to the weights, by name, within the bounds; None where that was not recorded.
     """
 
     conversation_topic: str

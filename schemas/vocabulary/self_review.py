@@ -144,8 +144,9 @@ class SelfReviewMeasured(Event, frozen=True, kw_only=True, tag="forged_id.self_r
 class SelfReviewDisarmed(Event, frozen=True, kw_only=True, tag="forged_id.self_review.disarmed"):
     """A review may be triggered again.
 
-    Where its cause has passed, ``forged_id.resolved`` is appended together with this event, never alone: a partition
-    appends only if nobody else has written its main subjects since it read them, and ``resolved`` is none of these.
+    Where its cause has passed, ``forged_id.resolved`` is appended together with this event, never alone. A partition
+    appends only if nobody else has written to its subjects below ``self_review`` since it read them. ``resolved`` is
+    none of these, so it could not be fenced alone.
 
     The reason is ``lapsed`` for a review that was never resolved, once the statistics hold nothing of its cause any
     more.
@@ -166,10 +167,11 @@ class Resolved(Event, frozen=True, kw_only=True, tag="forged_id.resolved"):
 
 
 class SeatAdded(Event, frozen=True, kw_only=True, tag="forged_id.trace.seat_added"):
-    """A review's vote on one entity, in [-1, 1]; it moves the entity's outcome average and its weight in memory.
+    """A review's vote on one entity, in [-1, 1]; it moves the entity's worth (an average of its votes) and its weight
+    in memory.
 
-    ``context`` are terms of the stimulus that it was given on. A ``local`` vote counts for the outcome average where
-    one of them comes up again; without terms it counts everywhere.
+    ``context`` are terms of the stimulus that it was given on. A ``local`` vote counts for the worth where one of them
+    comes up again; without terms it counts everywhere.
     """
 
     citizen: str

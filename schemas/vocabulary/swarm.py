@@ -75,7 +75,7 @@ class StageFound(Event, frozen=True, kw_only=True, tag="forged_id.swarm.stage_fo
 class OverBudget(Event, frozen=True, kw_only=True, tag="forged_id.swarm.over_budget"):
     """An actor's decisions took longer than its latency budget: how many in a window, in all of its workers.
 
-    Measured by the shells; no decision depends on it. At most one a window and actor.
+    Measured by the shells; no decision depends on it. At most one per window and actor.
     """
 
     actor: str

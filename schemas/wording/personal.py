@@ -117,10 +117,13 @@ def change_personal(location: Location, value: Any, change: Replacement, pointer
         return items if isinstance(value, list) else tuple(items)
     if not isinstance(value, dict):
         return value
-    return {name: change_personal(location.value, item, change, below(pointer, name)) for name, item in value.items()}
+    return {
+        name: change_personal(location.value, item, change, pointer_below(pointer, name))
+        for name, item in value.items()
+    }
 
 
-def below(pointer: str, name: str) -> str:
+def pointer_below(pointer: str, name: str) -> str:
     """Return the pointer of a mapping's value."""
     if "~" in name or "/" in name:
         name = name.replace("~", "~0").replace("/", "~1")

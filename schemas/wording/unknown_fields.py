@@ -16,17 +16,19 @@ def change_unknown(body: Any, event: Event, change: Callable[[str], Any]) -> Any
         event: The event; decoding passes over the fields that its type does not have, at any depth.
         change: Given a text, returns what replaces it; empty texts stay as they are.
     """
-    return _change_beside(body, msgspec.to_builtins(event, str_keys=True), change)
+    return _change_where_unknown(body, msgspec.to_builtins(event, str_keys=True), change)
 
 
-def _change_beside(value: Any, known: Any, change: Callable[[str], Any]) -> Any:
+def _change_where_unknown(value: Any, known: Any, change: Callable[[str], Any]) -> Any:
     if isinstance(value, dict) and isinstance(known, dict):
         return {
-            name: _change_beside(inner, known[name], change) if name in known else _change_all(inner, change)
+            name: _change_where_unknown(inner, known[name], change) if name in known else _change_all(inner, change)
             for name, inner in value.items()
         }
     if isinstance(value, list) and isinstance(known, list | tuple) and len(value) == len(known):
-        return [_change_beside(inner, beside, change) for inner, beside in zip(value, known, strict=True)]
+        return [
+            _change_where_unknown(inner, known_item, change) for inner, known_item in zip(value, known, strict=True)
+        ]
     return value
 
 

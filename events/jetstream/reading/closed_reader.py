@@ -19,8 +19,8 @@ HISTORY_PULL = 256
 """Messages requested at a time of a closed range.
 
 Several partitions of a process read their past at once, over the connection by which it appends. What they have asked
-for arrives before an acknowledgement, which a slow process would take for lost if there were much of it: it would fold
-the log again, and ask for more.
+for arrives before an acknowledgement does. If that were much, a slow process would take the acknowledgement for lost,
+fold the log again, and ask for more.
 """
 
 CLOSED_SILENCE = 20.0
@@ -37,7 +37,7 @@ _CLOSED_HEARTBEAT = 0.1
 consumer has searched behind the last message that it delivered."""
 
 _SEARCHED_WITHIN = 3 * _CLOSED_HEARTBEAT
-"""Seconds within which a consumer's server shows that it has searched so far, unless its copy lags."""
+"""Seconds within which a consumer's server reports that it has searched far enough, unless its copy lags."""
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 1.0  # seconds between two looks at a copy that lags
 _INFO_DEADLINE = 1.0  # seconds; in a cluster a question about a new consumer may stay without an answer
@@ -85,7 +85,7 @@ class ClosedReader(StreamReader):
         """
         if not self._is_clustered:
             return True
-        end, pause, begun = upto, _FIRST_PAUSE, self._clock()
+        end, pause, started_at = upto, _FIRST_PAUSE, self._clock()
         asked, asked_at = 0, 0.0  # the generation that was asked last: a new consumer may not have begun to search
         while not self._buffer and self._scanned < end:
             if self._log_cut is not None or self._connection.closed:
@@ -110,7 +110,7 @@ class ClosedReader(StreamReader):
                     async with asyncio.timeout(pause):
                         await self._filled.wait()
                 pause = min(2 * pause, _LONGEST_PAUSE)
-            lagging = self._clock() - begun
+            lagging = self._clock() - started_at
             if lagging > deadline:
                 raise Unavailable(
                     f"the servers that read stream {self._stream} have searched up to sequence {self._scanned}, not up "

@@ -28,7 +28,7 @@ class AbsenceCheck:
         self._connection = connection
         self._stream = stream
         self._clock = asyncio.get_running_loop().time
-        self._begun = self._since = self._clock()
+        self._started_at = self._since = self._clock()
 
     async def is_certain(self) -> bool:
         """Return whether the answer can be believed; to be called after each such answer.
@@ -45,7 +45,7 @@ class AbsenceCheck:
         now = self._clock()
         if not _hears_most(info["cluster"]):
             self._since = now
-            if now - self._begun > _GIVE_UP_AFTER_S:
+            if now - self._started_at > _GIVE_UP_AFTER_S:
                 raise Unavailable(
                     f"the server that answers for stream {self._stream} has no contact with most of its copies: look "
                     "at the cluster with `neuraxis doctor`"

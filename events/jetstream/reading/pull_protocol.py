@@ -10,7 +10,7 @@ SILENCE = 3.0
 """Seconds without message or heartbeat after which a consumer counts as lost."""
 
 MOST_WAITING = 64 * 1024 * 1024
-"""Bytes that may wait for a client: of more, a server says that it is a slow consumer, and disconnects it."""
+"""Bytes that may wait for a client. Above that, a server calls it a slow consumer and disconnects it."""
 
 MOST_BYTES = 2 * 1024 * 1024
 """Bytes asked for at a time. A process has several readings, each with two requests in flight, and all that they ask

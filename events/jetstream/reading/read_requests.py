@@ -45,9 +45,9 @@ async def use_rights(connection: Connection, stream: str) -> None:
             break
     else:
         return
-    may = who.permissions.publish
-    root = next((each.removesuffix(".>") for each in may.allow if each.startswith(f"{READ_ROOT}.")), "")
-    connection.ask_to_read("" if may.include(f"$JS.API.STREAM.MSG.GET.{stream}") else root, stream)
+    rights = who.permissions.publish
+    root = next((each.removesuffix(".>") for each in rights.allow if each.startswith(f"{READ_ROOT}.")), "")
+    connection.ask_to_read("" if rights.include(f"$JS.API.STREAM.MSG.GET.{stream}") else root, stream)
 
 
 async def await_read_service(connection: Connection, stream: str, deadline: float) -> None:

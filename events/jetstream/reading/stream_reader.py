@@ -120,8 +120,8 @@ class StreamReader:
 
         The message after which it begins is noted, to check it later.
         """
-        if (begun := await get_message(self._connection, self._stream, self._after)) is not None:
-            self._last_read = begun.seq, begun.time_ns
+        if (before := await get_message(self._connection, self._stream, self._after)) is not None:
+            self._last_read = before.seq, before.time_ns
         return await self._begin()
 
     async def _begin(self) -> int:

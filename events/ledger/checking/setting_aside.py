@@ -14,7 +14,7 @@ from events.ledger.schema import PAGE_SIZE
 from events.ledger.sqlite_errors import translated_errors
 
 _SQLITE_MAGIC = b"SQLite format 3\0"
-_TABLES = {"meta", "events"}
+_LEDGER_TABLES = {"meta", "events"}
 
 
 def path_aside(path: Path, first_lost: int | None) -> Path:
@@ -80,7 +80,7 @@ def belongs_to_other_program(path: Path) -> bool:
             connection.close()
     except sqlite3.Error:
         return False
-    return bool(names) and not names >= _TABLES
+    return bool(names) and not names >= _LEDGER_TABLES
 
 
 def _flush(folder: Path) -> None:

@@ -62,7 +62,7 @@ def verify(path: Path) -> Verification:
 
 
 class _InvalidText(bytes):
-    """A value that the file calls text, and that is none. It is no blob, which is read as plain ``bytes``."""
+    """The bytes of a value that the file calls text, and that is not UTF-8. A blob is read as plain ``bytes``."""
 
 
 def _text(written: bytes) -> str | bytes:
@@ -186,7 +186,7 @@ def _check_row(
     read_models.take(written, stored.headers)
     # Hash the columns as they are in the file, not as derived again from the message.
     recorded = row[:HASH]
-    # A bit can make text of a blob: it has the same bytes, and no SQL tool can read it any more.
+    # One flipped bit can turn a blob into text: it has the same bytes, and no SQL tool can read it any more.
     types_hold = type(row[HASH]) is bytes and all(type(row[at]) is type(written[at]) for at in (SUBJECT, HEADERS, DATA))
     if not types_hold or link_row(previous, recorded) != row[HASH]:
         findings.add(seq, Check.HASH, f"hash mismatch: {_short(row[HASH])} is recorded; the row or its place differs")

@@ -70,7 +70,7 @@ class _Search:
         if self.found is not None or state is self._last_checked:
             return
         self._last_checked = state
-        before, self._value = self._value, self._at(state)
+        before, self._value = self._value, self._value_in(state)
         if self._condition.holds(self._value):
             self.found = self._result(before)
 
@@ -88,13 +88,13 @@ class _Search:
         """Note events whose cause was processed before: they may change the state themselves."""
         self._latest = group[-1]
 
-    def _at(self, state: Any) -> Any:
+    def _value_in(self, state: Any) -> Any:
         """Return the value at the path, below one of the entries kept under the key: one that fulfils the condition, if
         any.
 
         If the path exists below none of them, it is looked up from the top of the state.
         """
-        values = list(self._found(state).values()) or [MISSING]
+        values = list(self._values_in(state).values()) or [MISSING]
         self.path_exists = self.path_exists or values != [MISSING]
         for value in values:
             if self._condition.can_hold_for(value):
@@ -103,7 +103,7 @@ class _Search:
                 self.other_kind = value
         return next(filter(self._condition.holds, values), values[-1])
 
-    def _found(self, state: Any) -> dict[str, Any]:
+    def _values_in(self, state: Any) -> dict[str, Any]:
         entries = dict(entries_under(state, self._key, may_contain=self._may_contain))
         return value_at(state, entries, self._condition.path)
 

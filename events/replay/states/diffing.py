@@ -9,13 +9,11 @@ import msgspec
 from events.replay.replay import Replay
 from events.replay.run_replay import Point
 from events.replay.sources import Source
+from events.replay.states.conditions import Step
 from events.replay.states.from_snapshots import fold_from_nearest
 from events.routes import lineage, partition_names
 from schemas.actor import Actor
 from schemas.persistent import state_builtins
-
-Step = str | int
-"""A step of a path: a name or key, or an index."""
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -121,7 +119,7 @@ async def changed_between(
     named = {actor.name: actor for actor in actors}
     for name, part in sorted(after):
         names = reversed(lineage(named[name], part, source.partitions))
-        was = next((there for each in names if (there := before.get((name, each)))), initial[name])
+        was = next((found_state for each in names if (found_state := before.get((name, each)))), initial[name])
         now = after[name, part]
         if was.state is now.state or was.state == now.state:
             continue

@@ -1,8 +1,9 @@
 """Folding partitions up to a point from the nearest snapshots beside a ledger, and saving further ones there.
 
 Snapshots are neither used nor saved where a fold has to begin with the first event, to be right or to report what it
-meets: the log was repartitioned or has lost events, or rows are missing or damaged. Nor of a partition that received an
-event which this release cannot read. Nor where an event was sealed: a snapshot would hold its words for good.
+meets: the log was repartitioned or has lost events, or rows are missing or damaged. None is saved of a partition that
+received an event which this release cannot read; and none once an event with sealed words was read, since a snapshot
+would hold them for good.
 """
 
 from collections.abc import Callable, Sequence

@@ -108,11 +108,11 @@ def value_at(state: Any, entries: Mapping[str, Any], path: Sequence[Step]) -> di
 def no_such_path(state: Any, entries: Mapping[str, Any], path: str) -> str:
     """Return the error for a path that does not exist in a state, with the names that a path can begin with."""
     starts = {f"below {entry_path}": entry for entry_path, entry in entries.items()} | {"at the top": state}
-    names = [f"{where} there are {_listed(names_at(value))}" for where, value in starts.items() if names_at(value)]
+    names = [f"{where} there are {_names_text(names_at(value))}" for where, value in starts.items() if names_at(value)]
     return f"{path} leads nowhere: {'; '.join(names[-_MOST_ENTRIES_NAMED:])}"
 
 
-def _listed(names: Sequence[Step]) -> str:
+def _names_text(names: Sequence[Step]) -> str:
     return ", ".join([*map(str, names[:_MOST_NAMED]), *(["..."] if len(names) > _MOST_NAMED else [])])
 
 

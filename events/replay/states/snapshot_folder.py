@@ -1,8 +1,8 @@
 """Snapshots of partitions in a folder beside a ledger file: a state at any point is folded from the nearest one.
 
 A fold of a large ledger saves them. One is used only if it is intact, was made by the same code, and lies on this
-file's hash chain: the chain's head at the sequence up to which it was folded must be the one that it names. Then it
-holds what a fold from the first event would give. Where none can be used, more is folded; that is never an error.
+file's hash chain. That is so if it names the chain's head at the sequence up to which it was folded. Then it holds what
+a fold from the first event would give. Where none can be used, more is folded; that is never an error.
 
 Where the log has not yet shown what a partition decided about the last messages, a fold takes them to have led to
 nothing. A snapshot of such a state names the last row of the file, and is used only until the file grows.

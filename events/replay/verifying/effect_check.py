@@ -31,10 +31,11 @@ _MOST_FINDINGS = 20  # that a report lists; all are counted
 class EffectFinding(msgspec.Struct, frozen=True):
     """A recorded effect that no effector would have recorded at its position.
 
-    ``problem`` is ``no_request`` (no event with its cause's id comes before it), ``other_request`` (its cause is not a
-    request that this effector serves), ``answered_twice`` (its request has that answer already), or what differs from
-    the answer that the request requires: ``id``, ``place`` (its cause's sequence or its index is wrong),
-    ``exchange``, ``body`` (its ``field`` differs from the request), or ``unreadable`` headers.
+    ``problem`` is one of these. ``no_request``: no event with its cause's id comes before it. ``other_request``: its
+    cause is not a request that this effector serves. ``answered_twice``: its request has that answer already.
+    ``unreadable``: its headers cannot be read. Or it names what differs from the answer that the request requires:
+    ``id``, ``place`` (its cause's sequence, or its index), ``exchange``, or ``body`` (``field`` of it differs from the
+    request).
     """
 
     effector: str

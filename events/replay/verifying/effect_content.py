@@ -13,6 +13,7 @@ from schemas.event import Failed, topic_of
 from schemas.vocabulary.webhook import WebhookQueued
 
 _QUEUED = topic_of(WebhookQueued)
+"""A delivery to one receiver: an answer to an alert, and itself a request, whose answer names the alert's event."""
 
 
 class _Call(msgspec.Struct, frozen=True):

@@ -15,7 +15,7 @@ OVERDUE_S = 10
 hundred; but a killed worker counts as alive for 3 seconds, and its successor first reads the log up to its end."""
 
 LIVELY_S = 5
-"""In so many different seconds others must have decided messages meanwhile: a set that is down decides none."""
+"""Least number of seconds in which others must have decided messages meanwhile: a set that is down decides none."""
 
 _SECOND_NS = 1_000_000_000
 

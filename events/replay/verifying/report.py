@@ -18,9 +18,9 @@ from schemas.envelope import Envelope
 class Difference(msgspec.Struct, frozen=True):
     """A decision that came out otherwise than recorded.
 
-    ``seq`` and ``topic`` are the decided message's, or the event's own where no message led to it; ``field`` names
-    what differs first (``count``, ``subject``, ``id``, ``cause``, ``address``, ``place`` (index and count, and the
-    cause's sequence), ``body``; of recorded settings, ``settings_hash``); ``recorded`` and ``redecided`` are its two
+    ``seq`` and ``topic`` are the decided message's, or the event's own where no message led to it. ``field`` names
+    what differs first: ``count``, ``subject``, ``id``, ``cause``, ``address``, ``place`` (index and count, and the
+    cause's sequence) or ``body``; of recorded settings, ``settings_hash``. ``recorded`` and ``redecided`` are its two
     values as text. ``shown_at`` is the sequence of the message at which the replay noticed it.
     """
 

@@ -7,7 +7,7 @@ again.
 
 A failure that is missing is a difference, though. A release that cannot read a message records a failure. So where this
 very release decided that it leads to nothing, as ``ce-build`` of the next event says, that is in doubt: its failure
-must be there, unless the log shows elsewhere that workers of this number could read such messages.
+must be there, unless the log shows elsewhere that workers of this version could read such messages.
 """
 
 from collections.abc import Sequence
@@ -148,7 +148,7 @@ class UnreadCauses:
             )  # mostly there is none
         if not is_of_newer_version(delivery) or _failed_to_read(processed.recorded, UnknownVersion.code):
             return ""
-        # Whoever decided, what it left in the state is not known here.
+        # Whichever release decided, what it left in the state is not known here.
         reason = unreadable_reason(delivery)
         self._gaps.note(delivery, reason)
         kind = kind_of(delivery, processed.recorded[0] if processed.recorded else shown_by)

@@ -155,7 +155,8 @@ class Report(msgspec.Struct, frozen=True):
         held: Those that ended, and of which it is unknown whether they would end otherwise; see :class:`Fate`.
         changed: Of the others, those that end otherwise; ``reworded``: those of which only the answer's text differs.
         without_end: Those of the changed that have no end in the second timeline, by why.
-        ends: Recorded stage and action -> that of the second timeline -> exchanges; ``modes`` likewise.
+        ends: Recorded stage and action -> those of the second timeline -> number of exchanges.
+        modes: Recorded mode -> that of the second timeline -> number of exchanges.
         tallies: By actor.
         effects: How many requests for an effect took the recorded one (``reused``). Others have none, since the record
             lacks the request (``never_asked``), or has another one of that id (``asked_otherwise``).

@@ -221,7 +221,7 @@ class Timeline:
         """Note that this release cannot read an actor's event: nobody who folds it has its state from here on."""
         self._expected.pop(unread.stored.headers.get("ce-id", ""), None)
         if issubclass(event, Configured):
-            return  # the index has it
+            return  # ``RecordIndex`` has such settings
         if event in self._requests:
             self._recorded_requests.add(unread.stored.headers.get("ce-id", ""))
         for partition in self._all_partitions.writing(actor, unread.stored.subject):
@@ -315,14 +315,14 @@ class Timeline:
         return is_end_or_request or bool(self._all_partitions.consuming(subject))
 
     def _deliver_noting_end(self, recorded: Recorded) -> None:
-        """Deliver an event of the second timeline, and note the end that it may be, or what it asks of an outside."""
+        """Deliver an event of the second timeline, and note the end that it may be."""
         message = recorded.message
         self._comparison.ended(message.exchange, message.event, on_record=False)
         self._deliver(recorded)
         if isinstance(message.event, ResponseEmitted):
             self._forwarded.discard(message.exchange)
         elif isinstance(message.event, ArbiterPassed) and message.exchange in self._forwarded:
-            # Its sender goes on with it, and tells the log what its own model answered.
+            # Its sender asks its own model, and reports the answer in an event.
             if self._past.topic_of(message.id) == recorded.envelope.topic:
                 self._recorded_requests.add(message.id)
             else:
