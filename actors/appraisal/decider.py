@@ -12,7 +12,8 @@ response.requested      a model is asked, and its answer waited for
 llm.completed           that answer is kept until reflex has read it
 reflex.answer_passed    -> appraisal.answer_appraised, where it is about that answer
 llm.completed, .failed  -> appraisal.judged, where it judges an input; and appraisal.completed, if that waits
-clock.fired             -> the same, where no judgement has come in time
+clock.fired             -> appraisal.judged without a judgement, where none has come in time; and appraisal.completed,
+                        if that waits
 guardrails.appraisal_requested -> appraisal.answer_appraised, for the answer of another engine's deliberation
 response.emitted        the exchange has ended: its text is dropped, a repetition of its input is not appraised; what
                         still waits for a judgement -> appraisal.judged and appraisal.completed without it

@@ -116,7 +116,7 @@ def events_without_answer(waiting: Waiting, reason: str, model: str = "") -> tup
 def _judged(
     waiting: Waiting, reason: str, model: str, parts: tuple[PartJudged, ...], layers: tuple[LayerTrust, ...]
 ) -> AppraisalJudged:
-    late = waiting.local is None
+    late = waiting.local is None  # the input did not wait for it
     return AppraisalJudged(request=waiting.request, reason=reason, model=model, parts=parts, layers=layers, late=late)
 
 

@@ -187,8 +187,8 @@ def judge(machine: Machine, reading: Reading, settings: BreakerSettings) -> tupl
 def judge_again(machine: Machine, reading: Reading, settings: BreakerSettings) -> tuple[Move, ...]:
     """Judge an input again, by a language model's late answer that found a violation.
 
-    The input was counted, and its window checked, when it came in. So only the violation is added. If processing is off
-    already, nothing changes: a late answer begins no recovery attempt.
+    The input was counted, and its window checked, when it came in. So only the violation is added. In VIOLATED and
+    TERMINATED nothing changes: a late answer begins no recovery attempt.
     """
     if machine.state in ("VIOLATED", "TERMINATED") or reading.violation is None:
         return ()

@@ -12,7 +12,7 @@ clock.fired, own timer   an exchange is open -> drift.skipped (busy), until that
                          else                 -> drift.started
 memory.wandered          no concept, too weak, or an earlier thought -> drift.skipped, with a longer pause each time
                          else -> drift.thought and drift.scheduled, or drift.synthesis_requested of a model
-llm.completed            kept until reflex has read it; without a thought in it, as llm.failed
+llm.completed            kept until reflex has read it; an answer without a thought counts as llm.failed
 reflex.answer_passed,    -> drift.thought (the composer's where the model gave none, or reflex withholds it), and
 .answer_blocked,            drift.scheduled
 llm.failed

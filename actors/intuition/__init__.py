@@ -9,7 +9,8 @@ It decides after reflex has passed an input, with two detectors:
 
 Any other input is ``intuition.passed``. Both verdicts list the precedents, harmful or benign, most similar to the
 input's text, so that the coherence gate and the arbiter need no index of their own. The input's text and its user, tool
-and document layers are judged; the kind of situation counts in every comparison but is never a match alone.
+and document layers are judged. The kind of situation, a name that the input's caller chooses, counts in every
+comparison but is never a match alone.
 
 An external specialist's answer to an ACT loop, which looks things up (``delegate.answered``), is judged in the same way
 before it goes into a prompt: ``intuition.result_rejected`` or ``intuition.result_passed``. Answers of models are not

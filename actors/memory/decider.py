@@ -9,7 +9,7 @@ arbiter.escalated       -> memory.recalled, once, for an exchange whose text is 
 act.actions_requested   -> memory.actions_answered, for such an exchange
 response.emitted        the text is dropped; -> memory.remembered, if it is an answer (EXECUTED) to a text,
                         and memory.facts_retired, if it takes back or replaces facts
-operator.forget_ordered -> memory.forgotten, and the sessions that contained it (memory.turns_forgotten)
+operator.forget_ordered -> memory.forgotten, and for a fact memory.turns_forgotten: the sessions that contained it
 memory.recalled         the recall counts for the agent's failure rate
 memory.actions_answered memorized facts become known; recalls and skills are counted
 memory.remembered       the exchange's turn, gist, facts, episode and concepts are remembered

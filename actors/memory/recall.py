@@ -7,10 +7,10 @@ memory is recalled:
 ========  =========================================================================================
 layer     energy
 ========  =========================================================================================
-turn      cosine of the embeddings, the session's own only
-gist      the same; an exchange that is still a turn is not listed again
-episode   the same, times 0.85 to 1 by its salience; an exchange that is still a turn or a gist is not listed again
-fact      half by the share of the cue's terms that the fact has or relates to, half by the share of the terms of its
+turn      cosine of the embeddings; only turns of the session itself
+gist      cosine of the embeddings, unless its exchange is still a turn
+episode   cosine of the embeddings, times 0.85 to 1 by its salience, unless its exchange is still a turn or a gist
+fact      half the share of the cue's terms that the fact has or relates to, plus half the share of the terms of its
           key that are asked for; or the cosine with the exchange that stated it, if that is more; at least 0.5 if the
           cue asks for all facts
 concept   if the cue names it: its confidence, times s / (1 + s) for its decayed strength s
@@ -234,21 +234,21 @@ def _nearest(memory: AgentMemory, cue: Cue, without: frozenset[int], most: int, 
         near = ranking.strongest(most)
         if len(near) < most or most >= _MOST_EXAMINED or near[-1].energy < settings.floor:
             return near
-        if _has_statements(near, memory, settings.recollections):
+        if _has_statements(near, memory, needed=settings.recollections):
             return near
         most *= _EXAMINED_FACTOR
 
 
-def _has_statements(near: Iterable[Near], memory: AgentMemory, most: int) -> bool:
-    """Whether so many of the episodes state something, each something else."""
+def _has_statements(near: Iterable[Near], memory: AgentMemory, needed: int) -> bool:
+    """Whether ``needed`` of the episodes or more state something, no two of them the same."""
     statements: set[str] = set()
     for each in near:
         text = memory.episodes.kept[each.number].text
         if not states_nothing(text):
             statements.add(persons_words(text))
-            if len(statements) >= most:
+            if len(statements) >= needed:
                 return True
-    return not most
+    return not needed
 
 
 def _facts(memory: AgentMemory, cue: Cue, settings: MemorySettings) -> Iterator[Candidate]:

@@ -35,8 +35,8 @@ class MemorySettings(msgspec.Struct, frozen=True, kw_only=True):
         facts: The latest facts of an agent that are kept.
         episodes: Episodes kept of an agent; the oldest are dropped.
         concepts: Concepts kept of an agent; those that have not occurred for the longest time are dropped.
-        meetings: The latest episodes in which a concept occurred that are kept. Its strength, confidence and links are
-            computed from them.
+        meetings: Most episodes kept of those in which a concept occurred, the latest. Its strength, confidence and
+            links are computed from them.
         concepts_per_exchange: Most concepts read from an exchange; all of them are linked with one another.
         half_life_ms: Time in which a concept's strength halves.
         depth: Most hops from concept to concept over which activation spreads.

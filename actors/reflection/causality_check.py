@@ -20,7 +20,7 @@ LOW_DENSITY = 0.3
 """If the share of distinct words among a message's words is below this, what it wants is unclear."""
 
 SHORT_TOKENS = 3
-"""A message of at most so many tokens may be no more than a social gesture."""
+"""Most tokens of a message that may be no more than a social gesture."""
 
 
 def _memory(selected: ModeSelected) -> bool:

@@ -82,7 +82,7 @@ def opinion_call(drawn: Sequence[tuple[Stratum, Case]], settings: ReflectionSett
 
 
 def opinions_of(answer: str, batch: int) -> dict[int, Opinion] | None:
-    """Return the opinions on a batch of so many decisions, by their numbers; None if the answer has another form.
+    """Return the opinions on a batch of ``batch`` decisions, by their numbers; None if the answer has another form.
 
     Of several opinions on one decision the first counts. A number outside the batch makes the whole answer invalid,
     since the model then answers something else.

@@ -72,13 +72,13 @@ DISGUISED_HALF = 8
 """This many disguised characters that ``decode_nested`` did not decode count as half, after they have been decoded."""
 
 MOST_UNREAD = 16
-"""Most reached bounds that an event lists."""
+"""Most entries that an event lists of what was not read."""
 
-_DECODED_A_PART, _DECODED_A_CHARACTER = 1_024, 16
-"""Most characters that a part decodes to in all ways and to the full depth: a constant, and for each character."""
+_DECODED_A_TEXT, _DECODED_A_CHARACTER = 1_024, 16
+"""Most characters that a text can need decoded, in all its views: a constant, and for each of its characters."""
 
-_WORK_A_PART, _WORK_A_CHARACTER = 32_768, 96
-"""Most steps for decoding a part: a constant, and for each of its characters."""
+_WORK_A_TEXT, _WORK_A_CHARACTER = 32_768, 96
+"""Most steps that decoding a text can need: a constant, and for each of its characters."""
 
 
 _WARM_UP_TEXT = "Héllo, aGVsbG8gdGhlcmUgbXkgZnJpZW5k 0x68656c6c6f2066726965 %68%65llo"
@@ -86,7 +86,7 @@ _WARM_UP_TEXT = "Héllo, aGVsbG8gdGhlcmUgbXkgZnJpZW5k 0x68656c6c6f2066726965 %68
 
 
 class _Occurrence(NamedTuple):
-    """Where a signature was found: in which joined part of the input, and in which of its views."""
+    """Where a signature was found: in which text of the input (``joined_layers``), and in which of its views."""
 
     hit: Hit
     joined: JoinedText
@@ -200,7 +200,7 @@ def judge(matcher: Matcher, settings: ReflexSettings, received: InputReceived) -
             # A signature counts only in the first view in which it is found.
             occurrences += [_Occurrence(hit, joined, view) for hit in found.hits if hit.rank not in known]
             known.update(hit.rank for hit in found.hits)
-        if overlapped:
+        if overlapped:  # letters among which signatures that overlap may be missing: the candidates were used up
             unread.append(_unread(joined, "overlaps", overlapped, "candidates"))
     # The sort is stable: for one signature, parts and views keep their order, and positions in a view stay sorted.
     occurrences.sort(key=lambda occurrence: occurrence.hit.rank)
@@ -285,9 +285,9 @@ class _DecodingBudgets:
 
     def __init__(self, settings: ReflexSettings, texts: Sequence[str]) -> None:
         self._characters = iter(
-            shares([_DECODED_A_PART + _DECODED_A_CHARACTER * len(text) for text in texts], settings.max_decoded)
+            shares([_DECODED_A_TEXT + _DECODED_A_CHARACTER * len(text) for text in texts], settings.max_decoded)
         )
-        self._work = iter(shares([_WORK_A_PART + _WORK_A_CHARACTER * len(text) for text in texts], MAX_WORK))
+        self._work = iter(shares([_WORK_A_TEXT + _WORK_A_CHARACTER * len(text) for text in texts], MAX_WORK))
         self.characters = self.work = 0
 
     def __iter__(self) -> "_DecodingBudgets":

@@ -55,8 +55,8 @@ Reading = Literal["plain", "split"] | Rewriting
 """The ways in which the characters of a text are read."""
 
 READINGS: tuple[Reading, ...] = ("plain", *REWRITE, "split")
-"""In the order of preference: as they are, every rewriting that guards undo (``contract.text.rewriting``), and letters
-alone, of words that are split, run together or separated by symbols (``split``)."""
+"""In the order of preference: as they are, every rewriting of ``contract.text.rewriting``, and letters alone, of words
+that are split, run together or separated by symbols (``split``)."""
 
 _PLAIN, _SPACED, _LEETSPEAK, _ROT13, _REVERSED, _SPLIT = map(
     READINGS.index, ("plain", "spaced", "leetspeak", "rot13", "reversed", "split")

@@ -18,8 +18,8 @@ pressure               condition                                           metri
                        of the gestures (greetings, thanks)
 ``ignore_over_use``    share of IGNORE > .05                               (no weight corrects it)
 ``missed_clarify``     misroutes > .10, most of this kind                  its share
-``missed_act``         the same; or this kind alone > .05, by more than    its share
-                       chance
+``missed_act``         misroutes > .10, most of this kind; or this kind    its share
+                       alone > .05, by more than chance
 ``under_engagement``   misroutes > .10, most of this kind                  its share
 ``reflection``         disagreement > .20, sustained, over .30 of it of    reflection's next opinion
                        one dimension
@@ -263,11 +263,9 @@ def _misroute_pressures(counts: Counts, settings: RegulatorSettings) -> Iterator
             return
     if missed > settings.missed_act_above:
         # Over a day's decisions, chance makes so small a share vary by half of it. Chance must not move a weight.
-        chancy = (
-            missed - _SURE_DEVIATIONS * chance_deviation("missed_act", counts, settings) <= settings.missed_act_above
-        )
+        surely = missed - _SURE_DEVIATIONS * chance_deviation("missed_act", counts, settings)
         severity = _excess_share(missed, settings.missed_act_above)
-        held: Held = "within_chance" if chancy else ""
+        held: Held = "within_chance" if surely <= settings.missed_act_above else ""
         yield _pressure("missed_act", missed, settings.missed_act_above, severity, missed, held=held)
 
 

@@ -100,8 +100,8 @@ def _awaited_in_deliberation(pending: Pending) -> Iterator[str]:
 def end_of_unserved(lost: Stages, context: ExchangeContext) -> ResponseEmitted | None:
     """Return the end of an exchange that waits for a stage which nobody serves; None if it waits for no such stage.
 
-    As after a failed model, the composer (fixed sentences) answers instead, and an existing draft goes out without
-    judgement.
+    An existing draft goes out without judgement. Without one, the composer (fixed sentences) answers if the stage is
+    the model, as after a failed model; for any other stage the exchange ends as FAILED.
     """
     pending = context.pending
     for stage in awaited_stages(pending):

@@ -30,7 +30,7 @@ WorkingMemory = tuple[tuple[int, int], ...]
 """Hashes of the content, in ascending order, each with its weight in millionths."""
 
 Content = Mapping[int, int]
-"""The same, in any order: hash -> weight in millionths."""
+"""Such content in any order: hash -> weight in millionths."""
 
 _LEAST_WEIGHT = 10_000
 """Weight below which an entry of working memory is dropped, in millionths."""

@@ -50,7 +50,7 @@ from schemas.vocabulary.swarm import OverBudget, StageFound, StageLost, SwarmMea
 VERDICTS: tuple[type[Event], ...] = tuple(
     entry.event for owner in PATH for entry in owned_by(owner) if entry.verdict is not None
 )
-"""The events by which an actor on the path shows that it decides."""
+"""The events by which an actor on an input's path shows that it decides."""
 
 WATCHED: tuple[str, ...] = tuple(dict.fromkeys(entry_of(event).owner for event in VERDICTS))
 """The actors whose health counts."""
@@ -94,9 +94,10 @@ class SwarmState(msgspec.Struct, frozen=True):
 
     ``sci`` is the swarm coherence index that was recorded last, ``consistency`` its term for consistent decisions.
     ``pending`` holds no exchange for longer than the grace period and one slice. ``ended`` holds at most the latest
-    thousand, so that a repeated input is not counted again. ``rulings`` are the latest decisions on known situations.
-    ``lost`` are the stages that nobody serves, ``measured_lost`` those that the last index included, ``over`` those
-    over budget. ``asked`` are the optional stages that something waits for, with the time of the request.
+    thousand, so that a repeated input is not counted again. ``rulings`` are the latest decisions on inputs like a known
+    precedent. ``lost`` are the stages that nobody serves, ``measured_lost`` those that the last index included,
+    ``over`` those over their latency budget. ``asked`` are the optional stages that something waits for, with the time
+    of the request.
     """
 
     settings: SwarmSettings = SwarmSettings()

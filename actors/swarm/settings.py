@@ -43,7 +43,8 @@ class SwarmSettings(msgspec.Struct, frozen=True, kw_only=True):
         start_grace_ms: ``owner_grace_ms`` of a stage that has not been seen at work since swarm started to watch.
         recovery_grace_ms: ``owner_grace_ms`` of a stage whose worker still reads its history.
         repeat_ms: A stage that stays lost is recorded again after this long.
-        budget_quiet_ms: A stage that was over its budget counts as within it again after this long within it.
+        budget_quiet_ms: A stage that was over its latency budget counts as within it again once no decision has
+            exceeded it for this long.
 
     Raises:
         ValueError: weights that do not add up to 1, or an unknown stage. ``msgspec.convert`` reports it as a

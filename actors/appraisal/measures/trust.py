@@ -44,7 +44,7 @@ With it, a long part of which two thirds were not read exceeds ``SATURATION`` wh
 
 @cache
 def trust_model() -> Model:
-    """Return the classifier that judges trust: the packaged one, or one that is configured (``judge.weights``)."""
+    """Return the classifier that judges trust: the one in the package, or the configured one (``judge.weights``)."""
     return weights_of("trust", "actors.appraisal")
 
 
