@@ -106,12 +106,11 @@ def _layers(
 
 def _trusts(texts: Sequence[str], characters: int, trust_judge: Judge) -> dict[str, LayerTrust]:
     """Return the trust in each text; texts that are read together have the same trust."""
-    return {
-        texts[index]: trust
-        for joined in joined_parts(texts, characters)
-        for trust in (trust_of("", joined.text, joined.unread, trust_judge),)
-        for index in joined.indexes
-    }
+    trusts: dict[str, LayerTrust] = {}
+    for joined in joined_parts(texts, characters):
+        trust = trust_of("", joined.text, joined.unread, trust_judge)
+        trusts.update((texts[index], trust) for index in joined.indexes)
+    return trusts
 
 
 def _of_part(trusts: dict[str, LayerTrust], trust_judge: Judge, layer: str, text: str) -> LayerTrust:

@@ -69,8 +69,9 @@ _NS_PER_MS = 1_000_000
 class AppraisalState(msgspec.Struct, frozen=True):
     """A partition: settings, the memory of each session, the exchanges appraised or ended lately, and the open ones.
 
-    ``settled`` holds those appraised or ended, ``pending`` the open ones. ``waiting`` holds the exchanges for which a
-    model was asked for a judgement, ``spent`` each session's number of such calls.
+    ``settled`` holds those appraised or ended, ``pending`` the open ones. ``allowances`` are the texts that operators
+    have ordered not to judge. ``waiting`` holds the exchanges for which a model was asked for a judgement, ``spent``
+    each session's number of such calls.
     """
 
     settings: AppraisalSettings = AppraisalSettings()

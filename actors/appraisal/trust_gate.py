@@ -121,6 +121,7 @@ def _judged(
 
 
 def _with_completed(waiting: Waiting, judged: AppraisalJudged) -> tuple[Event, ...]:
+    """Return a judgement, and the appraisal that has waited for it, which says whether it counts (``heard``)."""
     if waiting.local is None:
         return (judged,)
     judged_layers = {layer.layer: layer for layer in judged.layers}

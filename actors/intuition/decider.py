@@ -38,7 +38,10 @@ _WARM_UP_INPUT = Input((Part(TEXT, "Héllo, how do I get there? I have lost my w
 
 
 class State(msgspec.Struct, frozen=True):
-    """A partition: settings, libraries by agent, inputs by exchange, recently ended exchanges, allowances."""
+    """A partition: settings, libraries by agent, inputs by exchange, and recently ended exchanges.
+
+    ``allowances`` are the texts that operators have ordered not to judge.
+    """
 
     settings: IntuitionSettings = IntuitionSettings()
     libraries: Map[str, Library] = Map()

@@ -68,8 +68,8 @@ class Part(msgspec.Struct, frozen=True):
 class Input(msgspec.Struct, frozen=True):
     """What is judged of an input; the first part is its text. ``left_out`` counts layers that are not read.
 
-    ``situation`` is the input's kind, a name that its caller chooses. ``allowed`` names the allowances (an operator's)
-    that have removed text already.
+    ``situation`` is the input's kind, a name that its caller chooses. ``allowed`` names the operators' orders by which
+    text was left out, so that it is not judged.
     """
 
     parts: tuple[Part, ...]

@@ -2,8 +2,8 @@
 
 A concept is a term that occurred in episodes (remembered exchanges). Its strength is how often it did, each time
 counting less with age; its confidence, from 0 to 1, grows with the number of episodes. Strategies are tried in the
-order asked. The first one that has a starting concept is used; concepts that wandering has visited lately (*resting*
-ones) are left out:
+order of the request. The first one that has a starting concept is used; concepts that wandering has visited lately
+(*resting* ones) are left out:
 
 =========  =============================================================================================
 decaying   the weakest whose strength is between 0.2 and 2.0

@@ -1,7 +1,7 @@
 """The prompt for a second opinion on routing decisions, and how the answer is read. Pure.
 
 It has the numbers by which each decision was made (*signals*), and no person's text. A *stratum* is a group of
-decisions, such as those of low confidence, that is sampled by itself.
+decisions, such as those of low confidence, that is sampled alone.
 """
 
 from collections.abc import Mapping, Sequence

@@ -109,7 +109,7 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 class State(msgspec.Struct, frozen=True):
-    """Settings, imported patterns and allowances: every input is judged by itself.
+    """Settings, imported patterns, and operators' allowances (texts that are not judged): each input is judged alone.
 
     ``asked`` holds the inputs whose answers must be read, ``ended`` recently ended exchanges. ``unsaid``: the library
     was changed, and ``library_changed`` is not recorded yet.
@@ -156,8 +156,10 @@ def decide(state: State, message: Message) -> tuple[Event, ...]:
 def evolve(state: State, message: Message) -> State:
     """Apply imported patterns and allowances; patterns that cannot be used leave the state as it is."""
     event = message.event
-    if isinstance(event, InputReceived | ResponseEmitted):
-        return _opened(state, message, event) if isinstance(event, InputReceived) else _ended(state, message)
+    if isinstance(event, InputReceived):
+        return _opened(state, message, event)
+    if isinstance(event, ResponseEmitted):
+        return _ended(state, message)
     if isinstance(event, ResponseRequested):
         return _with_instructions(state, message, event)
     if isinstance(event, PatternsImported | PatternsWithdrawn):
@@ -247,6 +249,7 @@ def _answer_judged(state: State, message: Message, generated: GeneratedText) -> 
 
 def _opened(state: State, message: Message, received: InputReceived) -> State:
     exchange = message.exchange
+    # An input that is only to be checked gets no answer.
     if received.purpose == "check" or not exchange or exchange in state.asked or state.ended.get(exchange):
         return state
     asked = Asked(Prompt(received.text, received.layers), received.purpose == "forward")
@@ -374,14 +377,14 @@ def _match(matcher: Matcher, occurrence: _Occurrence) -> Match:
     name = ":".join((*view.path, reading) if reading != PLAIN or not view.path else view.path)
     source = view.source(hit.start, hit.end)
     part, begin = occurrence.joined.part_at(hit.start if source is None else source[0])
-    moved = begin if source is None else 0
+    offset = begin if source is None else 0
     return Match(
         pattern=pattern.name,
         signature=signature.text,
         action=pattern.action,
         confidence=pattern.confidence,
         view=name if part == TEXT else f"{part}:{name}",
-        span=(hit.start - moved, hit.end - moved),
+        span=(hit.start - offset, hit.end - offset),
         source=None if source is None else (max(0, source[0] - begin), source[1] - begin),
     )
 

@@ -1,4 +1,4 @@
-"""Finds the signatures (phrases of attacks) of a library in a text, all in one pass.
+"""Finds the signatures (phrases of attacks) of a library in a text, all in one pass of an Aho-Corasick automaton.
 
 Signatures and text are both *squeezed* (letters folded, white space and invisible characters left out) and *blurred*
 (digits and symbols as the letters that they look like; ``normalise``), so that none of these hides a phrase from the

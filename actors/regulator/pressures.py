@@ -21,8 +21,8 @@ pressure               condition                                           metri
 ``missed_act``         misroutes > .10, most of this kind; or this kind    its share
                        alone > .05, by more than chance
 ``under_engagement``   misroutes > .10, most of this kind                  its share
-``reflection``         disagreement > .20, sustained, over .30 of it of    reflection's next opinion
-                       one dimension
+``reflection``         disagreement > .20, sustained, and more than .30    reflection's next opinion
+                       of it in one dimension
 ``mode_entropy``       normalised entropy of the modes < .35               the shortfall
 =====================  ==================================================  ============================================
 
@@ -135,8 +135,8 @@ class Opinion(msgspec.Struct, frozen=True):
     """Reflection's latest conclusion: the share of disagreement, its main dimension (``dominant``, with its share of
     the disagreement), and whether it is a pressure.
 
-    Reflection asks a model for second opinions on past routing decisions. A dimension is in what a decision was
-    ambiguous. ``spans`` say when the decisions that it is about were made.
+    Reflection asks a model for second opinions on past routing decisions. A dimension is a way in which a decision can
+    be ambiguous. ``spans`` say when the decisions that it is about were made.
     """
 
     at_ns: int

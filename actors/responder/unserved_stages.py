@@ -59,8 +59,9 @@ def with_message(lost: Stages, message: Message) -> Stages:
     lost_stage = lost.get(stage)
     if lost_stage is None or not lost_stage.concerns(message.agent, message.session):
         return lost
-    serving = token_among(lost_stage.partitions, lost_stage.scope, lost_stage.of, message.agent, message.session)
-    rest = tuple(name for name in lost_stage.partitions if name != serving)
+    # The partition of this agent and session has just emitted an event, so it is served.
+    served = token_among(lost_stage.partitions, lost_stage.scope, lost_stage.of, message.agent, message.session)
+    rest = tuple(name for name in lost_stage.partitions if name != served)
     return lost.set(stage, msgspec.structs.replace(lost_stage, partitions=rest)) if rest else lost.delete(stage)
 
 

@@ -1,4 +1,4 @@
-"""How far a part of a prompt can be trusted: truth, indeterminacy and falsehood, each by itself in [0, 1].
+"""How far a part of a prompt can be trusted: truth, indeterminacy and falsehood, three independent numbers in [0, 1].
 
 Falsehood measures how far a part gives orders to the model itself: it reverses roles, overrides instructions or asks
 for them, or hides an order in a document. A part is read in passages and the worst passage decides. So politeness,

@@ -133,7 +133,7 @@ _Span = tuple[int, int]
 
 
 def base64_runs(text: str, ascii_text: bytes, budget: DecodingBudget) -> EncodedRuns:
-    """Return the base64 runs of a text; ``ascii_text`` is the same with a ``?`` for every other character.
+    """Return the base64 runs of a text; ``ascii_text`` is the text with a ``?`` for each character that is not ASCII.
 
     The likeliest span of every run is decoded; the alternatives as far as the budget allows.
     """
@@ -214,7 +214,7 @@ def _from_base64(digits: bytes) -> bytes:
 
 
 def hex_runs(text: str, ascii_text: bytes, budget: DecodingBudget) -> EncodedRuns:
-    """Return the hexadecimal runs of a text; ``ascii_text`` is the same with a ``?`` for every other character."""
+    """Return the hexadecimal runs of a text; ``ascii_text`` is the text with a ``?`` for each other character."""
     most = max(0, budget.work // _HEX_PREFIX_WORK)
     spans = [match.span() for match in islice(_prefixed(ascii_text), most)]
     work = _HEX_PREFIX_WORK * len(spans)
