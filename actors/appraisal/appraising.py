@@ -47,7 +47,7 @@ def appraise(
     judged = received if judged is None else judged
     trust_judge, turn_judge = judge_of(models, trust_model()), judge_of(models, turn_model())
     embedder = model_of(settings.embedder)
-    # Topics of another model are not comparable; only their count goes on, which numbers the next one.
+    # Topics found with another embedder cannot be compared. Only their count is kept; it numbers the next topic.
     known = memory if memory.models == embedder.name else SessionMemory(named=memory.named)
     embedding = embedder.embed(received.text)
     topic = topic_of(known, embedding, _threshold(embedder, settings))

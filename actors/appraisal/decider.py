@@ -188,7 +188,7 @@ def _with_input(state: AppraisalState, message: Message, completed: AppraisalCom
         return state
     before = state.sessions.get(message.session_key) or SessionMemory()
     name = embedder_in(completed.models)
-    # Vectors of different models cannot be compared. The session starts over; its topics keep being numbered.
+    # Vectors of different models cannot be compared. The session starts over; only its count of topics is kept.
     memory = before if before.models == name else SessionMemory(models=name, named=before.named)
     after = with_input(memory, completed.conversation_topic, embedding, state.settings)
     sessions = state.sessions.set(message.session_key, after, message.time_ns, _session_generation_ns(state.settings))

@@ -59,8 +59,8 @@ class BreakerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         exchange_lifetime_ms: A repeated input of an exchange is recognised as such for at least this long.
 
     Raises:
-        ValueError: thresholds that cross, or a ``marked_lifetime_ms`` below twice ``session_lifetime_ms``.
-            ``msgspec.convert`` reports it as a ``ValidationError``.
+        ValueError: a ``guarded_below`` above ``cautious_below``, or a ``marked_lifetime_ms`` below twice
+            ``session_lifetime_ms``. ``msgspec.convert`` reports it as a ``ValidationError``.
     """
 
     initial_trust: Unit = 0.5

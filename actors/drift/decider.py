@@ -69,7 +69,7 @@ from schemas.vocabulary.responder import ResponseEmitted
 
 _NS_PER_MS = 1_000_000
 _FRUITLESS_SKIPS: frozenset[Skip] = frozenset(("no_seed", "weak", "repeated"))
-"""Skips after which the next drift is later than usual, since the situation hardly changes soon."""
+"""Skips after which the next drift is later than usual, since one soon after would find the same."""
 
 
 class State(msgspec.Struct, frozen=True):

@@ -45,8 +45,8 @@ class DriftSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         agents: Agents that a partition keeps; when there are more, the least recently used eighth is dropped.
 
     Raises:
-        ValueError: weights that are all 0, gaps that cross, or a patience shorter than a model's time.
-            ``msgspec.convert`` reports it as a ``ValidationError``.
+        ValueError: weights that are all 0, a ``long_gap_least`` above ``long_gap_most``, or a ``timeout_ms`` above
+            ``patience_ms``. ``msgspec.convert`` reports it as a ``ValidationError``.
     """
 
     enabled: bool = True

@@ -296,7 +296,7 @@ class LedgerProjector:
         return True
 
     def _warn_of_unroutable(self, stored: Stored) -> None:
-        """Say that an event came which no actor of this release reads, once for each of the first such subjects."""
+        """Log that no actor of this release reads such an event, once per subject; up to ``MOST_LISTED`` are named."""
         why = why_unroutable(stored.subject, self._log.partitions)
         if why and stored.subject not in self._unroutable and len(self._unroutable) < MOST_LISTED:
             self._unroutable.add(stored.subject)

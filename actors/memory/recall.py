@@ -97,7 +97,7 @@ class Candidate(msgspec.Struct, frozen=True, gc=False):
 
     ``number`` identifies it within its ``kind``; an empty ``kind`` stands for its layer.
 
-    ``says`` is its content for comparing with others; "" if no other memory has the same. For a fact it is the number
+    ``says`` is its content for comparing with others; "" if no other can have the same. For a fact it is the number
     of the exchange that states only this fact, if there is one. ``echo``: a person only asked, or stated nothing.
 
     The ``text`` of a concept is only its term. The full line is made once the concept is recalled, because few of the
@@ -139,7 +139,7 @@ def recall(memory: AgentMemory, session: Session, cue: Cue, now_ns: int, setting
 def strongest(recalled: Iterable[Candidate], memory: AgentMemory, settings: MemorySettings) -> tuple[Recollection, ...]:
     """Return the recalled memories: those with at least the minimum energy, no two with the same content.
 
-    Statements come before echoes, then the strongest by weight, among equals the latest.
+    Statements come before echoes; among each, those of the highest weighted energy, and of equals the latest.
     """
     candidates = [
         _weighted(candidate, memory, settings)
