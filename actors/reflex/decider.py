@@ -94,8 +94,9 @@ class _Occurrence(NamedTuple):
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """An input whose answer must be read: its own text and layers, whether it was forwarded to another model, and the
-    instructions of ours (``system``).
+    """An input whose answer must be read: its text and layers (``own``), and whether it was forwarded to another model.
+
+    ``system`` are the instructions that a model of this system gets with it.
     """
 
     own: Prompt
@@ -257,7 +258,7 @@ def _opened(state: State, message: Message, received: InputReceived) -> State:
 
 
 def _with_instructions(state: State, message: Message, request: ResponseRequested) -> State:
-    """Keep the instructions of our model: they must not be revealed to the reader of its answer."""
+    """Keep the instructions that our model gets: they must not be revealed to the reader of its answer."""
     asked = state.asked.get(message.exchange)
     if asked is None:
         return state

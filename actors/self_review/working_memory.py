@@ -30,7 +30,7 @@ WorkingMemory = tuple[tuple[int, int], ...]
 """Hashes of the content, in ascending order, each with its weight in millionths."""
 
 Content = Mapping[int, int]
-"""Such content in any order: hash -> weight in millionths."""
+"""The hash of each piece of content -> its weight in millionths, in any order."""
 
 _LEAST_WEIGHT = 10_000
 """Weight below which an entry of working memory is dropped, in millionths."""

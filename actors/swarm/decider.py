@@ -74,7 +74,7 @@ _LET_PASS = frozenset({"EXECUTED", "PASSED"})
 """How exchanges end whose input was let through."""
 
 _UPSTREAM = "upstream"
-"""What answered, where the input was passed on to somebody else's model."""
+"""The ``backend`` of an answer by the sender's own model, to which the input was forwarded."""
 
 _GLOBAL = ""
 """The agent, session and exchange of an event about all of them."""
@@ -228,7 +228,7 @@ def _with_end(state: SwarmState, message: Message, event: ResponseEmitted) -> Sw
     if open_exchange is None:
         return state
     lifetime_ns = state.settings.grace_ms * _NS_PER_MS
-    # A failure of another model says nothing about the swarm.
+    # A failure of the sender's own model says nothing about the swarm.
     delivered = event.action != "FAILED" or event.backend == _UPSTREAM
     state = msgspec.structs.replace(
         state,

@@ -33,7 +33,7 @@ class SwarmSettings(msgspec.Struct, frozen=True, kw_only=True):
         grace_ms: Time after which an accepted input without an end counts as not delivered. The default is the deadline
             of inputs: a shorter time would count slow answers of a language model as lost.
         decisions_needed: Decisions below which consistency is 1.0.
-        decisions_kept: The latest decisions from which consistency is computed.
+        decisions_kept: Number of latest decisions from which consistency is computed.
         required: The stages that every input needs: each is lost when nobody serves it.
         kept: Further stages that are lost when nobody serves them, after somebody did. All other stages are lost if
             something was asked of them, or if a worker hosts them but does not serve them.

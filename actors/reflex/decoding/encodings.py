@@ -4,7 +4,7 @@ None of these makes a text longer. The work is counted in steps of about ten nan
 an input (``MAX_WORK``). It is distributed so that no run can use up what another needs:
 
 - Every run of base64 is decoded from its likeliest start before any is from another; if not all can be, the longest
-are.
+  are.
 - The decoded characters are shared equally among all runs: a long run leaves room for the short ones after it.
 - What was not read is counted, in characters of the text.
 
