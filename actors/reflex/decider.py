@@ -69,7 +69,7 @@ UNREAD_HALF = 64
 about as many."""
 
 DISGUISED_HALF = 8
-"""This many disguised characters that ``decode_nested`` did not decode count as half, after they have been decoded."""
+"""This many characters, once decoded, that ``decode_nested`` left disguised count as if half were not read."""
 
 MOST_UNREAD = 16
 """Most entries that an event lists of what was not read."""

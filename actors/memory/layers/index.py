@@ -20,10 +20,10 @@ from actors.memory.terms import DECIMALS
 from schemas.persistent import Derived
 
 COMPACTED_FROM = 1024
-"""A store that has no more retired rows than this is never compacted (built anew without them)."""
+"""A store is compacted (built anew without its retired rows) only if it has more of them than this."""
 
 _COUNTING_PER_RETIRED = 8
-"""Beyond that, it is compacted if it has more than one for each 8 rows that still count: a search reads them, too."""
+"""With more than one retired row for each 8 that still count, a store is compacted: a search reads them, too."""
 
 _NEVER = np.iinfo(np.int64).max
 """The version at which a row that still counts was retired."""
