@@ -140,7 +140,7 @@ def decide(state: State, message: Message) -> tuple[Event | Emission, ...]:
 
 def evolve(state: State, message: Message) -> State:
     """Fold a message into the state; never raises."""
-    state = _aged(state, message.time_ns)
+    state = _without_expired(state, message.time_ns)
     event = message.event
     if isinstance(event, MemoryRemembered):
         return _after_remembering(state, message, event)
@@ -397,7 +397,7 @@ def _with_session(state: State, message: Message, session: Session) -> State:
     return msgspec.structs.replace(state, sessions=sessions)
 
 
-def _aged(state: State, now_ns: int) -> State:
+def _without_expired(state: State, now_ns: int) -> State:
     sessions = state.sessions.aged(now_ns, state.settings.session_lifetime_ms * _NS_PER_MS)
     ended = state.ended.aged(now_ns, state.settings.ended_lifetime_ms * _NS_PER_MS)
     if sessions is state.sessions and ended is state.ended:

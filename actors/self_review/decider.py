@@ -90,7 +90,7 @@ def decide(state: State, message: Message) -> tuple[Event, ...]:
 
 def evolve(state: State, message: Message) -> State:
     """Fold a message into the state; never raises."""
-    state = _aged(state, message.time_ns)
+    state = _without_expired(state, message.time_ns)
     event = message.event
     agent_state = agent_state_of(state, message.agent)
     match event:
@@ -234,6 +234,6 @@ def _with_agent(state: State, message: Message, agent_state: AgentState) -> Stat
     return msgspec.structs.replace(state, minds=minds)
 
 
-def _aged(state: State, now_ns: int) -> State:
+def _without_expired(state: State, now_ns: int) -> State:
     ended = state.ended.aged(now_ns, state.settings.ended_lifetime_ms * _NS_PER_MS)
     return state if ended is state.ended else msgspec.structs.replace(state, ended=ended)
