@@ -1,4 +1,4 @@
-"""The names of the actors there are, without loading them: a gateway checks names, and decides nothing."""
+"""The names of the actors there are, without importing them, for a gateway, which only checks names."""
 
 import pkgutil
 from collections.abc import Iterable

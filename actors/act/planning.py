@@ -43,7 +43,7 @@ MOST_TOKENS = 512
 """Most tokens of a model's answer."""
 
 _SEEDS = 3
-"""Number of findings that the rules associate on."""
+"""Most findings whose texts are joined into the query of an ``associate`` action, if the rules plan it."""
 
 _SHOWN, _SHOWN_CHARACTERS = 5, 200
 """Findings of an action that the prompt shows, and most characters of each."""

@@ -20,8 +20,8 @@ _MINUTE_NS = 60_000_000_000
 class Group(msgspec.Struct, frozen=True, kw_only=True):
     """An open group: the events of one key.
 
-    ``first_seq`` and ``since_ns`` are the sequence and time (Unix nanoseconds) of its first event; ``last_seq``,
-    ``last_ns``, ``exchange`` and ``figures`` are sequence, time, exchange, and numbers with codes of its latest.
+    ``first_seq`` and ``since_ns`` are the sequence and time (Unix nanoseconds) of its first event; ``last_seq`` and
+    ``last_ns`` are those of its latest, ``exchange`` is that event's exchange, ``figures`` its numbers and codes.
     ``told`` is the count that was announced last (0: none), ``told_ns`` when. ``owed``: its latest announcement was
     held back by the limit. ``coarse``: it is a common group for events without room elsewhere; the end of one of
     its conditions does not end the group.

@@ -17,18 +17,19 @@ pairs of a conversation with an answer from another one; the agreements at the t
 An answer passes with an alignment of 0.75 or more and a drift of 0.25 or less. The columns are the two embedders: token
 vectors of the package wordllama, and hashed n-grams.
 
-=================================  =========  ======
-share of                           wordllama  hashed
-=================================  =========  ======
-real answers that can be judged    67 %       48 %
-real answers that pass             95.4 %     95.4 %
-the same, of those judged          93.1 %     90.4 %
-foreign answers that fail          58 %       30 %
-the same, of those judged          88 %       64 %
-=================================  =========  ======
+==================================  =============  =========  ======
+of                                  share that     wordllama  hashed
+==================================  =============  =========  ======
+real answers                        can be judged  67 %       48 %
+real answers                        passes         95.4 %     95.4 %
+real answers that can be judged     passes         93.1 %     90.4 %
+foreign answers                     fails          58 %       30 %
+foreign answers that can be judged  fails          88 %       64 %
+==================================  =============  =========  ======
 
-With six memories of other conversations among what the model was given, 96 % of real answers pass, and 82 % (hashed: 50
-%) of the judged foreign ones fail: the more the model is given, the more answers agree with some of it.
+A foreign answer is one from another conversation. With six memories of other conversations among what the model was
+given, 96 % of real answers pass, and 82 % (hashed: 50 %) of the foreign ones that can be judged fail: the more the
+model is given, the more answers agree with some of it.
 """
 
 import re
@@ -147,8 +148,8 @@ def new_pending(question: str) -> PendingAnswer:
 def with_request(pending: PendingAnswer, request: str, event: ResponseRequested) -> PendingAnswer:
     """Return what is kept after a model was asked by the event ``request``, for the first time or again.
 
-    A rerun's prompt shows the answer that has to be improved. That answer is not among the texts compared with: a bad
-    answer that is repeated would otherwise look good.
+    A later request shows the model its last answer, which has to be improved. That answer is not among the texts
+    compared with: a bad answer that is repeated would otherwise look good.
     """
     if pending.given:
         return msgspec.structs.replace(pending, request=request, loop_id=event.loop_id, answer=None, answered="")

@@ -47,7 +47,7 @@ def appraise(
     judged = received if judged is None else judged
     trust_judge, turn_judge = judge_of(models, trust_model()), judge_of(models, turn_model())
     embedder = model_of(settings.embedder)
-    # Topics of another model are not comparable; only their count goes on, which numbers the next one.
+    # Topics found with another embedder cannot be compared. Only their count is kept; it numbers the next topic.
     known = memory if memory.models == embedder.name else SessionMemory(named=memory.named)
     embedding = embedder.embed(received.text)
     topic = topic_of(known, embedding, _threshold(embedder, settings))
@@ -106,12 +106,11 @@ def _layers(
 
 def _trusts(texts: Sequence[str], characters: int, trust_judge: Judge) -> dict[str, LayerTrust]:
     """Return the trust in each text; texts that are read together have the same trust."""
-    return {
-        texts[index]: trust
-        for joined in joined_parts(texts, characters)
-        for trust in (trust_of("", joined.text, joined.unread, trust_judge),)
-        for index in joined.indexes
-    }
+    trusts: dict[str, LayerTrust] = {}
+    for joined in joined_parts(texts, characters):
+        trust = trust_of("", joined.text, joined.unread, trust_judge)
+        trusts.update((texts[index], trust) for index in joined.indexes)
+    return trusts
 
 
 def _of_part(trusts: dict[str, LayerTrust], trust_judge: Judge, layer: str, text: str) -> LayerTrust:

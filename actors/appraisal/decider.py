@@ -12,7 +12,8 @@ response.requested      a model is asked, and its answer waited for
 llm.completed           that answer is kept until reflex has read it
 reflex.answer_passed    -> appraisal.answer_appraised, where it is about that answer
 llm.completed, .failed  -> appraisal.judged, where it judges an input; and appraisal.completed, if that waits
-clock.fired             -> the same, where no judgement has come in time
+clock.fired             -> appraisal.judged without a judgement, where none has come in time; and appraisal.completed,
+                        if that waits
 guardrails.appraisal_requested -> appraisal.answer_appraised, for the answer of another engine's deliberation
 response.emitted        the exchange has ended: its text is dropped, a repetition of its input is not appraised; what
                         still waits for a judgement -> appraisal.judged and appraisal.completed without it
@@ -68,8 +69,9 @@ _NS_PER_MS = 1_000_000
 class AppraisalState(msgspec.Struct, frozen=True):
     """A partition: settings, the memory of each session, the exchanges appraised or ended lately, and the open ones.
 
-    ``settled`` holds those appraised or ended, ``pending`` the open ones. ``waiting`` holds the exchanges for which a
-    model was asked for a judgement, ``spent`` each session's number of such calls.
+    ``settled`` holds those appraised or ended, ``pending`` the open ones. ``allowances`` are the texts that operators
+    have ordered not to judge. ``waiting`` holds the exchanges for which a model was asked for a judgement, ``spent``
+    each session's number of such calls.
     """
 
     settings: AppraisalSettings = AppraisalSettings()
@@ -186,7 +188,7 @@ def _with_input(state: AppraisalState, message: Message, completed: AppraisalCom
         return state
     before = state.sessions.get(message.session_key) or SessionMemory()
     name = embedder_in(completed.models)
-    # Vectors of different models cannot be compared. The session starts over; its topics keep being numbered.
+    # Vectors of different models cannot be compared. The session starts over; only its count of topics is kept.
     memory = before if before.models == name else SessionMemory(models=name, named=before.named)
     after = with_input(memory, completed.conversation_topic, embedding, state.settings)
     sessions = state.sessions.set(message.session_key, after, message.time_ns, _session_generation_ns(state.settings))

@@ -82,7 +82,7 @@ class AppraisalSettings(msgspec.Struct, frozen=True, kw_only=True):
         judged_layers: Roles whose layers are judged, as parts, for instructions to the model. An operator's own prompt
             (``system``) is not among them, since its purpose is to instruct the model.
         judged_characters: Largest number of characters of one input that are read for trust; each part counts 256
-            more. Beyond, its layers are read in equal shares, several as one text
+            more. Beyond that, its layers are read in equal shares, several as one text
             (``actors.contract.text.joined_parts``).
         trust: When a language model is asked as well, and how its judgement counts.
         session_lifetime_ms: A session is kept at most this long after its last input, and at least half as long.

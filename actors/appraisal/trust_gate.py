@@ -116,11 +116,12 @@ def events_without_answer(waiting: Waiting, reason: str, model: str = "") -> tup
 def _judged(
     waiting: Waiting, reason: str, model: str, parts: tuple[PartJudged, ...], layers: tuple[LayerTrust, ...]
 ) -> AppraisalJudged:
-    late = waiting.local is None
+    late = waiting.local is None  # the input did not wait for it
     return AppraisalJudged(request=waiting.request, reason=reason, model=model, parts=parts, layers=layers, late=late)
 
 
 def _with_completed(waiting: Waiting, judged: AppraisalJudged) -> tuple[Event, ...]:
+    """Return a judgement, and the appraisal that has waited for it, which says whether it counts (``heard``)."""
     if waiting.local is None:
         return (judged,)
     judged_layers = {layer.layer: layer for layer in judged.layers}

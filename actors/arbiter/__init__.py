@@ -8,8 +8,8 @@ reported. It decides once, by the first rule that applies:
   threshold let pass; or a harmful precedent has a similarity of 0.75 or more, even if a benign one is nearer; or the
   precedents or the situation are missing: without them nothing is let through. The exchange ends.
 - ``arbiter.passed``: the input's ``purpose`` is to be checked only, or to be forwarded to another model.
-- ``arbiter.immediate``: a precedent answers at once if it has the same situation type, a benign outcome, a recorded
-  answer and a similarity of 0.9 or more. One whose action was to act does not: its answer would claim that something
+- ``arbiter.immediate``: a precedent answers at once if it has the same situation, a benign outcome, a recorded answer
+  and a similarity of 0.9 or more. One whose action was to act does not: its answer would claim that something
   was done which was not.
 - ``arbiter.escalated``: everything else is deliberated on, within a deadline, for which a timer is set.
 """

@@ -3,9 +3,8 @@
 input.received          the situation (a kind of input that the caller names) and the purpose are kept until the ruling;
                         the text is not
 intuition.passed        the precedents (earlier situations with their outcome) are kept
-coherence.passed        that the gate passed it is kept
-breaker.cleared         the same
-both of these           -> arbiter.denied, .immediate, .passed or .escalated, once for an exchange
+coherence.passed,       that the gate passed it is kept. Once both have come -> arbiter.denied, .immediate, .passed or
+breaker.cleared         .escalated, once for an exchange
 response.emitted        all that is kept of the exchange is dropped
 """
 

@@ -43,7 +43,7 @@ def rule(
 
 
 def is_decisive(precedent: Similar, situation: str, settings: ArbiterSettings) -> bool:
-    """Whether a precedent is close enough to decide: benign, of the same situation type, and nearly the same input."""
+    """Whether a precedent is close enough to decide: benign, of the same situation, and nearly the same input."""
     same = precedent.situation == situation and precedent.outcome == "benign"
     return same and precedent.similarity >= settings.immediate_from
 

@@ -98,7 +98,7 @@ def decide(state: BreakerState, message: Message) -> Iterable[Event]:
             if reading is None:
                 # Nothing was appraised: nothing shows that the input is harmless, and there is nothing to count.
                 return (BreakerWithheld(standing=standing_of(before, before, 0.0, settings), because="unappraised"),)
-            if not _has_room(state, message):
+            if not _has_room(state, message):  # the record of terminated sessions is full
                 standing = standing_of(before, before, reading.falsehood, settings)
                 filled = BreakerFilled(terminated=len(state.terminated))
                 return (filled, BreakerWithheld(standing=standing, because="record_full"))

@@ -13,7 +13,7 @@ from actors.breaker.settings import BreakerSettings
 from schemas.vocabulary.appraisal import LayerTrust
 from schemas.vocabulary.breaker import BreakerState, Stance, Violation
 
-Starter = Literal["input", "timer", "operator"]
+AttemptTrigger = Literal["input", "timer", "operator"]
 """What starts or ends a recovery attempt."""
 
 Reason = Literal[
@@ -116,7 +116,7 @@ class Move(msgspec.Struct, frozen=True, kw_only=True):
     after: Machine
     violation: Violation | None = None
     reason: Reason | None = None
-    by: Starter | None = None
+    by: AttemptTrigger | None = None
     danger: Danger | None = None
 
 
@@ -187,8 +187,8 @@ def judge(machine: Machine, reading: Reading, settings: BreakerSettings) -> tupl
 def judge_again(machine: Machine, reading: Reading, settings: BreakerSettings) -> tuple[Move, ...]:
     """Judge an input again, by a language model's late answer that found a violation.
 
-    The input was counted, and its window checked, when it came in. So only the violation is added. If processing is off
-    already, nothing changes: a late answer begins no recovery attempt.
+    The input was counted, and its window checked, when it came in. So only the violation is added. In VIOLATED and
+    TERMINATED nothing changes: a late answer begins no recovery attempt.
     """
     if machine.state in ("VIOLATED", "TERMINATED") or reading.violation is None:
         return ()
@@ -206,7 +206,7 @@ def refuse(machine: Machine, settings: BreakerSettings) -> tuple[Move, ...]:
     return (warning,) if warning is not None else ()
 
 
-def start_recovery(machine: Machine, by: Starter) -> tuple[Move, ...]:
+def start_recovery(machine: Machine, by: AttemptTrigger) -> tuple[Move, ...]:
     """Begin a recovery attempt, if the session is in VIOLATED."""
     return (_start(machine, by),) if machine.state == "VIOLATED" else ()
 
@@ -340,7 +340,7 @@ def _falsehood(layer: LayerTrust) -> float:
     return layer.falsehood
 
 
-def _start(machine: Machine, by: Starter) -> Move:
+def _start(machine: Machine, by: AttemptTrigger) -> Move:
     # The window starts empty: its inputs have been checked already.
     started = msgspec.structs.replace(
         machine, state="RECOVERY", attempts=machine.attempts + 1, attempt_turns=0, falsehoods=(), balances=()

@@ -41,8 +41,8 @@ class BreakerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         attempt_turns: Inputs after which an attempt has failed if it has not succeeded.
         breakers_in_session: Violations at which a session is terminated.
         violations_above: Violations above which a session is terminated; the lower of these two limits decides.
-        window: Number of latest inputs that the next three settings look at; they apply once so many were seen. The
-            window begins anew with every recovery attempt.
+        window: Number of latest inputs that the next three settings look at; they apply once the window is full. It
+            begins anew with every recovery attempt.
         recent_falsehood_above: Falsehood that counts as high in the window.
         recent_falsehood_count: Inputs with high falsehood in the window, the latest among them, that terminate a
             session.
@@ -54,12 +54,13 @@ class BreakerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         session_lifetime_ms: A session unused for this long is forgotten, at the latest after twice as long.
         marked_lifetime_ms: Instead of ``session_lifetime_ms`` for sessions with a violation. Terminated ones are never
             forgotten.
-        terminated_sessions: Terminated sessions that a partition remembers; with so many, no new session is let in.
+        terminated_sessions: Most terminated sessions that a partition remembers; at that number no new session is let
+            in.
         exchange_lifetime_ms: A repeated input of an exchange is recognised as such for at least this long.
 
     Raises:
-        ValueError: thresholds that cross, or a ``marked_lifetime_ms`` below twice ``session_lifetime_ms``.
-            ``msgspec.convert`` reports it as a ``ValidationError``.
+        ValueError: a ``guarded_below`` above ``cautious_below``, or a ``marked_lifetime_ms`` below twice
+            ``session_lifetime_ms``. ``msgspec.convert`` reports it as a ``ValidationError``.
     """
 
     initial_trust: Unit = 0.5

@@ -5,8 +5,8 @@ which the server stored the event:
 
 - ``deadline_after_ms`` sets a deadline for the event's exchange; ``response.emitted`` removes it. A repeated event does
   not postpone it.
-- ``wake_after_ms`` sets the timer that the event's owner has for this agent and session. There is one: a later event
-  replaces it, and 0 cancels it.
+- ``wake_after_ms`` sets the timer that the event's owner has for this agent and session. There is only one: a later
+  event replaces it, and 0 cancels it.
 
 The shell sleeps until the earliest time is due, then appends ``clock.fired``, whose cause is the message that set the
 time and whose ``set_by`` is that message's public subject. A deadline fires in its exchange, which the responder then

@@ -6,8 +6,8 @@ far they agree.
 
 reflex.passed           the flags, and the share of the input not looked at, are kept until the verdict
 intuition.passed        the similar precedents are kept, and the share not looked at
-appraisal.completed     the thought is kept
-the latter two          -> coherence.passed or coherence.rejected, once for an exchange
+appraisal.completed     the thought is kept. Once this and intuition.passed have come -> coherence.passed or
+                        coherence.rejected, once for an exchange
 swarm.measured          the coherence index from here on
 response.emitted        all that is kept of the exchange is dropped
 """

@@ -50,7 +50,7 @@ def swarm_of(sci: float, affects_swarm: bool, settings: CoherenceSettings) -> fl
 
 
 def counted_share(unread_share: float, settings: CoherenceSettings) -> float:
-    """Return the share for which the unread part of an input counts: from the limit on, all of it."""
+    """Return the share for which the unread part of an input counts: 1 from the limit on, else the part's own share."""
     return 1.0 if unread_share and unread_share >= settings.unread_limit else unread_share
 
 

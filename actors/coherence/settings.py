@@ -24,10 +24,10 @@ class CoherenceSettings(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         entropy_threshold: Entropy above which a thought is rejected; the value itself passes. At 1.0 the gate rejects
             nothing, and the arbiter denies what violates the constitution.
-        knowledge_weight: Weight of contradicting precedents.
-        swarm_weight: Weight of how little the swarm agrees.
-        unknown_knowledge: Knowledge term where there is no similar precedent.
-        swarm_disturbance: Added to the swarm term by a thought that would affect the swarm.
+        knowledge_weight: Weight of the entropy's knowledge term: how far precedents contradict the thought.
+        swarm_weight: Weight of the entropy's swarm term: how little the swarm agrees.
+        unknown_knowledge: The knowledge term if there is no similar precedent.
+        swarm_disturbance: Added to the swarm term if the thought would affect the swarm.
         flags_violate_from: Confidence from which a FLAG signature of reflex counts as a constitutional violation; None:
             no flag does. Flags below it are recorded and reject nothing.
         unread_limit: Share of an input not looked at by an earlier guard, because its work is bounded, from which the

@@ -31,7 +31,8 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         query: The question.
-        request: Id of the event that asks; a repeated question has the same. Also the header ``Idempotency-Key``.
+        request: Id of the event that asks, so a repeated question has the same id. It is also sent as the header
+            ``Idempotency-Key``.
         timeout_ms: How long an answer is waited for.
     """
 

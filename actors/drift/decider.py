@@ -12,7 +12,7 @@ clock.fired, own timer   an exchange is open -> drift.skipped (busy), until that
                          else                 -> drift.started
 memory.wandered          no concept, too weak, or an earlier thought -> drift.skipped, with a longer pause each time
                          else -> drift.thought and drift.scheduled, or drift.synthesis_requested of a model
-llm.completed            kept until reflex has read it; without a thought in it, as llm.failed
+llm.completed            kept until reflex has read it; an answer without a thought counts as llm.failed
 reflex.answer_passed,    -> drift.thought (the composer's where the model gave none, or reflex withholds it), and
 .answer_blocked,            drift.scheduled
 llm.failed
@@ -69,7 +69,7 @@ from schemas.vocabulary.responder import ResponseEmitted
 
 _NS_PER_MS = 1_000_000
 _FRUITLESS_SKIPS: frozenset[Skip] = frozenset(("no_seed", "weak", "repeated"))
-"""Skips after which the next drift is later than usual, since the situation hardly changes soon."""
+"""Skips after which the next drift is later than usual, since one soon after would find the same."""
 
 
 class State(msgspec.Struct, frozen=True):

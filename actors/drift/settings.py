@@ -38,15 +38,15 @@ class DriftSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         fatigue_window_ms: Time for which a thought counts for fatigue.
         synthesis: Who puts thoughts into words: the ``composer``, by fixed sentences, or a language model; ``llm`` by
             default if one is attached.
-        most_tokens: Length of a model's answer at most.
+        most_tokens: Most tokens of a model's answer.
         timeout_ms: How long a model's answer may take.
         patience_ms: Time after which a drift without an answer is given up.
         ended_lifetime_ms: A repeated input of an exchange is recognised for at least this long after its end.
         agents: Agents that a partition keeps; when there are more, the least recently used eighth is dropped.
 
     Raises:
-        ValueError: weights that are all 0, gaps that cross, or a patience shorter than a model's time.
-            ``msgspec.convert`` reports it as a ``ValidationError``.
+        ValueError: weights that are all 0, a ``long_gap_least`` above ``long_gap_most``, or a ``timeout_ms`` above
+            ``patience_ms``. ``msgspec.convert`` reports it as a ``ValidationError``.
     """
 
     enabled: bool = True

@@ -43,7 +43,7 @@ def repeated_tags(counted: Mapping[str, int], settings: GuardrailsSettings) -> t
 
 
 def with_loop(biases: Biases, tags: Iterable[str], family: str, now_ns: int, settings: GuardrailsSettings) -> Biases:
-    """Return the biases after a loop that showed these tags; what is outside the window or the bounds is dropped."""
+    """Return the biases after a loop that showed these tags, without sightings that are too old or too many."""
     seen = biases.seen
     for tag in tags:
         sightings = (*_others(biases, tag, family, now_ns, settings), Sighting(family, now_ns))

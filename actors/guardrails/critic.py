@@ -53,7 +53,7 @@ def critique_call(loop_id: str, question: str, answer: str, settings: Guardrails
     return CritiqueRequested(
         loop_id=loop_id,
         call=ModelCall(
-            purpose="reflect",
+            purpose="reflect",  # the purpose of calls that criticise
             messages=(
                 ChatMessage(role="system", content=_INSTRUCTION),
                 ChatMessage(role="user", content="\n\n".join(blocks)),

@@ -30,13 +30,13 @@ class GuardrailsSettings(msgspec.Struct, frozen=True, kw_only=True):
             a loop with worse ones runs again, with the reason ``summary_invalid``.
         max_reruns: Most reruns of a loop family, 0 to 20, if its loops name no limit.
         fatigue_increment: What a rerun that improved nothing adds to its family's fatigue.
-        fatigue_decay: What a rerun that improved something takes from it.
+        fatigue_decay: What a rerun that improved something takes from its family's fatigue.
         improvement_threshold: Least gain of alignment, or loss of drift, that counts as an improvement.
         fatigue_threshold: Fatigue from which a family ends. With the other defaults three reruns come to 0.45: fatigue
             ends a family only once ``max_reruns`` is raised, or lifted by an override.
         max_fatigue: Where fatigue stops growing.
         bias_threshold: Number of loop families with a bias, the one being judged among them, that makes it an echo.
-        bias_window_ms: How far back an agent's loop families are counted for that.
+        bias_window_ms: How far back the loop families with a bias are counted.
         override_lifetime_ms: How long an override holds.
         family_lifetime_ms: A loop family is remembered for at least this long after its last loop, and for no longer
             than twice this. Meanwhile a repeated completion is recognised.

@@ -9,7 +9,8 @@ It decides after reflex has passed an input, with two detectors:
 
 Any other input is ``intuition.passed``. Both verdicts list the precedents, harmful or benign, most similar to the
 input's text, so that the coherence gate and the arbiter need no index of their own. The input's text and its user, tool
-and document layers are judged; the kind of situation counts in every comparison but is never a match alone.
+and document layers are judged. The kind of situation, a name that the input's caller chooses, counts in every
+comparison but is never a match alone.
 
 An external specialist's answer to an ACT loop, which looks things up (``delegate.answered``), is judged in the same way
 before it goes into a prompt: ``intuition.result_rejected`` or ``intuition.result_passed``. Answers of models are not
@@ -34,8 +35,8 @@ map, and left out of both, the state carries an ``Index``: a handle on a store t
 - A state without a store builds one from the map at its first query. That is a state that is queried, or extended in
   another way, after its store has moved on, or one that was read from a snapshot. Building sorts once; it takes
   seconds for a million precedents.
-- Compaction works in the same way: when more entries are retired than not, the handle is dropped, and the store built
-  next holds only those not retired.
+- For compaction, the handle is dropped when more entries are retired than not; the store built next holds only those
+  not retired.
 
 So an answer depends only on the map, never on what else was queried or folded before, in this process or another:
 deciding is pure. A property test queries states that diverged, in any order. Ties go to the precedent recorded first,

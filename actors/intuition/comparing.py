@@ -92,10 +92,10 @@ def compare(library: Library, settings: IntuitionSettings, texts: Sequence[str],
     readings = [read(text, most) for text, most in zip(texts, lengths_read, strict=True)]
     budget = _WorkBudget(library, situation, settings.work)
     quarter = settings.work // 4
-    text = budget.nearest(
+    near_text = budget.nearest(
         readings[0].words, quarter, most=settings.similar_most, floor=settings.similar_floor, motif_floor=0.0
     )
-    nearest = _nearer(library, None, text.motif, 0)
+    nearest = _nearer(library, None, near_text.motif, 0)
     others = range(1, len(texts))
     wholes_affordable = 2 * COMPARISON * len(others) <= quarter
     if wholes_affordable:
@@ -105,7 +105,7 @@ def compare(library: Library, settings: IntuitionSettings, texts: Sequence[str],
             motif = budget.nearest(readings[part].words, share, motif_floor=0.0).motif
             nearest = _nearer(library, nearest, motif, part)
     nearest = _in_passages(library, settings, readings, () if wholes_affordable else others, budget, nearest)
-    return Comparison(nearest, text.similar, budget.cut, sum(lengths) - sum(lengths_read))
+    return Comparison(nearest, near_text.similar, budget.cut, sum(lengths) - sum(lengths_read))
 
 
 def _in_passages(

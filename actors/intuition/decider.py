@@ -34,11 +34,14 @@ from schemas.vocabulary.precedents import PrecedentRecorded, PrecedentWithdrawn
 from schemas.vocabulary.reflex import ReflexPassed
 from schemas.vocabulary.responder import ResponseEmitted
 
-_WARM_UP_INPUT = Input((Part(TEXT, "Héllo, how do I get there? I have lost my way."),), "general")
+_WARM_UP_INPUT = Input((Part(TEXT, "Héllo, how do I get there? I have lost my way."),), situation="general")
 
 
 class State(msgspec.Struct, frozen=True):
-    """A partition: settings, libraries by agent, inputs by exchange, recently ended exchanges, allowances."""
+    """A partition: settings, libraries by agent, inputs by exchange, and recently ended exchanges.
+
+    ``allowances`` are the texts that operators have ordered not to judge.
+    """
 
     settings: IntuitionSettings = IntuitionSettings()
     libraries: Map[str, Library] = Map()
@@ -87,7 +90,7 @@ def evolve(state: State, message: Message) -> State:
     """Fold a message into the state; never raises."""
     match message.event:
         case InputReceived() if state.ended.get(message.exchange):
-            return state  # repeated after its end: no second end will come to drop the words
+            return state  # repeated after its end: no second end will come to drop the text
         case InputReceived() as received:
             judged, allowed = state.allowances.judged(message.agent, received)
             kept = msgspec.structs.replace(input_of(judged, state.settings), allowed=allowed)
@@ -135,7 +138,7 @@ def _learned(library: Library, recorded: PrecedentRecorded) -> tuple[Event, ...]
 
 
 def _with_library(state: State, message: Message, library: Library) -> State:
-    if library is library_of(state, message) or (not library.recorded):
+    if library is library_of(state, message) or not library.recorded:  # 0: the agent never had a precedent
         return state
     return msgspec.structs.replace(state, libraries=state.libraries.set(message.agent, library))
 

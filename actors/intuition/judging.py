@@ -68,8 +68,8 @@ class Part(msgspec.Struct, frozen=True):
 class Input(msgspec.Struct, frozen=True):
     """What is judged of an input; the first part is its text. ``left_out`` counts layers that are not read.
 
-    ``situation`` is the input's kind, a name that its caller chooses. ``allowed`` names the allowances (an operator's)
-    that have removed text already.
+    ``situation`` is the input's kind, a name that its caller chooses. ``allowed`` names the operators' orders by which
+    text was left out, so that it is not judged.
     """
 
     parts: tuple[Part, ...]
@@ -98,10 +98,11 @@ def input_of(received: InputReceived, settings: IntuitionSettings) -> Input:
 def judge(
     library: Library, settings: IntuitionSettings, judged: Input, models: tuple[str, ...] = ()
 ) -> IntuitionPassed | IntuitionRejected:
-    """Return the verdict on an input; ``models`` are those that the recorded verdict depends on.
+    """Return the verdict on an input.
 
-    A motif takes precedence over the scorer, and the most similar motif decides, in whichever part it is. The listed
-    precedents are those similar to the input's text: a document does not describe the situation of the exchange.
+    ``models`` are those that the recorded verdict depends on, if the input was judged before; else it is empty. A motif
+    takes precedence over the scorer, and the most similar motif decides, in whichever part it is. The listed precedents
+    are those similar to the input's text: a document does not describe the situation of the exchange.
     """
     part_names = _parts(judged)
     compared = _with_decoded(part_names) if library.precedents else part_names
@@ -156,7 +157,7 @@ def judge_result(
     library: Library, settings: IntuitionSettings, source: str, result: str, models: tuple[str, ...] = ()
 ) -> IntuitionResultPassed | IntuitionResultRejected:
     """Return the verdict on a tool's result, which is in the event ``source``."""
-    found = judge(library, settings, Input((Part("tool", result),), "general"), models)
+    found = judge(library, settings, Input((Part("tool", result),), situation="general"), models)
     if isinstance(found, IntuitionPassed):
         return IntuitionResultPassed(
             source=source,
@@ -212,10 +213,10 @@ def _with_decoded(part_names: dict[str, str]) -> dict[str, str]:
 
 def _scored(part_names: dict[str, str], characters: int, scorer: Model) -> tuple[_Scored, tuple[Unread, ...]]:
     """Return the highest score, the first of equal ones, and what should have been read for it but was not."""
-    worded = [text for text in part_names if text.strip()]
+    texts = [text for text in part_names if text.strip()]
     best, missed = _Scored(0.0, TEXT), []
-    for joined in joined_parts(worded, characters):
-        part = _range_of_names(part_names, worded[joined.indexes[0]], worded[joined.indexes[-1]])
+    for joined in joined_parts(texts, characters):
+        part = _range_of_names(part_names, texts[joined.indexes[0]], texts[joined.indexes[-1]])
         scored = score(joined.text, scorer)
         if scored > best.score:
             best = _Scored(scored, part)
@@ -230,7 +231,10 @@ def _scored(part_names: dict[str, str], characters: int, scorer: Model) -> tuple
 
 
 def _uncompared(cut: int, characters: int, all_characters: int) -> Iterator[Unread]:
-    """Yield what was not compared with precedents: ``cut`` comparisons, and ``characters`` out of all."""
+    """Yield what was not compared with precedents: ``cut`` comparisons, and ``characters`` out of all.
+
+    ``why`` names the limit: the setting ``work``, or ``comparing.MOST_READ``.
+    """
     if cut:
         share = saturating_share(cut, UNCOMPARED_HALF)
         yield Unread(layer="", what="comparisons", amount=cut, why="work", share=share)

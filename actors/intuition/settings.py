@@ -28,8 +28,8 @@ class IntuitionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
         scanned_layers: The roles whose layers are judged in addition to the input's text. Without ``system``: an
             operator's prompt that quotes attacks in order to forbid them would end every exchange.
         similar_most: Most precedents, of either outcome, that a verdict lists.
-        similar_floor: Least similarity of those.
-        answer_floor: Similarity from which the approved answer of a listed precedent is included.
+        similar_floor: Least similarity of the precedents that a verdict lists.
+        answer_floor: Similarity from which the recorded answer of a listed precedent is included.
         passage_phrases: Most successive phrases that are compared as a text of their own; 0: only whole texts are.
         passage_words: Least words of such a passage.
         work: Highest cost of comparing one input, all its parts and passages together, in postings: each entry of an

@@ -100,8 +100,8 @@ class LedgerProjector:
 
         Temporary failures (full disk, locked file, broker away) are waited out, and no message is ever skipped. If the
         log turns out to have lost messages, the loss is recorded in it. A file that holds lost messages is set aside,
-        since it is the only copy left, and a new one is begun. The same is done with a ledger that is found damaged. A
-        new one is also begun after somebody has moved, deleted or replaced the file.
+        since it is the only copy left, and so is a file that is found damaged. Then a new one is begun, as it is after
+        somebody has moved, deleted or replaced the file.
 
         Raises:
             LedgerDamaged: the file is another program's, or several files in a row are damaged.
@@ -296,7 +296,7 @@ class LedgerProjector:
         return True
 
     def _warn_of_unroutable(self, stored: Stored) -> None:
-        """Say that an event came which no actor of this release reads, once for each of the first such subjects."""
+        """Log that no actor of this release reads such an event, once per subject; up to ``MOST_LISTED`` are named."""
         why = why_unroutable(stored.subject, self._log.partitions)
         if why and stored.subject not in self._unroutable and len(self._unroutable) < MOST_LISTED:
             self._unroutable.add(stored.subject)

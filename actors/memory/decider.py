@@ -9,7 +9,7 @@ arbiter.escalated       -> memory.recalled, once, for an exchange whose text is 
 act.actions_requested   -> memory.actions_answered, for such an exchange
 response.emitted        the text is dropped; -> memory.remembered, if it is an answer (EXECUTED) to a text,
                         and memory.facts_retired, if it takes back or replaces facts
-operator.forget_ordered -> memory.forgotten, and the sessions that contained it (memory.turns_forgotten)
+operator.forget_ordered -> memory.forgotten, and for a fact memory.turns_forgotten: the sessions that contained it
 memory.recalled         the recall counts for the agent's failure rate
 memory.actions_answered memorized facts become known; recalls and skills are counted
 memory.remembered       the exchange's turn, gist, facts, episode and concepts are remembered
@@ -140,7 +140,7 @@ def decide(state: State, message: Message) -> tuple[Event | Emission, ...]:
 
 def evolve(state: State, message: Message) -> State:
     """Fold a message into the state; never raises."""
-    state = _aged(state, message.time_ns)
+    state = _without_expired(state, message.time_ns)
     event = message.event
     if isinstance(event, MemoryRemembered):
         return _after_remembering(state, message, event)
@@ -397,7 +397,7 @@ def _with_session(state: State, message: Message, session: Session) -> State:
     return msgspec.structs.replace(state, sessions=sessions)
 
 
-def _aged(state: State, now_ns: int) -> State:
+def _without_expired(state: State, now_ns: int) -> State:
     sessions = state.sessions.aged(now_ns, state.settings.session_lifetime_ms * _NS_PER_MS)
     ended = state.ended.aged(now_ns, state.settings.ended_lifetime_ms * _NS_PER_MS)
     if sessions is state.sessions and ended is state.ended:

@@ -24,7 +24,10 @@ TEXT_LAYERS: frozenset[Layer] = frozenset({"fact", "episode", "gist", "turn"})
 
 
 def warmth(gists: int, facts: int, turns: int) -> float:
-    """Return the context's warmth: 0.4 min(gists/5, 1) + 0.3 min(facts/5, 1) + 0.3 min(turns/4, 1)."""
+    """Return the warmth of a context, that is how much is known about it, from 0 to 1.
+
+    It is 0.4 min(gists/5, 1) + 0.3 min(facts/5, 1) + 0.3 min(turns/4, 1).
+    """
     return round(
         0.4 * min(gists / GISTS_WARM, 1.0) + 0.3 * min(facts / FACTS_WARM, 1.0) + 0.3 * min(turns / TURNS_WARM, 1.0), 6
     )

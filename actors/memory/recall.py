@@ -7,10 +7,10 @@ memory is recalled:
 ========  =========================================================================================
 layer     energy
 ========  =========================================================================================
-turn      cosine of the embeddings, the session's own only
-gist      the same; an exchange that is still a turn is not listed again
-episode   the same, times 0.85 to 1 by its salience; an exchange that is still a turn or a gist is not listed again
-fact      half by the share of the cue's terms that the fact has or relates to, half by the share of the terms of its
+turn      cosine of the embeddings; only turns of the session itself
+gist      cosine of the embeddings, unless its exchange is still a turn
+episode   cosine of the embeddings, times 0.85 to 1 by its salience, unless its exchange is still a turn or a gist
+fact      half the share of the cue's terms that the fact has or relates to, plus half the share of the terms of its
           key that are asked for; or the cosine with the exchange that stated it, if that is more; at least 0.5 if the
           cue asks for all facts
 concept   if the cue names it: its confidence, times s / (1 + s) for its decayed strength s
@@ -97,7 +97,7 @@ class Candidate(msgspec.Struct, frozen=True, gc=False):
 
     ``number`` identifies it within its ``kind``; an empty ``kind`` stands for its layer.
 
-    ``says`` is its content for comparing with others; "" if no other memory has the same. For a fact it is the number
+    ``says`` is its content for comparing with others; "" if no other can have the same. For a fact it is the number
     of the exchange that states only this fact, if there is one. ``echo``: a person only asked, or stated nothing.
 
     The ``text`` of a concept is only its term. The full line is made once the concept is recalled, because few of the
@@ -139,7 +139,7 @@ def recall(memory: AgentMemory, session: Session, cue: Cue, now_ns: int, setting
 def strongest(recalled: Iterable[Candidate], memory: AgentMemory, settings: MemorySettings) -> tuple[Recollection, ...]:
     """Return the recalled memories: those with at least the minimum energy, no two with the same content.
 
-    Statements come before echoes, then the strongest by weight, among equals the latest.
+    Statements come before echoes; among each, those of the highest weighted energy, and of equals the latest.
     """
     candidates = [
         _weighted(candidate, memory, settings)
@@ -264,17 +264,13 @@ def _without_repetitions(
     apart = {*stale, *(fact.exchanges[-1] for _, fact in current_facts(memory.facts) if fact.exchanges)}
     shown: set[str] = set()
     for each in near:
-        text = memory.episodes.kept[each.number].text
+        number, text = each.number, memory.episodes.kept[each.number].text
         repeats = text in shown
-        if (
-            (repeats or persons_words(text))
-            and each.number not in apart
-            and not has_weight(memory, "episode", each.number)
-        ):
+        if (repeats or persons_words(text)) and number not in apart and not has_weight(memory, "episode", number):
             if repeats:
                 continue
             shown.add(text)
-        yield each.number, each.energy
+        yield number, each.energy
 
 
 def _facts(memory: AgentMemory, cue: Cue, settings: MemorySettings) -> Iterator[Candidate]:

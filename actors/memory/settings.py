@@ -26,17 +26,17 @@ class MemorySettings(msgspec.Struct, frozen=True, kw_only=True):
     spreads from a concept to those that occurred with it.
 
     Attributes:
-        turns: Exchanges in a session's working memory.
+        turns: Number of a session's latest exchanges that are kept as turns, with the person's words and the answer.
         gists: Gists kept of a session; the oldest are dropped.
         gist_lifetime_ms: A gist is recalled for this long after its exchange.
         session_lifetime_ms: A session's turns and gists are recalled for this long after its last exchange. They are
             dropped at the partition's first message after two of these lifetimes.
         facts_per_topic: Facts kept of a topic of a session; the oldest are dropped.
-        facts: The latest facts of an agent that are kept.
+        facts: Facts kept of an agent; the oldest are dropped.
         episodes: Episodes kept of an agent; the oldest are dropped.
         concepts: Concepts kept of an agent; those that have not occurred for the longest time are dropped.
-        meetings: The latest episodes in which a concept occurred that are kept. Its strength, confidence and links are
-            computed from them.
+        meetings: Most episodes kept of those in which a concept occurred, the latest. Its strength, confidence and
+            links are computed from them.
         concepts_per_exchange: Most concepts read from an exchange; all of them are linked with one another.
         half_life_ms: Time in which a concept's strength halves.
         depth: Most hops from concept to concept over which activation spreads.
@@ -44,7 +44,7 @@ class MemorySettings(msgspec.Struct, frozen=True, kw_only=True):
         recollections: Most memories recalled, the strongest first. More than an answer will use, so that a review of
             its prompt can compare.
         floor: Least energy with which a memory is recalled.
-        recalls_judged: The latest recalls from which the failure rate (the share that found nothing) is computed.
+        recalls_judged: Number of latest recalls from which the failure rate (the share that found nothing) is computed.
         weights: Most memories of an agent with a weight, which reviews of its prompts give; those not reviewed for the
             longest time lose it.
         weight_fade_exchanges: The agent's exchanges over which a memory's weight fades linearly if no review renews it.
@@ -52,8 +52,8 @@ class MemorySettings(msgspec.Struct, frozen=True, kw_only=True):
         thoughts_recalled: Most thoughts recalled at once, each on another concept.
         thought_lifetime_ms: A thought is recalled for this long.
         wander_back_ms: An idle agent wanders (associates without any input) only if an episode is no older than this.
-        fading_above: Above this strength a concept may be fading; below it, it is gone.
-        fading_below: Below this strength a concept may be fading.
+        fading_above: A concept whose strength is between this and ``fading_below`` is fading; a weaker one is gone.
+        fading_below: See ``fading_above``.
         sure_from: Confidence from which wandering may begin with any concept.
         strengthened_by: Strength that a thought adds to the fading concept it began with.
         agents: Agents of a partition that are remembered. If there are more, an eighth of them, used least recently, is

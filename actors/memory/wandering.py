@@ -2,15 +2,15 @@
 
 A concept is a term that occurred in episodes (remembered exchanges). Its strength is how often it did, each time
 counting less with age; its confidence, from 0 to 1, grows with the number of episodes. Strategies are tried in the
-order asked. The first one that has a starting concept is used; concepts that wandering has visited lately (*resting*
-ones) are left out:
+order of the request. The first one that has a starting concept is used; concepts that wandering has visited lately
+(*resting* ones) are left out:
 
-=========  =============================================================================================
+=========  ===================================================================================================
 decaying   the weakest whose strength is between 0.2 and 2.0
-recent     one of the latest episode's
-salient    one of the most salient (exciting and new) episode's of the last 7 days, of equals the latest
+recent     one that occurred in the latest episode
+salient    one of the most salient (exciting and new) episode of the last 7 days; of equal ones, the latest
 random     one with a confidence of 0.4 or more
-=========  =============================================================================================
+=========  ===================================================================================================
 
 Activation spreads from the starting concept as in ``concepts``, over links that weigh the latest common episodes most;
 among equals the latest concept is first. The strongest concept reached always occurred together with the starting one:

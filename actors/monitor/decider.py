@@ -45,13 +45,13 @@ def initial() -> State:
 
 def decide(state: State, message: Message) -> tuple[Emission, ...]:
     """Return the reports that a decision, or feedback on one, leads to."""
-    watch, settings = watch_of(state, message.agent), state.settings
-    window = _windowed(watch.window, message, settings)
-    if window is watch.window or len(window.decisions) < settings.decisions_needed:
+    kept, settings = kept_of(state, message.agent), state.settings
+    window = _windowed(kept.window, message, settings)
+    if window is kept.window or len(window.decisions) < settings.decisions_needed:
         return ()
     events: tuple[Event, ...] = (
-        *judge_modes(window, watch.conditions, settings),
-        *judge_rates(window, watch.exceeded, settings),
+        *judge_modes(window, kept.conditions, settings),
+        *judge_rates(window, kept.exceeded, settings),
     )
     # These events are about the agent: they have no session, and are not part of the exchange that caused them.
     return tuple(Emission(event, session="", exchange="") for event in events)
@@ -60,36 +60,36 @@ def decide(state: State, message: Message) -> tuple[Emission, ...]:
 def evolve(state: State, message: Message) -> State:
     """Fold a message into the state; never raises."""
     event = message.event
-    watch = watch_of(state, message.agent)
+    kept = kept_of(state, message.agent)
     match event:
         case ModeSelected() | FeedbackObserved():
-            window = _windowed(watch.window, message, state.settings)
-            after = watch if window is watch.window else AgentWindow(window, watch.conditions, watch.exceeded)
+            window = _windowed(kept.window, message, state.settings)
+            after = kept if window is kept.window else AgentWindow(window, kept.conditions, kept.exceeded)
         case ModeOutOfRange() | ModeRedFlag() | ModeInRange():
-            after = AgentWindow(watch.window, with_event(watch.conditions, event), watch.exceeded)
+            after = AgentWindow(kept.window, with_event(kept.conditions, event), kept.exceeded)
         case RateExceeded(rate=rate):
-            after = AgentWindow(watch.window, watch.conditions, watch.exceeded.set(rate, True))
-        case RateRecovered(rate=rate) if rate in watch.exceeded:
-            after = AgentWindow(watch.window, watch.conditions, watch.exceeded.delete(rate))
+            after = AgentWindow(kept.window, kept.conditions, kept.exceeded.set(rate, True))
+        case RateRecovered(rate=rate) if rate in kept.exceeded:
+            after = AgentWindow(kept.window, kept.conditions, kept.exceeded.delete(rate))
         case _:
             return state
-    return state if after is watch else _with_agent(state, message.agent, after)
+    return state if after is kept else _with_agent(state, message.agent, after)
 
 
-def watch_of(state: State, agent: str) -> AgentWindow:
+def kept_of(state: State, agent: str) -> AgentWindow:
     """Return what is kept of an agent; an empty value for one without decisions."""
     return state.watches.get(agent) or AgentWindow()
 
 
-def _with_agent(state: State, agent: str, watch: AgentWindow) -> State:
-    return State(state.settings, with_entry(state.watches, agent, watch, state.settings.agents, _keep_rank))
+def _with_agent(state: State, agent: str, kept: AgentWindow) -> State:
+    return State(state.settings, with_entry(state.watches, agent, kept, state.settings.agents, _keep_rank))
 
 
-def _keep_rank(watch: AgentWindow) -> tuple[bool, int]:
+def _keep_rank(kept: AgentWindow) -> tuple[bool, int]:
     """Return how long an agent is kept when there are too many: the lowest are dropped first."""
     # Unhealthy agents are dropped last: nobody would report the recovery of one that is dropped.
-    decided_ns = watch.window.decisions[-1].at_ns if watch.window.decisions else 0
-    return bool(watch.conditions or watch.exceeded), decided_ns
+    decided_ns = kept.window.decisions[-1].at_ns if kept.window.decisions else 0
+    return bool(kept.conditions or kept.exceeded), decided_ns
 
 
 def _windowed(window: Window, message: Message, settings: MonitorSettings) -> Window:

@@ -33,7 +33,7 @@ class Range(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     sign_above: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse limits that cross."""
+        """Refuse limits in the wrong order."""
         if not self.red_below <= self.low <= self.high <= self.red_above:
             raise ValueError("a monitored range must satisfy red_below <= low <= high <= red_above")
 

@@ -11,8 +11,8 @@ safeguard                   an opinion that fails it is ignored, and the reason 
 known mode                  the suggested mode had a score, else ``invalid``
 confidence                  the model's confidence is above .70, else ``low_confidence``
 the person's reaction       a satisfied person outweighs a disagreement: ``user_satisfied``
-causality                   the named dimension (in what the decision was ambiguous, such as its intent or its tone)
-                            shows in the decision's signals, else ``dimension_without_signal``
+causality                   the named dimension (a way to be ambiguous, such as in intent or in tone) shows in the
+                            decision's signals, else ``dimension_without_signal``
 ==========================  ==========================================================================================
 
 The last two apply to disagreements alone, since an opinion that agrees claims no fault. If the person shows

@@ -1,7 +1,8 @@
 """The causality check: the ambiguity that a model names must show in the signals of the decision. Pure.
 
-The decision chose how to answer a message; its signals are the numbers that it was made by. A *dimension* is in what it
-was ambiguous, such as the message's intent or tone. Its margin is how far apart the best two scores were.
+The decision chose how to answer a message; its signals are the numbers that it was made by. A *dimension* is a way in
+which it can be ambiguous, such as by the message's intent or tone. Its margin is how far apart the best two scores
+were.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,7 +21,7 @@ LOW_DENSITY = 0.3
 """If the share of distinct words among a message's words is below this, what it wants is unclear."""
 
 SHORT_TOKENS = 3
-"""A message of at most so many tokens may be no more than a social gesture."""
+"""Most tokens of a message that may be no more than a social gesture."""
 
 
 def _memory(selected: ModeSelected) -> bool:

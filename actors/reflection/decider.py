@@ -55,7 +55,7 @@ class AgentState(msgspec.Struct, frozen=True, kw_only=True):
         asked: The request to a model that is not answered yet, if any.
         counted: The insights of the window that count.
         owed: How many decisions too few each stratum has had in the batches so far.
-        timer: Subject of the event that set its pending timer; empty: none is pending.
+        timer: Public subject of the event that set its pending timer; empty: none is pending.
         quiet_ns: When its last exchange ended: it has been idle since, if none is open.
         seen_ns: When its last message was stored.
     """

@@ -1,7 +1,7 @@
 """The prompt for a second opinion on routing decisions, and how the answer is read. Pure.
 
 It has the numbers by which each decision was made (*signals*), and no person's text. A *stratum* is a group of
-decisions, such as those of low confidence, that is sampled by itself.
+decisions, such as those of low confidence, that is sampled alone.
 """
 
 from collections.abc import Mapping, Sequence
@@ -82,7 +82,7 @@ def opinion_call(drawn: Sequence[tuple[Stratum, Case]], settings: ReflectionSett
 
 
 def opinions_of(answer: str, batch: int) -> dict[int, Opinion] | None:
-    """Return the opinions on a batch of so many decisions, by their numbers; None if the answer has another form.
+    """Return the opinions on a batch of ``batch`` decisions, by their numbers; None if the answer has another form.
 
     Of several opinions on one decision the first counts. A number outside the batch makes the whole answer invalid,
     since the model then answers something else.

@@ -1,7 +1,7 @@
 """Checks whether a second opinion counts, and concludes from all opinions within a window of time. Pure.
 
 An opinion is a model's, on how a message was routed. An *insight* is an opinion with the answer whether it counts. A
-*dimension* is in what the decision was ambiguous; a *stratum* is a group of decisions that is sampled by itself; a
+*dimension* is a way in which a decision can be ambiguous; a *stratum* is a group of decisions that is sampled alone; a
 *pressure* is a fault of the routing that the regulator may correct.
 """
 

@@ -60,5 +60,5 @@ ACTOR = Actor(
     decide=decide,
     evolve=evolve,
     warm=warm,
-    evicts_cache=(PatternsImported, PatternsWithdrawn),
+    evicts_cache=(PatternsImported, PatternsWithdrawn),  # ``warm`` then compiles the changed library
 )

@@ -42,7 +42,7 @@ class GeneratedText(NamedTuple):
 
     @property
     def as_input(self) -> InputReceived:
-        """The texts in the form of an input, for the same reading."""
+        """The texts in the form of an input, so that they are searched as an input is."""
         role: Role = "tool" if self.by == "tool" else "assistant"
         first, *others = self.texts or ("",)
         return InputReceived(text=first, layers=tuple(Layer(role=role, content=text) for text in others))

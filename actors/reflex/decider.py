@@ -69,16 +69,16 @@ UNREAD_HALF = 64
 about as many."""
 
 DISGUISED_HALF = 8
-"""This many disguised characters that ``decode_nested`` did not decode count as half, after they have been decoded."""
+"""This many characters, once decoded, that ``decode_nested`` left disguised count as if half were not read."""
 
 MOST_UNREAD = 16
-"""Most reached bounds that an event lists."""
+"""Most entries that an event lists of what was not read."""
 
-_DECODED_A_PART, _DECODED_A_CHARACTER = 1_024, 16
-"""Most characters that a part decodes to in all ways and to the full depth: a constant, and for each character."""
+_DECODED_A_TEXT, _DECODED_A_CHARACTER = 1_024, 16
+"""Most characters that a text can need decoded, in all its views: a constant, and for each of its characters."""
 
-_WORK_A_PART, _WORK_A_CHARACTER = 32_768, 96
-"""Most steps for decoding a part: a constant, and for each of its characters."""
+_WORK_A_TEXT, _WORK_A_CHARACTER = 32_768, 96
+"""Most steps that decoding a text can need: a constant, and for each of its characters."""
 
 
 _WARM_UP_TEXT = "Héllo, aGVsbG8gdGhlcmUgbXkgZnJpZW5k 0x68656c6c6f2066726965 %68%65llo"
@@ -86,7 +86,7 @@ _WARM_UP_TEXT = "Héllo, aGVsbG8gdGhlcmUgbXkgZnJpZW5k 0x68656c6c6f2066726965 %68
 
 
 class _Occurrence(NamedTuple):
-    """Where a signature was found: in which joined part of the input, and in which of its views."""
+    """Where a signature was found: in which text of the input (``joined_layers``), and in which of its views."""
 
     hit: Hit
     joined: JoinedText
@@ -94,8 +94,9 @@ class _Occurrence(NamedTuple):
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """An input whose answer must be read: its own text and layers, whether it was forwarded to another model, and the
-    instructions of ours (``system``).
+    """An input whose answer must be read: its text and layers (``own``), and whether it was forwarded to another model.
+
+    ``system`` are the instructions that a model of this system gets with it.
     """
 
     own: Prompt
@@ -109,7 +110,7 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 class State(msgspec.Struct, frozen=True):
-    """Settings, imported patterns and allowances: every input is judged by itself.
+    """Settings, imported patterns, and operators' allowances (texts that are not judged): each input is judged alone.
 
     ``asked`` holds the inputs whose answers must be read, ``ended`` recently ended exchanges. ``unsaid``: the library
     was changed, and ``library_changed`` is not recorded yet.
@@ -156,8 +157,10 @@ def decide(state: State, message: Message) -> tuple[Event, ...]:
 def evolve(state: State, message: Message) -> State:
     """Apply imported patterns and allowances; patterns that cannot be used leave the state as it is."""
     event = message.event
-    if isinstance(event, InputReceived | ResponseEmitted):
-        return _opened(state, message, event) if isinstance(event, InputReceived) else _ended(state, message)
+    if isinstance(event, InputReceived):
+        return _opened(state, message, event)
+    if isinstance(event, ResponseEmitted):
+        return _ended(state, message)
     if isinstance(event, ResponseRequested):
         return _with_instructions(state, message, event)
     if isinstance(event, PatternsImported | PatternsWithdrawn):
@@ -200,7 +203,7 @@ def judge(matcher: Matcher, settings: ReflexSettings, received: InputReceived) -
             # A signature counts only in the first view in which it is found.
             occurrences += [_Occurrence(hit, joined, view) for hit in found.hits if hit.rank not in known]
             known.update(hit.rank for hit in found.hits)
-        if overlapped:
+        if overlapped:  # letters among which signatures that overlap may be missing: the candidates were used up
             unread.append(_unread(joined, "overlaps", overlapped, "candidates"))
     # The sort is stable: for one signature, parts and views keep their order, and positions in a view stay sorted.
     occurrences.sort(key=lambda occurrence: occurrence.hit.rank)
@@ -247,6 +250,7 @@ def _answer_judged(state: State, message: Message, generated: GeneratedText) -> 
 
 def _opened(state: State, message: Message, received: InputReceived) -> State:
     exchange = message.exchange
+    # An input that is only to be checked gets no answer.
     if received.purpose == "check" or not exchange or exchange in state.asked or state.ended.get(exchange):
         return state
     asked = Asked(Prompt(received.text, received.layers), received.purpose == "forward")
@@ -254,7 +258,7 @@ def _opened(state: State, message: Message, received: InputReceived) -> State:
 
 
 def _with_instructions(state: State, message: Message, request: ResponseRequested) -> State:
-    """Keep the instructions of our model: they must not be revealed to the reader of its answer."""
+    """Keep the instructions that our model gets: they must not be revealed to the reader of its answer."""
     asked = state.asked.get(message.exchange)
     if asked is None:
         return state
@@ -285,9 +289,9 @@ class _DecodingBudgets:
 
     def __init__(self, settings: ReflexSettings, texts: Sequence[str]) -> None:
         self._characters = iter(
-            shares([_DECODED_A_PART + _DECODED_A_CHARACTER * len(text) for text in texts], settings.max_decoded)
+            shares([_DECODED_A_TEXT + _DECODED_A_CHARACTER * len(text) for text in texts], settings.max_decoded)
         )
-        self._work = iter(shares([_WORK_A_PART + _WORK_A_CHARACTER * len(text) for text in texts], MAX_WORK))
+        self._work = iter(shares([_WORK_A_TEXT + _WORK_A_CHARACTER * len(text) for text in texts], MAX_WORK))
         self.characters = self.work = 0
 
     def __iter__(self) -> "_DecodingBudgets":
@@ -374,14 +378,14 @@ def _match(matcher: Matcher, occurrence: _Occurrence) -> Match:
     name = ":".join((*view.path, reading) if reading != PLAIN or not view.path else view.path)
     source = view.source(hit.start, hit.end)
     part, begin = occurrence.joined.part_at(hit.start if source is None else source[0])
-    moved = begin if source is None else 0
+    offset = begin if source is None else 0
     return Match(
         pattern=pattern.name,
         signature=signature.text,
         action=pattern.action,
         confidence=pattern.confidence,
         view=name if part == TEXT else f"{part}:{name}",
-        span=(hit.start - moved, hit.end - moved),
+        span=(hit.start - offset, hit.end - offset),
         source=None if source is None else (max(0, source[0] - begin), source[1] - begin),
     )
 

@@ -16,7 +16,7 @@ MOST_SEPARATE = 16
 """Most layers that are read separately."""
 
 _SEPARATOR = "\n~\U0010ffff~\n"
-"""Its noncharacter counts as a letter, so no signature is found across it: only symbols may stand between words."""
+"""The separator of joined layers. Its noncharacter counts as a letter, so no signature is found across it."""
 
 
 class JoinedText(NamedTuple):

@@ -84,7 +84,7 @@ def make_library(sets: tuple[PatternSet, ...]) -> Library:
 
 
 def _content(pattern: PatternSet) -> dict[str, Any]:
-    """Return what of a set its library's fingerprint covers."""
+    """Return the content of a set that its library's fingerprint is computed from."""
     signatures = [
         each if isinstance(each, str) else without_defaults(each, "whole_words") for each in pattern.signatures
     ]

@@ -1,4 +1,4 @@
-"""Finds the signatures (phrases of attacks) of a library in a text, all in one pass.
+"""Finds the signatures (phrases of attacks) of a library in a text, all in one pass of an Aho-Corasick automaton.
 
 Signatures and text are both *squeezed* (letters folded, white space and invisible characters left out) and *blurred*
 (digits and symbols as the letters that they look like; ``normalise``), so that none of these hides a phrase from the
@@ -55,8 +55,8 @@ Reading = Literal["plain", "split"] | Rewriting
 """The ways in which the characters of a text are read."""
 
 READINGS: tuple[Reading, ...] = ("plain", *REWRITE, "split")
-"""In the order of preference: as they are, every rewriting that guards undo (``contract.text.rewriting``), and letters
-alone, of words that are split, run together or separated by symbols (``split``)."""
+"""In the order of preference: as they are, every rewriting of ``contract.text.rewriting``, and letters alone, of words
+that are split, run together or separated by symbols (``split``)."""
 
 _PLAIN, _SPACED, _LEETSPEAK, _ROT13, _REVERSED, _SPLIT = map(
     READINGS.index, ("plain", "spaced", "leetspeak", "rot13", "reversed", "split")

@@ -126,8 +126,8 @@ def _are_joined(text: str, gaps: LetterGaps, indexes: Sequence[int]) -> bool:
 def _is_insignificant(text: str, gaps: LetterGaps, index: int, any_symbol: int | None) -> bool:
     """Return whether the symbols before a word do not change the sentence, as quotation marks and brackets do not.
 
-    ``any_symbol`` is the least kind of gap with any symbols but those that end a clause; None: quotation marks and
-    the like only.
+    Before a word whose gap is of the kind ``any_symbol`` or a higher one, any symbols may stand but those that end a
+    clause; before any other word, or if ``any_symbol`` is None, only quotation marks, brackets and the like.
     """
     begin, end = _gap(gaps, index)
     if any_symbol is not None and gaps.kinds[index] >= any_symbol:

@@ -134,8 +134,8 @@ _Readable = tuple[str, bytes, Offsets | None]
 def _visible(text: str) -> _Readable:
     """Return a text without the invisible characters and combining marks that would interrupt a run.
 
-    Also returns the same with a ``?`` for every character that is not ASCII, and the original positions if any is
-    missing.
+    Also returns that text with a ``?`` for each character that is not ASCII; and, if any character was left out, the
+    original positions of the others.
     """
     if text.isascii():
         data = text.encode("ascii")

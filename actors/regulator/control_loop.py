@@ -23,7 +23,8 @@ from schemas.event import Event
 from schemas.vocabulary.regulator import Adjusted, Confirmed, CycleCompleted, Held, Outcome, Pressure, Reverted
 
 NO_CHANGE_NEEDED: frozenset[Held] = frozenset(("no_cue", "no_evidence", "within_chance"))
-"""Reasons why a pressure needs no change of any weight; the other reasons only hold a change back."""
+"""Reasons why a pressure needs no change of any weight: no input gave occasion for the missing mode, nobody missed it,
+or it may be chance. The other reasons only hold a change back."""
 
 _NS_PER_MS = 1_000_000
 
@@ -154,7 +155,7 @@ def _change(
     now_ns: int,
     settings: RegulatorSettings,
 ) -> _Change:
-    """Return the one change of a cycle."""
+    """Return the one change of a cycle; ``enough``: there were enough decisions to judge anything."""
     failed = [each for each in judged if each.failed and is_within_limits(record, each.trial.parameter)]
     by_name = {each.name: each for each in pressures}
     next_of_series: Adjusted | None = None

@@ -18,11 +18,11 @@ pressure               condition                                           metri
                        of the gestures (greetings, thanks)
 ``ignore_over_use``    share of IGNORE > .05                               (no weight corrects it)
 ``missed_clarify``     misroutes > .10, most of this kind                  its share
-``missed_act``         the same; or this kind alone > .05, by more than    its share
-                       chance
+``missed_act``         misroutes > .10, most of this kind; or this kind    its share
+                       alone > .05, by more than chance
 ``under_engagement``   misroutes > .10, most of this kind                  its share
-``reflection``         disagreement > .20, sustained, over .30 of it of    reflection's next opinion
-                       one dimension
+``reflection``         disagreement > .20, sustained, and more than .30    reflection's next opinion
+                       of it in one dimension
 ``mode_entropy``       normalised entropy of the modes < .35               the shortfall
 =====================  ==================================================  ============================================
 
@@ -135,8 +135,8 @@ class Opinion(msgspec.Struct, frozen=True):
     """Reflection's latest conclusion: the share of disagreement, its main dimension (``dominant``, with its share of
     the disagreement), and whether it is a pressure.
 
-    Reflection asks a model for second opinions on past routing decisions. A dimension is in what a decision was
-    ambiguous. ``spans`` say when the decisions that it is about were made.
+    Reflection asks a model for second opinions on past routing decisions. A dimension is a way in which a decision can
+    be ambiguous. ``spans`` say when the decisions that it is about were made.
     """
 
     at_ns: int
@@ -263,11 +263,9 @@ def _misroute_pressures(counts: Counts, settings: RegulatorSettings) -> Iterator
             return
     if missed > settings.missed_act_above:
         # Over a day's decisions, chance makes so small a share vary by half of it. Chance must not move a weight.
-        chancy = (
-            missed - _SURE_DEVIATIONS * chance_deviation("missed_act", counts, settings) <= settings.missed_act_above
-        )
+        surely = missed - _SURE_DEVIATIONS * chance_deviation("missed_act", counts, settings)
         severity = _excess_share(missed, settings.missed_act_above)
-        held: Held = "within_chance" if chancy else ""
+        held: Held = "within_chance" if surely <= settings.missed_act_above else ""
         yield _pressure("missed_act", missed, settings.missed_act_above, severity, missed, held=held)
 
 

@@ -39,8 +39,8 @@ class RegulatorSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
         evidence_within_ms: Age from which an adjustment is undone if nothing could be measured of it.
         day_ms: Within any span of this length, all changes of an agent's weights add up to ``per_day`` at most.
         per_day: See ``day_ms``; also the greatest single change.
-        least_step: The smallest adjustment. None is made if less is needed, or there is room for less only, since its
-            effect could not be told from chance. Steps that made things worse are halved down to this.
+        least_step: The smallest adjustment. If a smaller one is needed, or only a smaller one has room, none is made:
+            its effect could not be told from chance. Steps that made things worse are halved down to this.
         gain: A change is ``gain`` times the pressure's severity.
         series_steps: Largest number of steps of a series. One step may be too small to change any decision. While the
             pressure lasts and the metric is not worse, the next one follows, twice as large, up to ``per_day``. All
@@ -69,8 +69,8 @@ class RegulatorSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
         misroute_above: Share of misroutes (decisions that feedback has shown to be wrong) above which it is a pressure.
         disagreement_above: Share of second opinions that disagree, above which it is a pressure, if reflection itself
             calls it one.
-        dominance_above: Share of the disagreements above which their most frequent dimension (in what the decision was
-            ambiguous) decides what to change.
+        dominance_above: Share of the disagreements above which their most frequent dimension (a way in which a decision
+            can be ambiguous) decides what to change.
         entropy_below: Normalised entropy of the modes (0 to 1) below which it is a pressure.
         agents: Agents that a partition keeps. When there are more, an eighth is dropped: the least recently used ones
             whose weights were never moved, and only then others.

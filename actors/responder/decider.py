@@ -76,7 +76,7 @@ def decide(state: ResponderState, message: Message) -> Iterable[Event | Emission
 
 def _end(pending: Pending, end: ResponseEmitted, message: Message) -> Event | Emission:
     """Return the end of an exchange as it is emitted."""
-    # An event of an actor that works by agent has no session: the end is stored under the session of the input.
+    # An event of an actor whose scope is the agent has no session: the end is stored under the session of the input.
     return end if message.session else Emission(end, session=pending.session)
 
 

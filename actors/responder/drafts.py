@@ -116,12 +116,12 @@ def is_rerun_possible(context: ExchangeContext, event: GuardrailsRerunOrdered) -
 
 
 def end_of_finalized(context: ExchangeContext, event: GuardrailsFinalized) -> ResponseEmitted | None:
-    """A loop family that ends well is answered with its best loop."""
+    """A deliberation that ends well is answered with its best loop."""
     return end_by_draft(context, event.best) if is_awaited_judgement(context.pending, event.trace) else None
 
 
 def end_of_forced(context: ExchangeContext, event: GuardrailsForceFinalized) -> ResponseEmitted | None:
-    """A family that a limit ends is also answered with its best loop; the reason names the limit."""
+    """A deliberation that a limit ends is also answered with its best loop; the reason names the limit."""
     return (
         end_by_draft(context, event.best, event.trace.rerun_reason)
         if is_awaited_judgement(context.pending, event.trace)

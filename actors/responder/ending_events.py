@@ -118,7 +118,7 @@ def end_of_breaker_trip(context: ExchangeContext, event: BreakerTripped) -> Resp
 
 
 def end_of_breaker_withholding(context: ExchangeContext, event: BreakerWithheld) -> ResponseEmitted:
-    """An input of a session whose processing is off gets a fixed notice."""
+    """An input that the breaker withholds gets a fixed notice."""
     notice = "terminated" if event.standing.state == "TERMINATED" else "withheld"
     reason = event.standing.state.lower() if event.because == "state" else event.because
     return end_of(context.pending, "BREAKER", "WITHHELD", reason, text_of(notice))
@@ -135,7 +135,7 @@ def end_of_arbiter_denial(context: ExchangeContext, event: ArbiterDenied) -> Res
 
 
 def end_of_immediate_answer(context: ExchangeContext, event: ArbiterImmediate) -> ResponseEmitted:
-    """An approved precedent is answered with the text recorded with it."""
+    """An input close to a precedent is answered with the text recorded with that precedent."""
     end = end_of(context.pending, "ARBITER", "EXECUTED", event.precedent, event.answer)
     return msgspec.structs.replace(end, backend=PRECEDENT)
 

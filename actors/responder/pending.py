@@ -50,7 +50,7 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         text: What was asked; empty for an input that another model answers.
         agent: The agent that was asked.
-        session: The session of its input; events of actors that work by agent do not name it.
+        session: The session of its input; events of actors whose scope is the agent do not name it.
         purpose: Who answers it, if anybody.
         due_ns: The earliest of its deadlines so far.
         reply_to: Inbox for a copy of the answer.

@@ -26,7 +26,7 @@ def _shipped(name: str) -> str:
 
 
 class Prompts(msgspec.Struct, frozen=True, kw_only=True):
-    """The instructions of a model in each mode; ``rerun``: in addition, after its answer was set aside.
+    """The instructions of a model in each mode; ``rerun``: in addition, if its earlier answer has to be improved.
 
     ``cautious`` and ``guarded``: in addition, if that is the breaker's stance towards the session.
     """

@@ -59,8 +59,9 @@ def with_message(lost: Stages, message: Message) -> Stages:
     lost_stage = lost.get(stage)
     if lost_stage is None or not lost_stage.concerns(message.agent, message.session):
         return lost
-    serving = token_among(lost_stage.partitions, lost_stage.scope, lost_stage.of, message.agent, message.session)
-    rest = tuple(name for name in lost_stage.partitions if name != serving)
+    # The partition of this agent and session has just emitted an event, so it is served.
+    served = token_among(lost_stage.partitions, lost_stage.scope, lost_stage.of, message.agent, message.session)
+    rest = tuple(name for name in lost_stage.partitions if name != served)
     return lost.set(stage, msgspec.structs.replace(lost_stage, partitions=rest)) if rest else lost.delete(stage)
 
 
@@ -100,8 +101,8 @@ def _awaited_in_deliberation(pending: Pending) -> Iterator[str]:
 def end_of_unserved(lost: Stages, context: ExchangeContext) -> ResponseEmitted | None:
     """Return the end of an exchange that waits for a stage which nobody serves; None if it waits for no such stage.
 
-    As after a failed model, the composer (fixed sentences) answers instead, and an existing draft goes out without
-    judgement.
+    An existing draft goes out without judgement. Without one, the composer (fixed sentences) answers if the stage is
+    the model, as after a failed model; for any other stage the exchange ends as FAILED.
     """
     pending = context.pending
     for stage in awaited_stages(pending):

@@ -151,7 +151,7 @@ def with_oscillation_guards(
 ) -> Contributions:
     """Return ``terms`` with the guards against oscillation, which apply to this decision only.
 
-    An ACT loop that found nothing makes ACT less likely; an answer to a question of ours makes RESPOND more likely.
+    An ACT loop that found nothing makes ACT less likely; an answer to the agent's own question makes RESPOND likelier.
     """
     result = dict(terms)
     if act_unproductive:

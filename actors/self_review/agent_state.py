@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from actors.self_review.counterfactual import Swap, best_swap
-from actors.self_review.modes import Decisions, active_of, conflict, with_decision
+from actors.self_review.modes import Decisions, active_modes, conflict, with_decision
 from actors.self_review.rolling_median import Ordered, replaced_in_order
 from actors.self_review.score import Grade, grade_of, tick_numbers_of
 from actors.self_review.settings import SelfReviewSettings
@@ -187,7 +187,7 @@ def with_tick(state: AgentState, tick: Tick, tick_scores: TickScores, settings: 
     grade = tick_scores.grade
     parts = tuple(part / MICRO for part in msgspec.structs.astuple(grade)) if grade is not None else ()
     past = (*state.past, PastTick(tick.session, tick_scores.signals, parts))
-    active = active_of(tick.modes, settings) if tick.decision else ()
+    active = active_modes(tick.modes, settings) if tick.decision else ()
     return msgspec.structs.replace(
         state,
         ticks=state.ticks + 1,

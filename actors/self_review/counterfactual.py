@@ -3,9 +3,10 @@
 An *entity* is a memory that the prompt was made of; the *stimulus* is the text that it answers, the context all its
 entities. An entity's prior is its worth by earlier reviews, its energy how strongly it was recalled.
 
-Many swaps are scored at once, in arrays with a row for each entity that is removed and a column for each that is added:
-a swap only changes the sums from which the prompt's own score is computed (``score``). Arithmetic and rounding are the
-same, so a swap's score equals the score of the prompt with that swap made. Parts are whole numbers, kept as floats.
+Many swaps are scored at once, in arrays with a row for each entity that is removed (``outs``, a slice of the prompt's)
+and a column for each that is added: a swap only changes the sums from which the prompt's own score is computed
+(``score``). Arithmetic and rounding are the same, so a swap's score equals the score of the prompt with that swap made.
+Parts are whole numbers, kept as floats.
 """
 
 import msgspec
@@ -122,7 +123,7 @@ def _shared_terms(numbers: TickNumbers, outs: slice) -> Floats:
 
 
 def _only_in_one(sets: list[int]) -> list[int]:
-    """Return the members of each set that are in no other set; sets are integers with a bit a member."""
+    """Return the members of each set that are in no other set; a set is an integer with one bit for each member."""
     once = several = 0
     for each in sets:
         several |= once & each

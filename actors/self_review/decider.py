@@ -12,9 +12,9 @@ act.finished               the memories that an ACT loop, which looks things up,
 guardrails.*               fatigue (it grows with reruns that improve nothing), and whether they rejected an answer, for
                            the agent's next tick
 swarm.measured             the coherence index of the swarm (all actors and agents together) is updated
-response.emitted           the exchange ends, which is a tick -> one of: self_review.triggered, result and measured, and
-                           trace.seat_added (a review); self_review.disarmed and resolved (the end of one); nothing
-tick.observed              an external tick -> the same
+response.emitted,          an exchange ends, or an external engine reports a tick -> self_review.triggered, result and
+tick.observed              measured, and trace.seat_added (a review); or self_review.disarmed and resolved (the end of
+                           one); or nothing
 operator.forget_ordered    open exchanges lose their text; a session's ticks are removed from the statistics
 self_review.triggered      the gate is armed until this review is resolved
 self_review.disarmed       reviews can fire again
@@ -90,7 +90,7 @@ def decide(state: State, message: Message) -> tuple[Event, ...]:
 
 def evolve(state: State, message: Message) -> State:
     """Fold a message into the state; never raises."""
-    state = _aged(state, message.time_ns)
+    state = _without_expired(state, message.time_ns)
     event = message.event
     agent_state = agent_state_of(state, message.agent)
     match event:
@@ -234,6 +234,6 @@ def _with_agent(state: State, message: Message, agent_state: AgentState) -> Stat
     return msgspec.structs.replace(state, minds=minds)
 
 
-def _aged(state: State, now_ns: int) -> State:
+def _without_expired(state: State, now_ns: int) -> State:
     ended = state.ended.aged(now_ns, state.settings.ended_lifetime_ms * _NS_PER_MS)
     return state if ended is state.ended else msgspec.structs.replace(state, ended=ended)

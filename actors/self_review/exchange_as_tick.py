@@ -29,7 +29,7 @@ import msgspec
 
 from actors.contract.text.judge.features import stem
 from actors.contract.text.terms import MOST_READ, terms_of
-from actors.self_review.modes import ARCHITECT, EXPLORER, GUARDIAN, TRANSLATOR, VALIDATOR, active_modes
+from actors.self_review.modes import ARCHITECT, EXPLORER, GUARDIAN, TRANSLATOR, VALIDATOR, activations_of
 from actors.self_review.settings import SelfReviewSettings
 from actors.self_review.tick import MOST_TOKENS, Entity, Tick
 from schemas.vocabulary.appraisal import AppraisalCompleted
@@ -162,7 +162,7 @@ def _memory_content(pending: Pending, known: Mapping[str, Remembered], ids: Iter
 
 
 def _modes(pending: Pending, response: ResponseEmitted, was_rejected: bool) -> dict[str, float]:
-    return active_modes(
+    return activations_of(
         {
             GUARDIAN: max(pending.danger, _STANCES[pending.stance]),
             EXPLORER: pending.novelty,

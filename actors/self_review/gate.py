@@ -12,7 +12,7 @@ against have left the window.
 from collections.abc import Iterable
 
 from actors.self_review.agent_state import PARTS, SIGNALS, AgentState, TickScores, record_of, scores_since_review
-from actors.self_review.modes import active_of, weight_of
+from actors.self_review.modes import active_modes, weight_of
 from actors.self_review.rolling_median import deviation, median, normalised
 from actors.self_review.score import Grade
 from actors.self_review.settings import SelfReviewSettings
@@ -91,7 +91,7 @@ def _reading(
         median=round(middle, 6),
         mad=round(spread, 6),
         normalised=round(normalised(value, middle, spread, LEAST_MARGIN), 6),
-        weight=weight_of(SIGNALS[index], active_of(tick.modes, settings), settings),
+        weight=weight_of(SIGNALS[index], active_modes(tick.modes, settings), settings),
         fired=_fires(state, index, value, settings),
     )
 

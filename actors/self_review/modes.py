@@ -43,10 +43,10 @@ Decisions = Map[str, Map[str, int]]
 """Mode -> decision -> how often it was made while the mode was active."""
 
 
-def active_modes(modes: Mapping[str, float]) -> dict[str, float]:
+def activations_of(modes: Mapping[str, float]) -> dict[str, float]:
     """Return the modes with an activation above 0, the most active first; a prefix ``mode_`` of a name is removed."""
-    active = {name.removeprefix("mode_"): activation for name, activation in modes.items() if activation > 0.0}
-    return dict(nsmallest(_MOST_MODES, active.items(), key=lambda each: (-each[1], each[0])))
+    above_0 = {name.removeprefix("mode_"): activation for name, activation in modes.items() if activation > 0.0}
+    return dict(nsmallest(_MOST_MODES, above_0.items(), key=lambda each: (-each[1], each[0])))
 
 
 def conflict(modes: Mapping[str, float], decisions: Decisions, settings: SelfReviewSettings) -> float:
@@ -81,8 +81,8 @@ def with_decision(decisions: Decisions, active: Iterable[str], decision: str) ->
     return decisions
 
 
-def active_of(modes: Mapping[str, float], settings: SelfReviewSettings) -> tuple[str, ...]:
-    """Return the modes that count as active."""
+def active_modes(modes: Mapping[str, float], settings: SelfReviewSettings) -> tuple[str, ...]:
+    """Return the names, sorted, of the modes that count as active: from an activation of ``active_from`` on."""
     return tuple(sorted(name for name, activation in modes.items() if activation >= settings.active_from))
 
 

@@ -27,15 +27,15 @@ class SelfReviewSettings(msgspec.Struct, frozen=True, kw_only=True):
     the prompt.
 
     Attributes:
-        window: The latest ticks that medians and deviations are taken over.
-        record_window: The latest ticks whose highest value is the record; 0: of all ticks.
+        window: Number of latest ticks that medians and deviations are taken over.
+        record_window: Number of latest ticks whose highest value is the record; 0: that of all ticks.
         warm_up: Number of first ticks that only build the statistics.
         good_above: Score above which a prompt is good; the value of a quality seat is the distance from it.
         scores_needed: How many of the latest scores must all be good for a review to be resolved.
         calm_below: Criticality below which the agent is calm.
         criticality_alpha: Weight of the newest tick in the moving average of criticality.
         active_from: Activation from which a mode counts as active.
-        mode_weight: What an active mode multiplies its signals with when reasons are put in order.
+        mode_weight: Weight of a signal that an active mode stresses, for the order of a review's reasons; others: 1.
         opposition_doubt: How opposed two modes are is learned from the decisions made under each, and mixed with an
             assumed value. With this many decisions under the rarer mode both weigh the same, with more the learned one
             weighs more.
@@ -50,7 +50,7 @@ class SelfReviewSettings(msgspec.Struct, frozen=True, kw_only=True):
         seats: Entities whose worth is kept; those whose last seat is oldest are dropped.
         token_budget: Tokens that the memories of an exchange may have after a swap; an external tick names its own.
         terms_per_memory: Number of first terms by which a memory is compared.
-        agreed_by: Memories that must share a term for it to count as the context's, if the stimulus does not have it.
+        agreed_by: How many memories must share a term for it to be compared, if the stimulus does not have it.
         agents: Agents that a partition keeps; when there are more, the least recently used eighth is dropped.
         ended_lifetime_ms: A repeated input of an exchange is recognised for at least this long after its end.
 

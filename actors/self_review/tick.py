@@ -6,7 +6,7 @@ from hashlib import blake2b
 
 import msgspec
 
-from actors.self_review.modes import active_modes
+from actors.self_review.modes import activations_of
 from schemas.vocabulary.loops import ObservedEntity, TickObserved
 from schemas.vocabulary.responder import IdentityUse
 
@@ -82,7 +82,7 @@ def tick_of(event: TickObserved, fatigue: float) -> Tick:
         valence=event.valence,
         novelty=event.novelty,
         uncertainty=event.uncertainty,
-        modes=active_modes(event.modes),
+        modes=activations_of(event.modes),
         memory=dict.fromkeys(event.working_memory, 1.0),
         identity_drift=1.0 - jaccard({*event.identity_stable}, {*event.identity_current}),
         redundancy=copied_share(event.identity_lines, event.thought_lines),

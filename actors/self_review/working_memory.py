@@ -8,10 +8,10 @@ recall), their terms, the stimulus's terms, and the earlier content at half its 
 Jaccard similarity. Without weights and earlier content, nearly every two exchanges would differ completely, so a change
 of topic could not stand out. With weights of 1 and nothing carried over, both measures are the same.
 
-**Identity.** An external engine names the parts of its identity that are written down and used. For an exchange here,
-drift is the mean of two numbers: the share of the soul (the text that says who the agent is) that the latest answers
-did not use, if a model answers with a soul; and how far the modes and decisions of the latest ticks lie from the
-agent's long-run averages.
+**Identity.** An external engine names the parts of its identity that are written down, and those that it used; drift is
+1 - the Jaccard similarity of the two. For an exchange here, drift is the mean of two numbers: the share of the soul
+(the text that says who the agent is) that the latest answers did not use, if a model answers with a soul; and how far
+the modes and decisions of the latest ticks lie from the agent's long-run averages.
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ WorkingMemory = tuple[tuple[int, int], ...]
 """Hashes of the content, in ascending order, each with its weight in millionths."""
 
 Content = Mapping[int, int]
-"""The same, in any order: hash -> weight in millionths."""
+"""The hash of each piece of content -> its weight in millionths, in any order."""
 
 _LEAST_WEIGHT = 10_000
 """Weight below which an entry of working memory is dropped, in millionths."""

@@ -36,10 +36,10 @@ _ANSWERS: Mapping[type[Event], str] = {
         GuardrailsFailed,
     )
 }
-"""The event by which such a stage answers -> the stage."""
+"""The event by which an optional stage answers -> the stage."""
 
 REQUESTS_AND_ANSWERS: tuple[type[Event], ...] = (*requests_to("llm"), *requests_to("delegate"), *_ANSWERS)
-"""The events that ask such a stage, or answer for it."""
+"""The events that ask an optional stage, and those by which it answers."""
 
 
 def with_asked_stages(asked: Map[str, int], event: Event, now_ns: int) -> Map[str, int]:

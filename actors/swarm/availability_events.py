@@ -45,8 +45,8 @@ def availability_events(
 
     Args:
         lost: The stages that are recorded as lost.
-        over_budget: Those that are recorded as over budget.
-        asked: Those that something was asked of lately: each of their partitions must be served.
+        over_budget: The stages that are recorded as over their latency budget.
+        asked: The stages that something was asked of lately: each of their partitions must be served.
         availability: The measurement.
         settings: How long a stage may be away before it is lost.
     """

@@ -50,7 +50,7 @@ from schemas.vocabulary.swarm import OverBudget, StageFound, StageLost, SwarmMea
 VERDICTS: tuple[type[Event], ...] = tuple(
     entry.event for owner in PATH for entry in owned_by(owner) if entry.verdict is not None
 )
-"""The events by which an actor on the path shows that it decides."""
+"""The events by which an actor on an input's path shows that it decides."""
 
 WATCHED: tuple[str, ...] = tuple(dict.fromkeys(entry_of(event).owner for event in VERDICTS))
 """The actors whose health counts."""
@@ -74,7 +74,7 @@ _LET_PASS = frozenset({"EXECUTED", "PASSED"})
 """How exchanges end whose input was let through."""
 
 _UPSTREAM = "upstream"
-"""What answered, where the input was passed on to somebody else's model."""
+"""The ``backend`` of an answer by the sender's own model, to which the input was forwarded."""
 
 _GLOBAL = ""
 """The agent, session and exchange of an event about all of them."""
@@ -94,9 +94,10 @@ class SwarmState(msgspec.Struct, frozen=True):
 
     ``sci`` is the swarm coherence index that was recorded last, ``consistency`` its term for consistent decisions.
     ``pending`` holds no exchange for longer than the grace period and one slice. ``ended`` holds at most the latest
-    thousand, so that a repeated input is not counted again. ``rulings`` are the latest decisions on known situations.
-    ``lost`` are the stages that nobody serves, ``measured_lost`` those that the last index included, ``over`` those
-    over budget. ``asked`` are the optional stages that something waits for, with the time of the request.
+    thousand, so that a repeated input is not counted again. ``rulings`` are the latest decisions on inputs like a known
+    precedent. ``lost`` are the stages that nobody serves, ``measured_lost`` those that the last index included,
+    ``over`` those over their latency budget. ``asked`` are the optional stages that something waits for, with the time
+    of the request.
     """
 
     settings: SwarmSettings = SwarmSettings()
@@ -227,7 +228,7 @@ def _with_end(state: SwarmState, message: Message, event: ResponseEmitted) -> Sw
     if open_exchange is None:
         return state
     lifetime_ns = state.settings.grace_ms * _NS_PER_MS
-    # A failure of another model says nothing about the swarm.
+    # A failure of the sender's own model says nothing about the swarm.
     delivered = event.action != "FAILED" or event.backend == _UPSTREAM
     state = msgspec.structs.replace(
         state,

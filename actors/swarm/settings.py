@@ -33,7 +33,7 @@ class SwarmSettings(msgspec.Struct, frozen=True, kw_only=True):
         grace_ms: Time after which an accepted input without an end counts as not delivered. The default is the deadline
             of inputs: a shorter time would count slow answers of a language model as lost.
         decisions_needed: Decisions below which consistency is 1.0.
-        decisions_kept: The latest decisions from which consistency is computed.
+        decisions_kept: Number of latest decisions from which consistency is computed.
         required: The stages that every input needs: each is lost when nobody serves it.
         kept: Further stages that are lost when nobody serves them, after somebody did. All other stages are lost if
             something was asked of them, or if a worker hosts them but does not serve them.
@@ -43,7 +43,8 @@ class SwarmSettings(msgspec.Struct, frozen=True, kw_only=True):
         start_grace_ms: ``owner_grace_ms`` of a stage that has not been seen at work since swarm started to watch.
         recovery_grace_ms: ``owner_grace_ms`` of a stage whose worker still reads its history.
         repeat_ms: A stage that stays lost is recorded again after this long.
-        budget_quiet_ms: A stage that was over its budget counts as within it again after this long within it.
+        budget_quiet_ms: A stage that was over its latency budget counts as within it again once no decision has
+            exceeded it for this long.
 
     Raises:
         ValueError: weights that do not add up to 1, or an unknown stage. ``msgspec.convert`` reports it as a

@@ -37,7 +37,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 _CAPITALS = re.compile(r"\b[A-Z]{3,}\b")
 _LENGTHENED = tuple(3 * letter for letter in ascii_lowercase)
 # The arousal of a text without any sign of it, and what each sign adds or multiplies: words of high arousal, a word
-# that makes the next one stronger, words of low arousal; exclamation marks (so many count), capitals, lengthened words.
+# that makes the next one stronger, words of low arousal; exclamation marks (to a limit), capitals, lengthened words.
 _BASE_AROUSAL = 0.2
 _HIGH_WEIGHT, _STRONGER_FACTOR, _LOW_WEIGHT = 0.45, 1.5, 0.3
 _EXCLAMATION_WEIGHT, _MOST_EXCLAMATIONS = 0.06, 4

@@ -2,7 +2,7 @@
 swarm).
 
 Phrases are searched for by plain rules, because a violation ends the exchange and somebody will ask why. ``harm`` is a
-request (a question how, an order to write or to teach) shortly before a harmful act, without words against it.
+request (a how-to question, an order to write or to teach) shortly before a harmful act, without words against it.
 ``layer_0`` is a verb of change before the system's own rules. Phrases are English; ``risks.json`` lists them.
 
 A long text is read in pieces: the first, the last, and those between that contain the words of a risk, since a request
@@ -50,7 +50,7 @@ class RiskPhrases(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The phrases of ``risks.json``, by first token and longest first.
 
     Attributes:
-        ask: Requests: a question how, an order to write or to teach.
+        ask: Requests: a how-to question, an order to write or to teach.
         harm: Harmful acts.
         against: Words against an act, such as those of prevention.
         alter: Verbs of change.

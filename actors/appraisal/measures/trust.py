@@ -1,4 +1,4 @@
-"""How far a part of a prompt can be trusted: truth, indeterminacy and falsehood, each by itself in [0, 1].
+"""How far a part of a prompt can be trusted: truth, indeterminacy and falsehood, three independent numbers in [0, 1].
 
 Falsehood measures how far a part gives orders to the model itself: it reverses roles, overrides instructions or asks
 for them, or hides an order in a document. A part is read in passages and the worst passage decides. So politeness,
@@ -44,7 +44,7 @@ With it, a long part of which two thirds were not read exceeds ``SATURATION`` wh
 
 @cache
 def trust_model() -> Model:
-    """Return the classifier that judges trust: the packaged one, or one that is configured (``judge.weights``)."""
+    """Return the classifier that judges trust: the one in the package, or the configured one (``judge.weights``)."""
     return weights_of("trust", "actors.appraisal")
 
 

@@ -116,7 +116,10 @@ def _score(overlap: int, size: int) -> float:
 
 @_compile
 def _touch(packed_counts: Any, touched: Any, gathered: int, entry: int, largest: float) -> int:
-    """Count one more shared shingle for an entry, unless it is new and too large; return how many were found."""
+    """Count one more shared shingle for an entry, unless it is new and too large; return how many entries were found.
+
+    These are the first ``gathered`` of ``touched``.
+    """
     packed = packed_counts[entry]
     if packed & TALLY_MASK == 0:
         if (packed >> SIZE_SHIFT) + 1 > largest:
@@ -172,7 +175,9 @@ def _search(
     """Fill ``similar`` with positions and overlaps; return their count, the motif and its overlap, work and cut.
 
     ``keys``, ``counts`` and ``firsts`` are the hash table's, ``pool`` to ``smallest`` the store's, ``hashes`` and
-    ``situation`` to ``budget`` the query's; ``cells`` says where the search for each shingle begins.
+    ``situation`` to ``budget`` the query's; ``cells`` says where the search for each shingle begins. The first
+    ``gathered`` of ``touched`` are the entries found so far; the lower bits of their ``packed_counts`` (``TALLY_MASK``)
+    count the shingles that each was found to share with the query.
     """
     lists = 0
     lengths = np.empty(len(hashes), np.int64)

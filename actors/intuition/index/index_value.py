@@ -17,7 +17,7 @@ COMPILED_FROM = 2048
 """From this many entries on the compiled engine is used, if installed; for fewer, loading it does not pay."""
 
 COMPACTED_FROM = 1024
-"""From this many retired entries on the store is built anew, without them; a large one once half of its entries are."""
+"""A store is built anew, without its retired entries, once it has this many of them, and as many as other entries."""
 
 
 class SimilarEntry(NamedTuple):

@@ -20,7 +20,7 @@ UNLIMITED = 2**62
 """A budget that no search uses up."""
 
 COMPARED = 32
-"""The cost of comparing an entry with the query shingle by shingle, in postings: it waits for memory."""
+"""The cost of comparing an entry with the query shingle by shingle, in postings; most of it is waiting for memory."""
 
 
 class Query(NamedTuple):

@@ -17,7 +17,7 @@ THRESHOLD: float = 0.5
 
 
 def scorer_of(names: Iterable[str]) -> Model:
-    """Return the scorer among the models that a record depends on, if it was supplied; else this release's."""
+    """Return the scorer among the named models, if this process was given its weights; else this release's."""
     return judge_of(names, _MODEL)
 
 

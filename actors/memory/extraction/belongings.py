@@ -38,7 +38,7 @@ _MARRIED = re.compile(r"(?:i'm|i am)\s+(?:\w+\s+)?married\s+to\s+(?P<value>.+)",
 _SPEAKS = re.compile(r"i\s+(?:also\s+)?speak\s+(?:fluent\s+)?(?P<value>.+)", re.I)
 _STUDIES = re.compile(r"(?:i|i'm|i am)\s+(?:study|studying|go to school)\s+(?:\w+\s+)?at\s+(?P<value>.+)", re.I)
 _DRIVES = re.compile(r"i\s+drive\s+(?P<value>an?\s+[A-Z].+)", re.I)
-_CODE = re.compile(
+_NUMBER_OR_ADDRESS = re.compile(
     r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+|[+#]?[\d][\d\s().:/+-]*|one|two|three|four|five|six|seven|eight|nine|ten", re.I
 )
 """An e-mail address, a number, or a small number as a word."""
@@ -143,7 +143,7 @@ def _form_answers(clause: str) -> list[Fact]:
 def _lasts(fact: Fact) -> bool:
     """Whether the value of something that somebody has says what it is, rather than its present condition."""
     words, head, first = fact.value.split(), head_of(fact.key), fact.key.split()[0]
-    if _CODE.fullmatch(fact.value) or _DATE.fullmatch(fact.value):
+    if _NUMBER_OR_ADDRESS.fullmatch(fact.value) or _DATE.fullmatch(fact.value):
         return True
     if len(words) > _MOST_WORDS or _SENTENCE_WORDS.search(fold(fact.value)):
         return False

@@ -100,7 +100,7 @@ _AS_I_SAID = re.compile(
 """The end of "I live in Rome, as I said", which is left out."""
 
 _SHORT_REPORT = 4
-"""A report of at most so many words reports the clause before it, too: "I live in Rome, said Tom"."""
+"""Most words of a report of the clause before it: "I live in Rome, said Tom"."""
 
 _ABBREVIATED = re.compile(r"\b(St|Mr|Mrs|Ms|Dr|Prof)\.(?=\s)")
 _SENTENCE = re.compile(r"[^.!?\n]*(?:[.!?](?!\s|$)[^.!?\n]*)*(?:[.!?]+|\n|$)")

@@ -29,5 +29,5 @@ def without_private(facts: Iterable[Fact]) -> tuple[Fact, ...]:
 
 
 def is_private(text: str) -> bool:
-    """Whether a text contains an e-mail address, an access key, or such a number."""
+    """Whether a text contains an e-mail address, an access key, or a number of seven digits or more."""
     return bool(_EMAIL.search(text) or _NUMBER.search(text)) or any(form.search(text) for form in FORMS.values())

@@ -54,6 +54,7 @@ Kept = Mapping[int, Episode]
 """The episodes that are kept, by number."""
 
 _orders: StalenessOrders[Concept] = StalenessOrders()
+"""The order in which the concepts of each graph in use would be dropped; it is kept since sorting again takes long."""
 
 
 def with_occurrence(graph: Graph, terms: Iterable[str], episode: int, settings: MemorySettings) -> Graph:

@@ -1,10 +1,10 @@
 """Facts: what people stated to an agent, by key. A later value of a key replaces the earlier one.
 
 The last value stated is the known one. The value that an earlier session stated for the same key is kept behind it: if
-the later session is forgotten, the earlier value is known again. The same holds for a fact that was taken back, which
-is stored as the last statement, without a value. A fact belongs to the session and topic in which it was stated. Topics
-belong to a session: a topic of the same name in another session is another topic. If there are too many facts, the
-oldest are dropped.
+the later session is forgotten, the earlier value is known again. That a fact was taken back is stored as its last
+statement, without a value, and can be forgotten like any other. A fact belongs to the session and topic in which it was
+stated. Topics belong to a session: a topic of the same name in another session is another topic. If there are too many
+facts, the oldest are dropped.
 """
 
 import re
@@ -124,7 +124,7 @@ def with_statements(known: Facts, facts: Sequence[Fact], origin: Origin, count: 
         known = _with_statement(known, fact.key, statement)
     if not facts:
         return known
-    # Facts are dropped by number, not by how many there are: which ones are dropped must not depend on others' texts.
+    # Dropped by number, not by how many are left: which ones are dropped must not depend on the texts of other facts.
     oldest = count + len(facts) - settings.facts
     known = without_statements(known, lambda each: each.number <= oldest)
     topic = (origin.session, origin.topic)
@@ -187,8 +187,8 @@ def on_topic(known: Facts, session: str, topic: str) -> tuple[str, ...]:
 def energy_of(key: str, fact: StatedFact, sought: frozenset[str]) -> float:
     """Return how strongly terms recall a fact, in [0, 1].
 
-    One half is the share of the terms that the fact contains, or that its kind relates to (an allergy to food). The
-    other half is the share of the terms of its key that are asked for.
+    It is the mean of two shares: of the terms sought, those that the fact contains or its kind relates to (an allergy
+    to food); and of the terms that ask for its key, those that are sought. Without any of the former it is 0.
     """
     related = _RELATED.get(kind_of(key), _NONE)
     shared = sum(term in fact.terms or term in related for term in sought)
@@ -237,7 +237,7 @@ def _all_statements(known: Facts) -> list[StatedFact]:
 
 
 def _asked_for(fact: StatedFact, sought: frozenset[str]) -> float:
-    """Return the share of the terms that ask for a fact's key which are sought; for a fixed key any suffices."""
+    """Return what share of the terms that ask for a fact's key is sought; for a fixed key, 1 if any of them is."""
     found = len(sought.intersection(fact.asked))
     if fact.asked in ASKED_AS.values():
         return float(found > 0)

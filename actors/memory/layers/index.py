@@ -20,10 +20,10 @@ from actors.memory.terms import DECIMALS
 from schemas.persistent import Derived
 
 COMPACTED_FROM = 1024
-"""Most retired rows that are kept while few still count."""
+"""A store is compacted (built anew without its retired rows) only if it has more of them than this."""
 
 _COUNTING_PER_RETIRED = 8
-"""A store is compacted once it has a retired row for each 8 that still count: a search reads retired rows, too."""
+"""With more than one retired row for each 8 that still count, a store is compacted: a search reads them, too."""
 
 _NEVER = np.iinfo(np.int64).max
 """The version at which a row that still counts was retired."""

@@ -18,7 +18,7 @@ WIDEST = 1024
 """Dimensions up to which products are exact."""
 
 _CELLS_AT_ONCE = 1 << 17
-"""Numbers that are converted at once. They fit into the processor's cache; with more, numpy starts threads in vain."""
+"""Numbers converted at once. They fit into the processor's cache; for more, numpy would start threads to no use."""
 
 Bytes = npt.NDArray[np.int8]
 Floats = npt.NDArray[np.float64]

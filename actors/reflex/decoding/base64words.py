@@ -64,7 +64,10 @@ _IS_MIXED[[8 * first + second for first, second in _MIXED_PAIRS]] = True
 
 
 class _Words(NamedTuple):
-    """For each word its start and end, whether padding follows, and whether the word before is a neighbour."""
+    """For each word its start and end, and whether padding follows.
+
+    ``near``: only white space separates it from the word before.
+    """
 
     starts: Offsets
     ends: Offsets

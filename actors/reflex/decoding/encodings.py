@@ -4,7 +4,7 @@ None of these makes a text longer. The work is counted in steps of about ten nan
 an input (``MAX_WORK``). It is distributed so that no run can use up what another needs:
 
 - Every run of base64 is decoded from its likeliest start before any is from another; if not all can be, the longest
-are.
+  are.
 - The decoded characters are shared equally among all runs: a long run leaves room for the short ones after it.
 - What was not read is counted, in characters of the text.
 
@@ -133,7 +133,7 @@ _Span = tuple[int, int]
 
 
 def base64_runs(text: str, ascii_text: bytes, budget: DecodingBudget) -> EncodedRuns:
-    """Return the base64 runs of a text; ``ascii_text`` is the same with a ``?`` for every other character.
+    """Return the base64 runs of a text; ``ascii_text`` is the text with a ``?`` for each character that is not ASCII.
 
     The likeliest span of every run is decoded; the alternatives as far as the budget allows.
     """
@@ -214,7 +214,7 @@ def _from_base64(digits: bytes) -> bytes:
 
 
 def hex_runs(text: str, ascii_text: bytes, budget: DecodingBudget) -> EncodedRuns:
-    """Return the hexadecimal runs of a text; ``ascii_text`` is the same with a ``?`` for every other character."""
+    """Return the hexadecimal runs of a text; ``ascii_text`` is the text with a ``?`` for each other character."""
     most = max(0, budget.work // _HEX_PREFIX_WORK)
     spans = [match.span() for match in islice(_prefixed(ascii_text), most)]
     work = _HEX_PREFIX_WORK * len(spans)

@@ -23,7 +23,7 @@ _LEAST_LEFT = 64
 """Tokens that are always planned for everything besides the instructions."""
 
 _PER_MESSAGE, _MOST_MESSAGES = 8, 12
-"""Tokens that a model's own marks take for each message, and the number of messages that this is reserved for."""
+"""Tokens that a model's chat template adds to each message, and the number of messages that this is reserved for."""
 
 
 class TokenBudget(msgspec.Struct, frozen=True):

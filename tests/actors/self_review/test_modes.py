@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.self_review.modes import Decisions, active_modes, conflict, opposition, with_decision
+from actors.self_review.modes import Decisions, activations_of, conflict, opposition, with_decision
 from actors.self_review.settings import SelfReviewSettings
 from schemas.persistent import Map
 
@@ -55,8 +55,8 @@ def test_one_mode_alone_is_in_no_conflict():
 
 
 def test_no_more_than_the_most_active_modes_are_looked_at():
-    assert len(active_modes({f"mode_{number}": 0.5 for number in range(1_000)})) == 32
-    assert list(active_modes({"mode_poet": 0.4, "guardian": 0.9, "idle": 0.0})) == ["guardian", "poet"]
+    assert len(activations_of({f"mode_{number}": 0.5 for number in range(1_000)})) == 32
+    assert list(activations_of({"mode_poet": 0.4, "guardian": 0.9, "idle": 0.0})) == ["guardian", "poet"]
 
 
 counts = st.dictionaries(st.sampled_from(["ACT", "RESPOND", "BLOCKED"]), st.integers(1, 10**6), min_size=1)
