@@ -169,9 +169,9 @@ async def _queued(
     return queue
 
 
-async def _service(connection: Connection, owner: str, description: str) -> Service:
+async def _service(connection: Connection, stage: str, description: str) -> Service:
     return await add_service(
-        connection.nc, name=f"neuraxis-{owner}", version=version("neuraxis"), description=description
+        connection.nc, name=f"neuraxis-{stage}", version=version("neuraxis"), description=description
     )
 
 

@@ -10,7 +10,7 @@ from deploy.processes.running_set import DataFolder, FolderUnusable, RunFile
 from events.loggers import get_logger
 
 RETRY_S = 1.0
-"""Seconds after which a description that could not be written is tried again, and between checks that it is there."""
+"""Seconds after which a failed write is tried again, and between two checks that the file is there."""
 
 _logger = get_logger("neuraxis.up")
 

@@ -73,7 +73,7 @@ class ProcessMetrics(Collector):
 
 
 def outcome_of(topic: str) -> str:
-    """Return the label ``outcome`` of a decision: the first event's name below its owner's prefix, or NO_EVENT."""
+    """Return the label ``outcome`` of a decision: its first event's name without the actor's prefix, or NO_EVENT."""
     if not topic:
         return NO_EVENT
     return topic.removeprefix(f"{ROOT}.").removeprefix(f"{CATALOGUE[topic].prefix}.")

@@ -1,4 +1,8 @@
-"""Reporting the share of attacks that the guards stop in held-out sources: by kind and by source, the weakest first."""
+"""Reporting the share of attacks that the guards stop in held-out sources: by kind and by source, the weakest first.
+
+The guards are reflex, which matches known attacks, and two judges, learned models: intuition's scorer and appraisal's
+trust evaluator.
+"""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -107,7 +107,7 @@ def helm(out: Path, force: bool, groups: Sequence[str], config_file: Path | None
     _write(out, helm_files(deployment, image or f"neuraxis:{deployment.version}"), deployment, force)
 
 
-def _deployment(out: Path, config_file: Path | None, words: Sequence[str]) -> "Deployment":
+def _deployment(out: Path, config_file: Path | None, groups: Sequence[str]) -> "Deployment":
     from importlib.metadata import version
 
     from deploy.cli.failures import WrongUse
@@ -126,7 +126,7 @@ def _deployment(out: Path, config_file: Path | None, words: Sequence[str]) -> "D
     configuration = file.read_bytes() if file is not None else b""
     return deployment_of(
         config,
-        chosen_groups(config, words),
+        chosen_groups(config, groups),
         configuration=configuration,
         version=version("neuraxis"),
         logins=out / LOGINS,

@@ -39,8 +39,8 @@ agent_option = click.option("--agent", default="default", show_default=True, hel
 class LoopShown(msgspec.Struct, frozen=True, kw_only=True):
     """A judgement of a loop (an answer, as one pass of a deliberation): what was decided and why, and its numbers.
 
-    They are in [0, 1]: ``alignment`` is how well the answer addresses the question, ``drift`` how far it strays from it
-    (both None where nobody scored it), and ``fatigue`` grows with reruns that improve nothing.
+    The numbers are in [0, 1]: ``alignment`` is how well the answer addresses the question, ``drift`` how far it strays
+    from it (both None where nobody scored it), and ``fatigue`` grows with reruns that improve nothing.
     """
 
     seq: int
@@ -69,7 +69,7 @@ class OverrideShown(msgspec.Struct, frozen=True, kw_only=True):
 class Shown(msgspec.Struct, frozen=True, kw_only=True):
     """A loop, and the judgements and overrides of its family, oldest first.
 
-    ``trace`` is the loop's own; ``best`` is the loop of the family with the best score so far.
+    ``trace`` is what was known of the loop when it was judged; ``best`` is the loop of the family with the best score.
     """
 
     agent: str

@@ -23,10 +23,10 @@ class AlertShown(msgspec.Struct, frozen=True, kw_only=True):
     """An alert at its place in the log: the fields of ``schemas.vocabulary.alerts.Alert``, its subject, when it was
     stored, and its text.
 
-    An alert (``alert``, its id) is about a group of ``count`` similar events: their owner (``source``), their subject
-    (``event``), the first and the latest of them (``first_seq``, ``since_ns``; ``cause_seq``, ``last_ns``; times are
-    Unix nanoseconds), and the latest one's ``figures``. ``detail`` is what else the group has in common, ``summary`` a
-    sentence. ``suppressed`` counts alerts that a rate limit has held back since the one before. ``resolved_by`` is the
+    An alert (``alert``, its id) is about a group of ``count`` similar events: who appended them (``source``), their
+    subject (``event``), the first and the latest of them (``first_seq``, ``since_ns``; ``cause_seq``, ``last_ns``;
+    times are Unix nanoseconds), and the latest one's ``figures``. ``detail`` is what else the group has in common,
+    ``summary`` a sentence. ``suppressed`` counts alerts that a rate limit has held back since the one before. ``resolved_by`` is the
     subject that ended it, empty while it fires.
     """
 

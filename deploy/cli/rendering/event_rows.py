@@ -26,8 +26,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """An event of the log: ``cause`` and ``cause_seq`` are the id and sequence of the message that led to it.
 
     ``by`` names who appended it, and ``build`` is the version of that code. ``data`` is its body, in the ``version`` of
-    its topic that this release has, whichever it was recorded in. ``unreadable`` says
-    why that could not be decoded; then ``data`` is empty, and only what tells whose event it is is filled in.
+    its topic that this release has, whichever it was recorded in. ``unreadable`` says why that could not be decoded;
+    then nothing else is known but ``seq``, ``time``, ``topic``, ``agent``, ``session`` and ``exchange``.
     """
 
     seq: int

@@ -67,7 +67,7 @@ def why(target: Target, exchange: str, log_file: Path | None, svg: Path | None, 
 async def _look_up(
     target: Target, log_file: Path | None, wanted: str
 ) -> tuple["Explanation", "RouterSettings | None", "CoherenceSettings | None", "Sequence[Range]"]:
-    """Return an exchange, the settings that explain it, and the gaps of the log in and behind it."""
+    """Return an exchange, the settings that explain it, and the gaps of the log among and after its events."""
     from deploy.cli.replaying.named_exchange import resolve
     from events.replay.explain import explain
     from events.replay.presence_checks import NothingFound

@@ -19,7 +19,7 @@ class OverrideDone(msgspec.Struct, frozen=True, kw_only=True):
     """An override that is in force for ``lasts_s`` seconds, with the sequences of order and answer.
 
     It holds for ``family``, which is the loop with all its reruns. ``fatigue`` and ``max_reruns`` say which limits are
-    lifted: that of fatigue, which grows with reruns that improve nothing, and that of the number of reruns.
+    lifted: the one on fatigue, which grows with reruns that improve nothing, and the one on the number of reruns.
     """
 
     agent: str
