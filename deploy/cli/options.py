@@ -145,7 +145,7 @@ def config_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _with_each_key_once(_: click.Context, parameter: click.Parameter, assignments: tuple[str, ...]) -> tuple[str, ...]:
-    """Return what ``--set`` gave; raises BadParameter if a key is set twice, as an option of one value is refused."""
+    """Return what ``--set`` gave; raises BadParameter if a key is set twice: only its last value would count."""
     from deploy.config.assignments import repeated_key
 
     if key := repeated_key(assignments):
@@ -213,7 +213,7 @@ def _warn_of_unused_settings(target: Target) -> None:
 
 
 class WholeNumber(click.IntRange):
-    """A whole number from a least one on, as an option's type; it refuses more than any log can hold."""
+    """The type of an option that is a whole number, with a least value; it refuses more than any log can hold."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the number; raises BadParameter."""
@@ -229,7 +229,7 @@ def whole_number(least: int) -> WholeNumber:
 
 
 class Number(click.FloatRange):
-    """A number within a range, as an option's type. It refuses ``nan`` and ``inf``, which click accepts."""
+    """The type of an option that is a number within a range. It refuses ``nan`` and ``inf``, which click accepts."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the number; raises BadParameter."""

@@ -27,7 +27,7 @@ OLLAMA = "http://127.0.0.1:11434/v1"
 """Where an Ollama listens unless it was told otherwise."""
 
 SEARCH_TIMEOUT_S = 0.5
-"""Seconds in which an Ollama that nobody named must answer; every start without one takes so much longer."""
+"""Seconds in which an Ollama that nobody named must answer; a start without one takes this much longer."""
 
 LISTING_TIMEOUT_S = 3.0
 """Seconds in which a configured endpoint must list its models."""
@@ -39,7 +39,7 @@ PURPOSES: tuple[str, ...] = get_args(Purpose)
 
 
 JUDGE = "appraisal.trust.judge"
-"""The setting that has a model judge the trust in an input."""
+"""The setting that has a model judge how far an input can be trusted."""
 
 _GATE = "appraisal.trust.gate"
 """The setting that makes inputs wait for that judgement, unless it is ``local``."""

@@ -105,7 +105,7 @@ class TelemetrySettings(msgspec.Struct, frozen=True, kw_only=True):
             ``off``. A port that is taken is replaced by a free one. Nobody is asked for a key there.
         traces: Address of a collector of OpenTelemetry that takes OTLP over HTTP, such as ``http://127.0.0.1:4318``;
             empty: traces are not sent. The process that writes the ledger sends them, with the headers in
-            ``OTEL_EXPORTER_OTLP_HEADERS``. It takes the extra ``otel``.
+            ``OTEL_EXPORTER_OTLP_HEADERS``. This needs the extra ``otel``.
         traces_timeout_s: Seconds that the collector may take for an answer.
     """
 
@@ -123,7 +123,7 @@ class UpstreamSettings(msgspec.Struct, frozen=True, kw_only=True):
             callers' own keys are passed on, unless the gateway asks them for one.
         connect_s: Seconds to reach it.
         wait_s: Seconds that it may take for an answer, to its last byte.
-        privacy: For whom people's data is kept from its models: their requests are changed, then.
+        privacy: Of which agents' requests people's data is masked before they are passed on.
     """
 
     url: str = ""
@@ -145,7 +145,7 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True):
         wait_s: How long a request waits for what it asked for, and a chat for being stored in the log.
         answer_s: How long the answer of a chat (`/v1/chat/completions`) may take: its exchange's deadline.
         examine_s: How long a decision made again, or an actor's state, may take over HTTP.
-        concurrent: Requests served at once; others are told to come again.
+        concurrent: Requests served at once; further ones are refused, to be sent again later.
         header_s: Seconds in which a request's headers must have come in.
         body_s: Seconds in which its body must have come in.
         loops: Loops whose latest judgement by guardrails is kept in memory for questions about it.

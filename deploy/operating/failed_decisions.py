@@ -23,7 +23,7 @@ _FAILING = sorted({entry.owner for entry in CATALOGUE.values() if issubclass(ent
 """The actors and effectors that record failures."""
 
 _FAILURES = ["log.*.*.*.failed"]
-"""Every actor's own, also those of an actor that this release does not have."""
+"""The filter over the failures of all actors, also of those that this release does not have."""
 
 _INPUTS_AND_ENDS = [topic_filter(topic_of(kind)) for kind in (InputReceived, ResponseEmitted)]
 
@@ -100,7 +100,7 @@ async def failed_decisions(source: Source) -> list[FailedDecision]:
             if not isinstance(record, Recorded):
                 if topic_of_subject(stored.subject) == topic_of(ResponseEmitted):
                     ended[exchange_of(record)] = UNREADABLE_END
-                else:  # in whatever field it does, an input that names an exchange may send that one's again
+                else:  # an unreadable input that names an exchange, in whatever field, may be its rerun
                     named = (each for each in exchanges if each.encode() in stored.data)
                     reruns |= dict.fromkeys(named, exchange_of(record))
                 continue

@@ -148,7 +148,7 @@ async def serving_queries(
 
 
 def _is_quick(request: Request) -> bool:
-    """Whether a request asks for a list without conditions, whose rows need no search, or is none."""
+    """Whether a request asks for a list without conditions, whose rows need no search, or is not valid."""
     try:
         wanted = read(request.data.strip() or b"{}", ExchangeFilter, "the question")
     except BadInput:

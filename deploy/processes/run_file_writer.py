@@ -1,6 +1,6 @@
 """Keeping ``run.json`` true while a set runs: a disk that is full, or read-only, must not take the set down.
 
-Nor does somebody who deletes the file: without it, no command finds the set.
+If somebody deletes the file, it is written again: without it, no command finds the set.
 """
 
 import asyncio

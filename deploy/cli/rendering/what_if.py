@@ -143,7 +143,7 @@ def render_sweep(key: str, reports: Sequence[tuple[str, Report]]) -> Table:
 
 
 def mode_shares(report: Report) -> dict[str, float]:
-    """Return the share of each mode among the second timeline's exchanges that have one, in [0, 1]."""
+    """Return the share of each mode among the exchanges that have one under the other settings, in [0, 1]."""
     counts: dict[str, int] = {}
     for row in report.modes.values():
         for mode, count in row.items():
@@ -164,8 +164,8 @@ def _confusion(confusion: Mapping[str, Mapping[str, int]]) -> Iterator[Text]:
 def _tallies(report: Report) -> CountsTable:
     """Return a table of each actor's messages that were decided again, and of its events.
 
-    ``identical`` and ``different`` events come in both timelines, ``gone`` ones only in the record, and ``new`` ones
-    only under the other settings. The record ends before the ``pending`` ones.
+    ``identical`` and ``different`` events come in the record and under the other settings, ``gone`` ones only in the
+    record, ``new`` ones only under the other settings. The record ends before the ``pending`` ones.
     """
     grid = CountsTable("actor", ("decided", "identical", "different", "gone", "new", "pending"))
     for actor, tally in report.tallies.items():

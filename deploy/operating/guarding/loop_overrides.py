@@ -43,7 +43,7 @@ class NotOverridden(Exception):
 async def give_override(log: JetStreamLog, agent: str, order: LoopOverridden, *, deadline: Deadline) -> OverrideDone:
     """Append an override and wait for the answer of guardrails, in the time that is left.
 
-    ``deadline`` keeps how far the override has come, and its error says so when the time is up.
+    ``deadline`` is told how far the override has come: its error says so.
 
     Raises:
         NotOverridden: guardrails know no such loop of the agent, or failed while they decided.

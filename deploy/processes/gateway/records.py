@@ -1,7 +1,7 @@
 """The records that a gateway shows: lists come from the ledger's process, all else from the log itself.
 
 The ledger's process has the file and its index; the gateway may run on another machine. That process also tells where
-in the log an exchange begins. Without a ledger, or for one that it does not know, a process of its own searches it.
+in the log an exchange begins. For one that no ledger knows, a process of its own searches the log.
 """
 
 import asyncio

@@ -2,7 +2,7 @@
 
 A motif is the signature of a precedent that did harm. A layer is one text of the input, with its role. The coherence
 index says how well the swarm, that is, all actors, works together. A standing is the state of a session's breaker after
-an event. A detector is what a rejection is by: the motifs, or a learned scorer.
+an event. The detector is what rejects an input: the motifs, or a learned scorer.
 ``docs/decisions-explained.md`` explains every number.
 """
 
