@@ -132,7 +132,7 @@ class ResourceWatch:
                 elif isinstance(event, ResourceSufficient):
                     scarce.discard((event.resource, event.whose))
         # Other machines' ledgers look after what is theirs.
-        return frozenset(key for key in scarce if key[1].endswith(_here()) or key[0] == "storage")
+        return frozenset((what, whose) for what, whose in scarce if whose.endswith(_here()) or what == "storage")
 
     async def _record(self, event: ResourceScarce | ResourceSufficient) -> None:
         now_ns = time_ns()

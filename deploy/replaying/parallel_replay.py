@@ -190,8 +190,8 @@ def shares_of(
 
 def _by_actor(partitions: Sequence[ActorPartition]) -> list[list[ActorPartition]]:
     found: dict[str, list[ActorPartition]] = {}
-    for each in partitions:
-        found.setdefault(each[0], []).append(each)
+    for actor, partition in partitions:
+        found.setdefault(actor, []).append((actor, partition))
     return list(found.values())
 
 

@@ -179,11 +179,12 @@ async def _show(target: Target, log_file: Path | None, agent: str, loop: str) ->
     from events.replay.presence_checks import NothingFound
     from schemas.vocabulary.guardrails import GuardrailsRerunOrdered
 
+    name_of_family, _ = split_loop_id(loop)
     async with open_source(target, log_file) as source:
         upto = (await source.info()).last_seq
         subjects = [f"log.{token}.*.guardrails.>" for token in source.partitions.agent_tokens(agent)]
         about = events_of_agent(source, agent, subjects, upto, unread=source.unread)
-        family = [recorded async for recorded in about if _is_of_family(recorded, split_loop_id(loop)[0])]
+        family = [recorded async for recorded in about if _is_of_family(recorded, name_of_family)]
         judgements = [recorded for recorded in family if hasattr(recorded.message.event, "trace")]
         latest = next((each for each in reversed(judgements) if _trace(each.message.event).loop_id == loop), None)
         if latest is None:
