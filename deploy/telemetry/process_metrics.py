@@ -81,7 +81,7 @@ def outcome_of(topic: str) -> str:
 
 def _worker_metrics(worker: Worker) -> Iterator[Metric]:
     measured = dict(worker.measurements.by_actor)
-    shards = list(worker.shards.items())
+    shards = list(worker.shards.items())  # a shard is a partition as this worker runs it
     running = {name for (name, _), _ in shards}
     measured = {actor: found for actor, found in measured.items() if actor in running or actor in worker.hosted}
     yield _counter(
