@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from deploy.deploying.writing_files import Files
 
 
-def _files_options(write: Callable[..., Any]) -> Callable[..., Any]:
+def _files_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of a command that writes a deployment's files."""
     file = click.Path(path_type=Path, dir_okay=False)
     folder = click.Path(path_type=Path, file_okay=False)
     options = (
@@ -30,8 +31,8 @@ def _files_options(write: Callable[..., Any]) -> Callable[..., Any]:
         ),
     )  # fmt: skip
     for option in reversed(options):
-        write = option(write)
-    return write
+        function = option(function)
+    return function
 
 
 def _image(_ctx: click.Context, _option: click.Parameter, image: str) -> str:

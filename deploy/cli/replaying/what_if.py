@@ -144,7 +144,7 @@ def what_if(
         _show_sweep(values, reports, as_json)
         if plot is not None:
             _draw(plot, values, reports)
-    _judge(reports, fail_over)
+    _check_share(reports, fail_over)
 
 
 def _check_sweep(sweep: "Sweep", assignments: "Sequence[str]") -> None:
@@ -272,7 +272,8 @@ def _print(more: dict[str, Any], report: "Report") -> None:
     click.echo(msgspec.json.encode({**more, **msgspec.structs.asdict(report)}).decode())
 
 
-def _judge(reports: "Sequence[Report]", fail_over: float | None) -> None:
+def _check_share(reports: "Sequence[Report]", fail_over: float | None) -> None:
+    """Raise CheckFailed if more than ``fail_over`` percent of the exchanges end, or may end, differently."""
     from deploy.cli.failures import CheckFailed
     from deploy.replaying.what_if_verdicts import complaint
 
