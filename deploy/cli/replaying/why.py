@@ -104,7 +104,8 @@ async def _coherence(source: "Source", explanation: "Explanation") -> "Coherence
     from deploy.cli.rendering.why.tree import last_of
     from schemas.vocabulary.coherence import CoherenceConfigured, CoherencePassed, CoherenceRejected
 
-    found = last_of(explanation, CoherencePassed) or last_of(explanation, CoherenceRejected)
+    passed, rejected = last_of(explanation, CoherencePassed), last_of(explanation, CoherenceRejected)
+    found = passed or rejected
     if found is None:
         return None
     node, verdict = found
