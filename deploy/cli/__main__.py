@@ -1,4 +1,4 @@
-"""``python -m deploy.cli``: the same as ``neuraxis``, whatever is on PATH."""
+"""``python -m deploy.cli`` runs ``neuraxis``, whether or not that is on PATH."""
 
 from deploy.cli import main
 

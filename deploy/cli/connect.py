@@ -108,7 +108,7 @@ def agent_per(target: Target) -> "AgentPer":
     """Return whom each agent serves: by the settings of the running set, unless flags name others or a broker."""
     config = target.config()
     named = effective_choice(target.flags, config.broker, os.environ).named
-    if not (named or target.config_file is not None or target.sets):
+    if not (named or target.config_file is not None or target.assignments):
         with suppress(NotRunning):
             in_force = target.data.read().in_force
             if in_force is not None:
@@ -125,7 +125,8 @@ async def open_log(
     Args:
         target: The set or broker that the options name.
         user: The user at an embedded broker.
-        deadline: The command's. For its message, the broker's address and why it stores nothing are noted in it.
+        deadline: The command's deadline; for its error message, it is told the broker's address, and why the broker
+            stores nothing.
 
     Raises:
         Unavailable: no broker answers.
@@ -149,7 +150,7 @@ async def open_log(
 
 
 def _note_removed(log: JetStreamLog, file: Path) -> None:
-    """Let a log read from the ledger what was removed from its stream; if the ledger is not here, print a note."""
+    """Attach the ledger to a log whose stream was trimmed, so that all is readable; print a note if it is not here."""
     from deploy.cli.wrapped_lines import say
     from deploy.config.configured_log import attach_ledger
 
@@ -164,7 +165,7 @@ def _note_removed(log: JetStreamLog, file: Path) -> None:
 async def _find_reason(deadline: Deadline, log: JetStreamLog) -> None:
     """If the broker does not confirm for some time, find out why: with a full disk it does not answer at all.
 
-    It may also have stored what was sent, though no actor has acted on it: whether it did is asked once, near the end.
+    If it has confirmed, but no actor has answered, it is asked once, near the deadline, whether it still stores.
     """
     while True:
         await asyncio.sleep(_CHECK_INTERVAL_S)

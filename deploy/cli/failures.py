@@ -13,8 +13,8 @@ from events.errors import LogError, Misconfigured, Unavailable, UnknownOutcome
 from events.exhaustion import exhausted
 
 GOOD, CHECK_FAILED, WRONG_USE, NOT_REACHABLE = 0, 1, 2, 3
-"""Exit statuses: done; what was checked is not so; options or files are wrong; the broker or the set is not there, or
-the machine has run out of something: another attempt may succeed."""
+"""Exit statuses: done; a check did not pass; options or files are wrong; the broker or the set is not there, or the
+machine has run out of something: another attempt may succeed."""
 
 BUG = 70
 """Exit status of an unexpected error (``EX_SOFTWARE``), which is a bug to report."""
@@ -23,7 +23,7 @@ INTERRUPTED = 130
 """Exit status of a command that was ended by Ctrl-C: 128 plus the number of SIGINT, as shells have it."""
 
 _WRONG_USE = (BadConfiguration, BadContext, FolderTaken, FolderUnusable, Misconfigured)
-# Errors known by their codes: importing their classes takes too long for a message.
+# Wrong use, too. These errors are recognised by their codes: importing their classes takes too long for a message.
 _WRONG_USE_CODES = frozenset(
     {
         "unknown_actor",

@@ -30,6 +30,7 @@ class Target:
 
     Attributes:
         begun: When the command began, by ``time.monotonic``; its timeout counts from then.
+        assignments: What ``--set`` gave, as ``KEY=VALUE``.
     """
 
     def __init__(
@@ -40,7 +41,7 @@ class Target:
         creds: str,
         tls_ca: str,
         config_file: Path | None,
-        sets: Sequence[str],
+        assignments: Sequence[str],
         begun: float | None = None,
     ) -> None:
         from deploy.processes.broker_access import BrokerChoice
@@ -49,25 +50,26 @@ class Target:
         self.begun = time.monotonic() if begun is None else begun
         self.data = DataFolder(data)
         if not nats and not context:  # a flag that sets a key is a flag: NATS_URL must not win over it
-            nats, context = (_set_to(sets, key) for key in ("broker.url", "broker.context"))
+            nats, context = (_set_to(assignments, key) for key in ("broker.url", "broker.context"))
         self.flags = BrokerChoice(url=nats, context=context, creds=creds, tls_ca=tls_ca)
         self.config_file = config_file
-        self.sets = tuple(sets)
+        self.assignments = tuple(assignments)
         self._used_sections: set[str] = set()
 
     def config(
         self, flags: Sequence["Layer"] = (), *, every_section: bool = False, more: "Sections | None" = None
     ) -> "Config":
-        """Load the configuration, with ``flags`` on top; ``every_section`` includes the actors', ``more`` some of them.
+        """Load the sections about running a set, with ``flags`` on top.
 
-        A ``--set`` of another section is checked, too, unless ``more`` is given. The processes of a set all get the
-        same flags, and each checks its own sections.
+        ``more`` are sections of actors to load besides; ``every_section`` loads those of all actors and effectors. A
+        ``--set`` of a section that is not loaded is checked, too, unless ``more`` is given: the processes of a set all
+        get the same flags, and each checks its own sections.
         """
         from deploy.config.loading import RUNNING_SECTIONS, all_sections, assignment_layer, load
 
         self._refuse_rivals(flags)
         wanted = all_sections() if every_section else {**RUNNING_SECTIONS, **(more or {})}
-        set_layers = [assignment_layer(assignment) for assignment in self.sets]
+        set_layers = [assignment_layer(assignment) for assignment in self.assignments]
         set_sections = {section for section, _ in self._set_keys()}
         self._used_sections |= set_sections if more is not None else set_sections & wanted.keys()
         checked = more is None and not set_sections <= wanted.keys()
@@ -93,7 +95,7 @@ class Target:
         from deploy.cli.failures import WrongUse
         from deploy.config.assignments import dotted_keys, key_of
 
-        keys = {key_of(assignment) for assignment in self.sets}
+        keys = {key_of(assignment) for assignment in self.assignments}
         for layer in flags:
             if rivals := keys.intersection(dotted_keys(layer.values)):
                 raise WrongUse(f"{layer.origin} and --set {min(rivals)} set the same: give one of them")
@@ -103,27 +105,27 @@ class Target:
         from deploy.config.loading import assignment_layer
 
         self._used_sections |= {section for section, _ in self._set_keys()}
-        return [assignment_layer(assignment) for assignment in self.sets]
+        return [assignment_layer(assignment) for assignment in self.assignments]
 
     def unused_settings(self) -> list[str]:
         """Return the keys of ``--set`` that the command did not use. Call it at the command's end."""
         return [key for section, key in self._set_keys() if section not in self._used_sections]
 
     def _set_keys(self) -> list[tuple[str, str]]:
-        keys = [assignment.partition("=")[0] for assignment in self.sets]
+        keys = [assignment.partition("=")[0] for assignment in self.assignments]
         return [(key.partition(".")[0].lower(), key) for key in keys]
 
     def config_flags(self) -> tuple[str, ...]:
         """Return the flags that give another process the same configuration."""
         file = ("--config", str(self.config_file)) if self.config_file is not None else ()
-        return (*file, *(part for assignment in self.sets for part in ("--set", assignment)))
+        return (*file, *(part for assignment in self.assignments for part in ("--set", assignment)))
 
 
-def _set_to(sets: Sequence[str], key: str) -> str:
+def _set_to(assignments: Sequence[str], key: str) -> str:
     """Return what ``--set`` gave a key that takes text; empty for nothing."""
     from deploy.config.assignments import key_of
 
-    return next((each.partition("=")[2] for each in sets if key_of(each) == key), "")
+    return next((each.partition("=")[2] for each in assignments if key_of(each) == key), "")
 
 
 def config_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -131,7 +133,7 @@ def config_options(command: Callable[..., Any]) -> Callable[..., Any]:
     file = click.Path(path_type=Path, dir_okay=False)
     command = click.option(
         "--set",
-        "sets",
+        "assignments",
         multiple=True,
         metavar="KEY=VALUE",
         callback=_with_each_key_once,
@@ -142,13 +144,13 @@ def config_options(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
-def _with_each_key_once(_: click.Context, parameter: click.Parameter, sets: tuple[str, ...]) -> tuple[str, ...]:
-    """Return what ``--set`` gave; raises BadParameter if a key is set twice, as an option of one value is refused."""
+def _with_each_key_once(_: click.Context, parameter: click.Parameter, assignments: tuple[str, ...]) -> tuple[str, ...]:
+    """Return what ``--set`` gave; raises BadParameter if a key is set twice: only its last value would count."""
     from deploy.config.assignments import repeated_key
 
-    if key := repeated_key(sets):
+    if key := repeated_key(assignments):
         raise click.BadParameter(f"{key} is set twice: give it one value", param=parameter)
-    return sets
+    return assignments
 
 
 def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -162,14 +164,14 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
         creds: str,
         tls_ca: str,
         config_file: Path | None,
-        sets: Sequence[str],
+        assignments: Sequence[str],
         **others: Any,
     ) -> Any:
         from deploy.logging_setup import set_up_for_command
 
         set_up_for_command()
         begun = click.get_current_context().find_object(float)
-        target = Target(data, nats, context, creds, tls_ca, config_file, sets, begun)
+        target = Target(data, nats, context, creds, tls_ca, config_file, assignments, begun)
         try:
             done = command(target, **others)
         except Exception as wrong:
@@ -211,7 +213,7 @@ def _warn_of_unused_settings(target: Target) -> None:
 
 
 class WholeNumber(click.IntRange):
-    """A whole number from a least one on, as an option's type; it refuses more than any log can hold."""
+    """The type of an option that is a whole number, with a least value; it refuses more than any log can hold."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the number; raises BadParameter."""
@@ -227,7 +229,7 @@ def whole_number(least: int) -> WholeNumber:
 
 
 class Number(click.FloatRange):
-    """A number within a range, as an option's type. It refuses ``nan`` and ``inf``, which click accepts."""
+    """The type of an option that is a number within a range. It refuses ``nan`` and ``inf``, which click accepts."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the number; raises BadParameter."""
@@ -255,7 +257,7 @@ def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def models_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--models``, by which this process can use older weights; the command gets the folder, or nothing."""
+    """Add ``--models``, by which this process can use older weights of learned models; the command gets the folder."""
     return click.option(
         "--models",
         type=click.Path(exists=True, file_okay=False),

@@ -25,9 +25,10 @@ async def configured_log(connection: Connection, settings: LogSettings, *, creat
 
 
 def attach_ledger(log: JetStreamLog, ledger: Path) -> bool:
-    """Let a log read from its ledger what was removed from its stream's beginning; False if the ledger is not there.
+    """Attach the ledger, from which a log then reads the events that were removed from its stream.
 
-    True also if nothing was removed, so that no ledger is needed. Raises as ``LedgerReader`` does.
+    Returns whether all events can be read: False if some were removed and the ledger does not hold them. Raises as
+    ``LedgerReader`` does.
     """
     if not log.trimmed_through:
         return True
@@ -44,7 +45,7 @@ def attach_ledger(log: JetStreamLog, ledger: Path) -> bool:
 
 
 async def attach_ledger_or_warn(log: JetStreamLog, ledger: Path | None) -> None:
-    """Let a log of a process read what was removed, if the ledger is on this machine; else say so in the log."""
+    """Attach the ledger to a process's log, if it is on this machine; else warn of events that cannot be read."""
     try:
         if ledger is not None and await asyncio.to_thread(attach_ledger, log, ledger):
             return

@@ -1,6 +1,6 @@
 """Environment variables that look like ours, and that nothing reads: whoever set one may believe that it has an effect.
 
-They are said, not refused: Kubernetes sets variables for each service, and a project may have some of its own.
+They are warned of, not refused: Kubernetes sets variables for each service, and a project may have some of its own.
 """
 
 import re

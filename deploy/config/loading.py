@@ -50,7 +50,7 @@ VARIABLES = (
 """The variables with the prefix that are not a section's key. A variable that is almost one of these is refused."""
 
 CLIENT_KEY_VARIABLE = "NEURAXIS_API_KEY"
-"""Variable of the key that a client calls with. Whoever sets it for a gateway believes that a key is asked for."""
+"""Variable of the key that a client calls with. Whoever sets it for a gateway believes that it then asks for a key."""
 
 DEFAULT_ORIGIN = "default"
 
@@ -193,7 +193,7 @@ def model_layer(origin: str, value: str) -> Layer:
 
 
 def environment_layers(environment: Mapping[str, str]) -> list[Layer]:
-    """Return a layer for each variable ``NEURAXIS_<SECTION>__<KEY>``, sorted, behind that of ``NEURAXIS_LLM_URL``.
+    """Return a layer for each variable ``NEURAXIS_<SECTION>__<KEY>``, sorted, after that of ``NEURAXIS_LLM_URL``.
 
     Other variables with the prefix are ignored: orchestrators set some, such as ``NEURAXIS_PORT``.
 

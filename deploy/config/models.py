@@ -27,7 +27,7 @@ OLLAMA = "http://127.0.0.1:11434/v1"
 """Where an Ollama listens unless it was told otherwise."""
 
 SEARCH_TIMEOUT_S = 0.5
-"""Seconds in which an Ollama that nobody named must answer; every start without one takes so much longer."""
+"""Seconds in which an Ollama that nobody named must answer; a start without one takes this much longer."""
 
 LISTING_TIMEOUT_S = 3.0
 """Seconds in which a configured endpoint must list its models."""
@@ -39,10 +39,10 @@ PURPOSES: tuple[str, ...] = get_args(Purpose)
 
 
 JUDGE = "appraisal.trust.judge"
-"""The setting that has a model judge the trust in an input."""
+"""The setting that has a model judge how far an input can be trusted."""
 
 _GATE = "appraisal.trust.gate"
-"""The setting by which inputs wait for that judgement, unless it is ``local``."""
+"""The setting that makes inputs wait for that judgement, unless it is ``local``."""
 
 
 class ModelChoice(msgspec.Struct, frozen=True, kw_only=True):
@@ -177,15 +177,15 @@ def actor_flags(choice: ModelChoice, config: Config) -> tuple[str, ...]:
     """Return the configuration flags that make the actors ask the model; settings made by a person are not changed."""
     if choice.use.backend == "composer":
         return ()
-    asked: dict[str, object] = dict.fromkeys(_model_setting_names(config), "llm")
+    settings: dict[str, object] = dict.fromkeys(_model_setting_names(config), "llm")
     if choice.use.backend == "local":
-        asked.pop(JUDGE, None)  # the small model judges too badly; a person can still configure it
+        settings.pop(JUDGE, None)  # the small model judges too badly; a person can still configure it
     if choice.context:
-        asked["responder.context_tokens"] = min(max(choice.context, LEAST_CONTEXT), MOST_CONTEXT)
-    asked["arbiter.deliberative_timeout_ms"] = config.section("llm", LlmSettings).deliberation_ms
+        settings["responder.context_tokens"] = min(max(choice.context, LEAST_CONTEXT), MOST_CONTEXT)
+    settings["arbiter.deliberative_timeout_ms"] = config.section("llm", LlmSettings).deliberation_ms
     return _set_flags(
         f"{name}={value}"
-        for name, value in asked.items()
+        for name, value in settings.items()
         if name.partition(".")[0] in config.sections and name not in config.origins
     )
 

@@ -78,13 +78,13 @@ class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         processes: Copies of the process that runs the actors; partitions are shared out among them.
-        snapshot_every: Messages of a partition between two snapshots of its state; more, one for each 2 KiB, if its
-            snapshot has more than 2 KiB for each of so many.
+        snapshot_every: Messages of a partition between two snapshots of its state; after a large snapshot more: one for
+            each 2 KiB of it.
         standby: Whether workers fold along with partitions that others lead, to take over at once.
         log_level: Lowest level that is logged. People's words appear at ``debug`` only.
         log_format: ``json`` lines, ``pretty`` for people, or ``auto``: pretty on a terminal.
         health_file: File in which the process says each second that it lives, and whether it is ready, for
-            ``neuraxis-probe``; empty: none. The processes that ``neuraxis up`` starts write none: it does itself.
+            ``neuraxis-probe``; empty: none. ``neuraxis up`` writes it itself; the processes that it starts write none.
         event_loop: ``auto``: workers and the gateway run on uvloop where it is installed; ``asyncio``: on Python's own.
     """
 
@@ -105,7 +105,7 @@ class TelemetrySettings(msgspec.Struct, frozen=True, kw_only=True):
             ``off``. A port that is taken is replaced by a free one. Nobody is asked for a key there.
         traces: Address of a collector of OpenTelemetry that takes OTLP over HTTP, such as ``http://127.0.0.1:4318``;
             empty: traces are not sent. The process that writes the ledger sends them, with the headers in
-            ``OTEL_EXPORTER_OTLP_HEADERS``. It takes the extra ``otel``.
+            ``OTEL_EXPORTER_OTLP_HEADERS``. This needs the extra ``otel``.
         traces_timeout_s: Seconds that the collector may take for an answer.
     """
 
@@ -119,11 +119,11 @@ class UpstreamSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         url: Its address up to and with its version, such as ``https://llm.example/v1``; empty: there is none.
-        key_file: File that holds its key; the variable ``NEURAXIS_UPSTREAM_API_KEY`` wins over it. Where there is no
-            key, and callers need none for the gateway, theirs is passed on.
+        key_file: File that holds its key; the variable ``NEURAXIS_UPSTREAM_API_KEY`` wins over it. Without a key,
+            callers' own keys are passed on, unless the gateway asks them for one.
         connect_s: Seconds to reach it.
         wait_s: Seconds that it may take for an answer, to its last byte.
-        privacy: For whom people's data is kept from its models: their requests are changed, then.
+        privacy: Of which agents' requests people's data is masked before they are passed on.
     """
 
     url: str = ""
@@ -142,12 +142,13 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True):
         keys_file: The file of API keys that ``neuraxis keys`` changes; it holds their hashes. Empty: ``keys.jsonl`` in
             the data folder. A gateway on a loopback address without this file, and without keys in
             ``NEURAXIS_API_KEYS`` or ``NEURAXIS_OPERATOR_KEYS``, asks for none.
-        wait_s: How long a request waits for what it asked for; a chat, until the log has stored it.
+        wait_s: How long a request waits for what it asked for, and a chat for being stored in the log.
         answer_s: How long the answer of a chat (`/v1/chat/completions`) may take: its exchange's deadline.
         examine_s: How long a decision made again, or an actor's state, may take over HTTP.
-        concurrent: Requests served at once; others are told to come again.
-        header_s: Seconds in which a request's headers must have come in; ``body_s`` likewise its body.
-        loops: Loops whose latest judgement is kept in memory for questions about it.
+        concurrent: Requests served at once; further ones are refused, to be sent again later.
+        header_s: Seconds in which a request's headers must have come in.
+        body_s: Seconds in which its body must have come in.
+        loops: Loops whose latest judgement by guardrails is kept in memory for questions about it.
         agent_per: Which agent an input is for where it names none: ``shared``, one for all, which remembers across all
             sessions; or one of its own for each ``user`` or each ``session``, at every entry point.
         upstream: Where requests for other models than ``neuraxis`` go.

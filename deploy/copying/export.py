@@ -104,8 +104,9 @@ class ChosenExchanges(msgspec.Struct, frozen=True):
 async def choose_exchanges(
     source: Source, *, exchanges: Sequence[str] = (), session: str = "", last: int = 0
 ) -> ChosenExchanges:
-    """Return the named exchanges, or those that ended in ``session``, or all; with ``last``, only so many, the last to
-    end.
+    """Return the named exchanges, or those that ended in ``session``, or all.
+
+    ``last`` is how many of them at most, the latest to end; 0: no limit.
 
     Raises:
         NothingFound: an exchange that is named is unknown or has not ended, or none is chosen.

@@ -87,7 +87,7 @@ async def admin_in_folder(data: DataFolder, config: Config, name: str) -> AsyncI
     Raises:
         FolderTaken: a set runs in the folder.
         ProgramFailed: the broker cannot be started.
-        Unavailable, UnknownOutcome: the block raised it; it says so if the disk is full.
+        Unavailable, UnknownOutcome: an error of the block, whose message says so if the disk is full.
     """
     os.umask(0o077)  # people's words are in the store
     with data.locked() as lock:

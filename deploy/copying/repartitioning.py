@@ -90,7 +90,7 @@ class Repartitioned(msgspec.Struct, frozen=True):
 
 
 class StatesDiffer(LogError):
-    """A partition would not begin with its part of its origin's state; nothing was changed."""
+    """A new partition would not begin with its part of the former one's state; nothing was changed."""
 
     code = "states_differ"
 
@@ -118,7 +118,9 @@ async def repartition(
     progress: Progress,
     ledger: Path | None = None,
 ) -> Repartitioned:
-    """Give the configured stream these counts (None: as it has); the login must be one that may change streams.
+    """Give the configured stream these counts of partitions; the login must be one that may change streams.
+
+    None keeps the count that it has.
 
     A stream whose beginning was removed is read from ``ledger``, too, and every new partition gets a snapshot.
 
@@ -126,7 +128,7 @@ async def repartition(
         Misconfigured: the counts are no multiples of those there are, a worker runs, there is no such stream, some
             exchange or decision in it is not complete, or the ledger does not hold what was removed.
         LedgerDamaged: the ledger is not sound.
-        StatesDiffer: see there.
+        StatesDiffer: a new partition would not begin with its part of the former one's state; nothing was changed.
         LogError: the broker cannot be reached, or refuses.
     """
     stream = config.log.stream
@@ -292,10 +294,10 @@ async def _divided(log: JetStreamLog, after: Partitions, through: int, progress:
 
 
 def _check_states(before: Replay, dividing: Replay, after: Partitions) -> int:
-    """Compare every state with the one that it comes from; return how many.
+    """Compare every new partition's state with that of the partition it was divided from; return how many.
 
     Raises:
-        StatesDiffer: a state is not a part of its origin's, or an entry of a session or an agent is in none, or in two.
+        StatesDiffer: it is not a part of the former state, or an entry of a session or an agent is in none, or in two.
     """
     checked = 0
     for origin in views_of_partitions(before):
@@ -304,7 +306,8 @@ def _check_states(before: Replay, dividing: Replay, after: Partitions) -> int:
         children = [
             part
             for part in partition_names(actor, after)
-            if lineage(actor, part, after)[-2] == partition and (name, part) in dividing.views
+            if lineage(actor, part, after)[-2] == partition  # the one that it was divided from last
+            and (name, part) in dividing.views
         ]
         states = {part: dividing.views[name, part].state for part in children}
         entries = Counter(
@@ -320,7 +323,7 @@ def _check_states(before: Replay, dividing: Replay, after: Partitions) -> int:
 
 
 async def _read_removed(log: JetStreamLog, info: Mapping[str, Any], ledger: Path | None) -> None:
-    """Let the log read from the ledger what was removed from its stream's beginning, if anything was."""
+    """Attach the ledger, if events were removed from the stream, so that the log reads them from there."""
     if not log.trimmed_through:
         if (first := int(info["state"]["first_seq"])) > 1:
             raise Misconfigured(

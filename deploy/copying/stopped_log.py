@@ -1,4 +1,4 @@
-"""A log on which no worker runs, for commands that change it: how it is found, and what has to hold before."""
+"""Checks for commands that change a log: its stream exists, no worker runs on it, and nothing waits for a decision."""
 
 from collections.abc import Iterator
 from typing import Any

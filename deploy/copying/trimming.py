@@ -134,7 +134,7 @@ async def _write_snapshots(log: JetStreamLog, ledger: Path, last: int, progress:
 
 
 async def _begin_trimming(connection: Connection, stream: str, replicas: int) -> None:
-    """Keep workers off the stream, and let only the admin write to the bucket of snapshots, not their owners."""
+    """Keep workers off the stream, and let only the admin write to the bucket of snapshots."""
     config = (await stream_info(connection, stream))["config"]
     await connection.api(f"STREAM.UPDATE.{stream}", config | {"metadata": config["metadata"] | {TRIMMING: "yes"}})
     await close_bucket(connection, replicas)

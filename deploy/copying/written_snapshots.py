@@ -1,6 +1,7 @@
 """Snapshots that a command writes, from the log and the ledger that keeps its beginning, while no worker runs.
 
-The bucket of snapshots takes each from its owner alone. Meanwhile it takes them from the admin, and from nobody else.
+The bucket of snapshots takes each from the workers of its actor alone. Meanwhile it takes them from the admin, and from
+nobody else.
 """
 
 import asyncio
@@ -16,12 +17,12 @@ from events.partition_fold import View
 from events.snapshot import pack, snapshot_key
 from schemas.permissions import IMPORT_ROOT, SNAPSHOTS_BUCKET
 
-_OWNERS_ROOT = f"$KV.{SNAPSHOTS_BUCKET}"
+_WORKERS_ROOT = f"$KV.{SNAPSHOTS_BUCKET}"
 _BUCKET = f"KV_{SNAPSHOTS_BUCKET}"
 _ADMIN_ROOT = f"{IMPORT_ROOT}.snapshots"
-"""The prefix of subjects on which the bucket takes snapshots while its owners cannot write to it.
+"""The prefix of subjects on which the bucket takes snapshots while workers cannot write to it.
 
-A key is one token there. With more, the subjects would overlap with those of a log that is closed to its owners."""
+A key is one token there. With more, the subjects would overlap with those of a log that is closed to its workers."""
 
 
 async def check_archive(log: JetStreamLog, ledger: Path) -> int:
@@ -54,24 +55,24 @@ async def check_archive(log: JetStreamLog, ledger: Path) -> int:
 
 
 async def close_bucket(connection: Connection, replicas: int) -> None:
-    """Let only the admin write to the bucket of snapshots, not their owners; it is made if it is not there."""
+    """Let only the admin write to the bucket of snapshots, no worker; it is made if it is not there."""
     await KeyValueSnapshots.over(connection, replicas)
     bucket = (await connection.api(f"STREAM.INFO.{_BUCKET}"))["config"]
     closed = {
         "subjects": [f"{_ADMIN_ROOT}.*"],
-        "subject_transform": {"src": f"{_ADMIN_ROOT}.*", "dest": f"{_OWNERS_ROOT}.{{{{split(1,{KEY_SEPARATOR})}}}}"},
+        "subject_transform": {"src": f"{_ADMIN_ROOT}.*", "dest": f"{_WORKERS_ROOT}.{{{{split(1,{KEY_SEPARATOR})}}}}"},
     }
     await connection.api(f"STREAM.UPDATE.{_BUCKET}", bucket | closed)
 
 
 async def open_bucket(connection: Connection) -> None:
-    """Let owners write their snapshots again, if the bucket is there and was closed to them."""
+    """Let workers write snapshots again, if the bucket is there and was closed to them."""
     if not await has_bucket(connection, SNAPSHOTS_BUCKET):
         return
     bucket = (await connection.api(f"STREAM.INFO.{_BUCKET}"))["config"]
     opened = {name: value for name, value in bucket.items() if name != "subject_transform"}
     if opened != bucket:
-        await connection.api(f"STREAM.UPDATE.{_BUCKET}", opened | {"subjects": [f"{_OWNERS_ROOT}.>"]})
+        await connection.api(f"STREAM.UPDATE.{_BUCKET}", opened | {"subjects": [f"{_WORKERS_ROOT}.>"]})
 
 
 async def write_snapshots(connection: Connection, views: Iterable[View], upto: int, last_loss: int) -> int:

@@ -13,10 +13,10 @@ class BadLogin(ValueError):
 
 def one_login_each() -> dict[str, tuple[str, ...]]:
     """Return a login for each actor and each effector, with the actor's name."""
-    return {owner: (owner,) for owners in workers_of_actors().values() for owner in owners}
+    return {actor: (actor,) for actors in workers_of_actors().values() for actor in actors}
 
 
-def grouped_logins(words: Sequence[str]) -> dict[str, tuple[str, ...]]:
+def grouped_logins(texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Read logins as people write them: ``NAME=ACTOR,ACTOR``; ``all`` and the other groups of ``neuraxis worker`` work.
 
     Raises:
@@ -25,21 +25,21 @@ def grouped_logins(words: Sequence[str]) -> dict[str, tuple[str, ...]]:
     from deploy.processes.worker import LEDGER, UnknownWork, check_work
 
     logins: dict[str, tuple[str, ...]] = {}
-    for word in words:
-        name, equals, names = word.partition("=")
+    for text in texts:
+        name, equals, names = text.partition("=")
         if not equals or not name.replace("-", "").replace("_", "").isalnum() or not name.isascii():
-            raise BadLogin(f"{word!r} is no login: write NAME=ACTOR,ACTOR with a name of letters, digits, - and _")
+            raise BadLogin(f"{text!r} is no login: write NAME=ACTOR,ACTOR with a name of letters, digits, - and _")
         if name in (*ROLES, SYSTEM):
             raise BadLogin(f"{name!r} is a login of every deployment: give the workers another name")
         if name in logins:
             raise BadLogin(f"login {name!r} is given twice: list all of its actors once")
         try:
-            owners = check_work([each.strip() for each in names.split(",") if each.strip()])
+            actors = check_work([each.strip() for each in names.split(",") if each.strip()])
         except UnknownWork as wrong:
             raise BadLogin(str(wrong)) from wrong
-        if not owners:
+        if not actors:
             raise BadLogin(f"login {name!r} names no actor: write {name}=ACTOR,ACTOR, such as {name}=router")
-        if LEDGER in owners:
+        if LEDGER in actors:
             raise BadLogin(f"login {name!r} cannot run the ledger, which has a login of its own: leave it out")
-        logins[name] = owners
+        logins[name] = actors
     return logins

@@ -35,7 +35,7 @@ def nkey_in(file: Path) -> str:
 
 
 def password_in(file: Path) -> str:
-    """Return the password that a file holds; a missing file is made. Raises the same as :func:`nkey_in`."""
+    """Return the password that a file holds; a missing file is made. Raises BadSecret and OSError."""
     if not file.exists():
         _write(file, secrets.token_urlsafe(32).encode())
     password = file.read_text("ascii", "replace").strip()

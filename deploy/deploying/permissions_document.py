@@ -22,7 +22,7 @@ def permissions_rows(users: Sequence[BrokerUser], stream: str) -> list[dict[str,
 
 
 def permissions_text(users: Sequence[BrokerUser], stream: str) -> str:
-    """Return the same as plain text, a paragraph for each login."""
+    """Return the permissions as plain text, a paragraph for each login."""
     paragraphs = []
     for row in permissions_rows(users, stream):
         lines = [f"login {row['login']}", f"  inbox prefix  {row['inbox_prefix']}"]

@@ -6,9 +6,10 @@ Beside `neuraxis up`, with the login that the embedded broker has for specialist
 
     python -m deploy.examples.calculator --context .neuraxis/broker/contexts/specialist.json
 
-What makes a service a specialist: its name is what plans call it, its metadata hold ``neuraxis.specialist: 1``, and its
-endpoint lies below ``specialist.``. It is sent ``{"query": ..., "request": ..., "timeout_ms": ...}`` and answers
-``{"answer": ...}`` of 16 KB at most, or an error. The same request may come twice, under the same ``request`` id.
+What makes a service a specialist: its name is the one by which the plan of a step calls it, its metadata hold
+``neuraxis.specialist: 1``, and its endpoint lies below ``specialist.``. It is sent
+``{"query": ..., "request": ..., "timeout_ms": ...}`` and answers ``{"answer": ...}`` of 16 KB at most, or an error. The
+same request may come twice, under the same ``request`` id.
 """
 
 import asyncio
@@ -28,7 +29,7 @@ from nats.micro.service import Service, ServiceConfig
 from deploy.examples.arithmetic import NotArithmetic, calculate
 
 NAME = "calculator"
-"""The service's name, by which plans call it."""
+"""The service's name, by which an ACT loop's plan calls it."""
 
 SUBJECT = f"specialist.{NAME}"
 

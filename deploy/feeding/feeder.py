@@ -120,7 +120,7 @@ class Feeder:
         try:
             session = inputs.session or self._session_of(inputs)
             agent = self._agent_of(inputs, session)
-            addressed = self._client.input(
+            wrapped = self._client.input(
                 turn_input.text,
                 agent=agent,
                 session=session,
@@ -129,8 +129,8 @@ class Feeder:
                 label=f"{label}#{turn}" if inputs.is_conversation else str(label),
                 purpose=self._purpose,
             )
-            exchange = addressed.exchange
-            answered = await self._client.exchange(addressed, self._answer_s)
+            exchange = wrapped.exchange
+            answered = await self._client.exchange(wrapped, self._answer_s)
         except UnknownOutcome as wrong:
             detail = f"{wrong}; `neuraxis why {exchange}` tells, once the broker answers"
             return Failure(line=inputs.line, id=inputs.id, exchange=exchange, code=wrong.code, detail=detail)

@@ -178,8 +178,8 @@ def _without(value: Any, ignored_fields: Collection[str]) -> Any:
 
 def _turns(json_line: _JsonLine) -> Iterator[Turn]:
     """Yield the inputs of a line; raises BadInput if it has none, or if its fields contradict each other."""
-    standing_layers: tuple[Layer, ...] = layers_of(json_line)
-    next_layers: tuple[Layer, ...] = ()
+    standing_layers: tuple[Layer, ...] = layers_of(json_line)  # in this input and all later ones
+    next_layers: tuple[Layer, ...] = ()  # in the next input alone
     has_turns = json_line.turns is not msgspec.UNSET
     if has_turns == (json_line.text is not msgspec.UNSET):
         problem = "both a text and turns" if has_turns else "neither a text nor turns"

@@ -17,7 +17,7 @@ import msgspec
 from deploy.health.resources import (
     REMEDIES,
     SCARCE,
-    Left,
+    Remaining,
     address_space_left,
     descriptors_left,
     disk_left,
@@ -49,19 +49,19 @@ _FILTERS = [topic_filter(topic_of(kind)) for kind in (ResourceScarce, ResourceSu
 _logger = get_logger("neuraxis.resources")
 
 
-def changes(scarce: frozenset[Key], found: Iterable[Left]) -> list[ResourceScarce | ResourceSufficient]:
+def changes(scarce: frozenset[Key], found: Iterable[Remaining]) -> list[ResourceScarce | ResourceSufficient]:
     """Return the events to be recorded, given what the log says is scarce, and what is left of everything now.
 
     What is not among ``found`` any more is no longer scarce: its process has ended, or its limit is gone.
     """
-    lefts = {(left.what, left.whose): left for left in found if left.what in get_args(Resource) and left.total > 0}
+    remaining = {(left.what, left.whose): left for left in found if left.what in get_args(Resource) and left.total > 0}
     events: list[ResourceScarce | ResourceSufficient] = []
-    for key, left in lefts.items():
+    for key, left in remaining.items():
         if key not in scarce and left.share < SCARCE:
             body = {"resource": left.what, "whose": left.whose, "free": left.free, "total": left.total}
             events.append(msgspec.convert(body, ResourceScarce))
     for key in sorted(scarce):
-        if key not in lefts or lefts[key].share >= SUFFICIENT:
+        if key not in remaining or remaining[key].share >= SUFFICIENT:
             events.append(msgspec.convert(dict(zip(("resource", "whose"), key, strict=True)), ResourceSufficient))
     return events
 
@@ -76,7 +76,7 @@ class ResourceWatch:
         build: The version of the code, for the events.
     """
 
-    def __init__(self, log: Log, measure: Callable[[], list[Left]], *, source: str, build: str) -> None:
+    def __init__(self, log: Log, measure: Callable[[], list[Remaining]], *, source: str, build: str) -> None:
         self._log = log
         self._measure = measure
         self._source = source
@@ -132,7 +132,7 @@ class ResourceWatch:
                 elif isinstance(event, ResourceSufficient):
                     scarce.discard((event.resource, event.whose))
         # Other machines' ledgers look after what is theirs.
-        return frozenset(key for key in scarce if key[1].endswith(_here()) or key[0] == "storage")
+        return frozenset((what, whose) for what, whose in scarce if whose.endswith(_here()) or what == "storage")
 
     async def _record(self, event: ResourceScarce | ResourceSufficient) -> None:
         now_ns = time_ns()
@@ -142,14 +142,14 @@ class ResourceWatch:
         await self._log.append([Append((record,))])
 
 
-async def storage_left(log: JetStreamLog) -> list[Left]:
+async def storage_left(log: JetStreamLog) -> list[Remaining]:
     """Return what is left of the broker account's limit on storage, if it has one; raises LogError."""
     found = await log.connection.api("INFO")
     most, used = int(found.get("limits", {}).get("max_storage", -1)), int(found.get("storage", 0))
-    return [Left("storage", "the account at the broker", max(0, most - used), most)] if most > 0 else []
+    return [Remaining("storage", "the account at the broker", max(0, most - used), most)] if most > 0 else []
 
 
-def left_on_machine(folder: Path, processes: Callable[[], Mapping[str, int]]) -> list[Left]:
+def left_on_machine(folder: Path, processes: Callable[[], Mapping[str, int]]) -> list[Remaining]:
     """Return what is left on this machine, for a data folder and processes (name -> process id), this one included."""
     found = [disk_left(folder), inodes_left(folder), memory_left()]
     for name, pid in {"ledger": 0, **processes()}.items():

@@ -23,7 +23,7 @@ _PROC = Path("/proc")
 _CGROUP = Path("/sys/fs/cgroup")
 
 
-class Left(msgspec.Struct, frozen=True):
+class Remaining(msgspec.Struct, frozen=True):
     """How much of a resource is left: ``free`` of ``total``, in its own unit; ``whose``: of which process or disk."""
 
     what: str
@@ -52,16 +52,16 @@ REMEDIES = {
 }
 
 
-def disk_left(folder: Path) -> Left | None:
+def disk_left(folder: Path) -> Remaining | None:
     """Return the free bytes on a folder's disk; None if that is not known."""
     try:
         found = shutil.disk_usage(folder)
     except OSError:
         return None
-    return Left("disk", f"the disk of {folder.name or folder}", found.free, found.total)
+    return Remaining("disk", f"the disk of {folder.name or folder}", found.free, found.total)
 
 
-def inodes_left(folder: Path) -> Left | None:
+def inodes_left(folder: Path) -> Remaining | None:
     """Return how many files can still be made on a folder's disk; None if that is not known, or there is no limit."""
     try:
         found = os.statvfs(folder)
@@ -69,10 +69,10 @@ def inodes_left(folder: Path) -> Left | None:
         return None
     if not found.f_files:  # some file systems make them as they are needed
         return None
-    return Left("inodes", f"the disk of {folder.name or folder}", found.f_favail, found.f_files)
+    return Remaining("inodes", f"the disk of {folder.name or folder}", found.f_favail, found.f_files)
 
 
-def descriptors_left(pid: int | None = None, proc: Path = _PROC) -> Left | None:
+def descriptors_left(pid: int | None = None, proc: Path = _PROC) -> Remaining | None:
     """Return how many files a process may still open (without ``pid``: this one); None if that is not known."""
     name = "self" if pid is None else str(pid)
     try:
@@ -80,14 +80,16 @@ def descriptors_left(pid: int | None = None, proc: Path = _PROC) -> Left | None:
         limit = _soft_limit((proc / name / "limits").read_text(), "Max open files")
     except (OSError, ValueError) as wrong:
         if pid is None and isinstance(wrong, OSError) and wrong.errno == errno.EMFILE:  # not even for looking
-            return Left("file descriptors", "this process", 0, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+            return Remaining("file descriptors", "this process", 0, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
         return None
     if limit is None:
         return None
-    return Left("file descriptors", "this process" if pid is None else f"process {pid}", max(0, limit - used), limit)
+    return Remaining(
+        "file descriptors", "this process" if pid is None else f"process {pid}", max(0, limit - used), limit
+    )
 
 
-def address_space_left(pid: int | None = None, proc: Path = _PROC) -> Left | None:
+def address_space_left(pid: int | None = None, proc: Path = _PROC) -> Remaining | None:
     """Return how many bytes of addresses a process may still map; None if there is no limit, or it is not known."""
     name = "self" if pid is None else str(pid)
     try:
@@ -98,7 +100,7 @@ def address_space_left(pid: int | None = None, proc: Path = _PROC) -> Left | Non
     if limit is None:
         return None
     free = max(0, limit - pages * os.sysconf("SC_PAGE_SIZE"))
-    return Left("address space", "this process" if pid is None else f"process {pid}", free, limit)
+    return Remaining("address space", "this process" if pid is None else f"process {pid}", free, limit)
 
 
 def _soft_limit(limits: str, what: str) -> int | None:
@@ -107,22 +109,22 @@ def _soft_limit(limits: str, what: str) -> int | None:
     return None if soft == "unlimited" else int(soft)
 
 
-def memory_left(proc: Path = _PROC, cgroup: Path = _CGROUP) -> Left | None:
+def memory_left(proc: Path = _PROC, cgroup: Path = _CGROUP) -> Remaining | None:
     """Return the free bytes of memory of the machine or the container, whichever has the smaller share left."""
     found = [left for left in (_machine_memory(proc), _container_memory(cgroup)) if left is not None]
     return min(found, key=lambda left: left.share, default=None)
 
 
-def _machine_memory(proc: Path) -> Left | None:
+def _machine_memory(proc: Path) -> Remaining | None:
     try:
         rows = dict(line.split(":", 1) for line in (proc / "meminfo").read_text().splitlines() if ":" in line)
         free, total = (int(rows[name].split()[0]) * 1024 for name in ("MemAvailable", "MemTotal"))
     except (OSError, KeyError, ValueError, IndexError):
         return None
-    return Left("memory", "this machine", free, total)
+    return Remaining("memory", "this machine", free, total)
 
 
-def _container_memory(cgroup: Path) -> Left | None:
+def _container_memory(cgroup: Path) -> Remaining | None:
     try:
         most = (cgroup / "memory.max").read_text().strip()
         used = int((cgroup / "memory.current").read_text())
@@ -132,14 +134,14 @@ def _container_memory(cgroup: Path) -> Left | None:
         return None
     if most == "max":
         return None
-    return Left("memory", "this container", max(0, int(most) - used + reclaimable), int(most))
+    return Remaining("memory", "this container", max(0, int(most) - used + reclaimable), int(most))
 
 
-def judge_left(what: str, lefts: Sequence[Left]) -> Finding:
+def judge_left(what: str, remaining: Sequence[Remaining]) -> Finding:
     """Judge what is left of one resource, where least of it is left."""
-    if not lefts:
+    if not remaining:
         return Finding(what, Verdict.SKIP, "how much is left is not known here")
-    worst = min(lefts, key=lambda left: left.share)
+    worst = min(remaining, key=lambda left: left.share)
     seen = f"{worst.share:.0%} of the {what} of {worst.whose} {'is' if what == 'memory' else 'are'} free"
     if worst.share >= SCARCE:
         return Finding(what, Verdict.OK, seen)
@@ -165,7 +167,7 @@ async def used_up() -> str:
     )
 
 
-def used_up_text(lefts: Sequence[Left]) -> str:
+def used_up_text(remaining: Sequence[Remaining]) -> str:
     """Return a sentence on what is used up; empty if enough of everything is left."""
-    scarce = [left for left in lefts if left.is_used_up]
+    scarce = [left for left in remaining if left.is_used_up]
     return ", ".join(f"next to no {left.what} left for {left.whose}: {REMEDIES[left.what]}" for left in scarce)

@@ -1,6 +1,7 @@
 """The doctor's check that each broker login has, at the running server, the catalogue's permissions and no others.
 
-The catalogue lists every event with its owner and its readers; what a login may publish and read follows from it.
+The catalogue lists every event with its owner, the one part of the system that may append it, and with its
+readers; what a login may publish and read follows from it.
 """
 
 import json

@@ -168,7 +168,7 @@ def judge_copies(differing: Sequence[str], late: Sequence[str], wanted: int) -> 
 
 
 def judge_settings(config: Mapping[str, Any], partitions: Partitions) -> Finding:
-    """Judge whether the stream keeps every message, on disk, and long enough recognises one that is sent twice."""
+    """Judge whether the stream keeps every message, on disk, and for how long it recognises one that is sent twice."""
     wanted = stream_config(str(config["name"]), partitions, 1)
     wrong = [
         f"{field} is {config.get(field)!r} instead of {wanted[field]!r}"

@@ -95,7 +95,7 @@ class StageWatch:
         now, scope = asyncio.get_running_loop().time(), scopes()[stage]
         partition = stage, token_of(scope, self._partitions, agent, session)
         lack = self._watch.lacks.get(partition)
-        if lack in (None, "recovering") or self._watch.availability(now) is None:
+        if lack in (None, "recovering") or self._watch.availability(now) is None:  # no heartbeats can be read
             return ""
         tolerated_s = TAKEOVER_S if self._watch.has_seen(partition) else 2 * TAKEOVER_S
         return f"{stage} ({str(lack).replace('_', ' ')})" if self._watch.away_s(partition, now) >= tolerated_s else ""

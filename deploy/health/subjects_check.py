@@ -14,7 +14,7 @@ from events.unroutable import Unroutable, UnroutableEvents
 from schemas.subjects import Partitions
 
 RECENT_S = 24 * 3600.0
-"""How many seconds such an event is warned of. It stays in the log, and what was seen to needs no warning for ever."""
+"""Seconds for which an event that no actor reads is warned of: it stays in the log, and the warning need not."""
 
 MOST_EXAMINED = 1_000
 """Subjects whose latest event is looked at, one question to the broker each. Further ones count as written lately."""

@@ -75,7 +75,7 @@ def _leads_to_https(root: str, response: httpx.Response) -> bool:
 
 _LOGIN_OF_PROXY = 407
 _NOT_BEHIND_IT = (502, 503, 504)
-"""Statuses of a proxy, or of a server that stands before the receiver, when that does not answer it."""
+"""Statuses of a proxy, or of another server that stands before the receiver, when the receiver does not answer it."""
 
 
 def judge_receiver(name: str, receiver: Receiver, answer: int | str, *, leads_to_https: bool = False) -> Finding:

@@ -1,1 +1,1 @@
-"""What operators do to a set: orders, overrides, forgetting, imports, exports and backups."""
+"""What operators do to a set: orders, forgetting, inputs sent again, API keys; and the deadline of a command."""

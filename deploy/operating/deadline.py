@@ -77,7 +77,7 @@ class Deadline:
 
         Raises:
             Unavailable: the time is up, or the broker cannot serve. Nothing was sent, or it is stored but not answered.
-            UnknownOutcome: the same, but what was sent may or may not be stored.
+            UnknownOutcome: the time is up, or the broker cannot serve. What was sent may or may not be stored.
         """
         try:
             async with asyncio.timeout(self.left):

@@ -19,9 +19,11 @@ from schemas.subjects import topic_filter
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.responder import ResponseEmitted
 
-_FAILING_OWNERS = {topic: entry.owner for topic, entry in CATALOGUE.items() if issubclass(entry.event, Failed)}
+_FAILING = sorted({entry.owner for entry in CATALOGUE.values() if issubclass(entry.event, Failed)})
+"""The actors and effectors that record failures."""
+
 _FAILURES = ["log.*.*.*.failed"]
-"""Every actor's own, also those of an actor that this release does not have."""
+"""The filter over the failures of all actors, also of those that this release does not have."""
 
 _INPUTS_AND_ENDS = [topic_filter(topic_of(kind)) for kind in (InputReceived, ResponseEmitted)]
 
@@ -67,9 +69,8 @@ class FailedDecision(msgspec.Struct, frozen=True, kw_only=True):
 
 def check_actor(name: str) -> None:
     """Raise Misconfigured unless an actor or effector of this name exists, so that it can record failures."""
-    known = sorted(set(_FAILING_OWNERS.values()))
-    if name not in known:
-        raise Misconfigured(f"there is no actor or effector {name!r}: {nearest_or_all(name, known)}")
+    if name not in _FAILING:
+        raise Misconfigured(f"there is no actor or effector {name!r}: {nearest_or_all(name, _FAILING)}")
 
 
 async def failed_decisions(source: Source) -> list[FailedDecision]:
@@ -99,7 +100,7 @@ async def failed_decisions(source: Source) -> list[FailedDecision]:
             if not isinstance(record, Recorded):
                 if topic_of_subject(stored.subject) == topic_of(ResponseEmitted):
                     ended[exchange_of(record)] = UNREADABLE_END
-                else:  # in whatever field it does, an input that names an exchange may send that one's again
+                else:  # an unreadable input that names an exchange, in whatever field, may be its rerun
                     named = (each for each in exchanges if each.encode() in stored.data)
                     reruns |= dict.fromkeys(named, exchange_of(record))
                 continue
@@ -131,7 +132,7 @@ def _failure(record: Recorded, failed: Failed) -> FailedDecision:
 
 
 def exchanges_to_redrive(failures: Sequence[FailedDecision]) -> list[str]:
-    """Return the exchanges whose inputs can be sent again: those that FAILED and were not yet. Each once, in order."""
+    """Return the exchanges whose inputs can be sent again: those that FAILED, and were not sent again yet; in order."""
     return list(dict.fromkeys(each.exchange for each in failures if not each.why_not))
 
 

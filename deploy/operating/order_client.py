@@ -22,7 +22,7 @@ def current_user_name() -> str:
 
 
 async def give(log: Log, orders: Sequence[Order], within: Within) -> Receipt:
-    """Append the orders of one operation, by a client that is opened for it; raises the same as ``Client.order``."""
+    """Append the orders of one operation, by a client that is opened for it; raises what ``Client.order`` raises."""
     async with Client.open(log) as client:
         return await client.order(orders, within)
 

@@ -32,7 +32,7 @@ async def recorded_input(source: Source, exchange: str, begin: int = 0) -> Recor
     """Return the input of an exchange; ``begin`` is its sequence, if it is known: else the log is searched for it.
 
     Raises:
-        NothingFound: the log has no input of the exchange, or this release, or without the key, cannot read it.
+        NothingFound: the log has no input of the exchange, or it cannot be read: by this release, or without its key.
     """
     messages: list[Stored] = []
     if begin:

@@ -2,7 +2,7 @@
 
 uvloop does the same work with less processor time (``docs/performance.md``). Nothing depends on which loop runs: the
 supervisor (``neuraxis up``), commands and simulations use asyncio's own. Whatever may connect to somewhere runs by
-:func:`run`: on the loops made here, a name server that does not answer holds nobody (``name_lookup``).
+:func:`run`: on the loops made here, a name server that does not answer keeps no process from ending (``name_lookup``).
 """
 
 import asyncio

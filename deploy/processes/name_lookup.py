@@ -2,7 +2,7 @@
 
 A name server that does not answer holds a look-up for twenty seconds and more, and nothing can end it. The loops of
 asyncio and uvloop look names up in threads that the end of the process waits for. So a command that gives up after the
-five seconds it was given would end only with the look-up. Here the threads are daemons, and hold nobody.
+five seconds it was given would end only with the look-up. Here the threads are daemons: no process waits for them.
 """
 
 import asyncio

@@ -148,7 +148,7 @@ async def serving_queries(
 
 
 def _is_quick(request: Request) -> bool:
-    """Whether a request asks for a list without conditions, whose rows need no search, or is none."""
+    """Whether a request asks for a list without conditions, whose rows need no search, or is not valid."""
     try:
         wanted = read(request.data.strip() or b"{}", ExchangeFilter, "the question")
     except BadInput:
@@ -169,9 +169,9 @@ async def _queued(
     return queue
 
 
-async def _service(connection: Connection, owner: str, description: str) -> Service:
+async def _service(connection: Connection, stage: str, description: str) -> Service:
     return await add_service(
-        connection.nc, name=f"neuraxis-{owner}", version=version("neuraxis"), description=description
+        connection.nc, name=f"neuraxis-{stage}", version=version("neuraxis"), description=description
     )
 
 

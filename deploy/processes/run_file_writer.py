@@ -1,6 +1,6 @@
 """Keeping ``run.json`` true while a set runs: a disk that is full, or read-only, must not take the set down.
 
-Nor does somebody who deletes the file: without it, no command finds the set.
+If somebody deletes the file, it is written again: without it, no command finds the set.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ from deploy.processes.running_set import DataFolder, FolderUnusable, RunFile
 from events.loggers import get_logger
 
 RETRY_S = 1.0
-"""Seconds after which a description that could not be written is tried again, and between checks that it is there."""
+"""Seconds after which a failed write is tried again, and between two checks that the file is there."""
 
 _logger = get_logger("neuraxis.up")
 

@@ -46,7 +46,7 @@ class NotRunning(Exception):
 class NotReachableYet(NotRunning):
     """A set runs in the data folder, but how to reach it is not known.
 
-    It starts, or another release started it, or its files were deleted.
+    It is still starting, or another release started it, or its files were deleted.
     """
 
 

@@ -159,6 +159,7 @@ async def _run_on_logs(job: Job, lifeline: Lifeline, pulse: Pulse) -> None:
 async def _run_on_one_log(job: Job, lifeline: Lifeline, pulse: Pulse) -> None:
     connection = await Connection.open(job.access, _CONNECT_TIMEOUT_S, announce=True)
     try:
+        # A login that may not read the whole log reads it through other processes, see ``deploy.processes.reading``.
         await use_rights(connection, job.config.log.stream)
         await await_read_service(connection, job.config.log.stream, _READ_SERVICE_TIMEOUT_S)
         # Only from here on: before there are partitions to hand over, a signal may end the process at once.
@@ -304,6 +305,7 @@ async def _actors(
         reply=reply_sender(connection),
         build=version("neuraxis"),
         snapshot_every=settings.snapshot_every,
+        # Fewer waiting events make a batch worth while where each append is flushed.
         batch_from=BATCH_FROM if job.config.broker.sync == "always" else BATCH_FROM_UNFLUSHED,
         stands_in=[ACTORS[name] for name in await stand_ins_of(connection, job.hosted)],
         metrics=metrics_at,

@@ -66,7 +66,7 @@ def verify_bundle(bundle: Path) -> Verdict:
         replay = Replay(tuple(ACTORS.values()), source.partitions, verify=True, keep=_EXAMPLES, chosen=chosen)
         tally = _Tally()
         replay.verification.on_verdict = tally.count
-        report, effects, end_ns, without_end, lacking = asyncio.run(_replayed(source, replay, chosen))
+        report, effects, end_ns, without_end, without_actor = asyncio.run(_replayed(source, replay, chosen))
     finally:
         source.close()
     overdue = [each for each in report.waiting if each.is_overdue(end_ns) and _delays_chosen(replay, each, chosen)]
@@ -77,7 +77,7 @@ def verify_bundle(bundle: Path) -> Verdict:
         or _effects_complaint(effects)
         or _ends_complaint(report, without_end)
     )
-    missing_actors = f"; {without_actor_text(lacking)}" if lacking else ""
+    missing_actors = f"; {without_actor_text(without_actor)}" if without_actor else ""
     return Verdict(complaint, f"{_coverage(report)}{missing_actors}")
 
 
@@ -99,8 +99,8 @@ async def _replayed(
     report = await run_replay(source, replay, progress=lambda _: None)
     without_end = [exchange for exchange in sorted(chosen) if not await _has_end(source, exchange)]
     effects = await check_effects(source, exchanges=chosen)
-    lacking = await events_without_actor(source, ACTORS)
-    return report, effects, await time_of_end(source, report.last_seq), without_end, lacking
+    without_actor = await events_without_actor(source, ACTORS)
+    return report, effects, await time_of_end(source, report.last_seq), without_end, without_actor
 
 
 def decide_under_settings(bundle: Path, settings: Path) -> Verdict:

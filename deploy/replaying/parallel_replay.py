@@ -172,6 +172,7 @@ def shares_of(
     counts = partitions or Partitions()
     groups: dict[tuple[str, str], list[ActorPartition]] = {}
     for name, partition in sorted(costs):
+        # The origin is the partition that this one was divided from first of all, or itself.
         scope, origin = ACTORS[name].scope, lineage(ACTORS[name], partition, counts)[0]
         groups.setdefault((name if scope is Scope.GLOBAL else scope.value, origin), []).append((name, partition))
     equal_part = sum(costs.values()) / max(most, 1)
@@ -189,8 +190,8 @@ def shares_of(
 
 def _by_actor(partitions: Sequence[ActorPartition]) -> list[list[ActorPartition]]:
     found: dict[str, list[ActorPartition]] = {}
-    for each in partitions:
-        found.setdefault(each[0], []).append(each)
+    for actor, partition in partitions:
+        found.setdefault(actor, []).append((actor, partition))
     return list(found.values())
 
 

@@ -26,7 +26,7 @@ REQUESTS = REQUESTS_TO["llm"] | REQUESTS_TO["delegate"]
 """The types of events that request an effect in every set."""
 
 DELIVERIES = REQUESTS_TO["webhook"]
-"""Those that request one only where receivers of alerts are configured."""
+"""The types of events that request an effect only in sets where receivers of alerts are configured."""
 
 MOST_POINTS = 200
 """The most values of a sweep."""

@@ -16,7 +16,7 @@ def headline(report: Report) -> str:
 
 
 def complaint(report: Report, percent: float) -> str:
-    """Return why more than ``percent`` of the exchanges end, or may end, differently; empty if that is not so.
+    """Return why more than ``percent`` of the exchanges end, or may end, differently; else empty.
 
     An exchange that could not be compared counts as one that may end differently.
     """
@@ -60,7 +60,7 @@ def measured_setting_warnings(report: Report) -> Iterator[str]:
             yield f"{name} shows in decisions alone: running processes read it too, and {why}"
 
 
-def untold_texts(report: Report) -> Iterator[str]:
+def uncompared_texts(report: Report) -> Iterator[str]:
     """Yield why the report says nothing about some or all exchanges, or about the changed settings."""
     if nothing := why_nothing_compared(report):
         yield f"nothing can be said of these settings: {nothing}"

@@ -3,6 +3,7 @@
 from io import BytesIO
 from typing import Any
 
+from actors.monitor.settings import HEALTHY
 from actors.router.settings import RouterSettings, effective_weights
 from deploy.cli.rendering.layout.line_styles import MODE_COLOURS, line_style
 from deploy.cli.rendering.sweeps import FORMS, require_matplotlib
@@ -51,7 +52,10 @@ def _draw_shares(axes: Any, report: Report) -> None:
         axes.plot(
             days, smoothed(values), color=MODE_COLOURS[mode], label=mode, **line_style(index, len(MODES), marked=False)
         )
-    axes.axhspan(0.50, 0.75, color=MODE_COLOURS["RESPOND"], alpha=0.06, linewidth=0, label="RESPOND healthy")
+    healthy = HEALTHY["RESPOND"]
+    axes.axhspan(
+        healthy.low, healthy.high, color=MODE_COLOURS["RESPOND"], alpha=0.06, linewidth=0, label="RESPOND healthy"
+    )
     axes.plot([], [], color="#777777", alpha=0.5, linewidth=0.7, label="a single day")
     axes.set_ylabel(f"share of decisions\n(mean of {_SMOOTHED_DAYS} days)")
     axes.set_ylim(0, 1)

@@ -20,9 +20,9 @@ MODES: tuple[Mode, ...] = ("RESPOND", "CLARIFY", "ACT", "ACKNOWLEDGE", "IGNORE")
 class Day(msgspec.Struct, frozen=True, kw_only=True):
     """A day: the number of its decisions, the shares of modes and misroutes among them, and the state at its end.
 
-    All shares are of the day's decisions. ``ambiguous`` is that of decisions between modes whose scores were too close.
-    ``misrouted`` is that of people's reactions that showed a wrong mode; ``missed_clarify`` and ``missed_act`` are
-    those among them by which CLARIFY or ACT would have been right.
+    All shares are of the day's decisions. ``ambiguous``: the scores of two modes were too close. ``misrouted``: a
+    person's reaction showed a wrong mode; in ``missed_clarify`` and ``missed_act`` of these, CLARIFY or ACT would have
+    been right.
 
     ``weights`` are the regulated weights in force that differ from their defaults. ``unhealthy`` are the modes that the
     monitor had reported as out of range, and not yet as back, with ``!`` for a red flag.

@@ -41,7 +41,7 @@ DECIDERS = ("act", "clock", "monitor", "regulator", "responder", "router")
 ROUTING_EVENTS: tuple[type[Event], ...] = (
     ModeSelected,
     FeedbackObserved,
-    *(entry.event for owner in ("monitor", "regulator") for entry in owned_by(owner)),
+    *(entry.event for actor in ("monitor", "regulator") for entry in owned_by(actor)),
 )
 """The events about an agent's routing, which a simulation keeps for its report."""
 

@@ -61,10 +61,10 @@ class World:
         self._store(self._addressed(_OUTSIDE, [event], address))
         self._drain()
 
-    def store_as(self, owner: str, event: Event, address: Address) -> None:
-        """Store an event as if the actor ``owner`` had decided it."""
-        events = self._addressed(owner, [event], address)
-        self._fold(owner, events)
+    def store_as(self, actor_name: str, event: Event, address: Address) -> None:
+        """Store an event as if the actor ``actor_name`` had decided it."""
+        events = self._addressed(actor_name, [event], address)
+        self._fold(actor_name, events)
         self._store(events)
         self._drain()
 
@@ -88,9 +88,9 @@ class World:
                 timers.append((name, timer))
         return min(timers, key=lambda each: (each[1].due_ns, each[0]), default=None)
 
-    def _addressed(self, owner: str, events: list[Event | Emission], address: Address) -> tuple[NewEvent, ...]:
-        cause = event_id(address.exchange, owner, self.seq)
-        return address_events(owner, self._cause(cause, address), events, ONE_PARTITION)
+    def _addressed(self, actor_name: str, events: list[Event | Emission], address: Address) -> tuple[NewEvent, ...]:
+        cause = event_id(address.exchange, actor_name, self.seq)
+        return address_events(actor_name, self._cause(cause, address), events, ONE_PARTITION)
 
     def _cause(self, cause: str, address: Address) -> Cause:
         tokens = ONE_PARTITION.agent_token(address.agent), ONE_PARTITION.session_token(address.session)

@@ -73,7 +73,7 @@ class ProcessMetrics(Collector):
 
 
 def outcome_of(topic: str) -> str:
-    """Return the label ``outcome`` of a decision: the first event's name below its owner's prefix, or NO_EVENT."""
+    """Return the label ``outcome`` of a decision: its first event's name without the actor's prefix, or NO_EVENT."""
     if not topic:
         return NO_EVENT
     return topic.removeprefix(f"{ROOT}.").removeprefix(f"{CATALOGUE[topic].prefix}.")
@@ -81,7 +81,7 @@ def outcome_of(topic: str) -> str:
 
 def _worker_metrics(worker: Worker) -> Iterator[Metric]:
     measured = dict(worker.measurements.by_actor)
-    shards = list(worker.shards.items())
+    shards = list(worker.shards.items())  # a shard is a partition as this worker runs it
     running = {name for (name, _), _ in shards}
     measured = {actor: found for actor, found in measured.items() if actor in running or actor in worker.hosted}
     yield _counter(

@@ -60,7 +60,7 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Exchange(msgspec.Struct):
-    """An exchange. ``stored`` maps the span of each of its events to the time of storing; ``seq`` is its input's.
+    """An exchange. ``stored`` maps the span id of each of its events to the time of storing; ``seq`` is its input's.
 
     ``trace`` and ``parent`` are the caller's, or a trace of its own without a parent. ``sampled``: its spans are made.
     """

@@ -73,9 +73,9 @@ class Prepared(msgspec.Struct, frozen=True, eq=False):
     """A corpus, its rows followed by those made from it, and what is computed from them once for all folds.
 
     ``folds`` has the fold of each corpus row; ``quotes`` the rows that share wording with a fold. A family is the
-    sources of one project or collection (``family_of``), which are held out together. ``support`` says, by a family's
-    index in ``families``, as how many sources it counts where an n-gram has to occur in several. ``attack`` says for
-    each row whether it is one.
+    sources of one project or collection (``family_of``), which are held out together. An n-gram must occur in
+    several sources; ``support`` has for each of ``families`` as how many sources it counts. ``attack`` says whether
+    a row is one.
     """
 
     corpus: Sequence[Row]
@@ -138,7 +138,7 @@ def fit(prepared: Prepared, recipe: Recipe, left_out: Collection[int] = ()) -> t
 
 
 def scores_of(prepared: Prepared, table: Table, bias: float, indices: Collection[int]) -> dict[int, float]:
-    """Return a table's log-odds of rows of a prepared corpus: the same as ``contract.text.judge.model.log_odds``."""
+    """Return a table's log-odds of rows of a prepared corpus, as ``contract.text.judge.model.log_odds`` does."""
     grams = prepared.grams
     nearest = np.minimum(np.searchsorted(table.keys, grams.keys), len(table.keys) - 1)
     numbers = np.where(table.keys[nearest] == grams.keys, nearest, -1).astype(np.int32)

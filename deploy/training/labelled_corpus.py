@@ -36,7 +36,7 @@ _SHINGLE_TOKENS = 5
 """Tokens of a shingle, a run of words by which quotations are found."""
 
 _MOST_TOKENS = 4_000
-"""Only so many tokens of a text are searched for quotations."""
+"""The most tokens of a text that are searched for quotations, from its beginning on."""
 
 _COMMON_ROWS = 60
 """A shingle that occurs in more rows than this is a common phrase, and no quotation."""

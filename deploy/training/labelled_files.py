@@ -30,8 +30,8 @@ _SIMILAR = 0.8
 def labelled_rows(path: Path, kind: type[RowT]) -> Iterator[RowT]:
     """Yield the rows of a file; blank lines, a byte order mark and fields that ``kind`` lacks are skipped.
 
-    A field that ``kind`` lacks and that looks like one which the line lacks is refused: a misspelt label would silently
-    leave its line out.
+    An unknown field whose name is like that of a missing one is refused: a misspelt label would silently leave its line
+    out.
 
     Raises:
         ValueError: a line is not such a row; the message names the line, and the values that its fields take.

@@ -1,4 +1,8 @@
-"""Reporting the share of attacks that the guards stop in held-out sources: by kind and by source, the weakest first."""
+"""Reporting the share of attacks that the guards stop in held-out sources: by kind and by source, the weakest first.
+
+The guards are reflex, which matches known attacks, and two judges, learned models: intuition's scorer and appraisal's
+trust evaluator.
+"""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -19,6 +23,7 @@ BEGIN, END = "<!-- detection: begin -->", "<!-- detection: end -->"
 """Marks around the part of a Markdown file that a report replaces."""
 
 _KINDS = ("direct attacks", "indirect injections", "false alarms, benign", "false alarms, hard benign")
+_DIRECT, _INDIRECT, _BENIGN, _HARD_BENIGN = _KINDS
 _LEAST_ROWS = 15
 """Sources with fewer rows of a kind get no line of their own."""
 
@@ -116,13 +121,13 @@ def _kind_of(row: Row) -> str:
     if row.category in EXCLUDED_CATEGORIES:
         return ""
     if row.attack:
-        return _KINDS[0] if is_direct(row.category) else _KINDS[1] if row.category in INDIRECT else ""
-    return _KINDS[2] if row.label == "benign" else _KINDS[3]
+        return _DIRECT if is_direct(row.category) else _INDIRECT if row.category in INDIRECT else ""
+    return _BENIGN if row.label == "benign" else _HARD_BENIGN
 
 
 def _weakness(share: Share) -> tuple[float, str]:
     together = share.shares["together"]
-    return (together if share.kind in _KINDS[:2] else -together, share.source)
+    return (together if share.kind in (_DIRECT, _INDIRECT) else -together, share.source)
 
 
 def _share(kind: str, source: str, members: Flags, fired: dict[str, Flags]) -> Share:

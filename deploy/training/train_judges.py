@@ -1,4 +1,7 @@
-"""Training both judges on labelled files: writes their weights, and a report of what they catch in held-out sources."""
+"""Training the two judges, intuition's scorer and appraisal's trust evaluator, on labelled files.
+
+It writes their weights, and a report of the attacks that they catch in held-out sources.
+"""
 
 import hashlib
 from collections.abc import Iterator, Sequence

@@ -37,7 +37,7 @@ KNOWN_ROWS = 2
 """A word is known to the model if at least this many rows have it."""
 
 COMMON_ROWS, COMMON_SOURCES, MOST_COMMON = 12, 6, 1_500
-"""A word is common if so many rows and so many sources have it; so many of them are kept at most."""
+"""How many rows, and how many sources, have a common word at least; and the most common words of a model."""
 
 PENALTY = 1.0
 """Weight of the squared norm of the coefficients."""
@@ -202,10 +202,10 @@ def _known_words(prepared: Prepared, indices: Indices) -> Keys:
 def _supported(features: Sequence[Keys], prepared: Prepared, indices: Indices) -> Keys:
     """Return the features, by their hashes, that enough rows of at least two sources have."""
     keys = np.concatenate(features)
-    owners = np.repeat(prepared.sources[indices], [len(each) for each in features])
+    sources = np.repeat(prepared.sources[indices], [len(each) for each in features])
     written = np.repeat(prepared.written[indices], [len(each) for each in features])
     # A feature and a source in one number: the source in the lowest 16 bits.
-    pairs, first, counts = np.unique(keys.astype(np.int64) << 16 | owners, return_index=True, return_counts=True)
+    pairs, first, counts = np.unique(keys.astype(np.int64) << 16 | sources, return_index=True, return_counts=True)
     found, begin = np.unique(pairs >> 16, return_index=True)
     spread = np.add.reduceat(1 + written[first].astype(np.int64), begin)  # sources; one of our own counts for two
     rows = np.add.reduceat(counts, begin)

@@ -18,8 +18,9 @@ CATEGORY = "verdict"
 async def rows_of_verdicts(source: Source) -> list[Row]:
     """Return a row for each precedent in force, of all agents, in the order of recording.
 
-    Harmful ones are attacks; harmless ones are hard negatives, since a person had to decide. Those whose words are
-    sealed, forgotten or redacted are left out, and those that this release cannot read, which ``source.unread`` has.
+    Harmful ones are attacks; harmless ones are hard negatives, since a person had to decide. Left out
+    are those whose words are sealed, forgotten or redacted, and those that this release cannot read; the latter are
+    noted in ``source.unread``.
 
     Raises:
         LogError: the log cannot be read.

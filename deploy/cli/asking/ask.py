@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from deploy.cli.asking.streamed_answer import StreamedAnswer
 
 ANSWER_S = 65.0
-"""Seconds to wait for an end: a little longer than an exchange's usual deadline, by which it is ended."""
+"""Seconds to wait for an exchange's end: a little longer than its usual deadline, by which it is ended."""
 
 
 @command(
@@ -86,7 +86,7 @@ def ask(
 
 
 def agent_of(target: Target, agent: str | None, user: str, session: str) -> str:
-    """Return the agent to ask: the given one, else as the setting says. ``user`` is this machine's, if empty."""
+    """Return the agent to ask: the given one, else by ``gateway.agent_per``; an empty ``user`` is this machine's."""
     from actors.gateway import check_name
     from actors.gateway.agents import agent_for, why_user_is_ignored
     from deploy.cli.connect import agent_per

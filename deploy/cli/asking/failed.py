@@ -81,7 +81,8 @@ def redrive(target: Target, sequences: tuple[int, ...], confirmed: bool, timeout
     from deploy.operating.failed_decisions import exchanges_to_redrive, named_failures
 
     if not confirmed:
-        found = named_failures(run_command(_failures(target, None))[0], sequences)
+        failures, _ = run_command(_failures(target, None))
+        found = named_failures(failures, sequences)
         _show_plan(found, exchanges_to_redrive(found), as_json)
         return
     again = run_command(_redrive(target, sequences, timeout, as_json))

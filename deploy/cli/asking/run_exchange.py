@@ -52,11 +52,11 @@ async def run_exchange(
         log = await stack.enter_async_context(open_log(target, deadline=deadline))
         client = await stack.enter_async_context(client_on(log, target.config().gateway.limits))
         inbox = await stack.enter_async_context(client.receiving_pieces(streamed.take)) if streamed is not None else ""
-        addressed = client.input(text, inbox=inbox, **given)
-        exchange = addressed.exchange
+        wrapped = client.input(text, inbox=inbox, **given)
+        exchange = wrapped.exchange
         deadline.note_sending(f"exchange {exchange}", f"`neuraxis why {exchange}` tells, once the broker answers")
         begun = time.perf_counter()
-        started = await client.submit(addressed, deadline.left_for_step)
+        started = await client.submit(wrapped, deadline.left_for_step)
         deadline.note_stored(started, f"it has no end: are the workers running? {_WHERE_TO_LOOK.format(exchange)}")
         # 1 s more: the command's own deadline passes first, whose error tells more.
         answered = await client.await_end(exchange, deadline.left + 1)

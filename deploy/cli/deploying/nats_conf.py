@@ -58,7 +58,7 @@ def nats_conf(
     max_store: str,
     permissions: bool,
     config_file: Path | None,
-    sets: Sequence[str],
+    assignments: Sequence[str],
     as_json: bool,
 ) -> None:
     """Write the configuration of a nats-server, or of a cluster of three, with a login for each process.
@@ -83,7 +83,7 @@ def nats_conf(
     from deploy.deploying.writing_broker import write_broker
     from deploy.processes.broker.users import broker_users
 
-    config = Target(DEFAULT_DATA_FOLDER, "", "", "", "", config_file, sets).config()
+    config = Target(DEFAULT_DATA_FOLDER, "", "", "", "", config_file, assignments).config()
     stream, alert_consumers = config.log.stream, config.broker.alert_consumers
     try:
         workers = grouped_logins(logins) if logins else one_login_each()

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from deploy.deploying.writing_files import Files
 
 
-def _files_options(write: Callable[..., Any]) -> Callable[..., Any]:
+def _files_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of a command that writes a deployment's files."""
     file = click.Path(path_type=Path, dir_okay=False)
     folder = click.Path(path_type=Path, file_okay=False)
     options = (
@@ -30,8 +31,8 @@ def _files_options(write: Callable[..., Any]) -> Callable[..., Any]:
         ),
     )  # fmt: skip
     for option in reversed(options):
-        write = option(write)
-    return write
+        function = option(function)
+    return function
 
 
 def _image(_ctx: click.Context, _option: click.Parameter, image: str) -> str:
@@ -107,7 +108,7 @@ def helm(out: Path, force: bool, groups: Sequence[str], config_file: Path | None
     _write(out, helm_files(deployment, image or f"neuraxis:{deployment.version}"), deployment, force)
 
 
-def _deployment(out: Path, config_file: Path | None, words: Sequence[str]) -> "Deployment":
+def _deployment(out: Path, config_file: Path | None, groups: Sequence[str]) -> "Deployment":
     from importlib.metadata import version
 
     from deploy.cli.failures import WrongUse
@@ -126,7 +127,7 @@ def _deployment(out: Path, config_file: Path | None, words: Sequence[str]) -> "D
     configuration = file.read_bytes() if file is not None else b""
     return deployment_of(
         config,
-        chosen_groups(config, words),
+        chosen_groups(config, groups),
         configuration=configuration,
         version=version("neuraxis"),
         logins=out / LOGINS,

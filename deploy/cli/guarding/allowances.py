@@ -84,8 +84,9 @@ def add(
     text = "" if file is None else text_of(file)
     if file is not None and not text:
         raise WrongUse(f"{file}: there is no text in it")
-    if bad := why_refused(text, phrase):
-        raise WrongUse(f"{file or '--phrase'}: {bad[1]}")
+    if refused := why_refused(text, phrase):
+        _, why_not = refused
+        raise WrongUse(f"{file or '--phrase'}: {why_not}")
     event = AllowanceRecorded(allowance=name, text=text, phrase=phrase, by=by or current_user_name(), why=why)
     last = run_within(target, timeout, lambda within: _add(target, event, agent, within))
     if as_json:

@@ -236,6 +236,7 @@ async def _breaker_state(source: "Source", agent: str, session: str, last: int) 
 
 
 def _event_row(recorded: "Recorded") -> EventShown:
+    """Return a breaker's event as a row; its standing is the state of the session's breaker after it."""
     event = recorded.message.event
     standing: Standing = event.standing  # type: ignore[attr-defined]  # only events with one are looked up
     causes = (getattr(event, name, None) for name in ("reason", "danger", "violation", "layer", "by", "why"))

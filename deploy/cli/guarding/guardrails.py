@@ -39,8 +39,8 @@ agent_option = click.option("--agent", default="default", show_default=True, hel
 class LoopShown(msgspec.Struct, frozen=True, kw_only=True):
     """A judgement of a loop (an answer, as one pass of a deliberation): what was decided and why, and its numbers.
 
-    They are in [0, 1]: ``alignment`` is how well the answer addresses the question, ``drift`` how far it strays from it
-    (both None where nobody scored it), and ``fatigue`` grows with reruns that improve nothing.
+    The numbers are in [0, 1]: ``alignment`` is how well the answer addresses the question, ``drift`` how far it strays
+    from it (both None where nobody scored it), and ``fatigue`` grows with reruns that improve nothing.
     """
 
     seq: int
@@ -69,7 +69,7 @@ class OverrideShown(msgspec.Struct, frozen=True, kw_only=True):
 class Shown(msgspec.Struct, frozen=True, kw_only=True):
     """A loop, and the judgements and overrides of its family, oldest first.
 
-    ``trace`` is the loop's own; ``best`` is the loop of the family with the best score so far.
+    ``trace`` is what was known of the loop when it was judged; ``best`` is the loop of the family with the best score.
     """
 
     agent: str
@@ -179,11 +179,12 @@ async def _show(target: Target, log_file: Path | None, agent: str, loop: str) ->
     from events.replay.presence_checks import NothingFound
     from schemas.vocabulary.guardrails import GuardrailsRerunOrdered
 
+    name_of_family, _ = split_loop_id(loop)
     async with open_source(target, log_file) as source:
         upto = (await source.info()).last_seq
         subjects = [f"log.{token}.*.guardrails.>" for token in source.partitions.agent_tokens(agent)]
         about = events_of_agent(source, agent, subjects, upto, unread=source.unread)
-        family = [recorded async for recorded in about if _is_of_family(recorded, split_loop_id(loop)[0])]
+        family = [recorded async for recorded in about if _is_of_family(recorded, name_of_family)]
         judgements = [recorded for recorded in family if hasattr(recorded.message.event, "trace")]
         latest = next((each for each in reversed(judgements) if _trace(each.message.event).loop_id == loop), None)
         if latest is None:

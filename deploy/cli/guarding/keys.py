@@ -31,10 +31,10 @@ def _file_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that locate the file of keys; the command gets its path as its first argument."""
 
     @wraps(command)
-    def with_file(data: Path, config_file: Path | None, sets: Sequence[str], **others: Any) -> Any:
+    def with_file(data: Path, config_file: Path | None, assignments: Sequence[str], **others: Any) -> Any:
         from deploy.operating.api_key_file import keys_file
 
-        target = Target(data, "", "", "", "", config_file, sets)
+        target = Target(data, "", "", "", "", config_file, assignments)
         return command(keys_file(target.config().gateway, target.data), **others)
 
     folder = click.Path(path_type=Path, file_okay=False)

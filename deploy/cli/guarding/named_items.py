@@ -29,11 +29,11 @@ async def list_in_force(
     items_in: "Callable[[Source, str], Awaitable[list[L]]]",
     agent: str,
 ) -> "list[L]":
-    """Return an agent's items in force, and say on stderr if there are none. Call it inside a command.
+    """Return an agent's items in force, and say on stderr if there are none; for a click command with ``--agent``.
 
     Raises:
         CheckFailed: there are none that this release can read, and some events that it cannot.
-        NothingFound: there are none, and the log holds nothing of the agent, although it was named.
+        NothingFound: there are none, and the log holds nothing of the agent that ``--agent`` named.
     """
     from deploy.cli.failures import CheckFailed
     from events.replay.presence_checks import check_holds_key

@@ -196,7 +196,7 @@ async def _import(
 
 
 async def _judge(
-    target: Target, wanted: str, verdict: "Verdict", harm_level: float, by: str, why: str, deadline: "Deadline"
+    target: Target, exchange: str, verdict: "Verdict", harm_level: float, by: str, why: str, deadline: "Deadline"
 ) -> dict[str, str | int]:
     from deploy.cli.connect import open_log
     from deploy.cli.replaying.named_exchange import resolve
@@ -206,7 +206,7 @@ async def _judge(
 
     async with open_log(target, deadline=deadline) as log:
         source = StreamSource(log)
-        judged = await judged_input(source, await resolve(source, wanted))
+        judged = await judged_input(source, await resolve(source, exchange))
         orders = await verdict_orders(source, judged, verdict, harm_level, by or current_user_name(), why)
         deadline.note_sending("the verdict", _HOW_TO_CHECK)
         last = (await give(log, orders, deadline.left_for_step)).seq

@@ -22,7 +22,7 @@ _DEFAULT_COUNT = 10
 
 
 class SignalShown(msgspec.Struct, frozen=True, kw_only=True):
-    """A signal: its latest and its highest value, and the median and median absolute deviation (``mad``) of its values.
+    """A signal: its latest and its highest value (``record``), their median, and median absolute deviation (``mad``).
 
     It fires above ``fires_above``.
     """
@@ -48,7 +48,10 @@ class EntityShown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OppositionShown(msgspec.Struct, frozen=True, kw_only=True):
-    """How opposed two modes are, from 0 to 1, and how many decisions were made under each."""
+    """How opposed two modes are, from 0 to 1, and how many decisions were made under each.
+
+    A mode of self-review is an attitude of the agent, such as guardian or explorer.
+    """
 
     modes: str
     opposition: float
@@ -58,7 +61,7 @@ class OppositionShown(msgspec.Struct, frozen=True, kw_only=True):
 class Shown(msgspec.Struct, frozen=True, kw_only=True):
     """The state of an agent's self-review; scores are oldest first.
 
-    ``ticks`` counts the exchanges that were looked at, and what an external engine reported as such. ``criticality``,
+    ``ticks`` counts the exchanges that were looked at, and the steps that an external engine reported. ``criticality``,
     in [0, 1], is how tense the agent is. ``gate`` decides which ticks are reviewed: it is ``warming_up`` (too few ticks
     so far), ``open`` (the next signal that fires starts a review) or ``armed`` (a review is not resolved yet, and no
     other one starts).
@@ -136,7 +139,7 @@ async def _show(target: Target, log_file: Path | None, agent: str, last: int) ->
 def _shown(agent: str, reviewed: "AgentState", memory: Any, settings: "SelfReviewSettings", last: int) -> Shown:
     from deploy.cli.output import latest
 
-    scores = tuple(each.parts[-1] for each in reviewed.past if each.parts)
+    scores = tuple(each.parts[-1] for each in reviewed.past if each.parts)  # the last part is the whole score
     is_warm = len(reviewed.past) >= settings.warm_up
     return Shown(
         agent=agent,
@@ -169,7 +172,7 @@ def _signals(reviewed: "AgentState", settings: "SelfReviewSettings") -> Iterable
 
 
 def _entities(reviewed: "AgentState", memory: Any, agent: str, settings: "SelfReviewSettings") -> Iterable[EntityShown]:
-    """Yield the entities with their present worth, which fades with the ticks since the last seat, as the weight."""
+    """Yield the entities, the latest seat first, with their present worth and weight: both fade with the ticks."""
     from actors.memory.weights import weight_of
     from actors.self_review.agent_state import worth_of
 

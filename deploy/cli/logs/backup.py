@@ -10,11 +10,8 @@ from deploy.cli import wrapped_lines
 from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.rendering.layout.counted_nouns import counted
-from deploy.cli.replaying.source_opening import say_note
+from deploy.cli.replaying.source_opening import CATCH_UP_S, say_note
 from deploy.processes.event_loop import run_command
-
-_CATCH_UP_S = 2.0
-"""Seconds to wait until the ledger of a running set has reached the stream's end; it is usually milliseconds behind."""
 
 
 @command(
@@ -119,7 +116,7 @@ async def _stream_end(target: Target) -> int | None:
         _say_end_unknown(str(why))
         return None
     loop = asyncio.get_running_loop()
-    deadline = loop.time() + _CATCH_UP_S
+    deadline = loop.time() + CATCH_UP_S
     with closing(LedgerSource(target.data.ledger)) as ledger:
         while (await ledger.info()).last_seq < end and loop.time() < deadline:  # noqa: ASYNC110 - another process writes it
             await asyncio.sleep(0.02)

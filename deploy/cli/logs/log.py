@@ -170,7 +170,7 @@ async def _info(target: Target, log_file: Path | None) -> list[dict[str, Any]]:
         if log_file is None:
             found = await open_things.enter_async_context(stream_or_ledger(target))
             if not isinstance(found, LedgerSource):
-                found.archive = None  # the extent of the stream itself is shown
+                found.archive = None  # the stream's own extent, without what the ledger holds of its beginning
             sources.append(found if isinstance(found, LedgerSource) else stream_source(open_things, found))
         if log_file is not None or (file.exists() and not isinstance(sources[0], LedgerSource)):
             ledger = LedgerSource(file)
@@ -203,7 +203,7 @@ async def _compare(target: Target, file: Path) -> tuple["Comparison | None", str
     try:
         async with open_log(target) as live:
             stream = live.as_stored()
-            stream.archive = None  # what the stream itself holds is compared
+            stream.archive = None  # else events removed from the stream would be read from the ledger itself
             return await compare(file, stream), ""
     except (NotRunning, Unavailable, UnknownOutcome) as why:
         return None, str(why)

@@ -1,12 +1,12 @@
 """``neuraxis log repartition``."""
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from deploy.cli.command_types import command
+from deploy.cli.logs.admin_access import admin_access
 from deploy.cli.options import Target, examples, json_option, target_options, whole_number
 from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.processes.event_loop import run_command
@@ -66,30 +66,20 @@ def repartition(
 
 
 async def _cancel(target: Target) -> bool:
-    from deploy.cli.connect import access_to
-    from deploy.copying.repartitioning import cancel, within_folder
-    from deploy.processes.broker import ADMIN
-    from deploy.processes.broker_access import effective_choice
+    from deploy.copying.repartitioning import cancel
 
     config = target.config()
-    if effective_choice(target.flags, config.broker, os.environ).named:
-        return await cancel(access_to(target, ADMIN), config)
-    async with within_folder(target.data, config) as access:
+    async with admin_access(target, config) as access:
         return await cancel(access, config)
 
 
 async def _repartition(
     target: Target, agents: int | None, sessions: int | None, ledger: Path, report_progress: "Progress"
 ) -> "Repartitioned":
-    from deploy.cli.connect import access_to
-    from deploy.copying.repartitioning import repartition, within_folder
-    from deploy.processes.broker import ADMIN
-    from deploy.processes.broker_access import effective_choice
+    from deploy.copying.repartitioning import repartition
 
     config = target.config()
-    if effective_choice(target.flags, config.broker, os.environ).named:
-        return await repartition(access_to(target, ADMIN), config, agents, sessions, report_progress, ledger)
-    async with within_folder(target.data, config) as access:
+    async with admin_access(target, config) as access:
         return await repartition(access, config, agents, sessions, report_progress, ledger)
 
 

@@ -1,6 +1,5 @@
 """``neuraxis log trim``."""
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,6 +8,7 @@ import click
 import msgspec
 
 from deploy.cli.command_types import command
+from deploy.cli.logs.admin_access import admin_access
 from deploy.cli.options import Number, Target, examples, json_option, target_options
 from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.processes.event_loop import run_command
@@ -62,14 +62,8 @@ def trim(target: Target, older_than: float | None, snapshots: bool, ledger: Path
 
 
 async def _trim(target: Target, ledger: Path, age_s: float | None, advance: Callable[[int], None]) -> "Trimmed":
-    from deploy.cli.connect import access_to
-    from deploy.copying.repartitioning import within_folder
     from deploy.copying.trimming import trim
-    from deploy.processes.broker import ADMIN
-    from deploy.processes.broker_access import effective_choice
 
     config = target.config()
-    if effective_choice(target.flags, config.broker, os.environ).named:
-        return await trim(access_to(target, ADMIN), config, ledger, age_s, advance)
-    async with within_folder(target.data, config) as access:
+    async with admin_access(target, config) as access:
         return await trim(access, config, ledger, age_s, advance)

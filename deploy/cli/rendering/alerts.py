@@ -1,11 +1,11 @@
 """Alerts as rows and lines, and which of them are still firing. Pure."""
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime, timedelta
 
 import msgspec
 from rich.text import Text
 
+from deploy.cli.rendering.event_rows import time_text
 from deploy.cli.rendering.layout.printable import printable_struct
 from events.decoding import Recorded, decode
 from events.log import Stored
@@ -13,7 +13,6 @@ from schemas.event import ROOT, topic_of
 from schemas.vocabulary.alerts import Alert, SeverityName, Status
 from schemas.wording.alert_summary import alert_summary
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _STYLES: Mapping[SeverityName, str] = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
 _FROM_MOST_SEVERE = tuple(_STYLES)
 """The severities, the most severe first."""
@@ -23,11 +22,11 @@ class AlertShown(msgspec.Struct, frozen=True, kw_only=True):
     """An alert at its place in the log: the fields of ``schemas.vocabulary.alerts.Alert``, its subject, when it was
     stored, and its text.
 
-    An alert (``alert``, its id) is about a group of ``count`` similar events: their owner (``source``), their subject
-    (``event``), the first and the latest of them (``first_seq``, ``since_ns``; ``cause_seq``, ``last_ns``; times are
-    Unix nanoseconds), and the latest one's ``figures``. ``detail`` is what else the group has in common, ``summary`` a
-    sentence. ``suppressed`` counts alerts that a rate limit has held back since the one before. ``resolved_by`` is the
-    subject that ended it, empty while it fires.
+    An alert (``alert``, its id) is about a group of ``count`` similar events: who appended them (``source``), their
+    subject (``event``), the first and the latest of them (``first_seq``, ``since_ns``; ``cause_seq``, ``last_ns``;
+    times are Unix nanoseconds), and the latest one's ``figures``. ``detail`` is what else the group has in common,
+    ``summary`` a sentence. ``suppressed`` counts alerts that a rate limit has held back since the one before.
+    ``resolved_by`` is the subject that ended it, empty while it fires.
     """
 
     seq: int
@@ -59,7 +58,7 @@ def alert_of(stored: Stored) -> AlertShown | None:
     if not isinstance(found, Recorded) or not isinstance(found.message.event, Alert):
         return None
     alert = found.message.event
-    time = (_EPOCH + timedelta(microseconds=stored.time_ns // 1000)).isoformat(timespec="milliseconds")
+    time = time_text(stored.time_ns)
     fields = {name: getattr(alert, name) for name in alert.__struct_fields__}
     return AlertShown(seq=stored.seq, time=time, topic=topic_of(alert), summary=alert_summary(alert), **fields)
 

@@ -26,8 +26,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """An event of the log: ``cause`` and ``cause_seq`` are the id and sequence of the message that led to it.
 
     ``by`` names who appended it, and ``build`` is the version of that code. ``data`` is its body, in the ``version`` of
-    its topic that this release has, whichever it was recorded in. ``unreadable`` says
-    why that could not be decoded; then ``data`` is empty, and only what tells whose event it is is filled in.
+    its topic that this release has, whichever it was recorded in. ``unreadable`` says why that could not be decoded;
+    then nothing else is known but ``seq``, ``time``, ``topic``, ``agent``, ``session`` and ``exchange``.
     """
 
     seq: int
@@ -48,7 +48,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
 def entry_of(stored: Stored, *, words: bool) -> Entry:
     """Return a message as a row; people's words are hidden unless ``words``."""
-    time = (_EPOCH + timedelta(microseconds=stored.time_ns // 1000)).isoformat(timespec="milliseconds")
+    time = time_text(stored.time_ns)
     found = decode(stored)
     if not isinstance(found, Recorded):
         agent, session = address_of(found)
@@ -77,6 +77,11 @@ def entry_of(stored: Stored, *, words: bool) -> Entry:
         version=CATALOGUE[envelope.topic].version,
         data=msgspec.to_builtins(event) if words else without_words(event),
     )
+
+
+def time_text(time_ns: int) -> str:
+    """Return a time (Unix nanoseconds) as rows show it: RFC 3339 in UTC, to the millisecond."""
+    return (_EPOCH + timedelta(microseconds=time_ns // 1000)).isoformat(timespec="milliseconds")
 
 
 def group_unreadable(entries: Sequence[Entry]) -> list[tuple[Entry, tuple[str, ...]]]:

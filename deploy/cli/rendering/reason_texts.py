@@ -1,7 +1,7 @@
 """Plain words for the stages, actions, modes and reasons in an exchange's end. Pure.
 
 An end (``response.emitted``) has a stage, an action and a reason. Most reasons are from a closed list, which is here;
-others are names that somebody gave, such as that of a pattern set or a precedent. ``docs/decisions-explained.md`` has
+others are names that somebody gave to a pattern set or a precedent. ``docs/decisions-explained.md`` has
 the same words.
 """
 
@@ -21,7 +21,7 @@ STAGES: Mapping[Stage, str] = {
     "ARBITER": "what is decided by precedent, before anybody deliberates",
     "DELIBERATIVE": "the deliberation: memory, the router's choice of a mode, the answer",
 }
-"""Stage -> what it judges, in the order of the path."""
+"""Stage -> what it judges, in the order in which an input reaches them."""
 
 ACTIONS: Mapping[Action, str] = {
     "EXECUTED": "Answered",
@@ -59,7 +59,7 @@ RULES: Mapping[str, str] = {
     "layer_0": "it touches the system's own core",
     "unread": "too much of it could not be looked at",
 }
-"""Violated rule of the constitution -> what the input does. Other violations are ``flag:`` and a pattern set's name."""
+"""Violated rule of the constitution -> what the input does. Other violations: ``flag:`` and a pattern set's name."""
 
 BREAKER: Mapping[str, str] = {
     "role_confusion": "it looks like an attempt to take over the conversation, and broke the session's trust",
@@ -132,7 +132,7 @@ GUARDRAILS: Mapping[str, str] = {
     "bias_echo_detected": "guardrails let it out: the answers repeat a bias",
     "fatigue_threshold_exceeded": "guardrails let it out: more reruns would tire rather than help",
 }
-"""Suffix of the mode in the reason of a model's answer -> what it says about the answer."""
+"""What follows the mode in the reason of a model's answer -> what it says about the answer."""
 
 RETIRED: Mapping[RetiredWhy, str] = {
     "replaced": "another value was told",
@@ -174,7 +174,7 @@ STANCES: Mapping[Stance, str] = {
     "guarded": "is close to being stopped: an answer has no memories in it, and a model is told to be brief",
     "terminated": "gets a fixed notice only",
 }
-"""The breaker's stance -> how it makes answers to the session."""
+"""The breaker's stance -> how the session is answered under it."""
 
 DEADLINE = "deadline"
 """The reason of an exchange that its deadline ended."""

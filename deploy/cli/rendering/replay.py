@@ -75,8 +75,8 @@ def new_field_text(actor: str, field: str, count: int) -> str:
 def without_actor_text(events: Mapping[str, int]) -> str:
     """Return how many events, by public subject, are of actors that this release does not have."""
     subjects = ", ".join(f"{topic} {count:,}" for topic, count in events.items())
-    told = "1 event is" if (count := sum(events.values())) == 1 else f"{count:,} events are"
-    return f"{told} of no actor of this release, so that what led to them was not decided again: {subjects}"
+    found = "1 event is" if (count := sum(events.values())) == 1 else f"{count:,} events are"
+    return f"{found} of no actor of this release, so that what led to them was not decided again: {subjects}"
 
 
 def render_difference(difference: Difference) -> Iterator[RenderableType]:
@@ -142,12 +142,12 @@ def pending_text(pending: Pending, end_ns: int) -> str:
     exchange = f", exchange {pending.exchange}" if pending.exchange else ""
     waited = max(0, end_ns - pending.time_ns) / 1e9  # a live log may have grown since its end was looked up
     id = pending.id or "-"
-    unrun = "" if pending.has_recorded else "; it recorded nothing in this log"
+    if_silent = "" if pending.has_recorded else "; it recorded nothing in this log"
     if pending.is_timer:
         missing = f"has not recorded {pending.topic} (set by {id}{exchange}), which was due"
     else:
         missing = f"has not decided {pending.topic} (sequence {pending.seq}, id {id}{exchange}),"
-    return f"{pending.actor}/{pending.partition} {missing} {waited:,.1f} s before the log's end{unrun}"
+    return f"{pending.actor}/{pending.partition} {missing} {waited:,.1f} s before the log's end{if_silent}"
 
 
 def changed_fields(recorded: str, redecided: str) -> tuple[tuple[str, str, str], ...]:

@@ -144,8 +144,8 @@ def _nearest_precedent(events: Sequence[Event]) -> str:
 def _exchange_failed(end: ResponseEmitted) -> str:
     if end.reason == reason_texts.DEADLINE:
         return f"no word came from {end.stage.lower()} before the deadline"
-    why_unserved, named, stage = end.reason.partition(": ")
-    if named and why_unserved in reason_texts.UNSERVED:
+    why_unserved, colon, stage = end.reason.partition(": ")
+    if colon and why_unserved in reason_texts.UNSERVED:
         return f"it waited for {stage}, and {reason_texts.UNSERVED[why_unserved]}"
     actor = end.reason.removesuffix("_failed")
     if end.reason.endswith("_failed") and STAGE_OF.get(actor) == end.stage:
@@ -187,8 +187,8 @@ def _why_answered(end: ResponseEmitted, events: Sequence[Event]) -> str:
     if not rest:
         return _why_mode(end, events)
     remark = reason_texts.GUARDRAILS.get(rest, "")
-    why_unserved, named, stage = rest.partition(": ")
-    if named and why_unserved in reason_texts.UNSERVED:
+    why_unserved, colon, stage = rest.partition(": ")
+    if colon and why_unserved in reason_texts.UNSERVED:
         remark = f"guardrails did not judge it, since it waited for {stage}, and {reason_texts.UNSERVED[why_unserved]}"
     kind, _, failure = rest.partition(":")
     if kind == reason_texts.RERUN_FAILED:

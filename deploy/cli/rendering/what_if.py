@@ -130,21 +130,20 @@ def render_sweep(key: str, reports: Sequence[tuple[str, Report]]) -> Table:
     """
     modes = sorted({now for _, report in reports for row in report.modes.values() for now in row})
     grid = Table(box=None, pad_edge=False, header_style="bold", title=key, title_style="bold", title_justify="left")
-    told = ("value", "changed", "share", "without end")
-    untold = ("not told",) if any(report.held for _, report in reports) else ()
-    for name in (*told, *untold, *modes):
+    not_told = ("not told",) if any(report.held for _, report in reports) else ()
+    for name in ("value", "changed", "share", "without end", *not_told, *modes):
         grid.add_column(name, justify="right")
     for value, report in reports:
         shares = mode_shares(report)
         without = sum(report.without_end.values())
         numbers = (f"{report.changed:,}", f"{report.share:.1%}", f"{without:,}")
-        held = (f"{report.held:,}",) if untold else ()
+        held = (f"{report.held:,}",) if not_told else ()
         grid.add_row(value, *numbers, *held, *(f"{shares.get(mode, 0.0):.1%}" for mode in modes))
     return grid
 
 
 def mode_shares(report: Report) -> dict[str, float]:
-    """Return the share of each mode among the second timeline's exchanges that have one, in [0, 1]."""
+    """Return the share of each mode among the exchanges that have one under the other settings, in [0, 1]."""
     counts: dict[str, int] = {}
     for row in report.modes.values():
         for mode, count in row.items():
@@ -154,7 +153,7 @@ def mode_shares(report: Report) -> dict[str, float]:
 
 
 def _confusion(confusion: Mapping[str, Mapping[str, int]]) -> Iterator[Text]:
-    """Yield a line for each pair (end before, end after), changed ones first: a matrix would be too wide."""
+    """Yield a line for each pair (recorded, what-if), changed ones first: a matrix would be too wide."""
     counts = {(was, now): count for was, row in confusion.items() for now, count in row.items()}
     width = max(len(f"{count:,}") for count in counts.values())
     for (was, now), count in sorted(counts.items(), key=lambda item: (item[0][0] == item[0][1], -item[1], item[0])):
@@ -165,8 +164,8 @@ def _confusion(confusion: Mapping[str, Mapping[str, int]]) -> Iterator[Text]:
 def _tallies(report: Report) -> CountsTable:
     """Return a table of each actor's messages that were decided again, and of its events.
 
-    ``identical`` and ``different`` events come in both timelines, ``gone`` ones only in the record, and ``new`` ones
-    only under the other settings. The record ends before the ``pending`` ones.
+    ``identical`` and ``different`` events come in the record and under the other settings, ``gone`` ones only in the
+    record, ``new`` ones only under the other settings. The record ends before the ``pending`` ones.
     """
     grid = CountsTable("actor", ("decided", "identical", "different", "gone", "new", "pending"))
     for actor, tally in report.tallies.items():

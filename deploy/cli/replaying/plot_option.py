@@ -20,7 +20,7 @@ def check_plot(file: Path) -> None:
 
 
 def check_folder(folder: Path) -> None:
-    """Check that drawings can be written into a folder, which is made if it is missing: its parent, and the library.
+    """Check that drawings can be written into a folder, which may still be missing: its parent, and the library.
 
     Raises:
         WrongUse: they cannot; the message says what to do.

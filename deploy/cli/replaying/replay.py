@@ -84,7 +84,7 @@ def replay(
         raise WrongUse("a stream is read by one process: --jobs goes with --log, of a ledger file or bundle")
     actors = [actor_named(name).name for name in names] or list(ACTORS)
     point = point_of(upto) if upto else END
-    name, report, effects, end_ns, damage, lacking = run_command(
+    name, report, effects, end_ns, damage, without_actor = run_command(
         _replay(target, log_file, actors, key, verify, models, point, jobs)
     )
     if as_json:
@@ -95,7 +95,7 @@ def replay(
             "overall": overall_hash(report),
             **msgspec.structs.asdict(report),
             "effects": effects,
-            "without_actor": lacking,
+            "without_actor": without_actor,
         }
         if not verify:
             for name_of_check in ("coverage", "differences", "waiting", "effects", "without_actor"):
@@ -103,8 +103,8 @@ def replay(
         click.echo(msgspec.json.encode(shown).decode())
     else:
         _show(name, report, effects, verify, end_ns)
-        if lacking:
-            wrapped_lines.say(without_actor_text(lacking))
+        if without_actor:
+            wrapped_lines.say(without_actor_text(without_actor))
     if not report.events:
         raise CheckFailed(f"nothing was replayed: {name} holds no event of {', '.join(actors)} up to there")
     if not report.clean or effects.wrong:
@@ -118,8 +118,8 @@ def replay(
         raise CheckFailed(f"nothing was verified: {why}")
     if verify and strict and report.unverified:
         raise CheckFailed(_unverified(report))
-    if strict and lacking:
-        raise CheckFailed(without_actor_text(lacking))
+    if strict and without_actor:
+        raise CheckFailed(without_actor_text(without_actor))
     overdue = [pending_text(each, end_ns) for each in report.waiting if each.is_overdue(end_ns)]
     if verify and strict and overdue:
         raise CheckFailed(f"decisions are missing, or their actors stood still: {'; '.join(overdue)}")
@@ -135,6 +135,11 @@ async def _replay(
     upto: "Point",
     jobs: int | None,
 ) -> "tuple[str, Report, EffectReport, int, str, Mapping[str, int]]":
+    """Replay the log that the options name.
+
+    Returns its name, the report on decisions and that on effects, the time of its last event (Unix nanoseconds), a
+    warning of damaged rows (or empty), and by subject the number of events of actors that this release lacks.
+    """
     from actors.registry import ACTORS
     from deploy.cli.rendering.layout.terminal import progress
     from deploy.replaying.parallel_replay import ReplayWork, jobs_for, replay_in_jobs
@@ -164,7 +169,7 @@ async def _replay(
         end_ns = min(await time_of_end(source, last), upto.time_ns)
         whole = not key and {*names} == {*ACTORS}
         effects = await check_effects(source, upto) if verify and whole else EffectReport({}, ())
-        lacking = await events_without_actor(source, ACTORS, upto) if verify and whole else {}
+        without_actor = await events_without_actor(source, ACTORS, upto) if verify and whole else {}
         with progress("verifying" if verify else "replaying", last) as advance:
             if jobs > 1 and isinstance(source, LedgerSource):
                 work = ReplayWork(tuple(names), only, verify, upto, models)
@@ -173,7 +178,7 @@ async def _replay(
                 replaying = Replay(actors, source.partitions, verify=verify, only=only)
                 keep = await snapshot_keeper(source, replaying)
                 report = await run_replay(source, replaying, upto, progress=calling_both(advance, keep))
-        return source.name, report, effects, end_ns, source.damage.warning_text(source.name), lacking
+        return source.name, report, effects, end_ns, source.damage.warning_text(source.name), without_actor
 
 
 async def _partitions_with(source: "Source", actors: "Sequence[Actor[Any]]", key: str) -> tuple[dict[str, str], str]:

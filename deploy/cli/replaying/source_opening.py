@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from events.replay.sources import LedgerSource, Source, StreamSource
     from events.sealing.keys import KeyEntry, KeyStore
 
-_CATCH_UP_S = 2.0
+CATCH_UP_S = 2.0
 """Seconds to wait until the ledger of a running set has reached the stream's end; it is usually milliseconds behind."""
 
 
@@ -301,7 +301,7 @@ async def _holds_all(ledger: "LedgerSource", log: "Log") -> bool:
     from schemas.subjects import EVERYTHING
 
     end = (await log.info()).last_seq
-    deadline = asyncio.get_running_loop().time() + _CATCH_UP_S
+    deadline = asyncio.get_running_loop().time() + CATCH_UP_S
     while (await ledger.info()).last_seq < end:
         if asyncio.get_running_loop().time() > deadline:
             return False

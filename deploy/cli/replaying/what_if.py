@@ -122,7 +122,7 @@ def what_if(
     known = precedents_in(precedents, content_of(precedents), current_user_name()) if precedents else []
     values = sweep_of(sweep) if sweep else None
     if values is not None:
-        _check_sweep(values, target.sets)
+        _check_sweep(values, target.assignments)
     if plot is not None:
         _check_plot(plot, values)
     point = point_of(upto) if upto else END
@@ -144,7 +144,7 @@ def what_if(
         _show_sweep(values, reports, as_json)
         if plot is not None:
             _draw(plot, values, reports)
-    _judge(reports, fail_over)
+    _check_share(reports, fail_over)
 
 
 def _check_sweep(sweep: "Sweep", assignments: "Sequence[str]") -> None:
@@ -255,13 +255,13 @@ def _show_sweep(sweep: "Sweep", reports: "Sequence[Report]", as_json: bool) -> N
 
     from deploy.cli.rendering.layout.terminal import console, print_hanging
     from deploy.cli.rendering.what_if import render_sweep
-    from deploy.replaying.what_if_verdicts import measured_setting_warnings, untold_texts
+    from deploy.replaying.what_if_verdicts import measured_setting_warnings, uncompared_texts
 
     out = console()
     out.print(render_sweep(sweep.key, list(zip(sweep.values, reports, strict=True))))
     # Notes on settings by which running processes measure: what they would have measured otherwise is not known.
     for line in dict.fromkeys(
-        text for report in reports for text in (*measured_setting_warnings(report), *untold_texts(report))
+        text for report in reports for text in (*measured_setting_warnings(report), *uncompared_texts(report))
     ):
         print_hanging(out, Text(line, "yellow"), 4)
 
@@ -272,7 +272,8 @@ def _print(more: dict[str, Any], report: "Report") -> None:
     click.echo(msgspec.json.encode({**more, **msgspec.structs.asdict(report)}).decode())
 
 
-def _judge(reports: "Sequence[Report]", fail_over: float | None) -> None:
+def _check_share(reports: "Sequence[Report]", fail_over: float | None) -> None:
+    """Raise CheckFailed if more than ``fail_over`` percent of the exchanges end, or may end, differently."""
     from deploy.cli.failures import CheckFailed
     from deploy.replaying.what_if_verdicts import complaint
 

@@ -67,7 +67,7 @@ def why(target: Target, exchange: str, log_file: Path | None, svg: Path | None, 
 async def _look_up(
     target: Target, log_file: Path | None, wanted: str
 ) -> tuple["Explanation", "RouterSettings | None", "CoherenceSettings | None", "Sequence[Range]"]:
-    """Return an exchange, the settings that explain it, and the gaps of the log in and behind it."""
+    """Return an exchange, the settings that explain it, and the gaps of the log among and after its events."""
     from deploy.cli.replaying.named_exchange import resolve
     from events.replay.explain import explain
     from events.replay.presence_checks import NothingFound
@@ -88,10 +88,13 @@ async def _router(source: "Source", explanation: "Explanation") -> "RouterSettin
     from deploy.cli.rendering.why.tree import last_of
     from schemas.vocabulary.router import ModeSelected, RouterConfigured
 
-    decision = last_of(explanation, ModeSelected)
-    if decision is None or adds_up(score_table(decision[1])):
+    found = last_of(explanation, ModeSelected)
+    if found is None:
         return None
-    return await _settings_in_force(source, explanation, decision[0].seq, RouterConfigured, RouterSettings)
+    node, selected = found
+    if adds_up(score_table(selected)):
+        return None
+    return await _settings_in_force(source, explanation, node.seq, RouterConfigured, RouterSettings)
 
 
 async def _coherence(source: "Source", explanation: "Explanation") -> "CoherenceSettings | None":
@@ -102,10 +105,13 @@ async def _coherence(source: "Source", explanation: "Explanation") -> "Coherence
     from schemas.vocabulary.coherence import CoherenceConfigured, CoherencePassed, CoherenceRejected
 
     passed, rejected = last_of(explanation, CoherencePassed), last_of(explanation, CoherenceRejected)
-    verdict = passed or rejected
-    if verdict is None or explains(verdict[1], CoherenceSettings()):
+    found = passed or rejected
+    if found is None:
         return None
-    return await _settings_in_force(source, explanation, verdict[0].seq, CoherenceConfigured, CoherenceSettings)
+    node, verdict = found
+    if explains(verdict, CoherenceSettings()):
+        return None
+    return await _settings_in_force(source, explanation, node.seq, CoherenceConfigured, CoherenceSettings)
 
 
 async def _settings_in_force(

@@ -33,7 +33,7 @@ BENCHES = {
     "soak": "an hour at 70% of the most a set can do: memory, lag and latency by the minute",
     "turns": "the cost of telling a turn's kind; shares routed right: python -m bench.quality.turns LABELLED PROMPTS",
 }
-"""Benchmark -> what it measures, and beside which peers, other programs for the same work, in the same run.
+"""Benchmark -> what it measures, and against which peers: other programs for the same work, in the same run.
 
 A hop is a message that one process appends to the log and the next one reads and answers."""
 
@@ -55,7 +55,8 @@ IN_BRIEF = (
     *("reflex", "intuition", "router", "guards", "hops", "exchanges", "append", "ledger", "replay", "growth"),
     "memory",
 )
-"""What is run, in brief, if none is named: what tells whether the aims are met, or cost against size."""
+"""What is run, in brief, if none is named: what tells whether the project's performance aims are met (the table of
+``bench.harness.aims``), or how cost grows with size."""
 
 BRIEF, RECORDS = "NEURAXIS_BENCH_BRIEF", "NEURAXIS_BENCH_RECORDS"
 """Environment variables of the benchmarks (``bench.harness.table``)."""
@@ -87,7 +88,7 @@ BRIEF, RECORDS = "NEURAXIS_BENCH_BRIEF", "NEURAXIS_BENCH_RECORDS"
 )
 @click.option("--characters", type=whole_number(256), help="With --llm: characters of a prompt shown at most.")
 @click.option("--record", type=click.Path(dir_okay=False), help="With --llm: file that keeps the answers, for reruns.")
-def bench(names: tuple[str, ...], json_file: str | None, plot: str | None, **judged: str | int | None) -> None:
+def bench(names: tuple[str, ...], json_file: str | None, plot: str | None, **llm_options: str | int | None) -> None:
     """Measure beside the peers, in the same run: the benchmarks NAMED, or in brief what tells whether the aims are met.
 
     In brief takes some ten minutes, and ends with a table of all aims. Peers are an extra: pip install
@@ -99,10 +100,10 @@ def bench(names: tuple[str, ...], json_file: str | None, plot: str | None, **jud
     from deploy.cli.failures import CheckFailed
     from deploy.cli.replaying.plot_option import check_folder
 
-    if any(value is not None for value in judged.values()):
+    if any(value is not None for value in llm_options.values()):
         if json_file is not None or plot is not None:
             raise click.UsageError("--json and --plot are for the other benchmarks: with --llm, --record keeps answers")
-        _judgement(names, judged)
+        _measure_judgement(names, llm_options)
         return
     options = [f"--json={json_file}"] if json_file is not None else []
     if plot is not None:
@@ -145,22 +146,22 @@ def _install_hint(modules: Iterable[str]) -> str:
     return f"{', '.join(sorted(modules))} not installed: pip install 'neuraxis[bench]'"
 
 
-def _judgement(names: tuple[str, ...], judged: Mapping[str, str | int | None]) -> None:
-    """Run the part of ``detection`` that asks a language model."""
+def _measure_judgement(names: tuple[str, ...], llm_options: Mapping[str, str | int | None]) -> None:
+    """Run the part of ``detection`` that asks a language model to judge prompts."""
     import sys
 
     from deploy.cli.failures import CheckFailed
 
-    if names != ("detection",) or judged["llm"] is None or judged["corpus"] is None:
+    if names != ("detection",) or llm_options["llm"] is None or llm_options["corpus"] is None:
         raise click.UsageError(
             "a model's judgement is measured by `neuraxis bench detection --llm URL --corpus FILE`; "
             "--model, --rows, --gate, --characters and --record go with it"
         )
     if missing := missing_modules("bench.quality.judgement"):
         raise CheckFailed(_install_hint(missing))
-    options = [f"--{name}={value}" for name, value in judged.items() if name != "corpus" and value is not None]
+    options = [f"--{name}={value}" for name, value in llm_options.items() if name != "corpus" and value is not None]
     if subprocess.run(
-        [sys.executable, "-m", "bench.quality.judgement", str(judged["corpus"]), *options], check=False
+        [sys.executable, "-m", "bench.quality.judgement", str(llm_options["corpus"]), *options], check=False
     ).returncode:
         raise CheckFailed("the benchmark did not finish")
 
@@ -174,9 +175,9 @@ def missing_modules(module: str) -> list[str]:
     from importlib.util import find_spec
     from pathlib import Path
 
-    seen, wanted, roots = {module}, [module], set()
-    while wanted:
-        spec = find_spec(wanted.pop())
+    seen, unread, packages = {module}, [module], set()
+    while unread:
+        spec = find_spec(unread.pop())
         if spec is None or spec.origin is None:
             continue
         for node in ast.parse(Path(spec.origin).read_text()).body:
@@ -186,6 +187,6 @@ def missing_modules(module: str) -> list[str]:
             for name in names:
                 if name.startswith("bench.") and name not in seen:
                     seen.add(name)
-                    wanted.append(name)
-                roots.add(name.partition(".")[0])
-    return sorted(root for root in roots if find_spec(root) is None)
+                    unread.append(name)
+                packages.add(name.partition(".")[0])
+    return sorted(package for package in packages if find_spec(package) is None)

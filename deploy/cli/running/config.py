@@ -25,7 +25,7 @@ def config() -> None:
 @click.argument("sections", nargs=-1, metavar="[SECTION]...")
 @config_options
 @json_option
-def show(sections: tuple[str, ...], config_file: Path | None, sets: Sequence[str], as_json: bool) -> None:
+def show(sections: tuple[str, ...], config_file: Path | None, assignments: Sequence[str], as_json: bool) -> None:
     """Print the values in effect and where each came from: the default, a file, a variable or a flag."""
     from deploy.cli.failures import WrongUse
     from deploy.cli.output import emit
@@ -43,7 +43,7 @@ def show(sections: tuple[str, ...], config_file: Path | None, sets: Sequence[str
         known,
         file=config_file,
         environment=os.environ,
-        flags=[assignment_layer(assignment) for assignment in sets],
+        flags=[assignment_layer(assignment) for assignment in assignments],
     )
     if ignored := ignored_variables(os.environ):
         say(f"neuraxis: nothing reads {', '.join(ignored)}: {REMEDY}", err=True)

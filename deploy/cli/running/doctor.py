@@ -66,7 +66,7 @@ def _set_to_examine(target: Target) -> "SetToExamine":
     effectors = needed_effectors(config, attached=model is not None and model.backend != "composer")
     stages = needed_by(config)
     in_force = run.in_force if run is not None else None
-    if in_force is not None and target.config_file is None and not target.sets:
+    if in_force is not None and target.config_file is None and not target.assignments:
         # The settings that the set was started with, not the configuration of this folder, which may be another.
         receivers, effectors, key_file = in_force.receivers, in_force.effectors, in_force.key_file
         upstream, upstream_key_file = in_force.upstream, in_force.upstream_key_file

@@ -63,24 +63,24 @@ def worker(
     flags = [flag_layer("--metrics", "telemetry.metrics", metrics)] if metrics is not None else []
     config = target.config(flags, every_section=True)
     check_telemetry(config)
-    hosts = worker.work_with_settings(actors, config)
-    if ledger_file is not None and worker.LEDGER not in hosts:
+    hosted = worker.work_with_settings(actors, config)
+    if ledger_file is not None and worker.LEDGER not in hosted:
         raise WrongUse(f"--ledger says where {worker.LEDGER!r} writes, and that is not among these: leave it out")
     logging_setup.set_up(config.runtime.log_level, config.runtime.log_format, process=name)
     if lifeline is None:  # a set says it once, for all its processes
         log_ignored_variables(os.environ)
     choice = effective_choice(target.flags, config.broker, os.environ)
     own_login = {worker.LEDGER: LEDGER, **dict.fromkeys(ALL_EFFECTORS, EFFECTORS)}
-    user, *others = dict.fromkeys(own_login.get(host, DECIDERS) for host in hosts)
-    if choice.logins and len(hosts) == 1 and choice.as_user(hosts[0]).exists():
-        user, others = hosts[0], []  # each actor has a login of its own
+    user, *others = dict.fromkeys(own_login.get(each, DECIDERS) for each in hosted)
+    if choice.logins and len(hosted) == 1 and choice.as_user(hosted[0]).exists():
+        user, others = hosted[0], []  # each actor has a login of its own
     if others and (choice.logins or not choice.named):
-        separate = " ".join(host for host in hosts if own_login.get(host, DECIDERS) != DECIDERS)
+        separate = " ".join(each for each in hosted if own_login.get(each, DECIDERS) != DECIDERS)
         raise WrongUse(f"the broker has logins for each kind of work: run `neuraxis worker {separate}` by itself")
     worker.run(
         worker.Job(
             name=name,
-            hosted=hosts,
+            hosted=hosted,
             access=access_of(choice, target.data, user=user, name=f"neuraxis {name}"),
             config=config,
             ledger_file=ledger_file or target.data.ledger,

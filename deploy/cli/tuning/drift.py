@@ -26,7 +26,7 @@ _DEFAULT_COUNT = 10
 class ThoughtShown(msgspec.Struct, frozen=True, kw_only=True):
     """A thought, its time, and its subject.
 
-    ``concept`` is the word of memory that it began with, and ``strategy`` the way in which that was chosen. Activation
+    ``concept`` is the concept of memory, a word, that it began with; ``strategy`` says how that was chosen. Activation
     spread from there to related concepts; ``activation`` is the highest that one of these had, in [0, 1]. ``episode``
     is the id in memory of the exchange that the thought goes back to. ``by`` says whether a model put it into words.
     """

@@ -26,8 +26,9 @@ _NS_PER_MS = 1_000_000
 class WeightShown(msgspec.Struct, frozen=True, kw_only=True):
     """A weight that the regulator has changed.
 
-    ``value`` is the weight in force, and ``offset`` the sum of all changes. ``trial`` is the part of the offset that is
-    not judged yet. The weight is not changed again before ``next_change``, and that change is multiplied by ``factor``.
+    ``value`` is the weight in force, between ``least`` and ``most``; ``offset`` sums up all changes, and ``trial`` is
+    the part of it that is not judged yet. The weight is not changed again before ``next_change``, and that change is
+    multiplied by ``factor``.
     """
 
     weight: str
@@ -123,7 +124,7 @@ async def _latest_events(source: "Source", agent: str, upto: int, max_count: int
     from schemas.subjects import NO_PARTITION
 
     tokens = source.partitions.agent_tokens(agent)
-    filters = [f"log.{token}.{NO_PARTITION}.{owner}.>" for token in tokens for owner in ("monitor", "regulator")]
+    filters = [f"log.{token}.{NO_PARTITION}.{actor}.>" for token in tokens for actor in ("monitor", "regulator")]
     return await latest_events_of_agent(
         source, agent, filters, upto, max_count, lambda each: not isinstance(each.message.event, Configured | Failed)
     )

@@ -23,7 +23,7 @@ _MIN_WIDE_COLUMNS = 120
 
 _MAX_SEED = 2**63 - 1
 _MAX_EXCHANGES = 1_000_000
-"""Exchanges in a whole simulation at most; so many take some ten minutes."""
+"""The most exchanges in a whole simulation; these take some ten minutes."""
 
 
 class DayShown(msgspec.Struct, frozen=True, kw_only=True):

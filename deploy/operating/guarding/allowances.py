@@ -1,4 +1,4 @@
-"""An agent's allowances, phrases that guards let pass, and the orders that record a person's verdict on an exchange."""
+"""An agent's allowances (texts that guards let pass), and the orders that record a person's verdict on an exchange."""
 
 from collections.abc import Iterable
 from typing import Literal

@@ -58,7 +58,7 @@ async def give_breaker_order(
         session: The session.
         event: The order.
         answer: The event that says it was carried out.
-        deadline: The command's. It keeps how far the order has come, and its error says so when the time is up.
+        deadline: The command's deadline, which is told how far the order has come: its error says so.
         violated_at: For an order to recover: the end of the log when the session was found in state VIOLATED.
 
     Raises:

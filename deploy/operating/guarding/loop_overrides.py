@@ -19,7 +19,7 @@ class OverrideDone(msgspec.Struct, frozen=True, kw_only=True):
     """An override that is in force for ``lasts_s`` seconds, with the sequences of order and answer.
 
     It holds for ``family``, which is the loop with all its reruns. ``fatigue`` and ``max_reruns`` say which limits are
-    lifted: that of fatigue, which grows with reruns that improve nothing, and that of the number of reruns.
+    lifted: the one on fatigue, which grows with reruns that improve nothing, and the one on the number of reruns.
     """
 
     agent: str
@@ -43,7 +43,7 @@ class NotOverridden(Exception):
 async def give_override(log: JetStreamLog, agent: str, order: LoopOverridden, *, deadline: Deadline) -> OverrideDone:
     """Append an override and wait for the answer of guardrails, in the time that is left.
 
-    ``deadline`` keeps how far the override has come, and its error says so when the time is up.
+    ``deadline`` is told how far the override has come: its error says so.
 
     Raises:
         NotOverridden: guardrails know no such loop of the agent, or failed while they decided.

@@ -7,7 +7,8 @@ import msgspec
 import yaml
 
 from actors.reflex.imported_patterns import Imports, with_event
-from actors.reflex.library import InvalidLibrary, Path, make_library
+from actors.reflex.library import InvalidLibrary, make_library
+from actors.reflex.library import Path as LibraryPath
 from deploy.operating.agent_events import events_of_agent
 from deploy.operating.guarding.item_files import UNPRINTABLE, BadFile, Item, YamlLoader, items_of
 from events.replay.sources import Source
@@ -65,7 +66,7 @@ def _set_of(item: Item, position: int) -> PatternSet:
     return pattern
 
 
-def _refuse_unknown_keys(written: dict[str, Any], kind: type[msgspec.Struct], path: Path) -> None:
+def _refuse_unknown_keys(written: dict[str, Any], kind: type[msgspec.Struct], path: LibraryPath) -> None:
     # Events accept unknown keys, so that older readers survive newer writers. In a file, an unknown key is a mistake.
     for key in written:
         if key not in kind.__struct_fields__:
@@ -73,7 +74,7 @@ def _refuse_unknown_keys(written: dict[str, Any], kind: type[msgspec.Struct], pa
             raise InvalidLibrary(what, (*path, key))
 
 
-def line_of(raw: bytes, path: Path) -> int | None:
+def line_of(raw: bytes, path: LibraryPath) -> int | None:
     """Return the line, counted from 1, of a value in a JSON or YAML document; None if it cannot be found.
 
     JSON is read as YAML, of which it is a part, except for tabs between tokens and some characters in strings: these

@@ -35,7 +35,7 @@ _logger = get_logger("neuraxis.broker")
 
 
 STORE_GONE = "the files of the broker's store are gone"
-"""Beginning of the fault's text where that is so."""
+"""The beginning of a fault's text if the files are gone."""
 
 STORE_REMEDY = (
     "copy the log while the broker still has it (`neuraxis log export --format bundle`), stop the set, and start it on "

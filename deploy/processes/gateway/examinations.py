@@ -104,7 +104,7 @@ class BrokerExaminations:
 
 
 def _check_sections(settings: dict[str, Value]) -> None:
-    """Raise InvalidField for a setting whose section there is not, as the process that decides again would."""
+    """Raise InvalidField for a setting of an unknown section, as the process that decides again would."""
     known = section_names()
     for key in settings:
         section, dot, _ = key.partition(".")

@@ -174,7 +174,7 @@ async def _serve(
         log, why_no_end=stages.why_no_end, open_inbox=partial(listening_inbox, connection), limits=settings.limits
     )
     async with (
-        serving_reads(log, GATEWAY),
+        serving_reads(log, GATEWAY),  # to workers whose logins may not read the whole log
         opening as client,
         asyncio.TaskGroup() as tasks,
         AsyncExitStack() as stack,

@@ -1,7 +1,7 @@
 """The records that a gateway shows: lists come from the ledger's process, all else from the log itself.
 
 The ledger's process has the file and its index; the gateway may run on another machine. That process also tells where
-in the log an exchange begins. Without a ledger, or for one that it does not know, a process of its own searches it.
+in the log an exchange begins. For one that no ledger knows, a process of its own searches the log.
 """
 
 import asyncio
@@ -56,10 +56,10 @@ _ERROR_CODE, _ERROR = "Nats-Service-Error-Code", "Nats-Service-Error"
 """Headers of an error that a NATS micro service answers with."""
 
 _MOST_BEHIND = 100_000
-"""Events that are looked through for one exchange at most, such as those that the ledger lacks: it takes a moment."""
+"""The most events that are looked through for one exchange, such as those that the ledger lacks; it takes a moment."""
 
 _MOST_EXPLAINED = 5_000
-"""Events of an exchange that are explained here at most: feedback may be given any number of times."""
+"""The most events of an exchange that are explained here: feedback may be given any number of times."""
 
 _INPUT, _END = topic_of(InputReceived), topic_of(ResponseEmitted)
 _INPUTS_AND_ENDS = [topic_filter(topic) for topic in (_INPUT, _END)]
@@ -81,7 +81,7 @@ class BrokerRecords:
         needed: The stages that the set needs.
         whole: The log with what was removed from its stream's beginning, which single exchanges are looked up in.
         search: Searches all of the log for an exchange that the ledger does not know, and explains it; raises NotFound.
-            Without it, there is none.
+            Without it, such an exchange is not found.
     """
 
     def __init__(
@@ -127,8 +127,8 @@ class BrokerRecords:
     async def find_exchange(self, exchange: str) -> RatedExchange:
         """Return an exchange's agent, session, mode and end, even if the ledger does not have it yet.
 
-        A caller may give feedback as soon as it has an answer, and the ledger is behind the log. Only that part of the
-        log is read which the ledger lacks, and no long one, so requests with made-up ids cost little.
+        A caller may give feedback as soon as it has an answer, and the ledger is behind the log. So the
+        part of the log that the ledger lacks is read, if it is short: requests with made-up ids must cost little.
         """
         head = await self._ledger_head()
         try:
@@ -136,7 +136,7 @@ class BrokerRecords:
             found = RatedExchange(
                 exchange=exchange, agent=result.agent, session=result.session, started_seq=result.started_seq
             )
-            if result.ended_seq:  # of an end that another release wrote no more may be known
+            if result.ended_seq:  # an end that this release cannot read has no ``ended``, only a sequence
                 mode = result.ended.mode if result.ended is not None else None
                 return msgspec.structs.replace(found, mode=mode, ended_seq=result.ended_seq)
         except NotFound:
@@ -161,8 +161,9 @@ class BrokerRecords:
     async def why(self, exchange: str) -> bytes:
         """Return why an exchange ended as it did, in the format of ``neuraxis why --json``.
 
-        One that neither the ledger nor what it lacks has a beginning of is looked for elsewhere, and so is one whose
-        events are many, or lie far apart: a long log would be read here, for every made-up id, while others wait.
+        The ledger, or the few events that it lacks, say where the exchange begins. If they do not, or if its events are
+        many or lie far apart, ``search`` answers instead: here, a long log would be read for every made-up id, while
+        other requests wait.
         """
         from deploy.cli.rendering.why.tree import to_json
 
@@ -235,7 +236,8 @@ class BrokerRecords:
     async def _where(self, exchange: str) -> tuple[int, Sequence[tuple[int, int]]] | None:
         """Return the sequence of an exchange's input, and the ranges (after, up to) that hold its events.
 
-        By the ledger, and by the few events that it lacks; None: it is not known, or they are long.
+        They are found by the ledger, and by the few events that it lacks; None: they are not known, or hold too many
+        events.
         """
         known: ExchangeResult | None = None
         try:

@@ -35,7 +35,7 @@ from events.losses import gaps_between
 from schemas.permissions import DURABLE_CALL, read_owners, served_reads
 
 MOST_CHECKED = 2_000
-"""Sequences in which one request has missing ones found."""
+"""The most sequences that one request has searched for missing ones."""
 
 _QUEUE = "read"
 """The queue group: of several processes that serve reads, one gets each request."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from deploy.health.resource_watch import ResourceWatch, changes, left_on_machine
-from deploy.health.resources import REMEDIES, Left
+from deploy.health.resources import REMEDIES, Remaining
 from events.decoding import Recorded, decode
 from events.log import Log
 from schemas.vocabulary.ledger import ResourceScarce, ResourceSufficient
@@ -19,8 +19,8 @@ HERE = f"process gateway on {socket.gethostname()}"
 KEY = ("file descriptors", HERE)
 
 
-def left(free: int, whose: str = HERE) -> Left:
-    return Left("file descriptors", whose, free, 1_000)
+def left(free: int, whose: str = HERE) -> Remaining:
+    return Remaining("file descriptors", whose, free, 1_000)
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def left(free: int, whose: str = HERE) -> Left:
     ],
 )
 def test_only_changes_are_recorded_and_not_each_time_the_limit_is_crossed(
-    scarce: list[tuple[str, str]], found: list[Left], recorded: list[type]
+    scarce: list[tuple[str, str]], found: list[Remaining], recorded: list[type]
 ) -> None:
     assert [type(event) for event in changes(frozenset(scarce), found)] == recorded
 

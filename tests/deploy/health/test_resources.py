@@ -5,7 +5,7 @@ from pathlib import Path
 
 from deploy.health.findings import Verdict
 from deploy.health.resources import (
-    Left,
+    Remaining,
     descriptors_left,
     examine_resources,
     inodes_left,
@@ -20,17 +20,19 @@ LIMITS = "Limit  Soft Limit  Hard Limit  Units\nMax open files            {}  10
 def test_what_gets_scarce_is_told_with_a_remedy_and_what_is_used_up_fails() -> None:
     for what in ("inodes", "file descriptors", "memory"):
         for free, verdict in ((50, Verdict.OK), (9, Verdict.WARN), (0, Verdict.FAIL)):
-            found = judge_left(what, [Left(what, "this machine", 90, 100), Left(what, "this process", free, 100)])
+            found = judge_left(
+                what, [Remaining(what, "this machine", 90, 100), Remaining(what, "this process", free, 100)]
+            )
             assert (found.check, found.verdict) == (what, verdict)
             assert bool(found.remedy) == (verdict is not Verdict.OK)
     # A gateway with its last descriptors is not ready, and doctor agrees; a disk's last inode is as good as any.
-    assert judge_left("file descriptors", [Left("file descriptors", "process 7", 1, 100)]).verdict is Verdict.FAIL
-    assert judge_left("inodes", [Left("inodes", "the disk of data", 1, 100)]).verdict is Verdict.WARN
+    assert judge_left("file descriptors", [Remaining("file descriptors", "process 7", 1, 100)]).verdict is Verdict.FAIL
+    assert judge_left("inodes", [Remaining("inodes", "the disk of data", 1, 100)]).verdict is Verdict.WARN
     assert judge_left("inodes", []).verdict is Verdict.SKIP
 
 
 def test_a_gateway_is_not_ready_only_once_next_to_nothing_is_left() -> None:
-    scarce, gone = Left("memory", "this machine", 5, 100), Left("file descriptors", "this process", 1, 1024)
+    scarce, gone = Remaining("memory", "this machine", 5, 100), Remaining("file descriptors", "this process", 1, 1024)
     assert used_up_text([scarce]) == ""
     assert used_up_text([scarce, gone]).startswith("next to no file descriptors left for this process: raise the limit")
 
@@ -40,7 +42,7 @@ def test_open_files_are_counted_against_the_soft_limit(tmp_path: Path) -> None:
     for name in range(6):
         (tmp_path / "7" / "fd" / str(name)).touch()
     (tmp_path / "7" / "limits").write_text(LIMITS.format("16"))
-    assert descriptors_left(7, tmp_path) == Left("file descriptors", "process 7", 10, 16)
+    assert descriptors_left(7, tmp_path) == Remaining("file descriptors", "process 7", 10, 16)
     (tmp_path / "7" / "limits").write_text(LIMITS.format("unlimited"))
     assert descriptors_left(7, tmp_path) is None
     assert descriptors_left(8, tmp_path) is None
@@ -61,12 +63,12 @@ def test_more_open_files_leave_less() -> None:
 
 def test_memory_is_that_of_the_container_where_it_is_the_shorter(tmp_path: Path) -> None:
     (tmp_path / "meminfo").write_text("MemTotal: 1000 kB\nMemFree: 1 kB\nMemAvailable: 600 kB\n")
-    machine = Left("memory", "this machine", 600 * 1024, 1000 * 1024)
+    machine = Remaining("memory", "this machine", 600 * 1024, 1000 * 1024)
     assert memory_left(tmp_path, tmp_path / "none") == machine
     (tmp_path / "memory.max").write_text("1000\n")
     (tmp_path / "memory.current").write_text("980\n")
     (tmp_path / "memory.stat").write_text("anon 900\ninactive_file 30\n")
-    assert memory_left(tmp_path, tmp_path) == Left("memory", "this container", 50, 1000)
+    assert memory_left(tmp_path, tmp_path) == Remaining("memory", "this container", 50, 1000)
     (tmp_path / "memory.max").write_text("max\n")
     assert memory_left(tmp_path, tmp_path) == machine
 

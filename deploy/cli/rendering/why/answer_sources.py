@@ -1,4 +1,7 @@
-"""The sources of an answer (memory, ACT loop, models, specialists), as lines for people. Pure."""
+"""The sources of an answer (memory, ACT loop, models, specialists), as lines for people. Pure.
+
+A specialist is a service outside that an ACT loop asks. ``docs/decisions-explained.md`` explains every number.
+"""
 
 from collections.abc import Iterable, Sequence
 

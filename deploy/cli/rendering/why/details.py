@@ -1,4 +1,7 @@
-"""Each event of an exchange, with the numbers of its decision, as lines for people. Pure."""
+"""Each event of an exchange, with the numbers of its decision, as lines for people. Pure.
+
+``docs/decisions-explained.md`` explains every number.
+"""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +24,7 @@ from deploy.cli.rendering.why import idle_thoughts, loops, reflections, regulati
 from deploy.cli.rendering.why.answer_sources import entities
 from deploy.cli.rendering.why.entropy import sum_of
 from deploy.cli.rendering.why.guards import allowed_lines, entropy, unread_lines
-from deploy.cli.rendering.why.lines import Lines, lines_on, number
+from deploy.cli.rendering.why.lines import Lines, field_text, lines_on
 from deploy.cli.rendering.why.routing import ModeScore, adds_up, score_table
 from schemas.event import Event
 from schemas.vocabulary.clock import ClockFired
@@ -39,7 +42,7 @@ _PURPOSES: Mapping[Purpose, str] = {
     "forward": "forwarded once the guards have let it pass",
 }
 _LAYER_VIEW = re.compile(r"^[a-z]+\[(\d+)\]:plain$")
-"""A match's view that is the plain text of a layer, such as ``document[1]:plain``; the group is the layer's index."""
+"""The plain view of a layer, such as ``document[1]:plain``; the group is the layer's index. Other views are decoded."""
 
 
 class LineContext(msgspec.Struct, frozen=True):
@@ -153,7 +156,7 @@ def _margin(event: ModeSelected) -> Text:
 def _signals(signals: Signals) -> Text:
     """Return every signal that is set, by its name in the event."""
     found = [
-        name if value is True else f"{name} {number(value)}"
+        name if value is True else f"{name} {field_text(value)}"
         for name, value in msgspec.structs.asdict(signals).items()
         if value not in (False, None, (), 0)
     ]

@@ -1,7 +1,8 @@
 """The numbers of the guards between reflex and the router, as lines for people. Pure.
 
 A motif is the signature of a precedent that did harm. A layer is one text of the input, with its role. The coherence
-index says how well the actors work together, and a standing is the state of a session's breaker after an event.
+index says how well the swarm, that is, all actors, works together. A standing is the state of a session's breaker after
+an event. The detector is what rejects an input: the motifs, or a learned scorer.
 ``docs/decisions-explained.md`` explains every number.
 """
 
@@ -80,6 +81,7 @@ def _intuition_passed(event: IntuitionPassed) -> Lines:
 
 @lines_on.register
 def _result_read(event: IntuitionResultPassed | IntuitionResultRejected) -> Lines:
+    """Return how intuition judged a tool's result."""
     line = Text("let pass")
     if isinstance(event, IntuitionResultRejected):
         line = Text(f"withheld by the {event.detector}, whose threshold is ", "bold red")
@@ -125,15 +127,15 @@ def _appraisal_completed(event: AppraisalCompleted) -> Lines:
     topic.append(f", confidence {event.topic_confidence:g}, nearest {_name(event.similar_topic)}")
     affect = Text(f"valence {event.valence:g}, arousal {event.arousal:g}, novelty {event.novelty:g}")
     affect.append(f", uncertainty {event.uncertainty:g}")
-    thought = Text(f"proposes to {event.proposed_action}")
-    thought.append(", affects the swarm" if event.affects_swarm else "")
+    proposal = Text(f"proposes to {event.proposed_action}")
+    proposal.append(", affects the swarm" if event.affects_swarm else "")
     if event.risks.harm:
-        thought.append(", risk of harm", "bold red")
-    if event.risks.layer_0:
-        thought.append(", risk to layer 0", "bold red")
+        proposal.append(", risk of harm", "bold red")
+    if event.risks.layer_0:  # the system's own rules
+        proposal.append(", risk to layer 0", "bold red")
     allowed = allowed_lines(event.allowed)
     judgement = [Text(JUDGEMENTS[event.judgement], "yellow")] if event.judgement in JUDGEMENTS else []
-    return [topic, affect, thought, *_turn(event), *allowed, *judgement, _layers(event.layers), _models(event.models)]
+    return [topic, affect, proposal, *_turn(event), *allowed, *judgement, _layers(event.layers), _models(event.models)]
 
 
 @lines_on.register
@@ -189,7 +191,7 @@ def _layers(layers: Sequence[LayerTrust]) -> Table:
 
 @lines_on.register
 def entropy(event: CoherencePassed | CoherenceRejected) -> Lines:
-    """Return the entropy of a thought, its threshold, and its three parts."""
+    """Return the entropy of what an input asks for, its threshold, and its three parts."""
     dissonant = event.entropy > event.threshold
     line = Text().append(f"entropy {event.entropy:g}", "bold red" if dissonant else "bold")
     line.append(f" {'above' if dissonant else 'within'} the threshold {event.threshold:g}")

@@ -16,7 +16,9 @@ Lines = Sequence[RenderableType]
 @singledispatch
 def lines_on(event: Event) -> Lines:
     """Return what an event says; if no function is registered for its type, its fields."""
-    return [Text(f"{name}: {number(value)}") for name, value in msgspec.to_builtins(event).items() if name != "topic"]
+    return [
+        Text(f"{name}: {field_text(value)}") for name, value in msgspec.to_builtins(event).items() if name != "topic"
+    ]
 
 
 @lines_on.register
@@ -31,11 +33,11 @@ def _configured(event: Configured) -> Lines:
 
 
 def numbers_in(value: msgspec.Struct) -> list[tuple[str, float]]:
-    """Return the fields that hold a number, with their names; another one, such as a later release adds, has none."""
+    """Return the fields that hold a number, with their names; a later release may add others, which are left out."""
     fields = msgspec.structs.asdict(value).items()
     return [(name, each) for name, each in fields if isinstance(each, int | float) and not isinstance(each, bool)]
 
 
-def number(value: Any) -> str:
+def field_text(value: Any) -> str:
     """Return the value of a field: text as it is, all else as JSON."""
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()

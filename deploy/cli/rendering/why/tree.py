@@ -70,7 +70,7 @@ def render(
 
 
 def to_json(explanation: Explanation, missing: Sequence[Range]) -> bytes:
-    """Return an explanation as JSON, its sentence first; ``missing`` are the gaps of the log in and behind it."""
+    """Return an explanation as JSON, its sentence first; ``missing`` are gaps of the log among and after its events."""
     fields = {"sentence": plain_sentence(explanation), **msgspec.structs.asdict(explanation), "missing": missing}
     return msgspec.json.encode(fields)
 
@@ -141,9 +141,9 @@ def _lines_below(explanation: Explanation, events: Iterable[Event]) -> Iterator[
     if explanation.unreached:
         why = explanation.absent[explanation.unreached[0]]
         yield Text(f"never reached: {', '.join(explanation.unreached)}: {why}")
-    for owner, why in explanation.absent.items():
-        if owner not in explanation.unreached:
-            yield Text(f"not called on: {owner}: {why}", "dim")
+    for actor, why in explanation.absent.items():
+        if actor not in explanation.unreached:
+            yield Text(f"not called on: {actor}: {why}", "dim")
     if explanation.unreadable:
         yield Text(f"cannot be read by this release: {_unreadable_places(explanation)}", "red")
     for node in nodes_of(explanation):

@@ -1,0 +1,32 @@
+"""How commands that change a whole log reach its broker: the named one, or that of the data folder."""
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from deploy.cli.options import Target
+
+if TYPE_CHECKING:
+    from deploy.config.loading import Config
+    from events.jetstream import Access
+
+
+@asynccontextmanager
+async def admin_access(target: Target, config: "Config") -> AsyncIterator["Access"]:
+    """Give the admin's access to the named broker, or else to that of the data folder, which runs for the block.
+
+    Raises:
+        BadContext: see ``deploy.processes.broker_access.access_of``.
+        FolderTaken, Misconfigured, ProgramFailed: see ``deploy.copying.repartitioning.within_folder``.
+    """
+    from deploy.cli.connect import access_to
+    from deploy.copying.repartitioning import within_folder
+    from deploy.processes.broker import ADMIN
+    from deploy.processes.broker_access import effective_choice
+
+    if effective_choice(target.flags, config.broker, os.environ).named:
+        yield access_to(target, ADMIN)
+        return
+    async with within_folder(target.data, config) as access:
+        yield access
