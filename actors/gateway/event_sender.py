@@ -115,8 +115,8 @@ class Sender:
             async with self._deadlines.deadline(deadline):
                 return await asyncio.shield(accepted)
         except TimeoutError:
-            if extra_s := deadline.extra_s:
-                await asyncio.wait((accepted,), timeout=extra_s)
+            if grace_s := deadline.stall_grace_s:
+                await asyncio.wait((accepted,), timeout=grace_s)
             if accepted.done() and not accepted.cancelled():
                 return accepted.result()
             raise sending.overdue(loop.time() - begun) from None

@@ -38,9 +38,9 @@ KEY_HEADER = "Idempotency-Key"
 _REPEATS = "idempot"
 """The letters that the header for repeats begins with, perhaps behind an x: nothing else is named so."""
 
-_OTHER_SPELLINGS = {
-    **dict.fromkeys(("neuraxisuser", "xneuraxisuser", "xneuraxisusername", "xneuraxisuserid", "xuser"), USER),
-}
+_OTHER_SPELLINGS = dict.fromkeys(
+    ("neuraxisuser", "xneuraxisuser", "xneuraxisusername", "xneuraxisuserid", "xuser"), USER
+)
 """The letters of likely misspellings -> the header that is meant."""
 
 _TAKEN_ELSEWHERE = {"x-neuraxis-session": "only chats take it; elsewhere a body names its session"}

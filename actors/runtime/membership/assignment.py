@@ -5,8 +5,8 @@ different lists, both may lead the same partition. That is harmless: the fence o
 partition is the one that the writer knows) lets only one of them append.
 
 An actor's partitions are spread evenly. Which actors' partitions meet in one process is chosen, too: those of a session
-are led together, so that most of an exchange's chain stays within a process; actors that are much at work for the same
-agent are led apart (``Actor.led_apart_from``), since a set may serve a single agent.
+are led by one process, so that most of an exchange's chain stays within it; actors that do much work for the same agent
+are led by different ones (``Actor.led_apart_from``), since a set may serve a single agent.
 """
 
 from collections.abc import Mapping, Sequence

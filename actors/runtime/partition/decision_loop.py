@@ -232,6 +232,7 @@ class DecisionLoop(ABC):
         ):
             return False
         for number, event in enumerate(tuple(events_of(self.view.state, availability))):
+            # Event ids are derived from this text, so it never changes.
             cause = f"{self.actor.name}/{self.partition}/{self.view.own_last}/attended/{number}"
             self._submit_spontaneous_event(self._author.spontaneous_cause(self.view, cause), Emission(event))
             self._snapshots.count()

@@ -21,7 +21,7 @@ category                set                                                     
 ``tampering``           the risk to the system's own rules; a pattern set on it       1 or 0; its confidence
 ``flooding``            the breaker's ``context_saturation``                          the falsehood it was found with
 ``dissonant``           an entropy that nothing above explains                        the entropy
-``unread``              too much of the input could not be read                       the weight of that
+``unread``              too much of the input could not be read                       the share not read
 ======================  ============================================================  =================================
 
 The falsehood of a text, in [0, 1], is how far it gives orders to the model itself. The entropy, in [0, 1], is how much
@@ -73,7 +73,7 @@ _SETS: Mapping[str, str] = {
 }
 """Pattern set, without its language -> category."""
 
-# What coherence and the breaker call a violation -> category.
+# What coherence and the breaker call a violation -> category. Layer 0 is the system's own rules.
 _VIOLATIONS: Mapping[str, str] = {"harm": "harm", "layer_0": "tampering", UNREAD: "unread"}
 _FLAG = "flag:"
 """What stands before the name of a pattern set, where a match of it is a violation."""

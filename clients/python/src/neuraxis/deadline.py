@@ -4,9 +4,9 @@ httpx limits each single read from a connection. So a server that sends a byte n
 would be waited for as long as it goes on. Here every connection that a client opens limits its reads and writes by the
 deadline of the call for which they are made.
 
-Nor does httpx limit the look-up of a server's name, which a name server that does not answer holds for half a minute,
-and it tries each address of a server for the whole time. Here the name is looked up first, in a thread that nothing
-waits for, and its addresses share the time.
+Nor does httpx limit the look-up of a server's name: a name server that does not answer delays it by half a minute. And
+it gives each address of a server the whole time. Here the name is looked up first, in a thread that nothing waits for,
+and its addresses share the time.
 """
 
 import asyncio

@@ -73,7 +73,7 @@ class Alert:
     """A message that a group of similar events began, continues, or is over.
 
     Attributes:
-        alert: The name of the group; together with ``first_seq`` it names one outbreak.
+        alert: The name of the group. If the group is resolved and fires again, ``first_seq`` is another one.
         status: ``firing`` or ``resolved``.
         severity: ``critical``, ``warning`` or ``info``.
         source: The actor that reported the events.
