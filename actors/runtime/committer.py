@@ -107,8 +107,8 @@ class Committer:
         self._log = log
         self._batch_from = batch_from
         self._tasks = tasks
-        self._ready: dict[Writer, None] = {}
-        self._busy: set[Writer] = set()
+        self._ready: dict[Writer, None] = {}  # those with decisions to append
+        self._busy: set[Writer] = set()  # those with an append in flight
         self._closed = False
         self._failed: BaseException | None = None
         self._appends: set[asyncio.Task[None]] = set()

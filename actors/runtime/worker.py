@@ -121,6 +121,7 @@ class Worker:
         self._find_gaps = find_gaps
         self._stall_detector = StallDetector()
         self._start_seq = 0  # the log's last sequence when the worker started
+        # The actors that record which stages are served.
         self._watchers = frozenset(name for name, actor in self._actors.items() if actor.on_availability is not None)
         self._declined: set[str] = set()
         self._beat_misses, self._members_unknown = WarningBackoff(), WarningBackoff()

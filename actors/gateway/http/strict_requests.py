@@ -36,7 +36,7 @@ KEY_HEADER = "Idempotency-Key"
 """Header that makes repeats of a request one event."""
 
 _REPEATS = "idempot"
-"""The letters that the header for repeats begins with, perhaps behind an x: nothing else is named so."""
+"""The letters with which a misspelt ``Idempotency-Key`` still begins, perhaps after an x; no other header does."""
 
 _OTHER_SPELLINGS = dict.fromkeys(
     ("neuraxisuser", "xneuraxisuser", "xneuraxisusername", "xneuraxisuserid", "xuser"), USER

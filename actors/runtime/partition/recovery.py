@@ -89,7 +89,8 @@ async def fold_history(
             f"the log begins behind sequence {trimmed}, and {actor.name} partition {partition} has no snapshot that "
             "this release can use: stop the workers, and run `neuraxis log trim --snapshots` where the ledger is"
         )
-    # From the start: as the partitions that this one was divided from, one after another, and then as itself.
+    # From the start: as the partitions that this one was divided from, one after another, and then as itself. Each
+    # generation is the partition counts that were in force through a sequence.
     reached, names = 0, lineage(actor, partition, partitions)
     generations = partitions.generations[-len(names) :]
     view = View(actor, names[0], generations[0][1])

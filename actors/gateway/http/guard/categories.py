@@ -79,7 +79,7 @@ _FLAG = "flag:"
 """What stands before the name of a pattern set, where a match of it is a violation."""
 
 _BREAKER_VIOLATIONS: Mapping[str, str] = {"role_confusion": "prompt_injection", "context_saturation": "flooding"}
-_SAME = {"harm": "illicit"}
+_SECOND_NAMES = {"harm": "illicit"}
 """Categories that have a second name."""
 
 
@@ -91,7 +91,7 @@ def category_of(pattern: str) -> str:
 def refused_for(end: ResponseEmitted, events: Iterable[Event]) -> dict[str, bool]:
     """Return for each category whether the input was refused for it."""
     found = set(_reasons(end, tuple(events))) if end.action not in ("PASSED", "EXECUTED", "FAILED") else set()
-    found |= {_SAME[name] for name in found & _SAME.keys()}
+    found |= {_SECOND_NAMES[name] for name in found & _SECOND_NAMES.keys()}
     return {name: name in found for name in CATEGORIES}
 
 
@@ -101,7 +101,7 @@ def scores_of(events: Iterable[Event]) -> dict[str, float]:
     for event in events:
         for name, score in _scores(event):
             highest[name] = max(score, highest.get(name, 0.0))
-    highest |= {other: highest[name] for name, other in _SAME.items() if name in highest}
+    highest |= {other: highest[name] for name, other in _SECOND_NAMES.items() if name in highest}
     return {name: highest[name] for name in CATEGORIES if name in highest}
 
 

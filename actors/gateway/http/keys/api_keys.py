@@ -56,7 +56,7 @@ class ApiKeys:
         self._by_hash: dict[str, Key] = {}
         self._hold(self._fixed)
         self._required = bool(fixed)
-        self._version: tuple[int, ...] | None = None
+        self._version: tuple[int, ...] | None = None  # of the file that was read last, by its stat
         self._logged_error = ""
         self._checked_at = clock()
         self._load()

@@ -66,7 +66,10 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 class Judged(msgspec.Struct, frozen=True):
-    """The judgement of a loop, with the id of its event and the server's time (Unix nanoseconds)."""
+    """The judgement of a loop, with the id of its event and the server's time (Unix nanoseconds).
+
+    The event's ``trace`` holds what was known of the loop when it was judged.
+    """
 
     event: Judgement
     id: str

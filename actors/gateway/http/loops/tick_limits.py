@@ -15,7 +15,7 @@ MOST_MODES = 64
 """Most modes that a tick names: attitudes such as guardian or explorer (``actors.self_review.modes``)."""
 
 MODE_PREFIX = "mode_"
-"""A mode's name may begin with this, which says nothing."""
+"""A mode's name may begin with this, which has no meaning."""
 
 LONGEST_NAME = 200
 """Most characters of a name: of a mode, of a memory, or of a part of the agent's identity."""

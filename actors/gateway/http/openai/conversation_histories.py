@@ -45,7 +45,7 @@ class Histories:
     def __init__(self, most: int = MOST_CONVERSATIONS) -> None:
         self._most = most
         self._known: dict[str, ReadConversation] = {}
-        self._waiting: dict[bytes, tuple[str, ...]] = {}
+        self._waiting: dict[bytes, tuple[str, ...]] = {}  # key of a point -> the sessions that wait there
 
     def read_of(self, conversation: str, messages: Sequence[ReadMessage]) -> int:
         """Return how many messages at the start of a conversation were read before."""

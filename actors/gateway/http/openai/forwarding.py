@@ -97,7 +97,7 @@ class UpstreamForwarder:
         self._tasks = tasks
         self._closed = False
         self._reading = asyncio.Lock()
-        self._read = OrderedDict[bytes, tuple[AnswerFault, ...]]()
+        self._faults_by_digest = OrderedDict[bytes, tuple[AnswerFault, ...]]()
 
     @classmethod
     @contextlib.asynccontextmanager
@@ -225,11 +225,11 @@ class UpstreamForwarder:
         """
         digest = sha256(body).digest()
         async with self._reading:
-            if (found := self._read.get(digest)) is None:
+            if (found := self._faults_by_digest.get(digest)) is None:
                 found = await asyncio.to_thread(faults_in, body, Prompt("", ()), self.watch)
-                self._read[digest] = found
-                if len(self._read) > _MOST_KNOWN:
-                    self._read.popitem(last=False)
+                self._faults_by_digest[digest] = found
+                if len(self._faults_by_digest) > _MOST_KNOWN:
+                    self._faults_by_digest.popitem(last=False)
         return found
 
     async def _judged(self, chat_input: ChatInput) -> PassedInput | AnswerEnd:
