@@ -74,8 +74,8 @@ class Context(msgspec.Struct, frozen=True):
         position: Returns the sequence up to which messages were dispatched.
         scheduler: Gives shards their turns to decide.
         offload: Runs a function in another thread, while the event loop continues.
-        warming: Held by the shard that builds in advance what its first decision would compute from its state and keep
-            (an index, say), so that only one does so at a time.
+        warming: Held by a shard while it builds in advance what its first decision would compute and cache, such as an
+            index: one shard at a time does so.
         reply: Sends a copy of an answer to an inbox.
         source: The beginning of the source that envelopes name; the shard adds its actor and partition.
         build: The version of the code, for envelopes.

@@ -7,7 +7,7 @@ partition delay a message of another by one decision, not by all of them. The or
 and no decision depends on this schedule.
 
 Background work has its turn when no partition waits for one and the dispatcher waits for messages (is not ``busy``), or
-when so much waits that reading pauses. Background work that has waited for ``BACKGROUND_WAIT_NS`` takes turns with
+when reading pauses because too much waits. Background work that has waited for ``BACKGROUND_WAIT_NS`` takes turns with
 urgent work. So a process that is never idle still notices what only background actors observe: a stage that nobody
 serves, an alert, a deadline.
 

@@ -1,8 +1,8 @@
 """Folds the past of one partition: its newest usable checkpoint, then the log after that.
 
 That is the one kept in memory if the partition was led here before, else its snapshot. A leader that was paused, or
-that just hands over, may be further on than its successor, whose first events then belong before the checkpoint's
-position. Such a checkpoint is passed over, since no fold from it has the order of the log.
+that hands over, may have read further than its successor. Then the first events of the successor belong before the
+checkpoint's position. Such a checkpoint is passed over, since no fold from it has the order of the log.
 """
 
 from collections.abc import AsyncIterator
