@@ -27,7 +27,8 @@ _logger = get_logger("neuraxis.client")
 class _Sending:
     """Records being sent, all or none; ``in_doubt`` once the broker may have stored them without an acknowledgement.
 
-    ``under_way`` says whether an attempt is in progress. ``reason`` is the latest error of the log.
+    ``accepted`` gets the sequence of the last record. ``under_way`` says whether an attempt is in progress. ``reason``
+    is the latest error of the log.
     """
 
     def __init__(self, records: Sequence[Record], accepted: asyncio.Future[int]) -> None:
@@ -69,7 +70,7 @@ class Sender:
         self._waiting_callers: set[asyncio.Future[int]] = set()
         self._singles_in_flight: set[asyncio.Task[None]] = set()
         self._closed = False
-        self._unconfirmed: tuple[float, str] | None = None
+        self._unconfirmed: tuple[float, str] | None = None  # when the last append failed (loop time), and why
 
     @property
     def under_way(self) -> int:

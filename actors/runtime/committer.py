@@ -330,7 +330,7 @@ class Committer:
             try:
                 last = await self._log.append(appends)
             except Unavailable as error:
-                if self._wait_warnings.is_due():  # other appends wait for the same
+                if self._wait_warnings.is_due():  # other appends wait for the broker, too
                     for_s = round(self._wait_warnings.lasted_s, 1)
                     _logger.warning("append_waits", error=error.code, detail=str(error), for_s=for_s)
                 await asyncio.sleep(wait)
@@ -347,7 +347,7 @@ def _recover(writer: Writer, group: Group, error: LogError) -> None:
     """Have a partition recover, because ``group`` was not stored, or nobody knows whether it was.
 
     Raises:
-        Misconfigured: what was refused is the record of a refusal, or settings.
+        Misconfigured: the event that was refused records a failure, or settings.
     """
     if isinstance(error, Conflict):
         writer.reset(error.code, error.last)

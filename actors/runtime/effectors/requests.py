@@ -1,4 +1,4 @@
-"""What the worker of an effector knows of a request: its queue, where its answer is stored, which events may be one."""
+"""What the worker of an effector knows of a request: its queue, where its answer is stored, which events may answer."""
 
 from itertools import chain
 

@@ -119,7 +119,7 @@ class ApiKeys:
 
     def _hold(self, keys: tuple[Key, ...]) -> None:
         self._keys = keys
-        self._by_hash = {key.hash: key for key in reversed(keys)}  # of equal ones the first counts
+        self._by_hash = {key.hash: key for key in reversed(keys)}  # of equal keys the first counts
 
     def _read(self, file: Path) -> tuple[Key, ...]:
         try:
