@@ -43,6 +43,15 @@ class _Sending:
         """Whether nobody waits for it any more: its deadline has passed, or its outcome is known."""
         return self.accepted.done()
 
+    def resolve(self, outcome: int | LogError) -> None:
+        """Give the caller the sequence of the last record, or the error, if it still waits."""
+        if self.is_over:
+            return
+        if isinstance(outcome, int):
+            self.accepted.set_result(outcome)
+        else:
+            self.accepted.set_exception(outcome)
+
     def failed(self, error: LogError) -> None:
         """Note that an attempt to store it ended without an acknowledgement."""
         self.under_way = False
@@ -157,8 +166,7 @@ class Sender:
             _logger.info("batch_in_doubt", error=error.code, inputs=len(waiting))
             return set()
         for distance, sending in enumerate(reversed(waiting)):
-            if not sending.accepted.done():
-                sending.accepted.set_result(last - distance)
+            sending.resolve(last - distance)
         return set(waiting)
 
     async def _send_one(self, sending: _Sending) -> None:
@@ -166,24 +174,18 @@ class Sender:
         while not sending.is_over:
             try:
                 # The same message ids each time: the stream stores them once.
-                seq = await self._append([sending])
+                sending.resolve(await self._append([sending]))
             except NotPermitted as error:
-                if not sending.is_over:
-                    sending.accepted.set_exception(error)
+                sending.resolve(error)
             except (Unavailable, UnknownOutcome) as error:
                 if sending.in_doubt and len(sending.records) > 1:
                     # If it is stored, a repeat would be refused as a whole. So it is not sent again.
-                    if not sending.is_over:
-                        sending.accepted.set_exception(error)
+                    sending.resolve(error)
                     return
                 await asyncio.sleep(wait)
                 wait = min(2 * wait, _RETRY_MOST)
             except LogError as error:
-                if not sending.is_over:
-                    sending.accepted.set_exception(error)
-            else:
-                if not sending.is_over:
-                    sending.accepted.set_result(seq)
+                sending.resolve(error)
 
     async def _append(self, waiting: Sequence[_Sending]) -> int:
         for sending in waiting:
