@@ -144,7 +144,7 @@ class _LookUps:
             self._end(host, port, OSError(str(wrong)))
 
     def forget(self) -> None:
-        """Forget what is under way: in a forked process the threads that would tell are not there."""
+        """Forget what is under way: a forked process does not have the threads that look up."""
         self._lock, self._waiting = threading.Lock(), {}
 
     def _look_up(self, host: str, port: int) -> None:
