@@ -21,7 +21,7 @@ READS_AT_ONCE = 4
 
 A process has some three hundred, and each reads by a consumer of its own. If all read at once on a busy machine, as
 after a restart of the broker, each consumer gets so small a share that it seems silent: all of them are given up and
-made again, and none reaches its end. A few at a time do. Together they also must not ask for more than the server
+made again, and none reaches its end. A few at a time reach it. Together they also must not ask for more than the server
 buffers for a slow client (``pull_protocol.MOST_WAITING``): it would disconnect the process, and all would begin again.
 """
 

@@ -67,7 +67,7 @@ class Worker:
         offload: Runs a function in another thread.
         stands_in: Actors that it runs only while no living worker hosts them, so that they always run somewhere.
         metrics: Where the process serves its metrics.
-        find_gaps: Finds gaps of the log for a login that may not read all of it; None: the login may.
+        find_gaps: Finds gaps of the log for a login that may not read all of it; None: the login may read all.
     """
 
     def __init__(

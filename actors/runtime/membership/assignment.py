@@ -37,7 +37,7 @@ def assign_partitions(
 ) -> Mapping[str, Assignment]:
     """Return who leads and stands by for each partition of an actor, given the members that host it.
 
-    The answer depends on nothing else: every worker comes to the same, whatever else it hosts.
+    It depends on nothing else: every worker computes the same, whatever else it hosts.
     """
     if actor.scope is Scope.SESSION:
         return assign(_SESSIONS, partitions, members)
@@ -49,11 +49,11 @@ def assign_partitions(
 def assign(
     key: str, partitions: Sequence[str], members: Sequence[str], *, backwards: bool = False
 ) -> Mapping[str, Assignment]:
-    """Spread partitions evenly over the members that host them; the same key spreads them the same.
+    """Spread partitions evenly over the members that host them, in the same way for the same key.
 
     Uses rendezvous hashing with at most ceil(partitions / members) for each member: when a member joins or leaves, few
-    other partitions move. ``backwards`` prefers the members that come last by the key: of two, the other one. Returns
-    nothing when there are no members.
+    other partitions move. ``backwards`` prefers the members that come last by the key: of two members, the other one.
+    Returns nothing when there are no members.
     """
     return _assign(key, tuple(partitions), tuple(members), backwards) if members else {}
 

@@ -1,6 +1,6 @@
 """Requests for a completion, read as tolerantly as OpenAI reads them. Pure.
 
-Unknown parameters are accepted, which is not so anywhere else: clients send what the newest models understand. A known
+Unknown parameters are accepted, unlike in all other requests: clients send what the newest models understand. A known
 parameter of a wrong type is refused. So is a duplicate key: the guards would read one value, and the model the other.
 """
 

@@ -123,7 +123,7 @@ def event_of_row(data: str) -> Event:
 def event_of_message(subject: str, headers: Mapping[str, str] | None, data: bytes, seq: int = 0) -> Event:
     """Return the event that the broker delivered: CloudEvents attributes in headers, the body as JSON.
 
-    A body that is no JSON object makes it ``unreadable``: a reader has to get past it.
+    A body that is no JSON object makes it ``unreadable``, so that a reader can go on.
     """
     given = {name.lower(): value for name, value in (headers or {}).items()}
 
