@@ -1,9 +1,9 @@
 """Removes what a model thinks before it answers, in every notation that is common. Pure.
 
-Most models write a thought between two marks (:data:`MARKS`), at the front of an answer or on a line of its
-own within it; elsewhere, and in code, the marks are text: an answer may be about them. If a thought is never closed, no
-answer follows it. If a model's template opens the thought for the model, it writes only the closing mark, and
-everything before that is a thought. In a stream that text was passed on already, so the stream begins again
+Most models write a thought between two marks (:data:`MARKS`), at the front of an answer or on a line of its own within
+it; elsewhere, and in code, the marks are text: an answer may be about them. If a thought is never closed, no answer
+follows it. If a model's template opens the thought for the model, it writes only the closing mark, and everything
+before that is a thought. In a stream that text was passed on already, so the stream begins again
 (``ThoughtFilter.restarts``).
 
 gpt-oss writes messages in channels, ``<|channel|>analysis<|message|>...<|end|>``, and only the channel ``final`` is an
