@@ -1,4 +1,5 @@
-"""The actors, a package each; ``runtime``, which runs them; and ``contract``, what their deciders share."""
+"""The actors, effectors, the gateway and the ledger, a package each; ``runtime``, which runs actors and effectors; and
+``contract``, what deciders share."""
 
 SHARED = frozenset({"runtime", "contract"})
-"""The packages here that hold no actor."""
+"""The packages that all others here may import; they have no section of settings."""

@@ -79,8 +79,8 @@ async def await_answer(
                     )
         return waiting.result()
     except TimeoutError:
-        if extra_s := deadline.extra_s:
-            await asyncio.wait((waiting,), timeout=extra_s)
+        if grace_s := deadline.stall_grace_s:
+            await asyncio.wait((waiting,), timeout=grace_s)
         if waiting.done() and not waiting.cancelled():
             return waiting.result()
         if deadlines.is_stopping:

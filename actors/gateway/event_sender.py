@@ -27,7 +27,8 @@ _logger = get_logger("neuraxis.client")
 class _Sending:
     """Records being sent, all or none; ``in_doubt`` once the broker may have stored them without an acknowledgement.
 
-    ``under_way`` says whether an attempt is in progress. ``reason`` is the latest error of the log.
+    ``accepted`` gets the sequence of the last record. ``under_way`` says whether an attempt is in progress. ``reason``
+    is the latest error of the log.
     """
 
     def __init__(self, records: Sequence[Record], accepted: asyncio.Future[int]) -> None:
@@ -41,6 +42,15 @@ class _Sending:
     def is_over(self) -> bool:
         """Whether nobody waits for it any more: its deadline has passed, or its outcome is known."""
         return self.accepted.done()
+
+    def resolve(self, outcome: int | LogError) -> None:
+        """Give the caller the sequence of the last record, or the error, if it still waits."""
+        if self.is_over:
+            return
+        if isinstance(outcome, int):
+            self.accepted.set_result(outcome)
+        else:
+            self.accepted.set_exception(outcome)
 
     def failed(self, error: LogError) -> None:
         """Note that an attempt to store it ended without an acknowledgement."""
@@ -69,7 +79,7 @@ class Sender:
         self._waiting_callers: set[asyncio.Future[int]] = set()
         self._singles_in_flight: set[asyncio.Task[None]] = set()
         self._closed = False
-        self._unconfirmed: tuple[float, str] | None = None
+        self._unconfirmed: tuple[float, str] | None = None  # when the last append failed (loop time), and why
 
     @property
     def under_way(self) -> int:
@@ -115,8 +125,8 @@ class Sender:
             async with self._deadlines.deadline(deadline):
                 return await asyncio.shield(accepted)
         except TimeoutError:
-            if extra_s := deadline.extra_s:
-                await asyncio.wait((accepted,), timeout=extra_s)
+            if grace_s := deadline.stall_grace_s:
+                await asyncio.wait((accepted,), timeout=grace_s)
             if accepted.done() and not accepted.cancelled():
                 return accepted.result()
             raise sending.overdue(loop.time() - begun) from None
@@ -156,8 +166,7 @@ class Sender:
             _logger.info("batch_in_doubt", error=error.code, inputs=len(waiting))
             return set()
         for distance, sending in enumerate(reversed(waiting)):
-            if not sending.accepted.done():
-                sending.accepted.set_result(last - distance)
+            sending.resolve(last - distance)
         return set(waiting)
 
     async def _send_one(self, sending: _Sending) -> None:
@@ -165,24 +174,18 @@ class Sender:
         while not sending.is_over:
             try:
                 # The same message ids each time: the stream stores them once.
-                seq = await self._append([sending])
+                sending.resolve(await self._append([sending]))
             except NotPermitted as error:
-                if not sending.is_over:
-                    sending.accepted.set_exception(error)
+                sending.resolve(error)
             except (Unavailable, UnknownOutcome) as error:
                 if sending.in_doubt and len(sending.records) > 1:
                     # If it is stored, a repeat would be refused as a whole. So it is not sent again.
-                    if not sending.is_over:
-                        sending.accepted.set_exception(error)
+                    sending.resolve(error)
                     return
                 await asyncio.sleep(wait)
                 wait = min(2 * wait, _RETRY_MOST)
             except LogError as error:
-                if not sending.is_over:
-                    sending.accepted.set_exception(error)
-            else:
-                if not sending.is_over:
-                    sending.accepted.set_result(seq)
+                sending.resolve(error)
 
     async def _append(self, waiting: Sequence[_Sending]) -> int:
         for sending in waiting:

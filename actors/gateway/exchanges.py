@@ -43,7 +43,7 @@ class ExchangeEnd(msgspec.Struct, frozen=True):
 
 
 class _Exchange:
-    """An exchange that callers wait for; ``read_upto``: up to where the log was read when the first came."""
+    """An exchange that callers wait for; ``read_upto``: the sequence read last before the first caller came."""
 
     def __init__(self, wrapped: WrappedEvent, read_upto: int) -> None:
         loop = asyncio.get_running_loop()
@@ -182,7 +182,7 @@ class Exchanges:
 
 
 def _note_unreadable(known: _Exchange, found: Unreadable) -> None:
-    """Have the callers told at once: no readable event of the same kind follows, so they would wait for their time."""
+    """Give the callers an error at once: no readable event of this kind follows, so they would wait in vain."""
     is_end = split_stored(found.stored.subject)[0] == topic_of(ResponseEmitted)
     awaited: asyncio.Future[Any] = known.end if is_end else known.passed
     if not awaited.done():

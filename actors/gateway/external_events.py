@@ -97,8 +97,8 @@ def build_event(
     )
     subject = stored_subject(topic, partitions.agent_token(agent), partitions.session_token(session))
     record = Record(subject, encode_headers(envelope), body)
-    begun = exchange if isinstance(event, InputReceived) else ""
-    return WrappedEvent(id=id, record=record, agent=agent, session=session, exchange=begun)
+    begun_exchange = exchange if isinstance(event, InputReceived) else ""
+    return WrappedEvent(id=id, record=record, agent=agent, session=session, exchange=begun_exchange)
 
 
 def agent_event(event: Event, agent: str, *, key: str, partitions: Partitions, now_ns: int) -> WrappedEvent:

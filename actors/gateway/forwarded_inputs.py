@@ -22,7 +22,7 @@ from schemas.vocabulary.gateway import (
 MOST_ANSWER_BYTES = 393_216
 """Bytes of an answer's texts, as JSON, that are recorded: the same limit as for an input, so that both fit."""
 
-_LONGEST_NAME, _LONGEST_ENDING = 256, 64
+_LONGEST_NAME, _LONGEST_FINISH_REASON = 256, 64
 """Most characters of the name of a model or tool, and of a finish reason."""
 
 _AROUND_A_CALL = 32
@@ -58,7 +58,7 @@ def new_outcome(
     outcome = msgspec.structs.replace(outcome, masked=passed.masked, recogniser=passed.recogniser)
     return build_event(
         outcome,
-        id=event_id(passed.exchange, "gateway", 1),
+        id=event_id(passed.exchange, "gateway", 1),  # the input has index 0
         agent=passed.agent,
         session=passed.session,
         exchange=passed.exchange,
@@ -85,8 +85,8 @@ def answer_of(
     for choice in given[:MOST_CHOICES]:
         text = room.take(choice.text)
         calls = tuple(_calls(choice.tool_calls, room))
-        ended = _plain(choice.finish_reason)[:_LONGEST_ENDING]
-        kept.append(AnswerChoice(text=text, tool_calls=calls, finish_reason=ended))
+        finish_reason = _plain(choice.finish_reason)[:_LONGEST_FINISH_REASON]
+        kept.append(AnswerChoice(text=text, tool_calls=calls, finish_reason=finish_reason))
     for choice in given[MOST_CHOICES:]:
         room.left_out += len(choice.text) + _arguments_length(choice.tool_calls)
     return InputAnswered(

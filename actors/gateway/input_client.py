@@ -1,8 +1,8 @@
 """A client of the log: sends inputs and waits for their ends, gives orders, and reports events of external engines.
 
-All events from outside are sent through this class: by the command line, the HTTP gateway, feeds and users' own
-programs. An event that is acknowledged is in the log. While the broker is away, the event is sent again with the same
-message id, so that it is stored once.
+All events from outside are sent through this class: by the command line, the HTTP gateway and users' own programs. An
+event that is acknowledged is in the log. While the broker is away, the event is sent again with the same message id, so
+that it is stored once.
 """
 
 import asyncio
@@ -139,7 +139,7 @@ class Client:
         return self._sender.under_way + len(self._exchanges)
 
     def begin(self, seconds: float) -> WaitDeadline:
-        """Return a deadline so many seconds from now, for steps that share it."""
+        """Return a deadline ``seconds`` from now, for steps that share it."""
         return deadline_within(seconds)
 
     def shorten_waits(self, seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""The orders of operators to a running set, as events of the owner ``operator``. Pure.
+"""The orders of operators to a running set, as events of the entry point ``operator``. Pure.
 
 No message causes such an event. Its id is derived from a random id of the operation. So all events of one operation
 belong together, and none is mistaken for an event of another operation.
@@ -18,7 +18,7 @@ from schemas.intake.blank import is_blank
 from schemas.subjects import Partitions
 
 OWNER = "operator"
-"""The owner that the envelopes of all these events name."""
+"""The part of the system that all these events come from, as their envelopes name it."""
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from actors.gateway.external_events import InvalidInput
 
 STALL_S = 0.2
-"""A deadline that is noticed so much too late shows that this process stood still: paused, without processor time, or
-writing into a pipe that nobody read."""
+"""Seconds. A deadline that is noticed later than this shows that this process stood still: paused, without processor
+time, or writing into a pipe that nobody read."""
 
 AFTER_STALL_S = 2.0
 """Seconds to read what has come meanwhile, before an answer counts as missing."""
@@ -33,8 +33,8 @@ class WaitDeadline(NamedTuple):
         return max(0.0, self.until - asyncio.get_running_loop().time())
 
     @property
-    def extra_s(self) -> float:
-        """Seconds to wait on although it is over: some if that was noticed late, since this process stood still."""
+    def stall_grace_s(self) -> float:
+        """Seconds to wait beyond its end: some if the end was noticed late, because this process stood still."""
         return AFTER_STALL_S if asyncio.get_running_loop().time() - self.until > STALL_S else 0.0
 
 
@@ -43,7 +43,7 @@ Within = float | WaitDeadline
 
 
 def deadline_within(within: Within) -> WaitDeadline:
-    """Return the deadline so many seconds from now, or the one that was given.
+    """Return the deadline ``within`` seconds from now, or the one that was given.
 
     Raises:
         InvalidInput: it is not a number of seconds. NaN would never be over, and confuse the timers of the event loop.

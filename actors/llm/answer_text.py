@@ -33,7 +33,7 @@ class AnswerInvalid(ValueError):
 def read_answer_text(written: str, schema: dict[str, Any] | None, most_tokens: int) -> str:
     """Return the answer in a model's output; for a schema, the JSON text that satisfies it.
 
-    An endpoint may ignore the requested length: a text is cut if it certainly exceeds it (see :func:`is_over`).
+    An endpoint may ignore the requested length: a text is cut if it certainly exceeds it (see :func:`is_too_long`).
     Endpoints without ``response_format`` let models write a code fence or words around the JSON; these are removed.
 
     Raises:
@@ -45,7 +45,7 @@ def read_answer_text(written: str, schema: dict[str, Any] | None, most_tokens: i
         raise AnswerInvalid("EmptyAnswer")
     if schema is None:
         return text[: most_tokens * _MOST_CHARACTERS_PER_TOKEN]
-    if is_over(text, most_tokens):
+    if is_too_long(text, most_tokens):
         raise AnswerInvalid("TooLong")
     text, answer = _json_in(text)
     try:
@@ -58,8 +58,8 @@ def read_answer_text(written: str, schema: dict[str, Any] | None, most_tokens: i
     return text
 
 
-def is_over(text: str, most_tokens: int) -> bool:
-    """Whether a text is certainly longer than so many tokens."""
+def is_too_long(text: str, most_tokens: int) -> bool:
+    """Return whether a text certainly has more than ``most_tokens`` tokens."""
     return len(text) > most_tokens * _MOST_CHARACTERS_PER_TOKEN
 
 

@@ -12,7 +12,7 @@ from actors.contract.answers.prompt import Prompt, prompt_of
 from actors.contract.answers.window import STREAMED, AnswerWindow
 from actors.contract.privacy.masking import Masks, StreamRestorer
 from actors.contract.privacy.recognising import found_in, recogniser
-from actors.llm.answer_text import AnswerInvalid, is_over, read_answer_text
+from actors.llm.answer_text import AnswerInvalid, is_too_long, read_answer_text
 from actors.llm.circuit import Circuit, CircuitOpen
 from actors.llm.client import CallFailed, ChatClient, ClientAnswer
 from actors.llm.settings import LlmSettings
@@ -105,7 +105,7 @@ class LlmCaller:
         self._clock = clock
         self._sleep = sleep
         self._circuits: dict[str, Circuit] = {}
-        self._thinking: set[str] = set()
+        self._thinking: set[str] = set()  # models whose answers begin within a thought
         self._random_wait = wait_random_exponential(
             multiplier=settings.backoff_first_ms / 1000, max=settings.backoff_most_ms / 1000
         )
@@ -125,7 +125,7 @@ class LlmCaller:
         return (msgspec.structs.replace(found, masked=masks.counts, recogniser=recogniser()),)
 
     def _masks(self, agent: str, call: ModelCall) -> Masks | None:
-        """Return what replaces the personal data in a call; None if the model may see those of this agent."""
+        """Return what replaces the personal data in a call; None if the model may see this agent's."""
         privacy = self._settings.privacy
         if not privacy.masks(agent):
             return None
@@ -148,7 +148,7 @@ class LlmCaller:
             filtered = ended == "content_filter" and not without_thoughts(completion.text)
             said = f"finish_reason {completion.finish_reason or 'none'}"
             return _failure(message, call, ANSWER_FILTERED if filtered else ANSWER_INVALID, invalid.error, said)
-        if is_over(without_thoughts(completion.text), call.most_tokens):  # longer than the tokens asked for
+        if is_too_long(without_thoughts(completion.text), call.most_tokens):  # longer than the tokens asked for
             ended = "length"
         _logger.info(
             "model_answered",
@@ -273,8 +273,7 @@ class LlmCaller:
     def _wait(self, state: RetryCallState) -> float:
         """Return how long to wait before the next call: random, but at least as long as the endpoint asks for."""
         error = state.outcome.exception() if state.outcome is not None else None
-        asked = error.retry_after_s if isinstance(error, CallFailed) else None
-        return self._random_wait(state) + (asked or 0.0)
+        return self._random_wait(state) + (error.retry_after_s if isinstance(error, CallFailed) else 0.0)
 
 
 class _PieceSender:

@@ -5,7 +5,6 @@ import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from hashlib import sha256
 
 import msgspec
@@ -20,6 +19,7 @@ from actors.llm.wire.response_reading import MOST_BYTES, CutShort, OnPiece, answ
 from events.libraries.http_client import httpx, new_client
 from events.loggers import get_logger
 from schemas.effectors.model_calls import Cut, ModelCall
+from schemas.intake.retry_after import retry_after
 from schemas.vocabulary.llm import ANSWER_FILTERED, ANSWER_INVALID
 
 MOST_ERROR_BYTES = 64 * 1024
@@ -61,7 +61,7 @@ class CallFailed(Exception):
         said: The reason that the endpoint gave, without secrets; it may repeat parts of the prompt.
         transient: Whether another call may succeed.
         dead: Whether it suggests that the endpoint does not work at all.
-        retry_after_s: Seconds of pause that the endpoint asks for; None if it does not.
+        retry_after_s: Seconds of pause that the endpoint asks for; 0 if it does not.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class CallFailed(Exception):
         said: str = "",
         transient: bool = False,
         dead: bool = False,
-        retry_after_s: float | None = None,
+        retry_after_s: float = 0.0,
     ) -> None:
         self.reason = reason
         self.error = error
@@ -257,7 +257,7 @@ class ChatClient:
             said = ""  # only the status is known
         error, dead = f"HTTP {status}", status >= httpx.codes.INTERNAL_SERVER_ERROR
         transient = dead or status in _TRANSIENT
-        wait = retry_after(response.headers.get("Retry-After", ""), datetime.now(UTC)) if transient else None
+        wait = retry_after(response.headers.get("Retry-After", ""), datetime.now(UTC)) if transient else 0.0
         # Only the text of a refusal says whether the model or the address is wrong.
         says_missing = status == 400 and _MODEL_MISSING.search(said) is not None
         lacks_model = "model" in said.lower() if status == _NOT_FOUND else says_missing
@@ -273,7 +273,7 @@ class ChatClient:
         *,
         transient: bool,
         dead: bool,
-        retry_after_s: float | None = None,
+        retry_after_s: float = 0.0,
     ) -> _Refusal:
         safe_text = without_secrets(said, self._endpoint.api_key)
         if _FILTERED.search(said):
@@ -284,17 +284,8 @@ class ChatClient:
 
 
 def _key(request: str, body: bytes, *, plain: bool) -> str:
-    """Return the idempotency key of a body: an endpoint may refuse another body under it, or repeat its answer."""
+    """Return the idempotency key of a body: an endpoint may refuse another body under it, or repeat its answer.
+
+    ``plain``: the body is as it is before anything is adapted to the endpoint.
+    """
     return request if plain else f"{request}-{sha256(body).hexdigest()[:8]}"
-
-
-def retry_after(written: str, now: datetime) -> float | None:
-    """Return the seconds that a ``Retry-After`` header asks for; None if it is absent or invalid (RFC 9110)."""
-    written = written.strip()
-    if written.isascii() and written.isdigit():
-        return float(written)
-    try:
-        at = parsedate_to_datetime(written)
-    except (ValueError, OverflowError):
-        return None
-    return max(0.0, ((at if at.tzinfo else at.replace(tzinfo=UTC)) - now).total_seconds())

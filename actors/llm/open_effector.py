@@ -18,7 +18,7 @@ from schemas.effectors.contract import Effector
 from schemas.vocabulary.llm import LlmFailed
 
 _GRACE_S = 5.0
-"""Seconds that the effector's shell waits beyond a request's limit: the request's own error says more than that."""
+"""Seconds that the worker waits beyond a request's limit: the request's own error says more than the worker's."""
 
 _logger = get_logger("neuraxis.llm")
 

@@ -14,7 +14,7 @@ model (fixed texts and what is remembered make up the answers), ``auto`` is whic
 
 
 class Models(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The model for each purpose, by the endpoint's own names; if empty, no model is asked."""
+    """The model for each ``Purpose``, by the endpoint's own names; if empty, no model is asked."""
 
     act: str = "qwen3:8b"
     respond: str = "qwen3:8b"

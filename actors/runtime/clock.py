@@ -17,7 +17,7 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The machine's clocks. Each is read several times a decision, so no function stands between."""
+    """The machine's clocks. Each is read several times a decision, so these are ``time``'s own functions."""
 
     now_ns = staticmethod(time.time_ns)
     elapsed_ns = staticmethod(time.perf_counter_ns)

@@ -8,7 +8,7 @@ single-node broker stores batches one after another. So decisions are published 
 wait, all of them go out as one batch, which carries the fence of each partition in it.
 
 An exchange is a chain of decisions, so it waits for every step between a decision and its append. A single event is
-therefore sent without a task of its own, in the turn of the event loop in which its message was dispatched. A task
+therefore sent without a task of its own, in the iteration of the event loop in which its message was dispatched. A task
 takes over where waiting may be needed: for batches, and when a single append fails.
 """
 
@@ -107,8 +107,8 @@ class Committer:
         self._log = log
         self._batch_from = batch_from
         self._tasks = tasks
-        self._ready: dict[Writer, None] = {}
-        self._busy: set[Writer] = set()
+        self._ready: dict[Writer, None] = {}  # those with decisions to append
+        self._busy: set[Writer] = set()  # those with an append in flight
         self._closed = False
         self._failed: BaseException | None = None
         self._appends: set[asyncio.Task[None]] = set()
@@ -116,7 +116,7 @@ class Committer:
         self._batch_in_flight = False
         self._work_waits = asyncio.Event()
         self._progress = asyncio.Event()
-        self._waits = WarningBackoff()
+        self._wait_warnings = WarningBackoff()
         self.appended = 0
         self.batches = 0
         self.singles, self.batched = Histogram(), Histogram()
@@ -330,13 +330,13 @@ class Committer:
             try:
                 last = await self._log.append(appends)
             except Unavailable as error:
-                if self._waits.is_due():  # other appends wait for the same
-                    for_s = round(self._waits.lasted_s, 1)
+                if self._wait_warnings.is_due():  # other appends wait for the broker, too
+                    for_s = round(self._wait_warnings.lasted_s, 1)
                     _logger.warning("append_waits", error=error.code, detail=str(error), for_s=for_s)
                 await asyncio.sleep(wait)
                 wait = min(2 * wait, _RETRY_MOST)
             else:
-                self._waits.ended()
+                self._wait_warnings.ended()
                 stored = sum(len(append.records) for append in appends)
                 self.appended += stored
                 (self.singles if stored == 1 else self.batched).observe(time.perf_counter_ns() - begun)
@@ -347,7 +347,7 @@ def _recover(writer: Writer, group: Group, error: LogError) -> None:
     """Have a partition recover, because ``group`` was not stored, or nobody knows whether it was.
 
     Raises:
-        Misconfigured: what was refused is the record of a refusal, or settings.
+        Misconfigured: the event that was refused records a failure, or settings.
     """
     if isinstance(error, Conflict):
         writer.reset(error.code, error.last)

@@ -21,7 +21,7 @@ READS_AT_ONCE = 4
 
 A process has some three hundred, and each reads by a consumer of its own. If all read at once on a busy machine, as
 after a restart of the broker, each consumer gets so small a share that it seems silent: all of them are given up and
-made again, and none comes to its end. A few at a time do. Together they also must not ask for more than the server
+made again, and none reaches its end. A few at a time reach it. Together they also must not ask for more than the server
 buffers for a slow client (``pull_protocol.MOST_WAITING``): it would disconnect the process, and all would begin again.
 """
 
@@ -74,8 +74,8 @@ class Context(msgspec.Struct, frozen=True):
         position: Returns the sequence up to which messages were dispatched.
         scheduler: Gives shards their turns to decide.
         offload: Runs a function in another thread, while the event loop continues.
-        warming: Held by the shard that builds in advance what its first decision would compute from its state and keep
-            (an index, say), so that only one does so at a time.
+        warming: Held by a shard while it builds in advance what its first decision would compute and cache, such as an
+            index: one shard at a time does so.
         reply: Sends a copy of an answer to an inbox.
         source: The beginning of the source that envelopes name; the shard adds its actor and partition.
         build: The version of the code, for envelopes.

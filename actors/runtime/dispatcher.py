@@ -1,6 +1,6 @@
 """One subscription for all partitions of a process: each message is read and decoded once, then dispatched.
 
-Every partition gets its messages in the order of the log. Between partitions the urgent come first. Actors that an
+Every partition gets its messages in the order of the log. Among partitions, the urgent come first. Actors that an
 exchange waits for decide at once; those of them that run trained models (classifiers in this process; no language model
 is called by a decider) decide after the others. Actors in the background decide when the process would otherwise wait
 for the next message.

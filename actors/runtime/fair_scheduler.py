@@ -2,12 +2,12 @@
 
 All partitions of a process share one thread, and deciding one message may take milliseconds. A partition that has
 decided for ``SLICE_NS`` goes to the end of this queue; until its next turn its messages wait. Messages of other
-partitions are decided at once. Large messages are always decided in such turns. So many slow messages of one partition
-delay a message of another by one decision, not by all of them. The order within a partition never changes, and no
-decision depends on this schedule.
+partitions are decided at once. Large messages are always decided in such turns. Thus many slow messages of one
+partition delay a message of another by one decision, not by all of them. The order within a partition never changes,
+and no decision depends on this schedule.
 
 Background work has its turn when no partition waits for one and the dispatcher waits for messages (is not ``busy``), or
-when so much waits that reading pauses. Background work that has waited for ``BACKGROUND_WAIT_NS`` takes turns with
+when reading pauses because too much waits. Background work that has waited for ``BACKGROUND_WAIT_NS`` takes turns with
 urgent work. So a process that is never idle still notices what only background actors observe: a stage that nobody
 serves, an alert, a deadline.
 

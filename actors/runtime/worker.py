@@ -67,7 +67,7 @@ class Worker:
         offload: Runs a function in another thread.
         stands_in: Actors that it runs only while no living worker hosts them, so that they always run somewhere.
         metrics: Where the process serves its metrics.
-        find_gaps: Finds gaps of the log for a login that may not read all of it; None: the login may.
+        find_gaps: Finds gaps of the log for a login that may not read all of it; None: the login may read all.
     """
 
     def __init__(
@@ -121,6 +121,7 @@ class Worker:
         self._find_gaps = find_gaps
         self._stall_detector = StallDetector()
         self._start_seq = 0  # the log's last sequence when the worker started
+        # The actors that record which stages are served.
         self._watchers = frozenset(name for name, actor in self._actors.items() if actor.on_availability is not None)
         self._declined: set[str] = set()
         self._beat_misses, self._members_unknown = WarningBackoff(), WarningBackoff()

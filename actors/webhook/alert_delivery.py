@@ -3,8 +3,8 @@
 A new alert is distributed at once, with a ``webhook.queued`` for each receiver that wants it. Each of these events is a
 request of its own, performed and recorded separately. So no receiver can delay another, or cause it to be called twice.
 Each receiver has a queue of its own (:class:`~schemas.effectors.contract.OrderedQueue`): the broker delivers its oldest
-alert, and the next one after the outcome is in the log. So alerts are delivered in order by whichever worker, and a
-worker that dies causes at most one repeated alert for each receiver.
+alert, and the next one after the outcome is in the log. So alerts are delivered in order, whichever workers do it, and
+a worker that dies causes at most one repeated alert for each receiver.
 """
 
 import random

@@ -2,13 +2,13 @@
 
 import asyncio
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
 from actors.webhook.receivers import Address
 from actors.webhook.response_verdicts import MOST_BYTES, refusal
 from actors.webhook.settings import Style
 from events.libraries.http_client import httpx, new_client
+from schemas.intake.retry_after import retry_after
 
 OVERDUE = "CallOverdue"
 """The error code of a call that did not finish in time."""
@@ -115,15 +115,3 @@ async def _read(response: httpx.Response, answer: bytearray) -> None:
         answer += part[: MOST_BYTES - len(answer)]
         if len(answer) == MOST_BYTES:
             return
-
-
-def retry_after(header: str, now: datetime) -> float:
-    """Return the seconds that a ``Retry-After`` header asks for; 0 where it is absent or invalid (RFC 9110)."""
-    header = header.strip()
-    if header.isascii() and header.isdigit():
-        return float(header)
-    try:
-        at = parsedate_to_datetime(header)
-    except (ValueError, OverflowError):
-        return 0.0
-    return max(0.0, ((at if at.tzinfo else at.replace(tzinfo=UTC)) - now).total_seconds())

@@ -14,7 +14,7 @@ from schemas.effectors.contract import Effector, OrderedQueue
 from schemas.vocabulary.webhook import WebhookFailed, WebhookQueued
 
 _GRACE_S = 30.0
-"""Seconds that the shell waits longer than a call may take: the call's own error says more about what went wrong."""
+"""Seconds that the worker waits beyond the limit of a call: the call's own error says more than the worker's."""
 
 _logger = get_logger("neuraxis.webhook")
 
@@ -47,6 +47,7 @@ async def open_webhook(settings: WebhookSettings, context: EffectorContext) -> A
 
 def _queue(name: str, delivery: AlertDelivery) -> OrderedQueue:
     def is_in_queue(message: Message) -> bool:
+        # ``line`` is the number of the receiver's queue.
         return isinstance(message.event, WebhookQueued) and str(message.event.line) == name
 
     return OrderedQueue(name, (WebhookQueued,), is_in_queue, delivery.deliver)

@@ -78,7 +78,7 @@ def slack_message(alert: Alert, link: str) -> dict[str, Any]:
 
 
 def alertmanager_alert(alert: Alert, link: str, stored_ns: int, lasts_ms: int) -> dict[str, Any]:
-    """Return an alert of Alertmanager's API v2. Its labels are the group's, so both firing and resolved have them."""
+    """Return an alert of Alertmanager's API v2. Its labels are equal while it fires and when it is resolved."""
     labels = {
         "alertname": _name(alert),
         "severity": alert.severity,

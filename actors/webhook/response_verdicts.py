@@ -127,7 +127,7 @@ _HIDDEN = "[hidden]"
 _FIRST_ELEMENT = re.compile(r"(?is)(?>\s+|<\?.*?\?>|<!--.*?-->)*+<(?:!doctype\s+)?(?:\w+:)?(\w+)")
 _PAGES = frozenset({"html", "head", "body", "title"})
 _XML_ERRORS = frozenset({"error", "errors", "errorresponse", "exception", "fault", "restexception"})
-# An error within another element, as SOAP and Twilio write it, a status or a flag of one, and PHP's of a broken script.
+# An error within another element (SOAP, Twilio); a status or a flag that reports one; PHP's error of a broken script.
 _INNER_ERROR = re.compile(
     r"(?i)<(?:\w+:)?(?:fault|restexception)[\s>]"
     r"|<(?:\w+:)?(?:status|result|state)>\s*(?:error|fail|failed|failure)\s*<"

@@ -18,6 +18,7 @@ from deploy.config.loading import BadConfiguration
 from deploy.telemetry.collector_answers import MOST_BYTES, Answer, answer_of
 from deploy.telemetry.spans import Span
 from events.loggers import get_logger
+from schemas.intake.retry_after import retry_after
 
 if TYPE_CHECKING:
     from httpx import Response
@@ -183,8 +184,6 @@ async def _read(response: "Response", answer: bytearray) -> None:
 
 
 def _pause_asked_for(header: str) -> float:
-    from actors.webhook.http_call import retry_after  # imports the HTTP client, which most workers do not need
-
     return min(retry_after(header, datetime.now(UTC)), MOST_PAUSE_S)
 
 

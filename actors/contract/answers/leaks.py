@@ -38,7 +38,7 @@ class Leaks:
         return bool(self._layers)
 
     def for_another_text(self) -> "Leaks":
-        """Return the same with nothing seen. The sequences of the prompt, which may be many, are shared."""
+        """Return a copy in which nothing was seen yet. The sequences of the prompt, which may be many, are shared."""
         another = copy(self)
         another._seen = [set() for _ in self._layers]
         return another

@@ -60,7 +60,7 @@ class Pictures:
         self.hosts: tuple[str, ...] = ()
 
     def for_another_text(self) -> "Pictures":
-        """Return the same with nothing read. What is known of the prompt is shared."""
+        """Return a copy that has read nothing yet. What is known of the prompt is shared."""
         another = Pictures(_NO_PROMPT)
         another._prompt = self._prompt
         return another

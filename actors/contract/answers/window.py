@@ -55,7 +55,7 @@ _INCOMPLETE_AT_END = re.compile(
 
 
 _KEY_CHARACTERS = string.ascii_letters + string.digits + "_+/=.-"
-_SHORTEST_BEGUN = 8
+_SHORTEST_KEY_START = 8
 """Fewest characters at the end of a text, letters and digits, that may be the beginning of a key."""
 
 
@@ -162,5 +162,5 @@ class AnswerWindow:
 def _may_go_on(tail: str) -> bool:
     """Whether a text may end within a key, an encoding or a URL."""
     last = tail[len(tail.rstrip(_KEY_CHARACTERS)) :]
-    is_key = len(last) >= _SHORTEST_BEGUN and any(map(str.isdigit, last)) and any(map(str.isalpha, last))
+    is_key = len(last) >= _SHORTEST_KEY_START and any(map(str.isdigit, last)) and any(map(str.isalpha, last))
     return is_key or _INCOMPLETE_AT_END.search(tail) is not None

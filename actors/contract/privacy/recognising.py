@@ -62,7 +62,7 @@ def found_in(text: str, regions: tuple[str, ...] = ()) -> tuple[PersonalSpan, ..
     kept: list[PersonalSpan] = []
     taken = bytearray(len(text))
     for each in found:
-        # Those before it are at least as long: one that overlaps it has its first or its last character.
+        # The spans kept so far are at least as long, so one that overlaps this one has its first or its last character.
         if not (taken[each.start] or taken[each.end - 1]):
             kept.append(each)
             taken[each.start : each.end] = b"\x01" * (each.end - each.start)

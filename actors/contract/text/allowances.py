@@ -24,7 +24,7 @@ MOST_CHARACTERS = 16_000
 """Most characters of an allowed text or phrase; longer ones are ignored."""
 
 _SOUGHT_FIRST = 4
-"""So many of a phrase's longest words are looked for in a text first; then the phrase, if all of them are there."""
+"""Number of a phrase's longest words that are looked for in a text first; the phrase only if all of them are there."""
 
 # Characters that Python's patterns compare without case, although they are not each other's lower case. Of those with
 # two lower cases, such as sigma, one is written for both; a capital I with a dot becomes two characters in lower case.

@@ -18,10 +18,10 @@ import numpy as np
 from actors.contract.text.judge.instruction_words import WORDS, Numbers, instruction_words_in
 
 WHOLE = 49_152
-"""Up to this many characters a text is read whole; of a longer one, at most so many are read."""
+"""Up to this many characters a text is read whole; of a longer one, at most this many are read."""
 
 MOST_FOR_DECODING = 16_384
-"""``WHOLE`` of a text that is searched for encoded parts: decoding costs several times as much for each character."""
+"""This limit for a text that is searched for encoded parts: decoding costs several times as much for each character."""
 
 SEVERAL = 2
 """A stretch with this many different instruction words should be read."""

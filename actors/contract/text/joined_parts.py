@@ -1,8 +1,8 @@
 """Joins the many parts of an input into few texts for a judge (a trained classifier of texts).
 
 Judging a text takes time for its length and a fixed time besides. So neither a thousand parts nor many long parts can
-each be judged separately. If all parts fit into ``most`` characters, each is. Otherwise only the first part is judged
-separately. Every other part gets an equal share of the remaining characters; what short parts leave over goes to longer
+each be judged separately. If all parts fit into ``most`` characters, each is judged separately, otherwise only the
+first part. Every other part gets an equal share of the remaining characters; what short parts leave over goes to longer
 ones. So no part can use up the share of another. Of a part longer than its share, the beginning, the end and the
 surroundings of instruction words (words typical of instructions to a model) are read. The pieces are joined into larger
 texts, each judged as one.

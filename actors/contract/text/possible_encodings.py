@@ -8,7 +8,7 @@ import string
 
 _WHITE = bytes(code for code in range(128) if chr(code).isspace())
 # Characters beyond ASCII are question marks here, and may be white space.
-_FREE = _WHITE + b"?"
+_SEPARATORS = _WHITE + b"?"
 
 
 def _table(members: str) -> bytes:
@@ -18,8 +18,8 @@ def _table(members: str) -> bytes:
 _RUNS = (
     ("base64", _table(string.ascii_letters + string.digits + "+/_-"), b"", 16),
     ("base32", _table(string.ascii_uppercase + "234567"), b"", 16),
-    ("hex", _table(string.hexdigits), _FREE + b":,x\\", 16),
-    ("binary", _table("01"), _FREE + b",", 32),
+    ("hex", _table(string.hexdigits), _SEPARATORS + b":,x\\", 16),
+    ("binary", _table("01"), _SEPARATORS + b",", 32),
 )
 """The encodings: name, characters, characters allowed between them, least number of characters."""
 
@@ -30,7 +30,7 @@ _ALWAYS = frozenset({"rot13", "reversed", "leetspeak", "spaced"})
 def kinds_in(text: str) -> frozenset[str]:
     """Return the kinds of decoded views (readings with an encoding undone) that a text may have."""
     data = text.encode("ascii", "replace")
-    found = {kind for kind, table, free, least in _RUNS if b"x" * least in data.translate(table, free)}
+    found = {kind for kind, table, separators, least in _RUNS if b"x" * least in data.translate(table, separators)}
     plain = text.isascii()
     morse = data if plain else text.replace("\u2022", ".").replace("\u2013", "-").encode("ascii", "replace")
     if b"x" * _MORSE_LEAST in morse.translate(_MORSE):

@@ -6,7 +6,7 @@ each chat has been read.
 
 ``openai``              any client of OpenAI's: chats, models
 ``guard``               checks without an answer, moderations
-``loops``               whether an orchestrator's loop runs again (reflection guardrails), and ticks of engines
+``loops``               whether an orchestrator's loop runs again (reflection guardrails); states of agents (ticks)
 ``operator_endpoints``  verdicts and allowances of operators
 ``records``             exchanges, why, events
 ``dashboard``           the page that shows them

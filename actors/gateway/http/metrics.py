@@ -47,7 +47,7 @@ class MetricsSource:
 
     async def render(self) -> bytes:
         """Return all metrics in the format of Prometheus; raises LogError where the log cannot be read."""
-        asking = asyncio.ensure_future(self._ledger_seq())  # at the same time: who scrapes does not wait for long
+        asking = asyncio.ensure_future(self._ledger_seq())  # at the same time, so that a scrape does not take long
         try:
             log_seq, ledger_seq = await self._log_seq(), await asking
         finally:

@@ -34,8 +34,8 @@ ExchangeOutcome = Literal["harm", "false-alarm", "benign"]
 class Verdict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A person says how an exchange turned out: its input becomes a precedent of its agent.
 
-    ``harm``: inputs like it are rejected from then on. ``benign``: it is a precedent without harm. ``false-alarm``: the
-    same, and the text is allowed. ``harm_level`` says how bad a harm was, and belongs to ``harm`` alone.
+    ``harm``: inputs like it are rejected from then on. ``benign``: it is a precedent without harm. ``false-alarm``: as
+    ``benign``, and the text is allowed. ``harm_level`` says how bad a harm was, and belongs to ``harm`` alone.
     """
 
     exchange: Name

@@ -60,9 +60,7 @@ class ReadinessChecks:
 
     async def _check(self) -> dict[str, str]:
         log, guardrails, *further = await asyncio.gather(
-            _check_text(self._client.log.info()),
-            self._guardrails(),
-            *(_result_of(check) for check in self._further_checks.values()),
+            _result_of(self._log), _result_of(self._guardrails), *map(_result_of, self._further_checks.values())
         )
         caught_up = self._judgements.caught_up.is_set()
         checks = {
@@ -86,21 +84,12 @@ class ReadinessChecks:
             _logger.info("ready_again", check=name)
         self._failing = failing
 
+    async def _log(self) -> str:
+        await self._client.log.info()
+        return OK
+
     async def _guardrails(self) -> str:
-        try:
-            async with asyncio.timeout(LOG_WAIT_S):
-                return OK if "guardrails" in await self._hosted() else "no living worker is ready to run them"
-        except (LogError, OSError) as wrong:
-            return _why(wrong)
-
-
-async def _check_text(reading: Awaitable[object]) -> str:
-    try:
-        async with asyncio.timeout(LOG_WAIT_S):
-            await reading
-    except (LogError, OSError) as wrong:
-        return _why(wrong)
-    return OK
+        return OK if "guardrails" in await self._hosted() else "no living worker is ready to run them"
 
 
 async def _result_of(check: Callable[[], Awaitable[str]]) -> str:

@@ -36,11 +36,11 @@ KEY_HEADER = "Idempotency-Key"
 """Header that makes repeats of a request one event."""
 
 _REPEATS = "idempot"
-"""The letters that the header for repeats begins with, perhaps behind an x: nothing else is named so."""
+"""The letters with which a misspelt ``Idempotency-Key`` still begins, perhaps after an x; no other header does."""
 
-_OTHER_SPELLINGS = {
-    **dict.fromkeys(("neuraxisuser", "xneuraxisuser", "xneuraxisusername", "xneuraxisuserid", "xuser"), USER),
-}
+_OTHER_SPELLINGS = dict.fromkeys(
+    ("neuraxisuser", "xneuraxisuser", "xneuraxisusername", "xneuraxisuserid", "xuser"), USER
+)
 """The letters of likely misspellings -> the header that is meant."""
 
 _TAKEN_ELSEWHERE = {"x-neuraxis-session": "only chats take it; elsewhere a body names its session"}
@@ -106,8 +106,8 @@ def agent_of(
 async def check_query_and_headers(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
     """Refuse unknown or repeated query parameters, and misspelt, repeated or empty headers of ours.
 
-    Of a header that stands twice only the first would count. A proxy that appends the user to what a client sent would
-    so have the client choose the user.
+    If a header is given twice, only the first would count. So behind a proxy that appends the user to what a client
+    sent, the client would choose the user.
 
     A guard of Litestar's, so it runs before a body is read; it is async because a plain function would run in a thread.
     Raises InvalidField.

@@ -77,8 +77,8 @@ class Dialects:
     """What was learned about an endpoint and its models; ``context`` is their context in tokens, as configured."""
 
     def __init__(self, context: int = 0) -> None:
-        self._shared: dict[str, object] = {}
-        self._own: dict[str, Dialect] = {}
+        self._shared: dict[str, object] = {}  # the fields that apply to all models
+        self._own: dict[str, Dialect] = {}  # by model
         self._default = Dialect(context=context)
 
     def of(self, model: str) -> Dialect:

@@ -1,9 +1,9 @@
 """Removes what a model thinks before it answers, in every notation that is common. Pure.
 
-Most families of models write a thought between two marks (:data:`MARKS`), at the front of an answer or on a line of its
-own within it; elsewhere, and in code, the marks are text: an answer may be about them. If a thought is never closed, no
-answer follows it. If a model's template opens the thought for the model, it writes only the closing mark, and
-everything before that is a thought. In a stream that text was passed on already, so the stream begins again
+Most models write a thought between two marks (:data:`MARKS`), at the front of an answer or on a line of its own within
+it; elsewhere, and in code, the marks are text: an answer may be about them. If a thought is never closed, no answer
+follows it. If a model's template opens the thought for the model, it writes only the closing mark, and everything
+before that is a thought. In a stream that text was passed on already, so the stream begins again
 (``ThoughtFilter.restarts``).
 
 gpt-oss writes messages in channels, ``<|channel|>analysis<|message|>...<|end|>``, and only the channel ``final`` is an
@@ -58,7 +58,7 @@ _MESSAGE_ENDS = ("<|end|>", "<|return|>", "<|call|>", "<|start|>", _CHANNEL)
 
 _FENCE = "```"
 _LONGEST_HEAD = 300
-"""Characters; a head that is not finished after so many is none."""
+"""Most characters of a head; a longer one is text."""
 
 _LONGEST_MARK = max(len(mark) for pair in (*MARKS, *_WORD_MARKS) for mark in pair)
 _QUOTES = frozenset("`\"'\u201c\u2018\u00ab")
@@ -108,7 +108,7 @@ class ThoughtFilter:
     def __init__(self, *, thinking: bool = False) -> None:
         self.restarts = 0
         self._held = ""  # text that was taken and not read yet
-        self._low = ""  # the same in lower case
+        self._low = ""  # ``_held`` in lower case
         self._at = 0  # the index in it from which to read
         self._is_end = False  # no further part comes
         self._closes: tuple[str, ...] = _CLOSING_MARKS if thinking else ()  # within a thought: the marks that close it

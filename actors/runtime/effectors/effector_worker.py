@@ -270,7 +270,7 @@ class EffectorWorker:
     def _answerable_since(self, request: Request) -> int:
         """Return the sequence after which an answer can be: normally the request's own.
 
-        A request that the log has lost is written again, then after its answer.
+        A request that the log has lost is written again: its answer may be in the log before it.
         """
         first_lost = self._losses.first_lost
         seq = request.decoded.stored.seq

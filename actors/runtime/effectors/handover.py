@@ -40,7 +40,7 @@ class Handover:
         self._clock = clock
         self._patience_s = patience_s
         self._left: dict[tuple[str, int], _LeftToOthers] = {}
-        self._not_taken_at: dict[str, int] = {}
+        self._not_taken_at: dict[str, int] = {}  # kind -> when a request of it was found not to be taken
 
     def pause_s(self, kind: str, seq: int, stored_ns: int) -> float:
         """Return after how many seconds a request is to be tried again; 0 where no other worker has taken it.
@@ -50,7 +50,7 @@ class Handover:
         that made it knows the kind, so a newer release runs.
 
         Args:
-            kind: What a worker must know to answer the request.
+            kind: Equal for requests that the same workers can answer.
             seq: The request's sequence.
             stored_ns: When it was stored, Unix nanoseconds.
         """

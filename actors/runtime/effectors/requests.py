@@ -1,4 +1,4 @@
-"""What an effector's shell knows of a request: its handler, where its answer is stored, which events may be one."""
+"""What the worker of an effector knows of a request: its queue, where its answer is stored, which events may answer."""
 
 from itertools import chain
 

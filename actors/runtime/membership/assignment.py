@@ -5,8 +5,8 @@ different lists, both may lead the same partition. That is harmless: the fence o
 partition is the one that the writer knows) lets only one of them append.
 
 An actor's partitions are spread evenly. Which actors' partitions meet in one process is chosen, too: those of a session
-are led together, so that most of an exchange's chain stays within a process; actors that are much at work for the same
-agent are led apart (``Actor.led_apart_from``), since a set may serve a single agent.
+are led by one process, so that most of an exchange's chain stays within it; actors that do much work for the same agent
+are led by different ones (``Actor.led_apart_from``), since a set may serve a single agent.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ def assign_partitions(
 ) -> Mapping[str, Assignment]:
     """Return who leads and stands by for each partition of an actor, given the members that host it.
 
-    The answer depends on nothing else: every worker comes to the same, whatever else it hosts.
+    It depends on nothing else: every worker computes the same, whatever else it hosts.
     """
     if actor.scope is Scope.SESSION:
         return assign(_SESSIONS, partitions, members)
@@ -49,11 +49,11 @@ def assign_partitions(
 def assign(
     key: str, partitions: Sequence[str], members: Sequence[str], *, backwards: bool = False
 ) -> Mapping[str, Assignment]:
-    """Spread partitions evenly over the members that host them; the same key spreads them the same.
+    """Spread partitions evenly over the members that host them, in the same way for the same key.
 
     Uses rendezvous hashing with at most ceil(partitions / members) for each member: when a member joins or leaves, few
-    other partitions move. ``backwards`` prefers the members that come last by the key: of two, the other one. Returns
-    nothing when there are no members.
+    other partitions move. ``backwards`` prefers the members that come last by the key: of two members, the other one.
+    Returns nothing when there are no members.
     """
     return _assign(key, tuple(partitions), tuple(members), backwards) if members else {}
 

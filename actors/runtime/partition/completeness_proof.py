@@ -19,7 +19,7 @@ class CompletenessProof:
 
     @property
     def unproved_after(self) -> int | None:
-        """The sequence from which the log is not proved complete; None: all that was read back is."""
+        """The sequence from which the log is not proved complete; None: everything read back is proved."""
         return None if self._range is None else self._range[0]
 
     def read_back(self, after: int, upto: int) -> None:

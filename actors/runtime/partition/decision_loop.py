@@ -156,9 +156,9 @@ class DecisionLoop(ABC):
         self._after_work()
 
     def _leaves_to_newer(self, delivery: Delivery) -> bool:
-        """Whether a message is left to workers of the newer release that wrote it: this one could only fail it.
+        """Return whether a message is left to workers of the newer release that wrote it: here it could only fail.
 
-        It is left to them for as long as a worker may take to start; then it is failed here.
+        It is left to them for as long as a worker may take to start; then the failure is recorded.
         """
         if not isinstance(delivery, Unreadable) or delivery.code != UnknownVersion.code:
             return False
@@ -232,6 +232,7 @@ class DecisionLoop(ABC):
         ):
             return False
         for number, event in enumerate(tuple(events_of(self.view.state, availability))):
+            # Event ids are derived from this text, so it never changes.
             cause = f"{self.actor.name}/{self.partition}/{self.view.own_last}/attended/{number}"
             self._submit_spontaneous_event(self._author.spontaneous_cause(self.view, cause), Emission(event))
             self._snapshots.count()

@@ -20,7 +20,7 @@ from schemas.subjects import NO_PARTITION
 _logger = get_logger("neuraxis.shard")
 
 _MAX_DETAIL = 300
-"""How many characters of an unreadable message's fault a log line has at most."""
+"""Most characters in a log line of why a message cannot be read."""
 
 
 class EventAuthor:
@@ -97,7 +97,16 @@ class EventAuthor:
         # (agent token, session token) of the subject.
         tokens = {Scope.SESSION: (NO_PARTITION, self._partition), Scope.AGENT: (self._partition, NO_PARTITION)}
         agent_token, session_token = tokens.get(self._actor.scope, (NO_PARTITION, NO_PARTITION))
-        return Cause(identity, view.position, view.time_ns, "", "", "", agent_token, session_token)
+        return Cause(
+            id=identity,
+            seq=view.position,
+            time_ns=view.time_ns,
+            agent="",
+            session="",
+            exchange="",
+            agent_token=agent_token,
+            session_token=session_token,
+        )
 
 
 def _why_unreadable(cause: Delivery | None) -> str:

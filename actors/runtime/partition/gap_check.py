@@ -7,7 +7,7 @@ its gaps are recorded. The record of a gap is then in the log before the repeat,
 read the record first. At the record every partition folds the log again, and so knows which messages it answered before
 they were lost.
 
-A projector records gaps too, and usually sooner. But perhaps no projector runs, or it has not read so far. So a process
+A projector records gaps too, and usually sooner. But perhaps none runs, or it has not reached the gap. So a process
 that finds an unrecorded gap waits for a while, then records the gap itself.
 """
 

@@ -30,7 +30,7 @@ async def has_folded(log: Log, view: View, last: int) -> bool:
 async def lost_fence(log: Log, view: View, stated: int | None) -> int | None:
     """Return the sequence of the partition's last event if the log can no longer read it; None if it can.
 
-    The next append must name that sequence all the same, since the broker checks it (the partition's *fence*).
+    The next append must nevertheless name that sequence, since the broker checks it (the partition's *fence*).
     ``stated`` is the one that the broker stated when it refused an append.
     """
     if stated is None or stated == view.fenced or await log.at(stated) is not None:

@@ -1,8 +1,8 @@
 """Folds the past of one partition: its newest usable checkpoint, then the log after that.
 
 That is the one kept in memory if the partition was led here before, else its snapshot. A leader that was paused, or
-that just hands over, may be further on than its successor, whose first events then belong before the checkpoint's
-position. Such a checkpoint is passed over, since no fold from it has the order of the log.
+that hands over, may have read further than its successor. Then the first events of the successor belong before the
+checkpoint's position. Such a checkpoint is passed over, since no fold from it has the order of the log.
 """
 
 from collections.abc import AsyncIterator
@@ -89,7 +89,8 @@ async def fold_history(
             f"the log begins behind sequence {trimmed}, and {actor.name} partition {partition} has no snapshot that "
             "this release can use: stop the workers, and run `neuraxis log trim --snapshots` where the ledger is"
         )
-    # From the start: as the partitions that this one was divided from, one after another, and then as itself.
+    # From the start: as the partitions that this one was divided from, one after another, and then as itself. Each
+    # generation is the partition counts that were in force through a sequence.
     reached, names = 0, lineage(actor, partition, partitions)
     generations = partitions.generations[-len(names) :]
     view = View(actor, names[0], generations[0][1])

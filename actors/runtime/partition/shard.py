@@ -30,7 +30,7 @@ _CALM_AFTER = 5.0
 _OWN_DEADLINE = 5.0
 """Seconds that the events of an earlier leader get to arrive before this shard recovers again.
 
-They count from when the process has read so far: one with a backlog is not helped by reading the log again.
+They count once the process has read up to the last of these events: until then, another recovery would not help.
 """
 
 _logger = get_logger("neuraxis.shard")
@@ -339,7 +339,7 @@ class Shard(DecisionLoop):
         """Wait until ``_own_arrived`` is set: by the next event of an earlier leader.
 
         Raises:
-            TimeoutError: this process had read up to ``last``, and none came for as long as it gets.
+            TimeoutError: this process had read up to ``last``, and none came within ``_OWN_DEADLINE``.
         """
         while True:
             reached = self._context.position()

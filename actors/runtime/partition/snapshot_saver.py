@@ -15,7 +15,7 @@ from schemas.persistent import state_pieces
 BYTES_PER_MESSAGE = 2_048
 """A snapshot that has more bytes than this for each of ``snapshot_every`` messages is replaced after more of them.
 
-To read back so many bytes takes about as long as to fold one message more, so a takeover takes at most twice as long.
+Reading back this many bytes takes about as long as folding one message more, so a takeover takes at most twice as long.
 Saving a state of 10 MB every thousand messages would keep the disk busy.
 """
 
@@ -50,8 +50,8 @@ class SnapshotSaver:
         self._due_after = context.snapshot_every  # messages
         self.last_loss = 0
         self._renew_after = 0  # the snapshot is replaced once this sequence is folded; 0: it need not be
-        self._renewing = 0  # the same, of the latest replacement that has become due
-        self._renewed = 0  # the same, of the latest replacement that was saved
+        self._renewing = 0  # that sequence, of the latest replacement that has become due
+        self._renewed = 0  # that sequence, of the latest replacement that was saved
         self._saving: asyncio.Task[None] | None = None
         self._closing = False
 

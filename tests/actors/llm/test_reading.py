@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
@@ -13,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.llm.answer_text import AnswerInvalid, read_answer_text
-from actors.llm.client import retry_after
 from actors.llm.wire.refusals import overflow_in, reason_of, without_secrets
 from actors.llm.wire.response_parsing import (
     MOST_NAME,
@@ -30,7 +28,6 @@ from schemas.intake.sse import Events
 from tests.each import each
 
 ANALYSIS = "<|channel|>analysis<|message|>"
-NOW = datetime(2030, 1, 1, 12, 0, 0, tzinfo=UTC)
 
 
 @each(
@@ -169,30 +166,6 @@ def test_a_text_without_tags_is_the_answer_and_a_blank_one_is_none(text: str) ->
             read_answer_text(text, None, 512)
     else:
         assert read_answer_text(text, None, 100_000) == text.strip()
-
-
-@each(
-    ("header", "seconds"),
-    [
-        ("120", 120.0),
-        ("0", 0.0),
-        ("Tue, 01 Jan 2030 12:01:00 GMT", 60.0),
-        ("Tue, 01 Jan 2030 11:00:00 GMT", 0.0),
-        ("", None),
-        ("soon", None),
-        ("-5", None),
-        ("²", None),
-        ("Mon, 01 Jan 2020 00:00:00 +99999999999999999", None),
-    ],
-)
-def test_the_wait_that_is_asked_for_comes_in_seconds_or_as_a_date(header: str, seconds: float | None) -> None:
-    assert retry_after(header, NOW) == seconds
-
-
-@given(st.text(max_size=30))
-def test_no_header_is_too_odd_to_be_passed_over(header: str) -> None:
-    wait = retry_after(header, NOW)
-    assert wait is None or wait >= 0
 
 
 class Counted(str):

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -14,7 +13,6 @@ from structlog.testing import LogCapture
 
 from actors.webhook import alert_delivery as delivering_module
 from actors.webhook.alert_delivery import alert_of, enrich_failure
-from actors.webhook.http_call import retry_after
 from actors.webhook.receivers import QUEUES, is_wanted, queue_numbers
 from actors.webhook.settings import Receiver, WebhookSettings
 from schemas.effectors.contract import TryLater
@@ -312,11 +310,6 @@ def test_calls_outside_go_through_the_proxy_of_the_environment_and_those_to_this
         assert [type(event) for event in recorded] == [WebhookDelivered] * 2
         assert [asked.path for asked in proxy.asked] == ["http://receiver.invalid/hook"]
         assert len(endpoint.asked) == 1
-
-
-@pytest.mark.parametrize("written", ["", "soon", "-5", "Mon, 01 Jan 99999999999 00:00:00 GMT"])
-def test_a_senseless_retry_after_asks_for_nothing(written: str) -> None:
-    assert retry_after(written, datetime(2026, 1, 1, tzinfo=UTC)) == 0.0
 
 
 def test_a_dead_letter_that_the_shell_writes_names_the_alert_of_a_place_in_line() -> None:

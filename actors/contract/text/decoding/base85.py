@@ -32,7 +32,7 @@ A shorter one may be chance: other data, such as base64, has the same characters
 """
 
 _PIECE = 1_280
-"""Characters of a run that are decoded first; as long as the run goes on, twice as many are."""
+"""Characters of a run that are decoded first; as long as the run goes on, this number is doubled."""
 
 _NOT_IN_ALPHABET = 85
 """The digit of a character that is not in the alphabet."""

@@ -69,7 +69,7 @@ _ESCAPE = re.compile("|".join(form for form, _ in _FORMS))
 _FIRST_CHARACTERS = ("\\", "%", "&", "U+", "^^")
 _QUOTED_PRINTABLE = re.compile(r"=[0-9A-F]{2}")
 _QUOTED_PRINTABLE_RUN = re.compile(r"(?:=[0-9A-F]{2})+")
-_ESCAPED_AGAIN = re.compile(r"(?<!\\)\\{2,}+(?=[uUxN])")
+_ESCAPED_AGAIN = re.compile(r"(?<!\\)\\{2,}+(?=[uUxN])")  # the backslashes of an escape that was escaped itself
 _QUOTED_OR_BREAK = re.compile(r"=[0-9A-F]{2}|=[ \t]*\r?\n")
 _SOFT_BREAK = re.compile(r"=[ \t]*\r?\n")
 _UTF7 = re.compile(r"\+(A[C-H][A-Za-z0-9+/]+)-?")

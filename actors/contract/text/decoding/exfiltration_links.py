@@ -1,7 +1,7 @@
 """Finds links and images whose URL has a placeholder for secret data: opening one sends the data to its host.
 
-An image is loaded by any program that displays it, so a placeholder for any secret counts. A link to follow, or an
-URL alone, counts only if its placeholder is for something from the conversation: the documentation of any interface
+An image is loaded by any program that displays it, so a placeholder for any secret counts. A link to follow, or a URL
+alone, counts only if its placeholder is for something from the conversation: the documentation of any interface
 contains URLs with a placeholder for a key.
 """
 

@@ -13,7 +13,7 @@ _BREAKS = {ord(char): None for char in "\n\t\r"}
 
 
 def is_text(decoded: str) -> bool:
-    """Return whether nearly all characters of a decoded text are printable; white space of any kind is.
+    """Return whether nearly all characters of a decoded text are printable, or white space of any kind.
 
     Invisible characters do not count: a disguise may have one between any two letters.
     """

@@ -36,7 +36,7 @@ _HALVES = re.compile(rf"(?<![^\W_])[^\W\d_]{{2,12}}(?:(?:{_SYMBOL}){{1,2}}[^\W\d
 _ASCII_HALVES = re.compile(
     r"(?<![A-Za-z0-9])[A-Za-z]{2,12}(?:[\x00-\x08\x0e-\x1b!-/:-@\[-`{-\x7f]{1,2}[A-Za-z]{2,12}){1,3}(?![A-Za-z0-9])"
 )
-"""The same for ASCII, which is searched twice as fast."""
+"""``_HALVES`` for a text in ASCII, which it searches twice as fast."""
 
 _AT_LINE_END = re.compile(r"[-\u2010\u2011]\r?\n(?=[^\W\d_])")
 _HYPHENATED_ENDS = tuple(hyphen + end for hyphen in "-\u2010\u2011" for end in ("\n", "\r\n"))
@@ -133,7 +133,7 @@ def _repaired(tokens: Sequence[str]) -> tuple[dict[str, str], int]:
 
 
 def _separated_words(lines: str, tokens: Sequence[str], ends: Sequence[int]) -> tuple[dict[str, str], int]:
-    """Return the tokens (one a line) in which words run together, with these separated; and the letters not tried."""
+    """Return the tokens (each on a line) of words that run together, with spaces added; and the letters not tried."""
     tried, untried, found = 0, 0, dict[str, str]()
     for begin, end in _long_runs(lines):
         run = lines[begin:end]
@@ -161,7 +161,7 @@ def _long_runs(lines: str) -> list[tuple[int, int]]:
 
 
 def _joined_halves(lines: str, tokens: Sequence[str], ends: Sequence[int]) -> dict[str, str]:
-    """Return the tokens (one a line) with two halves that are no words but form one, with these joined."""
+    """Return the tokens (each on a line) with two halves that are no words but form one, with these joined."""
     found: dict[str, str] = {}
     # Nearly no pair forms a word, so all pairs are checked at once.
     sought = _ASCII_HALVES if lines.isascii() else _HALVES

@@ -2,8 +2,8 @@
 
 The kind of a turn (a request that can be answered, one that lacks something, a courtesy) shows at its beginning and end
 and in its style. So only the beginning and end of a long text are read, and the cost does not grow with its length. In
-one family of n-grams a rare word is replaced by its shape: "a table at <Name>" says that something was named, whatever
-its name. A *text feature* is one of the whole text, such as its length in steps or that it has a question mark.
+some n-grams a rare word is replaced by its shape: "a table at <Name>" says that something was named, whatever its name.
+A *text feature* is one of the whole text, such as its length in steps or that it has a question mark.
 
 The hashes are integers computed here: the same in every process and on every machine.
 """
@@ -119,7 +119,7 @@ def features_of(turn: TurnFeatures, common: Keys) -> Keys:
     outline = plain.copy()
     outline[1:-1] = np.where(is_common, plain[1:-1], shaped)
     two, outline_two = mix(plain[:-1], plain[1:]), mix(outline[:-1], outline[1:])
-    families = [
+    kinds = [
         word_features,
         finish(two, 5),
         finish(mix(two[:-1], plain[2:]), 7),
@@ -130,7 +130,7 @@ def features_of(turn: TurnFeatures, common: Keys) -> Keys:
         *_letters(turn.folded),
     ]
     # Faster than ``np.unique``, whose many internal calls dominate at this size.
-    ordered = np.sort(np.concatenate(families))
+    ordered = np.sort(np.concatenate(kinds))
     first = np.ones(len(ordered), dtype=np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
     return ordered[first]

@@ -1,9 +1,9 @@
 """The kind of a turn in a dialogue: the probabilities of five kinds, from trained weights.
 
 Weights are integers, so sums are exact in any order. The rest is divisions, square roots and products, which give the
-same bits on every machine. The fewer of a text's words and features the weights know (for example in a language missing
-from training), the closer the result stays to the prior probabilities, in which the most likely kind is a turn that can
-be answered as it stands.
+same bits on every machine. If the weights know few of a text's words and features (for example in a language missing
+from training), the result stays close to the prior probabilities. In these the most likely kind is a turn that can be
+answered as it stands.
 """
 
 import hashlib

@@ -62,7 +62,7 @@ WORDS = (
     *(codecs.decode(word, "rot13") for word in PLAIN_INSTRUCTION_WORDS),
     *(word[::-1] for word in PLAIN_INSTRUCTION_WORDS),
 )
-"""The search terms: instruction words, then the same in rot13, then reversed. Leetspeak is undone first."""
+"""The search terms: instruction words, then the plain ones in rot13, then reversed. Leetspeak is undone first."""
 
 SPACED_LEAST = 6
 """From this many single characters in a row, each followed by a space, they are read as one word."""

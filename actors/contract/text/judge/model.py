@@ -20,7 +20,7 @@ _HEAD = 2
 """Numbers in the array ``thresholds``: bias and threshold."""
 
 _MOST = 1 << 15
-"""Weights have 16 bits (``passages``)."""
+"""Weights are between minus this and this, exclusive: ``passages`` packs them in 16 bits."""
 
 
 class Model(msgspec.Struct, frozen=True, eq=False):

@@ -40,7 +40,7 @@ _MIDDLE = 1 << 15
 _16, _32, _16_BITS, _32_BITS = np.uint64(16), np.uint64(32), np.uint64(0xFFFF), np.uint64(0xFFFFFFFF)
 
 MIN_NGRAMS = 16
-"""A passage with fewer n-grams than this is scored as if it had so many, because a few words alone prove little."""
+"""A passage with fewer n-grams than this is scored as if it had this many, because a few words alone prove little."""
 
 
 class Occurrences(NamedTuple):

@@ -24,6 +24,8 @@ class InvalidModel(ValueError):
 def arrays_in(data: bytes, kind: str, integers: tuple[str, ...], floats: str) -> Mapping[str, Array]:
     """Return the arrays of a weights file by name: those in ``integers``, and ``floats``, whose numbers are finite.
 
+    ``kind`` is what errors call the file: ``scorer``, ``trust`` or ``turn``.
+
     Raises:
         InvalidModel: it is not such a file.
     """

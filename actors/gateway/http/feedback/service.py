@@ -60,9 +60,9 @@ class FeedbackService:
             ) from None
 
     async def give(self, rated: RatedExchange, given: FeedbackGiven | HarmReported, key: str) -> str:
-        """Append feedback and return its event's id; repeats with the same ``key`` are one event.
+        """Append feedback and return its event's id.
 
-        Without a key, repeats of the same content are.
+        Repeats with the same ``key`` are one event; without a key, repeats with the same content.
 
         Raises:
             NotAccepted: it could not be stored in time.

@@ -21,7 +21,7 @@ category                set                                                     
 ``tampering``           the risk to the system's own rules; a pattern set on it       1 or 0; its confidence
 ``flooding``            the breaker's ``context_saturation``                          the falsehood it was found with
 ``dissonant``           an entropy that nothing above explains                        the entropy
-``unread``              too much of the input could not be read                       the weight of that
+``unread``              too much of the input could not be read                       the share not read
 ======================  ============================================================  =================================
 
 The falsehood of a text, in [0, 1], is how far it gives orders to the model itself. The entropy, in [0, 1], is how much
@@ -73,13 +73,13 @@ _SETS: Mapping[str, str] = {
 }
 """Pattern set, without its language -> category."""
 
-# What coherence and the breaker call a violation -> category.
+# What coherence and the breaker call a violation -> category. Layer 0 is the system's own rules.
 _VIOLATIONS: Mapping[str, str] = {"harm": "harm", "layer_0": "tampering", UNREAD: "unread"}
 _FLAG = "flag:"
 """What stands before the name of a pattern set, where a match of it is a violation."""
 
 _BREAKER_VIOLATIONS: Mapping[str, str] = {"role_confusion": "prompt_injection", "context_saturation": "flooding"}
-_SAME = {"harm": "illicit"}
+_SECOND_NAMES = {"harm": "illicit"}
 """Categories that have a second name."""
 
 
@@ -91,7 +91,7 @@ def category_of(pattern: str) -> str:
 def refused_for(end: ResponseEmitted, events: Iterable[Event]) -> dict[str, bool]:
     """Return for each category whether the input was refused for it."""
     found = set(_reasons(end, tuple(events))) if end.action not in ("PASSED", "EXECUTED", "FAILED") else set()
-    found |= {_SAME[name] for name in found & _SAME.keys()}
+    found |= {_SECOND_NAMES[name] for name in found & _SECOND_NAMES.keys()}
     return {name: name in found for name in CATEGORIES}
 
 
@@ -101,7 +101,7 @@ def scores_of(events: Iterable[Event]) -> dict[str, float]:
     for event in events:
         for name, score in _scores(event):
             highest[name] = max(score, highest.get(name, 0.0))
-    highest |= {other: highest[name] for name, other in _SAME.items() if name in highest}
+    highest |= {other: highest[name] for name, other in _SECOND_NAMES.items() if name in highest}
     return {name: highest[name] for name in CATEGORIES if name in highest}
 
 

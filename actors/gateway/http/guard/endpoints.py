@@ -1,4 +1,4 @@
-"""The endpoints for checks: the guards' verdict with its numbers, and the same in the shape of OpenAI's moderations."""
+"""The endpoints for checks: the guards' verdict with its numbers, or in the shape of OpenAI's moderations."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

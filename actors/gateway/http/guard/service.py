@@ -44,7 +44,7 @@ VERDICTS: tuple[type[Event], ...] = (
 """The events in which guards state their findings on an input."""
 
 AT_ONCE = 16
-"""Inputs of one request that are checked at a time: somebody else's input waits behind these alone, not behind all."""
+"""Most inputs of one request that are checked at a time: inputs of other requests wait for these, not for all."""
 
 _MARGIN_S = 0.5
 """Seconds before the deadline of a request at which its exchanges must have ended."""

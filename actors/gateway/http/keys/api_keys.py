@@ -56,7 +56,7 @@ class ApiKeys:
         self._by_hash: dict[str, Key] = {}
         self._hold(self._fixed)
         self._required = bool(fixed)
-        self._version: tuple[int, ...] | None = None
+        self._version: tuple[int, ...] | None = None  # of the file that was read last, by its stat
         self._logged_error = ""
         self._checked_at = clock()
         self._load()
@@ -119,7 +119,7 @@ class ApiKeys:
 
     def _hold(self, keys: tuple[Key, ...]) -> None:
         self._keys = keys
-        self._by_hash = {key.hash: key for key in reversed(keys)}  # of equal ones the first counts
+        self._by_hash = {key.hash: key for key in reversed(keys)}  # of equal keys the first counts
 
     def _read(self, file: Path) -> tuple[Key, ...]:
         try:

@@ -195,7 +195,7 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True):
 def read_loop_body(raw: bytes, kind: type[Body]) -> Body:
     """Read the body of a request about a loop, or a tick; raises InvalidField, which names the field.
 
-    A tick of zeros has content. One that leaves out everything has none, but self-review would learn from it.
+    A tick of zeros has content. One that leaves out everything is refused: self-review would learn from its zeros.
     """
     body = read_body(raw, kind, open_to=(BiasTag,))  # a critic's bias may have fields of its own, which are ignored
     fields = msgspec.json.decode(raw).items() if kind is Tick else ()

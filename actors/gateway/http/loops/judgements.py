@@ -40,7 +40,7 @@ ANSWERS: tuple[type[Event], ...] = (
     GuardrailsOverridden,
     GuardrailsFailed,
 )
-"""Guardrails' events that complete a request."""
+"""Guardrails' events that answer a request."""
 
 _FILTERS = tuple(topic_filter(topic_of(event)) for event in ANSWERS)
 _JUDGEMENTS = tuple(topic_of(kind).removeprefix(ROOT) for kind in get_args(Judgement))
@@ -66,15 +66,18 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 class Judged(msgspec.Struct, frozen=True):
-    """The judgement of a loop, with the id of its event and the server's time (Unix nanoseconds)."""
+    """The judgement of a loop, with the id of its event and the server's time (Unix nanoseconds).
+
+    The event's ``trace`` holds what was known of the loop when it was judged.
+    """
 
     event: Judgement
     id: str
     time_ns: int
 
 
-class FamilyStanding(msgspec.Struct, frozen=True):
-    """The standing of a loop family (a loop with its reruns): its latest judgement, and until when limits are lifted.
+class FamilyStatus(msgspec.Struct, frozen=True):
+    """The status of a loop family (a loop with its reruns): its latest judgement, and until when limits are lifted.
 
     Times are Unix nanoseconds; 0 for a limit that nobody has lifted.
     """
@@ -95,7 +98,7 @@ class Judgements:
         self.caught_up = asyncio.Event()
         self._most = most
         self._loops: dict[tuple[str, str], Judged] = {}
-        self._families: dict[tuple[str, str], FamilyStanding] = {}
+        self._families: dict[tuple[str, str], FamilyStatus] = {}
         self._answers: dict[str, Answer] = {}
         self._waiting: dict[str, list[asyncio.Future[Answer]]] = {}
 
@@ -103,8 +106,8 @@ class Judgements:
         """Return the latest judgement of an agent's loop; None when it is not kept."""
         return self._loops.get((agent, loop_id))
 
-    def family_of(self, agent: str, family: str) -> FamilyStanding | None:
-        """Return the standing of an agent's loop family; None when it is not kept."""
+    def family_of(self, agent: str, family: str) -> FamilyStatus | None:
+        """Return the status of an agent's loop family; None when it is not kept."""
         return self._families.get((agent, family))
 
     def answer_to(self, cause: str) -> Answer | None:
@@ -171,7 +174,7 @@ class Judgements:
             judged = Judged(message.event, message.id, message.time_ns)
             trace = message.event.trace
             _keep(self._loops, (message.agent, trace.loop_id), judged, self._most)
-            family = FamilyStanding(trace, trace.fatigue_lifted_ns, trace.reruns_lifted_ns)
+            family = FamilyStatus(trace, trace.fatigue_lifted_ns, trace.reruns_lifted_ns)
             _keep(self._families, (message.agent, trace.family), family, self._most)
         if isinstance(message.event, GuardrailsOverridden):
             self._lift(message.agent, message.event, message.time_ns)
@@ -190,7 +193,7 @@ class Judgements:
         if known is None:
             return
         until_ns = now_ns + overridden.lasts_ms * _NS_PER_MS
-        self._families[agent, overridden.family] = FamilyStanding(
+        self._families[agent, overridden.family] = FamilyStatus(
             known.latest,
             until_ns if overridden.override_fatigue else 0,
             until_ns if overridden.override_max_reruns else 0,
@@ -198,7 +201,7 @@ class Judgements:
 
 
 def _completion(event: Event) -> str:
-    """Return the id of the completion that guardrails answer after a critic's verdict; empty if no critic was asked."""
+    """Return the id of the request that guardrails answer only after a critic's verdict; empty if none was asked."""
     if isinstance(event, GuardrailsRepeated):
         return event.completion
     return event.trace.completion if isinstance(event, Judgement) else ""

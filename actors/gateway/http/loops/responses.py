@@ -7,7 +7,7 @@ from actors.gateway.http.loops.bodies import (
     LoopDecision,
     ReflectionResult,
 )
-from actors.gateway.http.loops.judgements import FamilyStanding, Judged
+from actors.gateway.http.loops.judgements import FamilyStatus, Judged
 from schemas.intake.timestamps import rfc3339
 from schemas.vocabulary.guardrails import GuardrailsRerunOrdered, LoopTrace
 
@@ -46,8 +46,8 @@ def decision_of(judged: Judged) -> LoopDecision:
     )
 
 
-def status_of(judged: Judged, family: FamilyStanding, now_ns: int) -> GuardrailsShown:
-    """Return the response to a status request for a loop, given the standing of its family."""
+def status_of(judged: Judged, family: FamilyStatus, now_ns: int) -> GuardrailsShown:
+    """Return the response to a status request for a loop, given the status of its family."""
     trace, latest = judged.event.trace, family.latest
     alignment, drift = _scores(trace)
     return GuardrailsShown(
@@ -70,7 +70,7 @@ def status_of(judged: Judged, family: FamilyStanding, now_ns: int) -> Guardrails
     )
 
 
-def _is_forced(family: FamilyStanding, now_ns: int) -> bool:
+def _is_forced(family: FamilyStatus, now_ns: int) -> bool:
     """Return whether a family was ended by a limit that was not lifted since, or by a bias echo, which cannot be."""
     triggers = family.latest.rerun_trigger if family.latest.force_finalize else ()
     return (

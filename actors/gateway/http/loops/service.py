@@ -7,7 +7,7 @@ from functools import partial
 from actors.gateway.answer_wait import NoEnd, UnreadableEnd
 from actors.gateway.external_events import WrappedEvent, agent_event
 from actors.gateway.http.loops.bodies import Accepted
-from actors.gateway.http.loops.judgements import Answer, FamilyStanding, Judged, Judgement, Judgements
+from actors.gateway.http.loops.judgements import Answer, FamilyStatus, Judged, Judgement, Judgements
 from actors.gateway.http.request_errors import NotAccepted, NotReady, NoWorker, Unanswered, Undecided
 from actors.gateway.input_client import Client
 from actors.gateway.wait_deadlines import WaitDeadline
@@ -97,8 +97,8 @@ class LoopService:
                 raise UnknownLoop(_unknown(agent, ordered.loop_id))
         raise _undecided(answer)
 
-    async def status(self, agent: str, loop_id: str) -> tuple[Judged, FamilyStanding, int]:
-        """Return the latest judgement of a loop, the standing of its family, and the time now (Unix nanoseconds).
+    async def status(self, agent: str, loop_id: str) -> tuple[Judged, FamilyStatus, int]:
+        """Return the latest judgement of a loop, the status of its family, and the time now (Unix nanoseconds).
 
         Raises:
             UnknownLoop: it is not kept.
@@ -111,7 +111,7 @@ class LoopService:
         trace = judged.event.trace
         family = self.judgements.family_of(agent, trace.family)
         if family is None:  # dropped before its loop, since each is kept up to a number of its own
-            family = FamilyStanding(trace, trace.fatigue_lifted_ns, trace.reruns_lifted_ns)
+            family = FamilyStatus(trace, trace.fatigue_lifted_ns, trace.reruns_lifted_ns)
         return judged, family, self._client.now_ns()
 
     async def observe(self, agent: str, tick: TickObserved, key: str) -> Accepted:
@@ -173,7 +173,7 @@ class LoopService:
                 ) from None
 
     async def _judgement(self, repeated: Answer, decided: str, deadline: WaitDeadline) -> Judged:
-        """Read a judgement from the log: it is so old that it is not kept here."""
+        """Read the judgement whose event has the id ``decided`` from the log: it is so old that it is not kept here."""
         # The judgement of an exchange's own answer is stored under its session, which is not known here: hence `*`.
         subjects = [f"log.{token}.*.guardrails" for token in self._log.partitions.agent_tokens(repeated.agent)]
         kinds = (GuardrailsFinalized, GuardrailsForceFinalized, GuardrailsRerunOrdered)

@@ -1,7 +1,8 @@
 """Limits on the size of a tick, since self-review processes it between other decisions. Pure.
 
-The vocabulary limits how many things a tick names, and the terms and numbers of all its parts together. This module
-limits the length of each text on arrival. The largest tick within these limits takes self-review about 20 ms.
+The vocabulary (``schemas.vocabulary.loops``) limits how many things a tick names, and how many terms and numbers the
+parts of the prompt in it have together. This module limits the length of each text on arrival. The largest tick within
+these limits takes self-review about 20 ms.
 """
 
 from collections.abc import Iterable
@@ -14,13 +15,13 @@ MOST_MODES = 64
 """Most modes that a tick names: attitudes such as guardian or explorer (``actors.self_review.modes``)."""
 
 MODE_PREFIX = "mode_"
-"""A mode's name may begin with this, which says nothing."""
+"""A mode's name may begin with this, which has no meaning."""
 
 LONGEST_NAME = 200
 """Most characters of a name: of a mode, of a memory, or of a part of the agent's identity."""
 
 LONGEST_TERM = 100
-"""Most characters of a term."""
+"""Most characters of a term: a significant word of what the agent read or of a part of its prompt."""
 
 LONGEST_LINE = 2_000
 """Most characters of a line of identity or thought."""

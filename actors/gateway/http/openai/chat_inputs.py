@@ -71,8 +71,8 @@ def chat_input_of(
     A system prompt is a layer each time: every answer needs it, and answers are checked for parts of it within the same
     exchange. A model of the upstream may continue after a user's text that was read before, for example with the
     results of tools. Then that text is not read again, and the input has no text. ``caller`` is who asks, if the
-    session was not named but found. ``kind`` separates histories: what was refused in a conversation of one kind may
-    not have been read in one of the other kind.
+    session was not named but found. ``kind`` separates histories: a text that was refused counts as read where Neuraxis
+    itself answers, but is read again before a model of the upstream is shown it.
 
     Raises:
         InvalidField: there is no user message, or nothing new has any content.

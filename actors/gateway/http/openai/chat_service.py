@@ -46,7 +46,7 @@ class ExchangeFailed(Exception):
 
 
 class AnswerEnd(msgspec.Struct, frozen=True):
-    """The end of an exchange. ``rest`` is the part of its text not yet sent; None where another text was sent."""
+    """The end of an exchange. ``rest`` is the part of its text not yet sent; None if another text was sent."""
 
     event: ResponseEmitted
     decision: Decision

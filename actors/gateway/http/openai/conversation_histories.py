@@ -45,7 +45,7 @@ class Histories:
     def __init__(self, most: int = MOST_CONVERSATIONS) -> None:
         self._most = most
         self._known: dict[str, ReadConversation] = {}
-        self._waiting: dict[bytes, tuple[str, ...]] = {}
+        self._waiting: dict[bytes, tuple[str, ...]] = {}  # key of a point -> the sessions that wait there
 
     def read_of(self, conversation: str, messages: Sequence[ReadMessage]) -> int:
         """Return how many messages at the start of a conversation were read before."""
@@ -69,9 +69,8 @@ class Histories:
     def session_of(self, caller: str, messages: Sequence[ReadMessage]) -> str:
         """Return the session of the conversation that these messages continue; a new one if none waits there.
 
-        ``caller`` is who asks (the key), and for which model; others never get the session.
-        After that it does not wait there: another request that continues from the same point is another conversation.
-        ``wait_at`` makes it wait again.
+        ``caller`` is who asks (the key), and for which model; others never get the session. A session that was returned
+        waits no more, until ``wait_at``: another request that continues from the same point is another conversation.
         """
         point = _point_key(caller, messages[: _answered(messages)])
         *others, session = self._waiting.pop(point, ("",))

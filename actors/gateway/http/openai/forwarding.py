@@ -26,7 +26,7 @@ from actors.gateway.http.openai.passthrough.masking import MaskedRequest
 from actors.gateway.http.openai.passthrough.relayed_body import MOST_BYTES, Abandoned, RelayedBody
 from actors.gateway.http.openai.relayed_answer import RelayedAnswer
 from actors.gateway.http.openai.streaming_response import SourceBroken
-from actors.gateway.http.openai.upstream import Headers, Upstream, UpstreamFailed, headers_to_return, unfit
+from actors.gateway.http.openai.upstream import Headers, Upstream, UpstreamFailed, headers_to_return, why_unfit
 from actors.gateway.input_client import Client
 from events.errors import LogError
 from events.libraries.http_client import httpx
@@ -44,7 +44,7 @@ MOST_FETCHED = 4 * 1024 * 1024
 """Most bytes of such a list."""
 
 _MOST_KNOWN = 64
-"""Lists of which it is remembered what was found in them."""
+"""Most lists of models whose findings are remembered."""
 
 _logger = get_logger("neuraxis.gateway")
 
@@ -97,7 +97,7 @@ class UpstreamForwarder:
         self._tasks = tasks
         self._closed = False
         self._reading = asyncio.Lock()
-        self._read = OrderedDict[bytes, tuple[AnswerFault, ...]]()
+        self._faults_by_digest = OrderedDict[bytes, tuple[AnswerFault, ...]]()
 
     @classmethod
     @contextlib.asynccontextmanager
@@ -163,7 +163,7 @@ class UpstreamForwarder:
         )
         guarded = GuardedStream(Prompt(chat_input.text, chat_input.layers), self.watch) if streamed else None
         pieces = RelayedBody(self, response, outcome, chat_input, deadline, guarded, masked)
-        if wrong := unfit(response):
+        if wrong := why_unfit(response):
             await pieces.aclose("upstream_refused")
             raise UpstreamFailed("upstream_refused", wrong)
         if streamed:
@@ -206,7 +206,7 @@ class UpstreamForwarder:
             async with asyncio.timeout(FETCH_S):
                 response = await self._upstream.send("GET", path, headers=headers)
                 async with contextlib.aclosing(response):
-                    if wrong := unfit(response):
+                    if wrong := why_unfit(response):
                         raise UpstreamFailed("upstream_refused", wrong)
                     body = await _short_body(response)
                     if found := await self._faults_of(body):
@@ -225,11 +225,11 @@ class UpstreamForwarder:
         """
         digest = sha256(body).digest()
         async with self._reading:
-            if (found := self._read.get(digest)) is None:
+            if (found := self._faults_by_digest.get(digest)) is None:
                 found = await asyncio.to_thread(faults_in, body, Prompt("", ()), self.watch)
-                self._read[digest] = found
-                if len(self._read) > _MOST_KNOWN:
-                    self._read.popitem(last=False)
+                self._faults_by_digest[digest] = found
+                if len(self._faults_by_digest) > _MOST_KNOWN:
+                    self._faults_by_digest.popitem(last=False)
         return found
 
     async def _judged(self, chat_input: ChatInput) -> PassedInput | AnswerEnd:

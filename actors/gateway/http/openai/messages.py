@@ -31,7 +31,7 @@ _NOT_TEXT = frozenset(
 )
 """Names of JSON fields whose values are not read: kinds, ids, addresses and encoded files.
 
-A value with white space is read all the same, and so is the text in base64.
+But a value with white space is read, and so is text in base64.
 """
 
 _UNREAD = frozenset({"messages", "model", "stream"})

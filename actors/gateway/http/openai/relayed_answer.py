@@ -40,7 +40,7 @@ A shorter one is a kind or a name, and a longer one, which is longer than any ad
 
 
 def read_whole_answer(body: bytes) -> RelayedAnswer:
-    """Return the answer in a body: a completion, JSON lines, or a stream of events that its content type hides."""
+    """Return the answer in a body: a completion, JSON lines, or a stream of events under another content type."""
     found = _object(body)
     choices = _list(found.get("choices"))
     has_more = any(choice.get("logprobs") or choice.get("delta") for choice in choices)

@@ -1,6 +1,6 @@
 """Requests for a completion, read as tolerantly as OpenAI reads them. Pure.
 
-Unknown parameters are accepted, which is not so anywhere else: clients send what the newest models understand. A known
+Unknown parameters are accepted, unlike in all other requests: clients send what the newest models understand. A known
 parameter of a wrong type is refused. So is a duplicate key: the guards would read one value, and the model the other.
 """
 
@@ -73,7 +73,7 @@ class ChatRequest(msgspec.Struct, frozen=True):
 class SamplingParameters(msgspec.Struct, frozen=True):
     """The standard parameters that change nothing for model ``neuraxis``, with the ranges of OpenAI's reference.
 
-    A value that no model takes is refused: who sends it has made a mistake, and hears of it here as anywhere else.
+    A value that no model takes is refused, as other endpoints do: its sender has made a mistake.
     """
 
     temperature: Annotated[float, msgspec.Meta(ge=0, le=2)] | None = None
@@ -116,7 +116,7 @@ def read_request(raw: bytes) -> ParsedRequest:
 def check_answerable(given: ParsedRequest) -> None:
     """Raise InvalidField for parameters that model ``neuraxis`` does not support and that must not be ignored.
 
-    Standard parameters that change nothing must be valid all the same (:class:`SamplingParameters`).
+    Standard parameters that change nothing must be valid, too (:class:`SamplingParameters`).
     """
     request = given.request
     try:

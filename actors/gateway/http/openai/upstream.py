@@ -172,7 +172,7 @@ def headers_to_return(response: httpx.Response) -> list[tuple[bytes, bytes]]:
     ]
 
 
-def unfit(response: httpx.Response) -> str:
+def why_unfit(response: httpx.Response) -> str:
     """Return why a response cannot be forwarded; empty where it can."""
     if response.status_code not in _STATUSES:
         return f"the upstream answered with status {response.status_code}, which HTTP does not have: see its log"

@@ -34,8 +34,8 @@ class AsyncClient:
         transport: The httpx transport that carries requests, for tests.
 
     Raises:
-        Misconfigured: nothing says where the server is, or the address or another argument is invalid, or the
-            environment's proxies or certificates are.
+        Misconfigured: nothing says where the server is; or the address, another argument, or a proxy or certificate of
+            the environment is invalid.
     """
 
     def __init__(

@@ -1,12 +1,12 @@
 """One deadline for a whole call without an event loop.
 
-httpx limits each single read from a connection. So a server that sends a byte now and then, in its headers for example,
-would be waited for as long as it goes on. Here every connection that a client opens limits its reads and writes by the
-deadline of the call for which they are made.
+httpx limits each single read from a connection. So a call to a server that sends a byte now and then would last as long
+as the server goes on. Here every connection that a client opens limits its reads and writes by the deadline of the call
+for which they are made.
 
-Nor does httpx limit the look-up of a server's name, which a name server that does not answer holds for half a minute,
-and it tries each address of a server for the whole time. Here the name is looked up first, in a thread that nothing
-waits for, and its addresses share the time.
+Nor does httpx limit the look-up of a server's name: a name server that does not answer delays it by half a minute. And
+it gives each address of a server the whole time. Here the name is looked up first, in a thread that nothing waits for,
+and its addresses share the time.
 """
 
 import asyncio
@@ -144,7 +144,7 @@ class _LookUps:
             self._end(host, port, OSError(str(wrong)))
 
     def forget(self) -> None:
-        """Forget what is under way: in a forked process the threads that would tell are not there."""
+        """Forget what is under way: a forked process does not have the threads that look up."""
         self._lock, self._waiting = threading.Lock(), {}
 
     def _look_up(self, host: str, port: int) -> None:

@@ -73,7 +73,7 @@ class Alert:
     """A message that a group of similar events began, continues, or is over.
 
     Attributes:
-        alert: The name of the group; together with ``first_seq`` it names one outbreak.
+        alert: The name of the group. If the group is resolved and fires again, ``first_seq`` is another one.
         status: ``firing`` or ``resolved``.
         severity: ``critical``, ``warning`` or ``info``.
         source: The actor that reported the events.
@@ -123,7 +123,7 @@ def event_of_row(data: str) -> Event:
 def event_of_message(subject: str, headers: Mapping[str, str] | None, data: bytes, seq: int = 0) -> Event:
     """Return the event that the broker delivered: CloudEvents attributes in headers, the body as JSON.
 
-    A body that is no JSON object makes it ``unreadable``: a reader has to get past it.
+    A body that is no JSON object makes it ``unreadable``, so that a reader can go on.
     """
     given = {name.lower(): value for name, value in (headers or {}).items()}
 

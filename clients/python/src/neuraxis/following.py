@@ -34,16 +34,15 @@ def end_of_log() -> Call[int]:
 
 def end_of_ledger() -> Call[int]:
     """Ask for the end of the ledger, a copy of the log just behind it: a key of one agent may not ask for the log's."""
-    return Call(method="GET", path="/api/exchanges", query={"limit": "1"}, read=_read_end_of_ledger, repeatable=True)
-
-
-def _read_end_of_ledger(body: Any) -> int:
-    return _read_end_of_log({"now": body})
+    return Call(method="GET", path="/api/exchanges", query={"limit": "1"}, read=_read_head, repeatable=True)
 
 
 def _read_end_of_log(body: Any) -> int:
-    now = body.get("now") if isinstance(body, dict) else None
-    found = now.get("head") if isinstance(now, dict) else None
+    return _read_head(body.get("now") if isinstance(body, dict) else None)
+
+
+def _read_head(body: Any) -> int:
+    found = body.get("head") if isinstance(body, dict) else None
     if not isinstance(found, int):
         raise BadAnswer("the answer does not say where the log ends: is the base URL that of a Neuraxis?")
     return found
@@ -110,8 +109,8 @@ class Following:
         if isinstance(failed, Unavailable | RateLimited):
             pause = max(pause, min(failed.retry_after, _LONGEST_PAUSE_S))
         self._failures = min(self._failures + 1, 16)
-        # Counted from the first failure, not from the last event: a slow reader is not a lost connection. But a
-        # connection on which nothing came was none from its beginning.
+        # Counted from the first failure, not from the last event: a slow reader is not a lost connection. A
+        # connection on which nothing came has failed since its beginning.
         now = self._clock()
         since = now if self._connecting_since is None else self._connecting_since
         self._failing_since = since if self._failing_since is None else self._failing_since

@@ -117,6 +117,7 @@ class Exchange:
 
     They are empty, too, if the server cannot read the end, which another release wrote: then it has an ``ended_seq``.
     ``seq`` is the sequence of its input in the log, and ``started`` the time at which that was stored (RFC 3339).
+    ``mode`` is how it was answered, ``first_mode`` the mode that was chosen first.
     """
 
     exchange: str

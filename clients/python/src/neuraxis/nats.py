@@ -38,7 +38,7 @@ RECONNECTS = 60
 """Most attempts, at least a second apart, to reach it in that time."""
 
 _PING_S = 10.0
-"""Seconds between two pings. Where one is not answered until the next but one, the connection counts as lost."""
+"""Seconds between two pings. If one is not answered before the next, the connection counts as lost."""
 
 _FETCH, _FETCH_S = 100, 5.0
 """Most messages of one fetch, and seconds that it waits for them."""
@@ -93,7 +93,7 @@ async def listen(topic: str, login: Login) -> AsyncGenerator[Event, None]:
         subscription = await connection.subscribe(topic_of(topic))
         await connection.flush(timeout=round(CONNECT_S))
         async for message in subscription.messages:
-            _raise_first(failures)
+            _raise_if_too_slow(failures)
             yield event_of_message(message.subject, message.headers, message.data)
         raise _gone(login)
 
@@ -204,8 +204,8 @@ async def _connected(login: Login) -> AsyncGenerator[tuple[Connection, list[Exce
 async def _close_if_away(connection: Connection) -> None:
     """Close a connection, which ends all readings, once its broker has been away for :data:`AWAY_S`.
 
-    The library's own limit counts attempts, and each takes two seconds longer to a broker that takes connections and is
-    silent.
+    The library's own limit counts attempts, and an attempt takes two seconds longer if the broker accepts connections
+    but is silent.
     """
     loop = asyncio.get_running_loop()
     last_there = loop.time()
@@ -292,7 +292,7 @@ def _event(message: Any) -> Event:
     return event_of_message(message.subject, message.headers, message.data, sequence)
 
 
-def _raise_first(failures: list[Exception]) -> None:
+def _raise_if_too_slow(failures: list[Exception]) -> None:
     if any(isinstance(each, nats_errors.SlowConsumerError) for each in failures):
         raise NeuraxisError(
             "events came faster than they were taken, and some are lost: read them by their sequence", code="too_slow"

@@ -95,12 +95,12 @@ class GuardedStream:
         self._watch = watch
         self._of_prompt: tuple[PromptSecrets, AnswerWindow] | None = None
         self._windows: dict[TextPath, AnswerWindow] = {}
-        self._received = 0
-        self._last_text_at: dict[AnswerWindow, int] = {}
+        self._received = 0  # characters of all texts
+        self._last_text_at: dict[AnswerWindow, int] = {}  # window -> that number after its latest text
         self._buffer = bytearray()
         self._held: deque[_Held] = deque()
-        self._first: dict[str, Any] = {}
-        self._choices: dict[int, None] = {}
+        self._first: dict[str, Any] = {}  # the fields of the first event that all events have in common
+        self._choices: dict[int, None] = {}  # the indexes of the choices
 
     @property
     def is_read(self) -> bool:
@@ -277,8 +277,8 @@ def faults_in(body: bytes, prompt: Prompt, watch: Watch) -> tuple[AnswerFault, .
 def json_values(data: bytes) -> list[Any]:
     """Return the JSON values that follow one another in some data, such as JSON lines; of a list, its items.
 
-    What is no JSON behind the first value is the last one, a text. Data that does not begin with an object or a list
-    has none.
+    If what follows the first value is no JSON, it is the last value, as a text. Data that does not begin with an object
+    or a list has none.
     """
     try:
         whole: Any = msgspec.json.decode(data)

@@ -63,7 +63,7 @@ class RelayedBody:
         self._has_outcome = False
         self._guarded = guarded
         self.masked = masked or None
-        self._over = False
+        self._over = False  # the last part was returned
 
     def __aiter__(self) -> "RelayedBody":
         return self
