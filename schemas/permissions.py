@@ -45,6 +45,9 @@ may go on only after the loss is recorded."""
 QUERY_ROOT = f"{ROOT}.query"
 """Requests that read a state and change nothing: ``forged_id.query.<owner>.<name>``."""
 
+EXCHANGE_QUERY = f"{QUERY_ROOT}.ledger.exchange"
+"""The query how an exchange ended. Its answer has people's words, those that are encrypted in the stream opened."""
+
 IMPORT_ROOT = "nx-import"
 """First token of the subjects that an import publishes recorded events on; only a stream that imports takes them."""
 
@@ -95,6 +98,10 @@ ALERT_CONSUMERS = ("alerts",)
 
 _ALERTS = "log.*.*.alert.>"
 """The filter of alerts among the stored subjects."""
+
+_QUERIES = (f"{QUERY_ROOT}.>",)
+"""Denied to listeners, though they hear all below the public root: one that joins the group of those who answer would
+be given its share of the questions, and whoever asks would wait in vain."""
 
 _SERVICE_ROOT = "$SRV"
 """First token of the subjects on which NATS micro services are discovered."""
@@ -228,14 +235,18 @@ def worker_user(name: str, owner_names: Sequence[str], stream: str = STREAM, *, 
 
 
 def observer_user(name: str = "observer") -> BrokerUser:
-    """Return a user that may read public events and alerts and send queries, and may do nothing else."""
+    """Return a user that may read public events and alerts and send queries, and may do nothing else.
+
+    It may not ask for an exchange's end: in a sealed stream it would be told words that it cannot open.
+    """
     return BrokerUser(
         name=name,
         owners=(),
         permissions=Permissions(
             publish_allow=(OWN_RIGHTS, f"{QUERY_ROOT}.>", f"{_SERVICE_ROOT}.>"),
-            publish_deny=_public_subjects(sends_queries=True),
+            publish_deny=(*_public_subjects(sends_queries=True), EXCHANGE_QUERY),
             subscribe_allow=(f"{ROOT}.>", f"{inbox_prefix(name)}.>"),
+            subscribe_deny=_QUERIES,
         ),
     )
 
@@ -269,6 +280,7 @@ def reader_user(name: str = "reader", stream: str = STREAM, consumers: Sequence[
             publish_allow=(OWN_RIGHTS, f"$JS.API.STREAM.INFO.{stream}", *own),
             publish_deny=(f"{STORED_ROOT}.>", f"{ROOT}.>"),
             subscribe_allow=(f"{ROOT}.>", f"{inbox_prefix(name)}.>"),
+            subscribe_deny=_QUERIES,
         ),
     )
 
@@ -286,8 +298,9 @@ def auditor_user(name: str = "auditor", stream: str = STREAM) -> BrokerUser:
                 *_bucket_info(),
                 *_key_access((), stream),
             ),
-            publish_deny=(*observer.publish_deny, *_foreign_durables(owners(), stream)),
+            publish_deny=(*_public_subjects(sends_queries=True), *_foreign_durables(owners(), stream)),
             subscribe_allow=(*observer.subscribe_allow, f"$KV.{keys_bucket(stream)}.>"),
+            subscribe_deny=_QUERIES,
         ),
     )
 

@@ -54,6 +54,8 @@ CLIENT_KEY_VARIABLE = "NEURAXIS_API_KEY"
 
 DEFAULT_ORIGIN = "default"
 
+_LEAST_INTEGER, _LARGEST_INTEGER = -(2**63), 2**63 - 1
+
 Sections = Mapping[str, type[msgspec.Struct]]
 """Section name -> the struct of its settings."""
 
@@ -419,7 +421,19 @@ def _convert(
 
 
 def _converted(kind: type[msgspec.Struct], layered_values: Sequence[tuple[Layer, dict[str, Any]]]) -> msgspec.Struct:
-    return msgspec.convert(_merged(kind, layered_values), kind)
+    return _checked(_merged(kind, layered_values), kind)
+
+
+def _checked(values: Mapping[str, Any], kind: type[msgspec.Struct]) -> msgspec.Struct:
+    """Return a section from its values; raises msgspec.ValidationError.
+
+    Settings are recorded, hashed and kept in snapshots as numbers of 64 bits, and msgspec takes longer ones.
+    """
+    found: msgspec.Struct = msgspec.convert(values, kind)
+    for path, value in _leaves("$", msgspec.to_builtins(found)):
+        if isinstance(value, int) and not _LEAST_INTEGER <= value <= _LARGEST_INTEGER:
+            raise msgspec.ValidationError(f"Integer value out of range: write a smaller one - at `{path}`")
+    return found
 
 
 def _merged(kind: type[msgspec.Struct], layered_values: Sequence[tuple[Layer, dict[str, Any]]]) -> dict[str, Any]:
@@ -435,7 +449,7 @@ def _error_of(kind: type[msgspec.Struct], layered_values: Sequence[tuple[Layer, 
 
 def _conversion_error(kind: type[msgspec.Struct], values: Mapping[str, Any]) -> str:
     try:
-        msgspec.convert(values, kind)
+        _checked(values, kind)
     except msgspec.ValidationError as wrong:
         return str(wrong)
     return ""

@@ -31,9 +31,8 @@ from deploy.copying.written_snapshots import check_archive, close_bucket, open_b
 from deploy.processes.running_set import DataFolder
 from events.decoding import Recorded, decode
 from events.errors import LogError, Misconfigured
-from events.jetstream import Access, Connection, JetStreamLog
+from events.jetstream import Access, Connection, JetStreamLog, KeyValueSnapshots
 from events.jetstream.importing import EXPECTED_LAST
-from events.jetstream.key_value import KeyValueSnapshots
 from events.jetstream.stream import (
     IMPORTED_THROUGH,
     REPARTITIONING,

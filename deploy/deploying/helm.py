@@ -54,7 +54,13 @@ def _values(deployment: Deployment, image: str) -> dict[str, Any]:
         "graceSeconds": GRACE_S + DRAIN_S,
         "drainSeconds": DRAIN_S,
         "ledger": {"size": "20Gi", "storageClass": ""},
-        "network": {"brokerPort": 4222, "brokerTo": [], "gatewayFrom": []},
+        "network": {
+            "brokerPort": 4222,
+            "brokerTo": [],
+            "gatewayFrom": [],
+            "metricsPort": deployment.metrics_port,
+            "metricsFrom": [],
+        },
         "groups": {process.name: _group(process) for process in deployment.processes},
     }
 

@@ -8,6 +8,7 @@ from pathlib import Path, PurePath
 
 import msgspec
 
+from actors.gateway.http.keys import is_loopback
 from actors.llm.settings import LlmSettings
 from actors.webhook.settings import Receiver, WebhookSettings
 from deploy.config.loading import ENVIRONMENT_PREFIX, BadConfiguration, Config
@@ -19,6 +20,7 @@ from deploy.processes.listen_address import address_of
 from deploy.processes.running_set import ModelInUse
 from deploy.processes.supervising.stopping import STOP_DEADLINE
 from deploy.processes.worker import LEDGER
+from deploy.telemetry.telemetry_settings import metrics_address
 from events.files.bounded_files import MOST_SECRET_BYTES, read_bounded
 
 GRACE_S = round(STOP_DEADLINE) + 6
@@ -77,7 +79,8 @@ class Process(msgspec.Struct, frozen=True, kw_only=True):
         options: More arguments; marks in them stand for folders, see ``command``.
         secrets: The secret files that it reads.
         limits: What it may use.
-        speaks_outside: Whether it calls more than the broker: models, specialists, or receivers of alerts.
+        speaks_outside: Whether it calls more than the broker: models, specialists, receivers of alerts, or a collector
+            of traces.
     """
 
     group: Group
@@ -134,6 +137,8 @@ class Deployment(msgspec.Struct, frozen=True, kw_only=True):
         processes: Its processes, one for each group.
         configuration: The configuration file that all of them read.
         port: Where the gateway listens, on every address of its machine or container.
+        metrics_port: Where each worker tells Prometheus its metrics; 0: on no port that is known before, or to nobody
+            outside its machine or container.
         environment: Environment variables of all of them; no secrets.
     """
 
@@ -141,6 +146,7 @@ class Deployment(msgspec.Struct, frozen=True, kw_only=True):
     processes: tuple[Process, ...]
     configuration: bytes
     port: int
+    metrics_port: int
     environment: dict[str, str]
 
     @property
@@ -192,8 +198,14 @@ def deployment_of(
         processes=tuple(_process(group, config, logins, address.port) for group in groups),
         configuration=configuration or head.encode(),
         port=address.port,
+        metrics_port=_metrics_port(config),
         environment={f"{ENVIRONMENT_PREFIX}{key.replace('.', '__').upper()}": value for key, _, value in settings},
     )
+
+
+def _metrics_port(config: Config) -> int:
+    address = metrics_address(config)
+    return 0 if address is None or is_loopback(address.host) else address.port
 
 
 def _model_flags(config: Config) -> tuple[str, ...]:
@@ -226,7 +238,8 @@ def _process(group: Group, config: Config, logins: Path, port: int) -> Process:
         secrets=tuple(dict.fromkeys(secrets)),
         limits=_LIMITS.get(group.name, _OTHER_LIMITS),
         speaks_outside=any(each in EFFECTORS for each in group.hosted)
-        or (group.name == GATEWAY and bool(config.gateway.upstream.url)),
+        or (group.name == GATEWAY and bool(config.gateway.upstream.url))
+        or (LEDGER in group.hosted and bool(config.telemetry.traces)),
     )
 
 

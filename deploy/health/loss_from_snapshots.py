@@ -1,4 +1,8 @@
-"""Detecting, without a ledger, that the end of the log was lost: snapshots show how far the log had reached."""
+"""Detecting that the end of the log was lost where the ledger does not show it: snapshots do, since they were saved
+when the log had reached further.
+
+A ledger shows nothing if there is none, if it is damaged, or if it was behind the log: its disk was full, say.
+"""
 
 import asyncio
 import time
@@ -8,8 +12,11 @@ from pathlib import Path
 from actors.registry import ACTORS
 from deploy.config.configured_log import configured_log
 from deploy.config.loading import Config
+from events.errors import LogError
 from events.jetstream import Access, Connection, KeyValueSnapshots
+from events.ledger import LedgerReader
 from events.loss_recording import log_loss, record_loss
+from events.losses import Losses
 from events.routes import partition_names
 from events.snapshot import partition_key
 from schemas.intake.timestamps import rfc3339
@@ -18,15 +25,14 @@ from schemas.vocabulary.ledger import LossRecorded
 
 
 async def record_loss_from_snapshots(access: Access, config: Config, ledger: Path) -> None:
-    """Record a loss in the log if snapshots are ahead of it. With a ledger do nothing: its own check knows more.
+    """Record a loss in the log if snapshots are ahead of both it and the ledger.
 
-    Call it while no worker runs: the next event that a worker appends would reuse a sequence that was lost.
+    What the ledger holds of the lost messages its own process records, since it knows more. Call it while no worker
+    runs: the next event that a worker appends would reuse a sequence that was lost.
 
     Raises:
         LogError: the broker cannot be asked.
     """
-    if ledger.exists():  # noqa: ASYNC240  # once, before anything else runs
-        return
     connection = await Connection.open(access)
     try:
         bucket = await connection.api(f"STREAM.INFO.KV_{SNAPSHOTS_BUCKET}")
@@ -41,11 +47,25 @@ async def record_loss_from_snapshots(access: Access, config: Config, ledger: Pat
         ]
         reached = max((upto or 0 for upto in await asyncio.gather(*map(snapshots.upto, keys))), default=0)
         last = (await log.info()).last_seq
-        if reached <= last:
+        known = max(last, await asyncio.to_thread(_last_row, ledger))
+        if reached <= known:
             return
+        if any(loss.event.through_seq == reached for loss in (await Losses.of(log.as_stored(), last)).found):
+            return  # recorded at an earlier start, and no newer snapshot was saved since
         # given_again: the stream goes on from its end, so that later messages get the sequences of the lost ones.
-        loss = LossRecorded(first_seq=last + 1, through_seq=reached, known_by="snapshots", given_again=True)
+        loss = LossRecorded(first_seq=known + 1, through_seq=reached, known_by="snapshots", given_again=True)
         await record_loss(log.as_stored(), loss, "neuraxis/up/ledger", rfc3339(time.time_ns()), version("neuraxis"))
         log_loss(loss, None)
     finally:
         await connection.close()
+
+
+def _last_row(ledger: Path) -> int:
+    """Return the sequence of a ledger's last row; 0 if there is no ledger, or none that can be read."""
+    if not ledger.exists():
+        return 0
+    try:
+        with LedgerReader(ledger, lambda _: None) as reader:
+            return reader.info().last_seq
+    except LogError:  # its process says what is wrong with it, and writes another one
+        return 0

@@ -19,6 +19,7 @@ from deploy.health.resources import (
     SCARCE,
     Remaining,
     address_space_left,
+    can_open_files,
     descriptors_left,
     disk_left,
     inodes_left,
@@ -49,10 +50,13 @@ _FILTERS = [topic_filter(topic_of(kind)) for kind in (ResourceScarce, ResourceSu
 _logger = get_logger("neuraxis.resources")
 
 
-def changes(scarce: frozenset[Key], found: Iterable[Remaining]) -> list[ResourceScarce | ResourceSufficient]:
+def changes(
+    scarce: frozenset[Key], found: Iterable[Remaining], *, complete: bool = True
+) -> list[ResourceScarce | ResourceSufficient]:
     """Return the events to be recorded, given what the log says is scarce, and what is left of everything now.
 
-    What is not among ``found`` any more is no longer scarce: its process has ended, or its limit is gone.
+    What is not among ``found`` any more is no longer scarce: its process has ended, or its limit is gone. If what was
+    found is not ``complete``, that is not known.
     """
     remaining = {(left.what, left.whose): left for left in found if left.what in get_args(Resource) and left.total > 0}
     events: list[ResourceScarce | ResourceSufficient] = []
@@ -61,7 +65,7 @@ def changes(scarce: frozenset[Key], found: Iterable[Remaining]) -> list[Resource
             body = {"resource": left.what, "whose": left.whose, "free": left.free, "total": left.total}
             events.append(msgspec.convert(body, ResourceScarce))
     for key in sorted(scarce):
-        if key not in remaining or remaining[key].share >= SUFFICIENT:
+        if remaining[key].share >= SUFFICIENT if key in remaining else complete:
             events.append(msgspec.convert(dict(zip(("resource", "whose"), key, strict=True)), ResourceSufficient))
     return events
 
@@ -84,7 +88,7 @@ class ResourceWatch:
         self._scarce: frozenset[Key] | None = None
 
     async def run(self) -> None:
-        """Look at intervals until cancelled. What cannot be recorded now is recorded later."""
+        """Look at intervals until cancelled. What cannot be seen or recorded now is seen and recorded later."""
         failures = WarningBackoff()
         while True:
             try:
@@ -92,6 +96,9 @@ class ResourceWatch:
             except LogError as error:
                 if failures.is_due():
                     _logger.info("resources_not_recorded", error=error.code, detail=str(error))
+            except Exception as wrong:  # no more threads, say: what has run out must not end the watch over it
+                if failures.is_due():
+                    _logger.warning("resources_not_seen", error=type(wrong).__name__, exc_info=True)
             else:
                 failures.ended()
             await asyncio.sleep(INTERVAL_S)
@@ -99,11 +106,12 @@ class ResourceWatch:
     async def look(self) -> None:
         """Look once, and record what has changed; raises LogError."""
         found = await asyncio.to_thread(self._measure)
+        complete = can_open_files()
         if isinstance(self._log, JetStreamLog):
             found += await storage_left(self._log)
         if self._scarce is None:
             self._scarce = await self._recorded()
-        for event in changes(self._scarce, found):
+        for event in changes(self._scarce, found, complete=complete):
             key = event.resource, event.whose
             if isinstance(event, ResourceScarce):
                 _logger.warning(

@@ -89,6 +89,15 @@ def descriptors_left(pid: int | None = None, proc: Path = _PROC) -> Remaining | 
     )
 
 
+def can_open_files() -> bool:
+    """Whether this process can open a file: most of what is left is read from files, and else not known."""
+    try:
+        os.close(os.open(os.devnull, os.O_RDONLY))
+    except OSError as wrong:
+        return wrong.errno not in (errno.EMFILE, errno.ENFILE)
+    return True
+
+
 def address_space_left(pid: int | None = None, proc: Path = _PROC) -> Remaining | None:
     """Return how many bytes of addresses a process may still map; None if there is no limit, or it is not known."""
     name = "self" if pid is None else str(pid)

@@ -150,18 +150,22 @@ def log_changes(now: Unserved, before: Unserved) -> None:
 
 
 async def log_unserved_stages(access: Access, partitions: Partitions, needed: Sequence[str]) -> None:
-    """Log the stages that nobody serves, until cancelled; while the broker is away, wait for it."""
+    """Log the stages that nobody serves, until cancelled; while the broker is away, wait for it.
+
+    Whatever else goes wrong is logged, and the watch begins anew: nobody would miss it.
+    """
     while True:
         try:
             connection = await Connection.open(access, POLL_INTERVAL_S)
+            try:
+                await StageWatch(KeyValueMembership(connection), partitions, needed).follow(log_changes)
+            finally:
+                await connection.close()
         except LogError as error:
             _logger.debug("stages_unknown", error=error.code)
-            await asyncio.sleep(POLL_INTERVAL_S)
-            continue
-        try:
-            await StageWatch(KeyValueMembership(connection), partitions, needed).follow(log_changes)
-        finally:
-            await connection.close()
+        except Exception as wrong:
+            _logger.warning("stages_not_seen", error=type(wrong).__name__, exc_info=True)
+        await asyncio.sleep(POLL_INTERVAL_S)
 
 
 async def absence_of(stage: str, connection: Connection, partitions: Partitions) -> str:

@@ -36,10 +36,10 @@ from events.loggers import get_logger
 from events.sealing.sealing import Sealing
 from schemas.event import ROOT, topic_of
 from schemas.intake.strict import BadInput, read
+from schemas.permissions import EXCHANGE_QUERY
 from schemas.vocabulary.responder import ResponseEmitted
 from schemas.vocabulary.router import Mode
 
-EXCHANGE_QUERY = f"{ROOT}.query.ledger.exchange"
 EXCHANGES_QUERY = f"{ROOT}.query.ledger.exchanges"
 OVERVIEW_QUERY = f"{ROOT}.query.ledger.overview"
 LONGEST_S = 4.0

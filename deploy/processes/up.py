@@ -350,8 +350,7 @@ def _worker(plan: Plan, name: str, context: str, hosted: tuple[str, ...], flags:
 async def prepare_embedded(broker: EmbeddedBroker, config: Config, ledger: Path | None = None) -> None:
     """Make the stream and the buckets, as the only user who may; refuse a store that has lost its stream.
 
-    With ``ledger``, the path of the ledger: if that file does not exist, check by snapshots whether the log's end was
-    lost.
+    With ``ledger``, the path of the ledger: check by snapshots whether more of the log's end was lost than it shows.
     """
     admin = BrokerChoice(context=str(context_file(broker.layout.contexts, ADMIN)))
     stream = config.log.stream

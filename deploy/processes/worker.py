@@ -6,7 +6,7 @@ import re
 import secrets
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppress
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -255,13 +255,14 @@ async def _watch_resources(job: Job, log: JetStreamLog, member: str) -> None:
     """Record what is nearly used up, if this process writes the ledger."""
     if LEDGER not in job.hosted:
         return
-    folder = DataFolder(job.ledger_file.parent)
+    folder, known = DataFolder(job.ledger_file.parent), dict[str, int]()
 
     def processes() -> Mapping[str, int]:
-        try:
-            return {each.name: each.pid for each in folder.read().processes if each.pid not in (0, os.getpid())}
-        except (NotRunning, msgspec.DecodeError):  # no set of `up`: this process alone is known here
-            return {}
+        nonlocal known
+        # Of no set of `up`, this process alone is known here. One that cannot be asked has the processes that it had.
+        with suppress(NotRunning, msgspec.DecodeError, OSError):
+            known = {each.name: each.pid for each in folder.read().processes if each.pid not in (0, os.getpid())}
+        return known
 
     watch = ResourceWatch(
         log,
@@ -269,10 +270,7 @@ async def _watch_resources(job: Job, log: JetStreamLog, member: str) -> None:
         source=f"neuraxis/{member}/ledger",
         build=version("neuraxis"),
     )
-    try:
-        await watch.run()
-    except Exception:  # a bug in watching must not take the ledger down
-        _logger.exception("resources_not_watched")
+    await watch.run()
 
 
 async def _check_after_reconnects(connection: Connection, stream: str, worker: Worker | None) -> None:

@@ -19,14 +19,14 @@ import requests
 from actors.gateway import Client, new_input
 from actors.registry import ACTORS
 from deploy.health.readiness import LEDGER_QUERY
-from deploy.processes.query_services import EXCHANGE_QUERY, EXCHANGES_QUERY, OVERVIEW_QUERY
+from deploy.processes.query_services import EXCHANGES_QUERY, OVERVIEW_QUERY
 from events.decoding import Recorded, decode
 from events.errors import LogError, Unavailable, UnknownOutcome
 from events.jetstream import JetStreamLog
 from events.ledger import compare, verify
 from events.log import Stored
 from schemas.event import topic_of
-from schemas.permissions import MEMBERS_BUCKET, QUERY_ROOT, READ_ROOT, SNAPSHOTS_BUCKET
+from schemas.permissions import EXCHANGE_QUERY, MEMBERS_BUCKET, QUERY_ROOT, READ_ROOT, SNAPSHOTS_BUCKET
 from tests.actors.gateway.http.test_conformance import all_made_up
 from tests.broker import Broker
 from tests.faults.fuzz.bodies import bad_bodies

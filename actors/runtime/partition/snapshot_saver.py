@@ -56,8 +56,12 @@ class SnapshotSaver:
         self._closing = False
 
     def begin(self, last_loss: int) -> None:
-        """Note that the partition was read back. ``last_loss`` is the sequence of the last known record of a loss."""
-        self._folded, self.last_loss = 0, last_loss
+        """Note that the partition was read back. ``last_loss`` is the sequence of the last known record of a loss.
+
+        Messages that were counted before still count: the stored snapshot lacks them, and whoever loses the connection
+        to the broker again and again would never save another.
+        """
+        self.last_loss = last_loss
 
     def count(self) -> None:
         """Note that one more message was folded."""
@@ -124,12 +128,13 @@ class SnapshotSaver:
         arguments = self._actor, self._partition, checkpoint, last_loss, state
         packed = pack(*arguments) if len(state) < _PACKED_ASIDE else await asyncio.to_thread(pack, *arguments)
         upto = max(checkpoint.position, renewing)
-        self._due_after = max(self._context.snapshot_every, len(packed) // BYTES_PER_MESSAGE)
         try:
             await self._context.snapshots.save(snapshot_key(self._actor, self._partition), packed, upto)
             self._context.counters.snapshots += 1
             self._renewed = renewing
             self.unsaved = False
+            self._due_after = max(self._context.snapshot_every, len(packed) // BYTES_PER_MESSAGE)
         except LogError as error:
             self.unsaved = True
+            self._due_after = self._context.snapshot_every  # however large: what is stored gets older meanwhile
             _logger.warning("snapshot_not_saved", actor=self._actor.name, partition=self._partition, error=error.code)

@@ -146,9 +146,9 @@ async def _print_firing(
 
 
 async def _unwatched(source: "Source") -> str:
-    """Return why nobody makes alerts of what happens now, and what to do; empty if somebody does, or nothing runs.
+    """Return why nobody makes alerts of what happens now, and what to do, or why that cannot be told.
 
-    A set that is stopped, or a file, has no alerts but those that are recorded.
+    Empty if somebody does, or nothing runs: a set that is stopped, or a file, has the alerts that are recorded.
     """
     from deploy.health.stage_watch import absence_of
     from events.errors import LogError
@@ -159,8 +159,7 @@ async def _unwatched(source: "Source") -> str:
     try:
         absent = await absence_of("alerts", source.log.connection, source.partitions)
     except LogError as wrong:
-        say_note(f"it is not known whether anybody makes alerts of what happens now: {wrong}")
-        return ""
+        return f"whether a living worker makes alerts of what happens cannot be told: {wrong}"
     if not absent:
         return ""
     return f"no living worker makes alerts of what happens: {absent}; `neuraxis doctor` looks at the set's stages"

@@ -80,7 +80,7 @@ async def storing_failure(system: Access) -> str:
             answer = await connection.request("$SYS.REQ.SERVER.PING.HEALTHZ", deadline=_TIMEOUT_S)
         finally:
             await connection.close()
-        health: Mapping[str, Any] = msgspec.json.decode(answer.data, type=dict[str, Any]).get("data", {})
+        health: Mapping[str, Any] = msgspec.json.decode(answer.data, type=dict[str, Any]).get("data") or {}
     except (LogError, msgspec.DecodeError):
         return ""
     error = str(health.get("error", ""))
@@ -135,7 +135,11 @@ async def restart_when_disk_has_space(
         failure = await storing_failure(system)
         if not failure:
             continue
-        room = room_on_disk(store)
+        try:
+            room = room_on_disk(store)
+        except OSError as wrong:  # it may be mounted again: a watch that ended would not see that
+            _logger.debug("disk_not_seen", store=str(store), error=wrong.strerror)
+            continue
         if room.is_enough:
             _logger.warning("broker_starts_anew", reason=failure, free_bytes=room.bytes)
             await end(process, stop_deadline)

@@ -20,7 +20,7 @@ from actors.gateway.http.scopes import NotFound
 from actors.runtime.membership.availability import readable_heartbeats
 from deploy.health.stage_health import stage_health
 from deploy.health.stage_watch import NEEDED
-from deploy.processes.query_services import EXCHANGE_QUERY, EXCHANGES_QUERY, OVERVIEW_QUERY
+from deploy.processes.query_services import EXCHANGES_QUERY, OVERVIEW_QUERY
 from events.decoding import Recorded, address_of, decode
 from events.errors import LogError, Unavailable
 from events.jetstream import Connection, JetStreamLog
@@ -31,6 +31,7 @@ from events.log import Membership, Stored, Tail
 from events.replay.explain import explain
 from events.replay.sources import StreamSource, exchange_of
 from schemas.event import topic_of
+from schemas.permissions import EXCHANGE_QUERY
 from schemas.subjects import topic_filter
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.responder import ResponseEmitted

@@ -9,6 +9,7 @@ import pytest
 from actors.runtime.envelopes import to_record
 from actors.runtime.membership.heartbeat import Heartbeat
 from deploy.health import stage_watch
+from events.errors import NotPermitted
 from events.jetstream import JetStreamLog, KeyValueMembership
 from events.log import Append
 from events.make_decision import Cause, address_events
@@ -74,3 +75,20 @@ def test_what_fires_is_printed_and_that_there_may_be_more(broker: Broker) -> Non
     said = " ".join(done.stderr.split())
     assert "1 alert is firing, and there may be more: no living worker makes alerts" in said
     assert "alerts (recovering)" in said
+
+
+def test_where_it_cannot_be_told_whether_a_worker_does_nothing_is_said_to_be_well(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def unknown(*_: object) -> str:
+        raise NotPermitted("this login may not read the members")
+
+    monkeypatch.setattr(stage_watch, "absence_of", unknown)
+    stand(broker, PASSED, {"alerts": (WHOLE,)})
+    done = neuraxis("alerts", "--open", "--nats", broker.url)
+    assert (done.exit_code, done.stdout) == (1, "")
+    said = " ".join(done.stderr.split())
+    assert "whether an alert fires is not known" in said
+    assert "cannot be told: this login may not read the members" in said
+    assert "no alert is firing" not in said
+    assert "cannot be told" in " ".join(neuraxis("alerts", "--no-follow", "--nats", broker.url).stderr.split())

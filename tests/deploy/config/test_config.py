@@ -226,6 +226,15 @@ def test_the_file_in_the_current_folder_is_found(tmp_path: Path, monkeypatch: py
     assert load(SECTIONS, environment={}).section("router", Router).name == "here"
 
 
+@pytest.mark.parametrize(("key", "number"), [("high", 2**63), ("high", 10**20), ("thresholds.streak", -(2**63) - 1)])
+def test_a_number_that_does_not_fit_where_settings_are_recorded_is_refused(key: str, number: int) -> None:
+    """Settings are hashed, and kept in snapshots, as numbers of 64 bits."""
+    expected = f"--set router.{key}: Integer value out of range: write a smaller one"
+    assert refusal(assignment_layer(f"router.{key}={number}")) == expected
+    assert router(assignment_layer(f"router.high={2**63 - 1}")).high == 2**63 - 1
+    assert router(assignment_layer(f"router.weights.ACT={number}")).weights == {"ACT": float(number)}
+
+
 @pytest.mark.parametrize("content", [b"[router\n", b"\xff\xfe", b"a = 1\na = 2\n"])
 def test_a_file_that_is_not_toml_is_refused_by_name(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "neuraxis.toml"

@@ -252,7 +252,11 @@ def test_systemd_takes_its_units_and_finds_little_exposed(tmp_path: Path) -> Non
 
 @pytest.fixture(scope="module")
 def manifests(folder: Path) -> list[dict[str, Any]]:
-    """The chart as Helm itself renders it: by its command, or by the package helm-python-sdk, which holds Helm 4."""
+    return rendered_by_helm(folder)
+
+
+def rendered_by_helm(folder: Path) -> list[dict[str, Any]]:
+    """Return the chart as Helm renders it: by its command, or by the package helm-python-sdk, which holds Helm 4."""
     chart = folder / "chart"
     if (helm := shutil.which("helm")) is not None:
         said_by(helm, "lint", "--strict", str(chart), cwd=folder)
@@ -291,14 +295,43 @@ def test_helm_takes_its_chart_and_its_pods_are_hardened(manifests: list[dict[str
         assert {"livenessProbe", "readinessProbe", "startupProbe", "resources"} <= container.keys()
 
 
-def test_only_those_who_speak_outside_may(manifests: list[dict[str, Any]]) -> None:
-    policies = {
+def policies_of(manifests: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    return {
         each["spec"]["podSelector"]["matchLabels"]["app.kubernetes.io/component"]: each["spec"]
         for each in manifests
         if each["kind"] == "NetworkPolicy"
     }
+
+
+def test_only_those_who_speak_outside_may(manifests: list[dict[str, Any]]) -> None:
+    policies = policies_of(manifests)
     assert {name for name, spec in policies.items() if {} in spec["egress"]} == {"llm", "webhook", "gateway"}
     assert {name for name, spec in policies.items() if spec["ingress"]} == {"gateway"}
+
+
+TELEMETRY = """\
+[telemetry]
+traces = "http://collector.example:4318"
+metrics = "0.0.0.0:9100"
+"""
+
+
+def test_telemetry_that_is_configured_is_let_through(values: dict[str, Any], tmp_path: Path) -> None:
+    assert "outside" not in values["groups"]["ledger"]
+    assert values["network"]["metricsPort"] == 0
+    told = yaml.safe_load(written("helm", tmp_path, configuration=TELEMETRY)["chart/values.yaml"])
+    assert told["groups"]["ledger"]["outside"], "it sends the traces"
+    assert told["network"]["metricsPort"] == 9100
+    of_loopback = written("helm", tmp_path / "other", configuration=TELEMETRY.replace("0.0.0.0", "127.0.0.1"))
+    assert yaml.safe_load(of_loopback["chart/values.yaml"])["network"]["metricsPort"] == 0
+
+
+def test_workers_are_reached_for_their_metrics_alone(tmp_path: Path) -> None:
+    written("helm", tmp_path, configuration=TELEMETRY)
+    policies = policies_of(rendered_by_helm(tmp_path))
+    assert {name for name, spec in policies.items() if {} in spec["egress"]} == {"ledger"}
+    for name, spec in policies.items():
+        assert spec["ingress"] == [{"ports": [{"port": 8642 if name == "gateway" else 9100, "protocol": "TCP"}]}]
 
 
 def test_the_objects_are_those_of_kubernetes_schemas(manifests: list[dict[str, Any]]) -> None:

@@ -1,12 +1,17 @@
 """What is nearly used up is recorded once, and so is that enough is left again, across restarts too."""
 
+import asyncio
+import errno
+import os
 import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from deploy.health import resource_watch
 from deploy.health.resource_watch import ResourceWatch, changes, left_on_machine
 from deploy.health.resources import REMEDIES, Remaining
 from events.decoding import Recorded, decode
@@ -62,6 +67,54 @@ def test_what_the_log_says_is_scarce_is_not_recorded_again_by_the_next_process(
         assert len(await told(setting.log)) == 4, "another machine's is not ended here"
 
     run_on_jetstream(broker, body)
+
+
+def test_a_watch_goes_on_after_what_has_run_out_kept_it_from_looking(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be the very thing that is watched: without a thread or a file descriptor there is no looking."""
+    monkeypatch.setattr(resource_watch, "INTERVAL_S", 0.01)
+    wrong = [OSError(errno.EMFILE, "Too many open files"), RuntimeError("can't start new thread")]
+
+    def measure() -> list[Remaining]:
+        if wrong:
+            raise wrong.pop()
+        return [left(50)]
+
+    async def body(setting: Setting) -> None:
+        watching = asyncio.create_task(ResourceWatch(setting.log, measure, source="s", build="b").run())
+        async with asyncio.timeout(20):
+            while not await told(setting.log):
+                assert not watching.done()
+                await asyncio.sleep(0.01)
+        watching.cancel()
+        assert await told(setting.log) == [("scarce", 50)]
+
+    run_on_jetstream(broker, body)
+
+
+def test_what_cannot_be_seen_for_lack_of_file_descriptors_does_not_suffice_for_that(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def body(setting: Setting) -> None:
+        found = [[left(50)], [], [left(700)]]
+        watch = ResourceWatch(setting.log, lambda: found.pop(0), source="s", build="b")
+        await watch.look()
+        with monkeypatch.context() as machine:
+            machine.setattr(os, "open", refusing(OSError(errno.ENFILE, "Too many open files in system")))
+            await watch.look()
+        assert await told(setting.log) == [("scarce", 50)]
+        await watch.look()
+        assert await told(setting.log) == [("scarce", 50), ("sufficient", 0)]
+
+    run_on_jetstream(broker, body)
+
+
+def refusing(error: OSError) -> Any:
+    def refuse(*_: object, **__: object) -> int:
+        raise error
+
+    return refuse
 
 
 async def told(log: Log) -> list[tuple[str, int]]:

@@ -1,12 +1,15 @@
 """Who serves which stage, watched from outside, over a real broker."""
 
 import asyncio
+from collections.abc import Mapping
 
 import msgspec
+import pytest
 from structlog.testing import capture_logs
 
 from actors.runtime.membership.heartbeat import Heartbeat
 from actors.runtime.membership.heartbeat_reporting import report
+from deploy.health import stage_watch
 from deploy.health.stage_watch import StageWatch, log_unserved_stages, unserved_text
 from events.jetstream import Access, Connection, KeyValueMembership
 from schemas.input_path import REQUIRED, names_of, scopes
@@ -109,6 +112,40 @@ def test_a_set_s_log_tells_which_stages_are_lost_and_when_they_are_found(broker:
         asyncio.run(main())
     [warned] = [each for each in logs if each["event"] == "stage_lost" and each["stage"] == "ledger"]
     assert (warned["log_level"], warned["reason"], warned["partitions"]) == ("warning", "no_owner", ("all",))
+
+
+def test_the_watch_over_stages_goes_on_after_an_error_that_nobody_foresaw(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stage_watch, "POLL_INTERVAL_S", 0.05)
+    members, wrong = KeyValueMembership.members, [RuntimeError("a bug")]
+
+    async def once_wrong(self: KeyValueMembership) -> Mapping[str, bytes]:
+        if wrong:
+            raise wrong.pop()
+        return await members(self)
+
+    monkeypatch.setattr(KeyValueMembership, "members", once_wrong)
+
+    async def main() -> None:
+        connection = await Connection.open(Access(servers=broker.url))
+        membership = await KeyValueMembership.over(connection)
+        watching = asyncio.create_task(log_unserved_stages(Access(servers=broker.url), PARTITIONS, ("ledger",)))
+        try:
+
+            async def lost() -> bool:
+                await membership.beat("w", serving("reflex"))
+                return any(each["event"] == "stage_lost" for each in logs)
+
+            await until(lost, "the loss to be told")
+        finally:
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
+            await connection.close()
+
+    with capture_logs() as logs:
+        asyncio.run(main())
+    assert [each["error"] for each in logs if each["event"] == "stages_not_seen"] == ["RuntimeError"]
 
 
 def test_an_exchange_has_nobody_to_end_it_where_a_guard_and_who_would_tell_of_it_are_both_away(broker: Broker) -> None:

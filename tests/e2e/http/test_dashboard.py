@@ -149,6 +149,20 @@ def test_what_this_release_cannot_read_is_told_where_it_is_missing(page: Page) -
     expect(row(page, "dashboard-refused")).to_contain_text("ended, unreadable")
 
 
+def test_a_log_that_lost_its_end_is_shown_as_far_as_it_goes(page: Page) -> None:
+    slider = page.get_by_role("slider")
+    head = int(slider.get_attribute("max") or 0)
+
+    def with_less(route: Route) -> None:
+        answer = route.fetch()
+        told = answer.json()
+        told["recorded"]["head"] = head - 5
+        route.fulfill(response=answer, json=told)
+
+    page.route("**/api/overview*", with_less)
+    expect(slider).to_have_attribute("max", str(head - 5))
+
+
 def test_a_connection_that_is_away_is_told_and_comes_back_by_itself(page: Page, live: Live) -> None:
     page.route("**/api/**", lambda route: route.abort("connectionrefused"))
     page.get_by_label("Event", exact=True).fill("1")

@@ -5,15 +5,18 @@ import random
 import zlib
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from events.errors import Unavailable, UnknownOutcome
-from events.jetstream import JetStreamLog, KeyValueSnapshots
+from events.jetstream import Connection, JetStreamLog, KeyValueSnapshots, stored_snapshots
+from events.jetstream.connection import Reply
 from schemas.permissions import SNAPSHOTS_BUCKET
 from tests.broker import Broker, files_below
 
 LARGE = random.Random(1).randbytes(1_200_000)  # three chunks, and nothing that compression would shorten
+LARGER = random.Random(3).randbytes(1_700_000)  # four
 SMALL = random.Random(2).randbytes(10_000)
 KEY = "router.03"
 
@@ -81,6 +84,116 @@ def test_a_dropped_snapshot_is_gone_and_others_stay(broker: Broker) -> None:
         assert await other.load(KEY) == SMALL
 
     with_bucket(broker, body)
+
+
+def test_a_snapshot_that_is_not_saved_whole_leaves_the_one_before(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process was killed while it saved, or the disk was full by then."""
+
+    async def body(one: KeyValueSnapshots, other: KeyValueSnapshots) -> None:
+        await one.save(KEY, LARGE, 3)
+        for chunks in (1, 2):
+            await _cut_off(broker, LARGER, chunks)
+            assert await other.load(KEY) == LARGE
+            assert await other.load(KEY, at_least=3) == LARGE
+            assert await other.upto(KEY) == 3
+        monkeypatch.setattr(stored_snapshots, "UNDER_WAY_NS", 0)
+        await one.save(KEY, SMALL, 9)
+        assert await other.load(KEY) == SMALL
+        assert pieces_on_disk(broker.folder, LARGER) == []
+        assert pieces_on_disk(broker.folder, LARGE) == []
+
+    with_bucket(broker, body)
+
+
+def test_a_dropped_snapshot_takes_with_it_what_was_not_saved_whole(broker: Broker) -> None:
+    async def body(one: KeyValueSnapshots, other: KeyValueSnapshots) -> None:
+        await one.save(KEY, LARGE, 3)
+        await _cut_off(broker, LARGER, 2)
+        assert pieces_on_disk(broker.folder, LARGER)
+        await other.drop(KEY)
+        assert pieces_on_disk(broker.folder, LARGER) == pieces_on_disk(broker.folder, LARGE) == []
+
+    with_bucket(broker, body)
+
+
+async def _cut_off(broker: Broker, data: bytes, chunks: int) -> None:
+    """Save a snapshot, of which only some chunks come to be stored."""
+    log = await JetStreamLog.connect(broker.url)
+    try:
+        with pytest.raises(Unavailable, match="disk"):
+            await KeyValueSnapshots(_FullAfter(log.connection, chunks)).save(KEY, data, 4)  # type: ignore[arg-type]
+    finally:
+        await log.close()
+
+
+class _FullAfter:
+    """A connection to a broker that stores some more values and then no more."""
+
+    def __init__(self, connection: Connection, values: int) -> None:
+        self._connection = connection
+        self._left = values
+        self.api = connection.api
+
+    async def request(self, subject: str, *arguments: Any, **named: Any) -> Reply:
+        if subject.startswith("$KV."):
+            if not self._left:
+                raise Unavailable("the disk is full")
+            self._left -= 1
+        return await self._connection.request(subject, *arguments, **named)
+
+
+def test_two_processes_that_save_at_a_time_leave_one_of_their_snapshots_whole(broker: Broker) -> None:
+    """A leader that hands over saves its last snapshot while its successor saves its first one."""
+
+    async def body(one: KeyValueSnapshots, other: KeyValueSnapshots) -> None:
+        for _ in range(5):
+            await asyncio.gather(one.save(KEY, LARGE, 3), other.save(KEY, LARGER, 4))
+            assert await one.load(KEY) in (LARGE, LARGER)
+
+    with_bucket(broker, body)
+
+
+def test_a_snapshot_is_whole_while_it_is_replaced(broker: Broker) -> None:
+    async def body(one: KeyValueSnapshots, other: KeyValueSnapshots) -> None:
+        await one.save(KEY, LARGE, 3)
+        done, loaded = False, 0
+
+        async def load() -> None:
+            nonlocal loaded
+            while not done:
+                assert await other.load(KEY) in (LARGE, LARGER)
+                loaded += 1
+
+        loading = asyncio.create_task(load())
+        for number in range(10):
+            await one.save(KEY, LARGER if number % 2 else LARGE, 3)
+        done = True
+        await loading
+        assert loaded > 3
+
+    with_bucket(broker, body)
+
+
+def test_of_a_log_without_its_beginning_a_part_that_is_missing_is_asked_for_again(broker: Broker) -> None:
+    """Another server of the cluster may have it. Counted as no snapshot, it would end the worker for good."""
+
+    async def main() -> None:
+        log = await JetStreamLog.connect(broker.url)
+        try:
+            snapshots = await KeyValueSnapshots.over(log.connection)
+            await snapshots.save(KEY, LARGE, 7)
+            last_chunk = {"last_by_subj": f"$KV.{SNAPSHOTS_BUCKET}.{KEY}.*"}
+            found = await log.connection.api(f"STREAM.MSG.GET.KV_{SNAPSHOTS_BUCKET}", last_chunk)
+            await log.connection.api(f"STREAM.MSG.DELETE.KV_{SNAPSHOTS_BUCKET}", {"seq": found["message"]["seq"]})
+            assert await snapshots.load(KEY) is None
+            with pytest.raises(Unavailable, match="log trim --snapshots"):
+                await snapshots.load(KEY, at_least=5)
+        finally:
+            await log.close()
+
+    asyncio.run(main())
 
 
 def test_a_snapshot_tells_up_to_where_everything_is_in_it(broker: Broker) -> None:

@@ -11,14 +11,16 @@ import pytest
 from nats.aio.client import Client
 
 from events.jetstream.connection import Access, Connection
-from events.jetstream.key_value import KeyValueMembership, KeyValueSnapshots
+from events.jetstream.key_value import KeyValueMembership
 from events.jetstream.log import JetStreamLog
+from events.jetstream.stored_snapshots import KeyValueSnapshots
 from events.log import Append, Fence, Record
 from events.loss_recording import record_loss
 from schemas.catalogue import CATALOGUE, owned_by
 from schemas.event import encode_event
 from schemas.export.headers import sample_headers
 from schemas.permissions import (
+    EXCHANGE_QUERY,
     LOSS_SUBJECT,
     MEMBERS_BUCKET,
     SNAPSHOTS_BUCKET,
@@ -441,6 +443,46 @@ def test_an_observer_hears_what_the_log_stored(url: str, user: str) -> None:
             assert errors.empty()
 
     asyncio.run(run())
+
+
+@each("user", ["observer", "reader", "auditor"])
+def test_who_may_only_listen_takes_no_question_from_those_who_answer(url: str, user: str) -> None:
+    """Servers give each question to one of a group: a listener in the group would be given its share."""
+    question = "forged_id.query.ledger.health"
+    assert asyncio.run(denied(url, user, [question, "forged_id.query.>"], "subscription")) == {
+        question,
+        "forged_id.query.>",
+    }
+
+    async def run() -> None:
+        async with client_of(url, user) as (listener, _), client_of(url, "ledger") as (ledger, _):
+            heard: list[str] = []
+
+            async def answer(request: Any) -> None:
+                await request.respond(b"well")
+
+            async def note(message: Any) -> None:
+                heard.append(message.subject)
+
+            await ledger.subscribe(question, queue="q", cb=answer)
+            for subject in ("forged_id.>", "forged_id.*.*.*"):
+                await listener.subscribe(subject, queue="q", cb=note)
+            await settled(ledger)
+            await settled(listener)
+            async with client_of(url, "gateway") as (gateway, _):
+                for _ in range(20):
+                    assert (await gateway.request(question, b"", timeout=10)).data == b"well"
+            assert heard == []
+
+    asyncio.run(run())
+
+
+def test_an_observer_is_not_told_the_words_of_an_exchange(url: str) -> None:
+    """In a sealed stream it hears words that it cannot open; the answer to this query has them opened."""
+    assert asyncio.run(denied(url, "observer", [EXCHANGE_QUERY])) == {EXCHANGE_QUERY}
+    assert asyncio.run(denied(url, "reader", [EXCHANGE_QUERY])) == {EXCHANGE_QUERY}
+    assert asyncio.run(denied(url, "observer", ["forged_id.query.ledger.exchanges"])) == set()
+    assert asyncio.run(denied(url, "auditor", [EXCHANGE_QUERY])) == set()  # it has the keys
 
 
 # Data

@@ -10,6 +10,7 @@ import pytest
 
 from actors.runtime.context import Counters
 from actors.runtime.partition.snapshot_saver import BYTES_PER_MESSAGE, SnapshotSaver
+from events.errors import Unavailable
 from events.partition_fold import Checkpoint
 from events.snapshot import pack, unpack
 from schemas.actor import Actor
@@ -127,5 +128,42 @@ def test_a_large_snapshot_is_replaced_after_more_messages_than_a_small_one() -> 
         small = Checkpoint(Shelf(Map({1: "a book"})), 40, 39, 1)
         assert await messages_until_due(small) == SNAPSHOT_EVERY
         assert await messages_until_due(STANDING) == len(pack(LIBRARIAN, "01", STANDING)) // BYTES_PER_MESSAGE > 1_000
+
+    asyncio.run(body())
+
+
+def test_messages_count_towards_a_snapshot_although_the_state_is_lost_meanwhile() -> None:
+    """The stored snapshot lacks them: if each outage began the count anew, it would never be replaced."""
+
+    async def body() -> None:
+        kept = Kept()
+        saver = SnapshotSaver(LIBRARIAN, "01", context_with(kept))
+        for _ in range(SNAPSHOT_EVERY):
+            assert not saver.draining
+            saver.begin(0)
+            saver.count()
+            saver.drain_if_due()
+        assert saver.draining
+        saver.take(SimpleNamespace(checkpoint=lambda: STANDING), lambda: None)  # type: ignore[arg-type]
+        await saver.close(None)
+        assert len(kept.saved) == 1
+
+    asyncio.run(body())
+
+
+def test_a_large_snapshot_that_could_not_be_saved_is_tried_again_as_soon_as_a_small_one() -> None:
+    class Full(Kept):
+        async def save(self, key: str, data: bytes, upto: int) -> None:
+            raise Unavailable("the disk is full")
+
+    async def body() -> None:
+        saver = SnapshotSaver(LIBRARIAN, "01", context_with(Full()))
+        saver.take(SimpleNamespace(checkpoint=lambda: STANDING), lambda: None)  # type: ignore[arg-type]
+        await saver.close(None)
+        assert saver.unsaved
+        for _ in range(SNAPSHOT_EVERY):
+            saver.count()
+        saver.drain_if_due()
+        assert saver.draining
 
     asyncio.run(body())

@@ -14,8 +14,7 @@ from actors import breaker, clock
 from actors.runtime.worker import Worker
 from deploy.operating.deadline import Deadline
 from deploy.operating.guarding.breaker_orders import NotCarriedOut, OrderDone, give_breaker_order
-from events.jetstream import JetStreamLog
-from events.jetstream.key_value import KeyValueMembership, KeyValueSnapshots
+from events.jetstream import JetStreamLog, KeyValueMembership, KeyValueSnapshots
 from events.log import Append, Record, Stored
 from schemas.envelope import Envelope, encode_headers
 from schemas.event import encode_event, topic_of

@@ -83,7 +83,9 @@ function filterValues() {
 function show(page, seen, point) {
   if (point !== state.point) return;
   const { recorded } = seen;
-  state.head = Math.max(recorded.head, state.head);
+  // A log that lost its end has fewer events than before: what was announced beyond it will never come.
+  if (recorded.head < state.head) state.lastEvent = Math.min(state.lastEvent, recorded.head);
+  state.head = recorded.head;
   const filtered = Object.values(filterValues()).some(Boolean);
   exchanges.show(page.exchanges, { filtered, past: point > 0, byUser: state.byUser });
   state.byUser = false;
