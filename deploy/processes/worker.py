@@ -34,7 +34,7 @@ from deploy.processes.event_loop import run as run_on_loop
 from deploy.processes.inbox import is_inbox
 from deploy.processes.query_services import serving_queries
 from deploy.processes.reading import serving_reads
-from deploy.processes.running_set import DataFolder, NotRunning
+from deploy.processes.running_set import DataFolder, NotReachableYet, NotRunning
 from deploy.processes.supervising.lifeline import Lifeline
 from deploy.processes.supervising.pulse import STARTING, Pulse
 from deploy.processes.supervising.stopping import first_error, stop_signal
@@ -256,9 +256,11 @@ async def _watch_resources(job: Job, log: JetStreamLog, member: str) -> None:
         return
     folder = DataFolder(job.ledger_file.parent)
 
-    def processes() -> Mapping[str, int]:
+    def processes() -> Mapping[str, int] | None:
         try:
             return {each.name: each.pid for each in folder.read().processes if each.pid not in (0, os.getpid())}
+        except NotReachableYet:
+            return None
         except (NotRunning, msgspec.DecodeError):  # no set of `up`: this process alone is known here
             return {}
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from events.errors import Misconfigured, NotPermitted, Unavailable, UnknownOutcome
+from events.errors import Misconfigured, NoLeader, NotPermitted, Unavailable, UnknownOutcome
 from events.jetstream.connection import ApiError, Connection
 from schemas.event import ROOT
 from schemas.permissions import IMPORT_ROOT
@@ -127,7 +127,8 @@ async def ensure_stream(
     try:
         found = await connection.api(f"STREAM.INFO.{name}")
     except Unavailable as error:
-        if connection.claims_jetstream:
+        # A server without JetStream may belong to a cluster that has no leader now: that passes by itself.
+        if connection.claims_jetstream or isinstance(error, NoLeader | NotPermitted):
             raise
         raise _without_jetstream(connection) from error
     except ApiError as error:
@@ -203,8 +204,13 @@ def _check_import(name: str, config: dict[str, Any]) -> int:
     return int(through)
 
 
+def is_sealed(config: Mapping[str, Any]) -> bool:
+    """Return whether people's words are sealed in a stream, by its configuration."""
+    return bool((config.get("metadata") or {}).get("neuraxis.sealed") == "yes")
+
+
 def _check_seal(name: str, config: dict[str, Any], wanted: bool | None) -> bool:
-    there = bool(config.get("metadata", {}).get("neuraxis.sealed") == "yes")
+    there = is_sealed(config)
     if wanted is not None and wanted != there:
         raise Misconfigured(
             f"stream {name} was made {'with' if there else 'without'} sealing: that is fixed for a stream's life, so "

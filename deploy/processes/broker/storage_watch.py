@@ -135,7 +135,11 @@ async def restart_when_disk_has_space(
         failure = await storing_failure(system)
         if not failure:
             continue
-        room = room_on_disk(store)
+        try:
+            room = room_on_disk(store)
+        except OSError as wrong:  # the disk is away: looked at again
+            _logger.debug("room_unknown", store=str(store), error=wrong.strerror)
+            continue
         if room.is_enough:
             _logger.warning("broker_starts_anew", reason=failure, free_bytes=room.bytes)
             await end(process, stop_deadline)

@@ -74,3 +74,20 @@ def test_what_fires_is_printed_and_that_there_may_be_more(broker: Broker) -> Non
     said = " ".join(done.stderr.split())
     assert "1 alert is firing, and there may be more: no living worker makes alerts" in said
     assert "alerts (recovering)" in said
+
+
+def test_an_alert_that_cannot_be_stored_cannot_fire(broker: Broker) -> None:
+    stand(broker, PASSED, None)
+
+    async def limited() -> None:
+        log = await JetStreamLog.connect(broker.url)
+        config = (await log.connection.api(f"STREAM.INFO.{log.stream}"))["config"]
+        await log.connection.api(f"STREAM.UPDATE.{log.stream}", config | {"max_msgs": 1})
+        membership = await KeyValueMembership.over(log.connection)
+        await membership.beat("worker", msgspec.json.encode(Heartbeat(("alerts",), serves={"alerts": (WHOLE,)})))
+        await log.close()
+
+    asyncio.run(limited())
+    done = neuraxis("alerts", "--open", "--nats", broker.url)
+    assert done.exit_code == 1
+    assert "no new alert can be stored: stream NEURAXIS is at its limit" in " ".join(done.stderr.split())
