@@ -96,7 +96,7 @@ def _facts(answer: bytes) -> ServerFacts | None:
 
 def worst_storage(servers: Sequence[ServerFacts]) -> Mapping[str, Any] | None:
     """Return the storage settings of the server that flushes to disk least often; None if no server reports them."""
-    reported = [server.storage for server in servers if server.storage]
+    reported = [server.storage for server in servers if server.storage and server.stores]
     return max(reported, key=_interval) if reported else None
 
 

@@ -92,6 +92,8 @@ def test_the_server_that_flushes_least_counts() -> None:
     assert worst_storage([always, minutes]) == minutes.storage
     assert worst_storage([always]) == always.storage
     assert worst_storage([facts("a")]) is None
+    off = msgspec.structs.replace(facts("c", store_dir="/store"), stores=False)
+    assert worst_storage([always, off]) == always.storage, "it stores nothing, and states no interval"
 
 
 @each(
