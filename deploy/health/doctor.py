@@ -38,7 +38,14 @@ from deploy.health.subjects_check import examine_subjects
 from deploy.health.upstream_check import examine_upstream
 from deploy.health.webhook_check import examine_receivers
 from deploy.processes.broker.configuration import Layout
-from deploy.processes.broker.storage_watch import ROOM_BYTES, STORE_GONE, STORE_REMEDY, store_fault, storing_failure
+from deploy.processes.broker.storage_watch import (
+    ROOM_BYTES,
+    STORE_GONE,
+    STORE_REMEDY,
+    store_fault,
+    store_limit,
+    storing_failure,
+)
 from deploy.processes.running_set import ModelInUse, RunFile
 from deploy.processes.up import durability_promise
 from events.errors import LogError, NoLeader
@@ -181,7 +188,7 @@ async def examine(to_check: SetToExamine) -> list[Finding]:
             return [*broker, _servers(servers, (), to_check), *findings]
         failure = await storing_failure(to_check.system) if to_check.system is not None else ""
         store = Layout(to_check.data / "broker").store if to_check.has_own_broker else None
-        failure = failure or await storage_fault(connection, to_check.stream)
+        failure = failure or await storage_fault(connection, to_check.stream, server_most=store_limit(store))
         storing = judge_storage(failure or await asyncio.to_thread(store_fault, store, to_check.stream))
         return [*broker, storing, *await _log(connection, to_check), *findings]
     finally:

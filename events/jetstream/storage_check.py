@@ -44,24 +44,29 @@ _OUT_OF_STORAGE = (10023, 10047)
 _NS_PER_S = 1_000_000_000
 
 
-async def storage_fault(connection: Connection, stream: str, deadline_s: float = CHECK_DEADLINE_S) -> str:
+async def storage_fault(
+    connection: Connection, stream: str, deadline_s: float = CHECK_DEADLINE_S, *, server_most: int = 0
+) -> str:
     """Return why the broker stores nothing in a stream now, for people; empty when it does.
 
-    It names no host or path, since a gateway's public probes show it.
+    It names no host or path, since a gateway's public probes show it. ``server_most`` is how many bytes the server
+    itself may store, which no answer tells; 0: that is not known.
     """
     try:
-        return await permitted_storage_fault(connection, stream, deadline_s)
+        return await permitted_storage_fault(connection, stream, deadline_s, server_most=server_most)
     except NotPermitted:
         return "this login may not ask the broker whether it stores"
 
 
-async def permitted_storage_fault(connection: Connection, stream: str, deadline_s: float = CHECK_DEADLINE_S) -> str:
+async def permitted_storage_fault(
+    connection: Connection, stream: str, deadline_s: float = CHECK_DEADLINE_S, *, server_most: int = 0
+) -> str:
     """Return the same; raises NotPermitted where this login may not ask, so that it is not known."""
     if not connection.connected:
         return "the broker is away"
     try:
         async with asyncio.timeout(deadline_s):
-            return await _fault(connection, stream)
+            return await _fault(connection, stream, server_most)
     except TimeoutError:
         return f"the broker has not answered within {deadline_s:g} s"
     except NotPermitted:
@@ -70,7 +75,7 @@ async def permitted_storage_fault(connection: Connection, stream: str, deadline_
         return str(wrong)
 
 
-async def _fault(connection: Connection, stream: str) -> str:
+async def _fault(connection: Connection, stream: str, server_most: int) -> str:
     try:
         account = await connection.api("INFO")
         found = await connection.api(f"STREAM.INFO.{stream}")
@@ -85,6 +90,7 @@ async def _fault(connection: Connection, stream: str) -> str:
             return SWITCHED_OFF
         return f"{NO_STREAM} {stream}" if error.status == 404 else str(error)
     fault = _stream_fault(found["config"], found["state"]) or _account_fault(account)
+    fault = fault or _server_fault(account, server_most)
     if not fault and is_sealed(found["config"]):
         fault = await _keys_fault(connection, stream)
     return fault or await _disk_fault(connection, stream)
@@ -117,6 +123,15 @@ def _account_fault(account: Mapping[str, Any]) -> str:
     most = int(account.get("limits", {}).get("max_storage", -1))
     if 0 < most <= int(account.get("storage", 0)) + _next_to_nothing(most):
         return f"the account at the broker is {AT_LIMIT} {most:,} bytes (max_storage): raise it"
+    return ""
+
+
+def _server_fault(account: Mapping[str, Any], most: int) -> str:
+    if 0 < most <= int(account.get("storage", 0)) + _next_to_nothing(most):
+        return (
+            f"the broker's store is {AT_LIMIT} {most:,} bytes (broker.max_store_bytes): raise it; without that setting,"
+            " make room on the disk and start the set again"
+        )
     return ""
 
 

@@ -37,7 +37,7 @@ from deploy.health.readiness import LedgerProbe, ok_if_empty
 from deploy.health.resources import used_up
 from deploy.health.stage_watch import StageWatch, needed_by, unserved_text
 from deploy.processes import garbage
-from deploy.processes.broker.storage_watch import store_fault
+from deploy.processes.broker.storage_watch import store_fault, store_limit
 from deploy.processes.broker.users import GATEWAY
 from deploy.processes.event_loop import run as run_on_loop
 from deploy.processes.gateway.examinations import BrokerExaminations
@@ -177,7 +177,8 @@ async def _serve(
             raise
 
     async def storing() -> str:
-        fault = await storage_fault(connection, log.stream)
+        server_most = await asyncio.to_thread(store_limit, job.store)
+        fault = await storage_fault(connection, log.stream, server_most=server_most)
         return fault or await asyncio.to_thread(store_fault, job.store, log.stream)
 
     async def unserved() -> str:

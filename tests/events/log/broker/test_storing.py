@@ -142,6 +142,16 @@ def test_a_stream_that_takes_no_more_bytes_is_told_although_it_is_not_at_its_lim
     on_broker(broker, scenario)
 
 
+def test_a_server_at_its_own_limit_is_told_where_that_is_known(broker: Broker) -> None:
+    async def scenario(log: JetStreamLog) -> None:
+        await store(log)
+        assert await storage_fault(log.connection, log.stream, server_most=100_000) == ""
+        told = await storage_fault(log.connection, log.stream, server_most=700)
+        assert "the broker's store is at its limit of 700 bytes (broker.max_store_bytes)" in told
+
+    on_broker(broker, scenario)
+
+
 def test_a_broker_without_file_descriptors_is_not_told_to_have_a_full_disk(broker: Broker) -> None:
     async def scenario(log: JetStreamLog) -> None:
         await store(log)
