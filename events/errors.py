@@ -34,6 +34,10 @@ class Unavailable(LogError):
     code = "unavailable"
 
 
+class NoLeader(Unavailable):
+    """A broker's cluster has no leader for this: most of its servers are away, or choose one. Nothing was stored."""
+
+
 class NotPermitted(Unavailable):
     """The login lacks a right that this needs. Nothing was stored. A person must give it, or name another login."""
 

@@ -94,6 +94,9 @@ class Metrics:
             "Messages of the log that the ledger does not have yet; NaN: unknown.",
             registry=registry,
         )
+        self._ready = Gauge(
+            "neuraxis_ready", "1 where this gateway's readiness checks pass (/readyz), 0 else.", registry=registry
+        )
         self._served = Gauge(
             "neuraxis_stage_served",
             "1 where a stage that has to be served is, 0 else.",
@@ -129,8 +132,9 @@ class Metrics:
             elif isinstance(recorded := decode(stored), Recorded):
                 self._count(recorded, exchange_in(stored.headers))
 
-    def render(self, *, log_seq: int, ledger_seq: int, served: Mapping[str, bool]) -> bytes:
+    def render(self, *, log_seq: int, ledger_seq: int, served: Mapping[str, bool], ready: bool) -> bytes:
         """Return the metrics in the format of Prometheus, including the values just measured that are given here."""
+        self._ready.set(ready)
         self._log.set(log_seq)
         self._ledger.set(ledger_seq)
         self._lag.set(max(0, log_seq - ledger_seq) if ledger_seq >= 0 else math.nan)

@@ -17,11 +17,11 @@ from actors.runtime.membership.availability import readable_heartbeats
 from actors.webhook.settings import Receiver
 from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.config.ignored_variables import REMEDY, ignored_variables
-from deploy.health.findings import Finding, Verdict
+from deploy.health.findings import Finding, Verdict, not_made
 from deploy.health.gateway_check import examine_gateway
 from deploy.health.model_check import examine_effectors, examine_model
 from deploy.health.readiness import NO_LEDGER, query_ledger_fault
-from deploy.health.resources import examine_resources
+from deploy.health.resources import account_left, examine_resources, judge_left
 from deploy.health.rights_check import examine_rights
 from deploy.health.servers_check import (
     ServerFacts,
@@ -32,18 +32,32 @@ from deploy.health.servers_check import (
     members_of,
     worst_storage,
 )
-from deploy.health.session_keys_check import examine_keys
+from deploy.health.session_keys_check import PUT_BACK, examine_keys
 from deploy.health.stage_check import judge_budgets, judge_snapshots, judge_stages
 from deploy.health.subjects_check import examine_subjects
 from deploy.health.upstream_check import examine_upstream
 from deploy.health.webhook_check import examine_receivers
 from deploy.processes.broker.configuration import Layout
-from deploy.processes.broker.storage_watch import ROOM_BYTES, STORE_GONE, STORE_REMEDY, store_fault, storing_failure
+from deploy.processes.broker.storage_watch import (
+    ROOM_BYTES,
+    STORE_GONE,
+    STORE_REMEDY,
+    store_fault,
+    store_limit,
+    storing_failure,
+)
 from deploy.processes.running_set import ModelInUse, RunFile
 from deploy.processes.up import durability_promise
-from events.errors import LogError
+from events.errors import LogError, NoLeader
 from events.jetstream import Access, Connection, KeyValueMembership
-from events.jetstream.storage_check import NO_STREAM, storage_fault
+from events.jetstream.storage_check import (
+    AT_LIMIT,
+    KEYS_GONE,
+    LEADERLESS,
+    NO_STREAM,
+    SWITCHED_OFF,
+    storage_fault,
+)
 from events.jetstream.stream import ensure_stream
 from events.ledger import LedgerReader
 from schemas.input_path import LEDGER
@@ -75,7 +89,26 @@ _NO_STREAM = (
 )
 _NEW_LEDGER = "move the file aside: the ledger's process then writes a new one from the stream"
 _BAD_LEDGER = f"`neuraxis log verify` tells what is wrong with it; then {_NEW_LEDGER}"
-_OTHER_USER = "look with a login that may: --context of an operator, or --creds"
+_LEADERLESS = (
+    "start the servers of the cluster that are away: more than half of them must run; the check of the servers names "
+    "those that answer, with a login of the broker's system account"
+)
+_JETSTREAM_ON = "start nats-server with `jetstream { store_dir: ... }`"
+_MAKE_ROOM = (
+    "make room, or raise its limit on file descriptors (ulimit -n): `neuraxis up` then starts its broker anew; one of "
+    "your own is yours to start"
+)
+_STORING_REMEDIES = {
+    LEADERLESS: _LEADERLESS,
+    SWITCHED_OFF: f"{_JETSTREAM_ON}; one that switched it off itself, on a full disk, is to be started again",
+    AT_LIMIT: "raise that limit at the broker; what waits to be stored is stored then",
+    KEYS_GONE: PUT_BACK,
+    "not answered": "look whether its process runs, or stands still: its log, and the load of its machine",
+    "is away": "look whether its process runs; `neuraxis up` starts its own anew",
+}
+"""Part of what a failure says -> what to do; any other failure is one of the disk."""
+
+_NO_WORKERS = "run `neuraxis up`, or `neuraxis worker all`: the first worker makes the bucket in which all report"
 _NOT_READY = (
     "wait a minute; then read what `neuraxis up` printed of it, and start the set again: nothing that is stored is lost"
 )
@@ -149,12 +182,13 @@ async def examine(to_check: SetToExamine) -> list[Finding]:
     try:
         version = connection.nc.connected_server_version
         seen = f"nats-server {version.major}.{version.minor}.{version.patch} at {to_check.access.servers}"
-        broker = [Finding("broker", Verdict.OK, seen), await _jetstream(connection)]
-        if broker[-1].verdict is Verdict.FAIL:
-            return [*broker, *findings]
+        broker = [Finding("broker", Verdict.OK, seen), *await _jetstream(connection)]
+        if broker[1].verdict is Verdict.FAIL:
+            servers = await ask_servers(to_check.system, ())
+            return [*broker, _servers(servers, (), to_check), *findings]
         failure = await storing_failure(to_check.system) if to_check.system is not None else ""
         store = Layout(to_check.data / "broker").store if to_check.has_own_broker else None
-        failure = failure or await storage_fault(connection, to_check.stream)
+        failure = failure or await storage_fault(connection, to_check.stream, server_most=store_limit(store))
         storing = judge_storage(failure or await asyncio.to_thread(store_fault, store, to_check.stream))
         return [*broker, storing, *await _log(connection, to_check), *findings]
     finally:
@@ -168,13 +202,21 @@ def judge_variables(environment: Mapping[str, str]) -> list[Finding]:
     return [Finding("variables", Verdict.WARN, f"nothing reads {', '.join(names)}", REMEDY)]
 
 
-async def _jetstream(connection: Connection) -> Finding:
+async def _jetstream(connection: Connection) -> list[Finding]:
+    """Check that JetStream serves, and, where the account has a limit, what is left of that."""
     try:
         info = await connection.api("INFO")
+    except NoLeader as wrong:
+        return [Finding("jetstream", Verdict.FAIL, f"it serves nothing: {wrong}", _LEADERLESS)]
     except LogError as wrong:
-        remedy = "start nats-server with `jetstream { store_dir: ... }`, and allow this user $JS.API.INFO"
-        return Finding("jetstream", Verdict.FAIL, f"not on, or not for this user: {wrong}", remedy)
-    return Finding("jetstream", Verdict.OK, f"on, {info['streams']} streams, {info['storage']:,} bytes stored")
+        remedy = (
+            f"{_JETSTREAM_ON}, and allow this user $JS.API.INFO; a cluster answers nothing for half a minute after it "
+            "has lost most of its servers: look again"
+        )
+        return [Finding("jetstream", Verdict.FAIL, f"not on, or not for this user: {wrong}", remedy)]
+    found = Finding("jetstream", Verdict.OK, f"on, {info['streams']} streams, {info['storage']:,} bytes stored")
+    left = account_left(info)
+    return [found] if left is None else [found, judge_left("storage", [left])]
 
 
 def judge_storage(failure: str) -> Finding:
@@ -185,7 +227,7 @@ def judge_storage(failure: str) -> Finding:
         return Finding("storing", Verdict.OK, "the broker writes what it is given")
     if failure.startswith(STORE_GONE):
         return Finding("storing", Verdict.FAIL, failure, STORE_REMEDY)
-    remedy = "make room: `neuraxis up` then starts its broker anew; one of your own is yours to start"
+    remedy = next((remedy for part, remedy in _STORING_REMEDIES.items() if part in failure), _MAKE_ROOM)
     return Finding("storing", Verdict.FAIL, f"nothing is stored: {failure}", remedy)
 
 
@@ -229,14 +271,14 @@ async def _copies(connection: Connection, to_check: SetToExamine) -> Finding:
     try:
         return await examine_copies(connection, to_check.stream, to_check.replicas)
     except LogError as wrong:
-        return Finding("copies", Verdict.WARN, f"this user may not look at them: {wrong}", _OTHER_USER)
+        return not_made("copies", "look at them", wrong)
 
 
 async def _consumers(connection: Connection, stream: str) -> Finding:
     try:
         page = await connection.api(f"CONSUMER.LIST.{stream}")
     except LogError as wrong:
-        return Finding("readers", Verdict.WARN, f"this user may not list them: {wrong}", _OTHER_USER)
+        return not_made("readers", "list them", wrong)
     return judge_readers([int(consumer["num_pending"]) for consumer in page.get("consumers") or ()])
 
 
@@ -244,8 +286,7 @@ async def _workers(connection: Connection, to_check: SetToExamine, partitions: P
     try:
         members = await KeyValueMembership(connection).members()
     except LogError as wrong:
-        seen = f"this user may not ask who is alive: {wrong}"
-        return [Finding("workers", Verdict.WARN, seen, _OTHER_USER)]
+        return [not_made("workers", "ask who is alive", wrong, if_gone=_NO_WORKERS)]
     alive = readable_heartbeats(members)
     # A worker stands in for actors that it runs as long as no other worker does.
     return [

@@ -7,7 +7,8 @@ space of the set's processes. It also watches the account's limit at the broker.
 
 import asyncio
 import socket
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from time import time_ns
 from typing import get_args
@@ -18,8 +19,8 @@ from deploy.health.resources import (
     REMEDIES,
     SCARCE,
     Remaining,
+    account_left,
     address_space_left,
-    can_open_files,
     descriptors_left,
     disk_left,
     inodes_left,
@@ -27,6 +28,7 @@ from deploy.health.resources import (
 )
 from events.decoding import Recorded, decode
 from events.errors import LogError
+from events.exhaustion import exhausted
 from events.jetstream import JetStreamLog
 from events.log import Append, Log
 from events.loggers import get_logger
@@ -50,13 +52,20 @@ _FILTERS = [topic_filter(topic_of(kind)) for kind in (ResourceScarce, ResourceSu
 _logger = get_logger("neuraxis.resources")
 
 
+class Measured(msgspec.Struct, frozen=True):
+    """What is left of everything that could be looked at; ``is_all`` says whether that is everything there is."""
+
+    found: Sequence[Remaining]
+    is_all: bool = True
+
+
 def changes(
-    scarce: frozenset[Key], found: Iterable[Remaining], *, complete: bool = True
+    scarce: frozenset[Key], found: Iterable[Remaining], *, is_all: bool = True
 ) -> list[ResourceScarce | ResourceSufficient]:
     """Return the events to be recorded, given what the log says is scarce, and what is left of everything now.
 
-    What is not among ``found`` any more is no longer scarce: its process has ended, or its limit is gone. If what was
-    found is not ``complete``, that is not known.
+    What is not among ``found`` any more is no longer scarce: its process has ended, or its limit is gone. Unless not
+    all could be looked at (``is_all``): then nothing is known of it.
     """
     remaining = {(left.what, left.whose): left for left in found if left.what in get_args(Resource) and left.total > 0}
     events: list[ResourceScarce | ResourceSufficient] = []
@@ -65,7 +74,7 @@ def changes(
             body = {"resource": left.what, "whose": left.whose, "free": left.free, "total": left.total}
             events.append(msgspec.convert(body, ResourceScarce))
     for key in sorted(scarce):
-        if remaining[key].share >= SUFFICIENT if key in remaining else complete:
+        if is_all if key not in remaining else remaining[key].share >= SUFFICIENT:
             events.append(msgspec.convert(dict(zip(("resource", "whose"), key, strict=True)), ResourceSufficient))
     return events
 
@@ -80,7 +89,7 @@ class ResourceWatch:
         build: The version of the code, for the events.
     """
 
-    def __init__(self, log: Log, measure: Callable[[], list[Remaining]], *, source: str, build: str) -> None:
+    def __init__(self, log: Log, measure: Callable[[], Measured], *, source: str, build: str) -> None:
         self._log = log
         self._measure = measure
         self._source = source
@@ -93,25 +102,24 @@ class ResourceWatch:
         while True:
             try:
                 await self.look()
-            except LogError as error:
+            except Exception as error:
+                # Only what this process itself has run out of may pass.
+                if not isinstance(error, LogError | OSError) and not exhausted(error):
+                    raise
                 if failures.is_due():
-                    _logger.info("resources_not_recorded", error=error.code, detail=str(error))
-            except Exception as wrong:  # no more threads, say: what has run out must not end the watch over it
-                if failures.is_due():
-                    _logger.warning("resources_not_seen", error=type(wrong).__name__, exc_info=True)
+                    code = error.code if isinstance(error, LogError) else type(error).__name__
+                    _logger.info("resources_not_recorded", error=code, detail=str(error))
             else:
                 failures.ended()
             await asyncio.sleep(INTERVAL_S)
 
     async def look(self) -> None:
         """Look once, and record what has changed; raises LogError."""
-        found = await asyncio.to_thread(self._measure)
-        complete = can_open_files()
-        if isinstance(self._log, JetStreamLog):
-            found += await storage_left(self._log)
+        measured = await asyncio.to_thread(self._measure)
+        found = [*measured.found, *(await storage_left(self._log) if isinstance(self._log, JetStreamLog) else ())]
         if self._scarce is None:
             self._scarce = await self._recorded()
-        for event in changes(self._scarce, found, complete=complete):
+        for event in changes(self._scarce, found, is_all=measured.is_all):
             key = event.resource, event.whose
             if isinstance(event, ResourceScarce):
                 _logger.warning(
@@ -152,18 +160,25 @@ class ResourceWatch:
 
 async def storage_left(log: JetStreamLog) -> list[Remaining]:
     """Return what is left of the broker account's limit on storage, if it has one; raises LogError."""
-    found = await log.connection.api("INFO")
-    most, used = int(found.get("limits", {}).get("max_storage", -1)), int(found.get("storage", 0))
-    return [Remaining("storage", "the account at the broker", max(0, most - used), most)] if most > 0 else []
+    left = account_left(await log.connection.api("INFO"))
+    return [] if left is None else [left]
 
 
-def left_on_machine(folder: Path, processes: Callable[[], Mapping[str, int]]) -> list[Remaining]:
-    """Return what is left on this machine, for a data folder and processes (name -> process id), this one included."""
-    found = [disk_left(folder), inodes_left(folder), memory_left()]
-    for name, pid in {"ledger": 0, **processes()}.items():
-        for left in (descriptors_left(pid or None), address_space_left(pid or None)):
+def left_on_machine(folder: Path, processes: Callable[[], Mapping[str, int] | None]) -> Measured:
+    """Return what is left on this machine, for a data folder and processes (name -> process id), this one included.
+
+    ``processes`` returns None where they cannot be told now. A process without file descriptors can look at its own
+    alone.
+    """
+    disk, own, others = disk_left(folder), descriptors_left(), None
+    with suppress(OSError):
+        others = processes()
+    found = [disk, inodes_left(folder), memory_left()]
+    for name, pid in {"ledger": 0, **(others or {})}.items():
+        for left in (descriptors_left(pid) if pid else own, address_space_left(pid or None)):
             found.append(None if left is None else msgspec.structs.replace(left, whose=f"process {name}"))
-    return [msgspec.structs.replace(left, whose=left.whose + _here()) for left in found if left is not None]
+    there = [msgspec.structs.replace(left, whose=left.whose + _here()) for left in found if left is not None]
+    return Measured(there, is_all=disk is not None and others is not None and (own is None or own.free > 0))
 
 
 def _here() -> str:

@@ -9,8 +9,9 @@ import errno
 import os
 import resource
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -19,6 +20,7 @@ from deploy.health.findings import Finding, Verdict
 SCARCE, USED_UP = 0.10, 0.02
 """Shares of the total: below the first the doctor warns, below the second a gateway is not ready."""
 
+_PLURAL = ("inodes", "file descriptors")
 _PROC = Path("/proc")
 _CGROUP = Path("/sys/fs/cgroup")
 
@@ -48,7 +50,7 @@ REMEDIES = {
     "file descriptors": "raise the limit (ulimit -n, LimitNOFILE=), or find what holds them open",
     "memory": "give it more memory, or fewer processes: the system ends what asks for more",
     "address space": "raise the limit (ulimit -v, LimitAS=): the process is given no more memory",
-    "storage": "raise the account's limit (max_storage), or remove old events with `neuraxis log trim`",
+    "storage": "raise the account's limit (max_storage); while some is left, `neuraxis log trim` can remove old events",
 }
 
 
@@ -87,15 +89,6 @@ def descriptors_left(pid: int | None = None, proc: Path = _PROC) -> Remaining | 
     return Remaining(
         "file descriptors", "this process" if pid is None else f"process {pid}", max(0, limit - used), limit
     )
-
-
-def can_open_files() -> bool:
-    """Whether this process can open a file: most of what is left is read from files, and else not known."""
-    try:
-        os.close(os.open(os.devnull, os.O_RDONLY))
-    except OSError as wrong:
-        return wrong.errno not in (errno.EMFILE, errno.ENFILE)
-    return True
 
 
 def address_space_left(pid: int | None = None, proc: Path = _PROC) -> Remaining | None:
@@ -146,12 +139,18 @@ def _container_memory(cgroup: Path) -> Remaining | None:
     return Remaining("memory", "this container", max(0, int(most) - used + reclaimable), int(most))
 
 
+def account_left(info: Mapping[str, Any]) -> Remaining | None:
+    """Return what is left of a broker account's limit on storage, by JetStream's answer about it; None: no limit."""
+    most, used = int(info.get("limits", {}).get("max_storage", -1)), int(info.get("storage", 0))
+    return Remaining("storage", "the account at the broker", max(0, most - used), most) if most > 0 else None
+
+
 def judge_left(what: str, remaining: Sequence[Remaining]) -> Finding:
     """Judge what is left of one resource, where least of it is left."""
     if not remaining:
         return Finding(what, Verdict.SKIP, "how much is left is not known here")
     worst = min(remaining, key=lambda left: left.share)
-    seen = f"{worst.share:.0%} of the {what} of {worst.whose} {'is' if what == 'memory' else 'are'} free"
+    seen = f"{worst.share:.0%} of the {what} of {worst.whose} {'are' if what in _PLURAL else 'is'} free"
     if worst.share >= SCARCE:
         return Finding(what, Verdict.OK, seen)
     verdict = Verdict.FAIL if worst.is_used_up else Verdict.WARN
@@ -159,13 +158,18 @@ def judge_left(what: str, remaining: Sequence[Remaining]) -> Finding:
 
 
 def examine_resources(folder: Path, pids: Sequence[int]) -> list[Finding]:
-    """Judge inodes, file descriptors and memory for the set of a data folder and its processes."""
+    """Judge inodes, file descriptors and memory for the set of a data folder and its processes.
+
+    Of processes whose addresses are limited, it judges these, too.
+    """
     inodes, memory = inodes_left(folder), memory_left()
     descriptors = [left for pid in pids if (left := descriptors_left(pid)) is not None]
+    addresses = [left for pid in pids if (left := address_space_left(pid)) is not None]
     return [
         judge_left("inodes", [inodes] if inodes is not None else []),
         judge_left("file descriptors", descriptors),
         judge_left("memory", [memory] if memory is not None else []),
+        *([judge_left("address space", addresses)] if addresses else ()),
     ]
 
 

@@ -35,13 +35,15 @@ _MAKE_COPIES = (
 class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
     """A server's report on itself; ``behind_s`` is how far its clock was behind ours when it answered, in seconds.
 
-    ``storage`` has its settings of JetStream, such as how often it flushes to disk.
+    ``storage`` has its settings of JetStream, such as how often it flushes to disk. ``stores`` says whether JetStream
+    is on: a server of a cluster switches it off when its disk is full, until it is started again.
     """
 
     name: str
     version: str
     behind_s: float
     storage: Mapping[str, Any]
+    stores: bool = True
 
 
 async def ask_servers(system: Access | None, expected: Collection[str]) -> list[ServerFacts]:
@@ -84,16 +86,17 @@ def _facts(answer: bytes) -> ServerFacts | None:
         body = msgspec.json.decode(answer)
         server = body["server"]
         server_time = datetime.fromisoformat(server["time"]).timestamp()
-        storage = (body.get("data") or {}).get("config") or {}
+        data = body.get("data") or {}
+        storage, stores = data.get("config") or {}, not data.get("disabled")
         behind = datetime.now().timestamp() - server_time
-        return ServerFacts(name=server["name"], version=server["ver"], behind_s=behind, storage=storage)
+        return ServerFacts(name=server["name"], version=server["ver"], behind_s=behind, storage=storage, stores=stores)
     except (msgspec.DecodeError, KeyError, TypeError, ValueError):
         return None
 
 
 def worst_storage(servers: Sequence[ServerFacts]) -> Mapping[str, Any] | None:
     """Return the storage settings of the server that flushes to disk least often; None if no server reports them."""
-    reported = [server.storage for server in servers if server.storage]
+    reported = [server.storage for server in servers if server.storage and server.stores]
     return max(reported, key=_interval) if reported else None
 
 
@@ -116,6 +119,11 @@ def judge_servers(servers: Sequence[ServerFacts], expected: Collection[str], cou
         there = ", ".join(server.name for server in servers)
         seen = f"{', '.join(silent)} did not answer" if silent else f"of {count} servers only {there} answered"
         return Finding("servers", Verdict.FAIL, seen, remedy)
+    if off := [server.name for server in servers if server.name in expected and not server.stores]:
+        remedy = (
+            "look at its log; if its disk was full, make room: it switches JetStream on only when it is started again"
+        )
+        return Finding("servers", Verdict.FAIL, f"{', '.join(off)} answers, but has JetStream switched off", remedy)
     versions = sorted({server.version for server in servers})
     behind = [server.behind_s for server in servers]
     apart = max(behind) - min(behind)

@@ -19,6 +19,7 @@ from actors.swarm.settings import SwarmSettings
 from deploy.config.loading import Config
 from events.errors import LogError, NotPermitted, Unavailable
 from events.jetstream import Access, Connection, KeyValueMembership
+from events.jetstream.storage_check import storage_fault
 from events.log import Membership
 from events.loggers import get_logger
 from schemas.availability import Lack
@@ -30,12 +31,16 @@ NEEDED = (*REQUIRED, *WITNESSES)
 
 POLL_INTERVAL_S = 1.0
 
+FAULT_INTERVAL_S = 5.0
+"""Seconds between two looks at what keeps a set from its work: one of them makes the broker write a file."""
+
 TAKEOVER_S = 4.0
 """Seconds for which a stage may be unserved before that is reported: another worker normally takes over in less."""
 
 Unserved = Mapping[str, tuple[Lack, tuple[str, ...]]]
 """Stage -> why it is not served, and which of its partitions."""
 
+_UNREACHABLE = "the broker cannot be reached"
 _logger = get_logger("neuraxis.stages")
 
 
@@ -149,23 +154,56 @@ def log_changes(now: Unserved, before: Unserved) -> None:
             _logger.info("stage_found", stage=stage)
 
 
-async def log_unserved_stages(access: Access, partitions: Partitions, needed: Sequence[str]) -> None:
+async def log_unserved_stages(
+    access: Access,
+    partitions: Partitions,
+    needed: Sequence[str],
+    *,
+    stream: str = "",
+    note: Callable[[str], None] = lambda fault: None,
+) -> None:
     """Log the stages that nobody serves, until cancelled; while the broker is away, wait for it.
 
     Whatever else goes wrong is logged, and the watch begins anew: nobody would miss it.
+
+    Args:
+        access: How to reach the broker.
+        partitions: The stream's partition counts.
+        needed: The stages to watch.
+        stream: Whether the broker stores in it is looked at, too, for ``note``; empty: that is not looked at.
+        note: Is given what keeps the set from its work, again and again; empty if nothing does.
     """
     while True:
         try:
             connection = await Connection.open(access, POLL_INTERVAL_S)
             try:
-                await StageWatch(KeyValueMembership(connection), partitions, needed).follow(log_changes)
+                await _watch_stages(connection, partitions, needed, stream, note)
             finally:
                 await connection.close()
         except LogError as error:
+            note(_UNREACHABLE)
             _logger.debug("stages_unknown", error=error.code)
         except Exception as wrong:
-            _logger.warning("stages_not_seen", error=type(wrong).__name__, exc_info=True)
+            first = wrong.exceptions[0] if isinstance(wrong, ExceptionGroup) else wrong
+            _logger.warning("stages_not_seen", error=type(first).__name__, exc_info=True)
         await asyncio.sleep(POLL_INTERVAL_S)
+
+
+async def _watch_stages(
+    connection: Connection, partitions: Partitions, needed: Sequence[str], stream: str, note: Callable[[str], None]
+) -> None:
+    stages = StageWatch(KeyValueMembership(connection), partitions, needed)
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(stages.follow(log_changes), name="stages")
+        while True:
+            lacking = unserved_text(stages.unserved(patient=True), partitions)
+            fault = f"not served: {lacking}" if lacking else ""
+            if not connection.connected:
+                fault = _UNREACHABLE
+            elif stream:
+                fault = await storage_fault(connection, stream) or fault
+            note(fault)
+            await asyncio.sleep(FAULT_INTERVAL_S)
 
 
 async def absence_of(stage: str, connection: Connection, partitions: Partitions) -> str:

@@ -6,7 +6,7 @@ from datetime import datetime
 import msgspec
 
 from deploy.cli.rendering.layout.counted_nouns import counted
-from deploy.health.findings import Finding, Verdict
+from deploy.health.findings import Finding, Verdict, not_made
 from events.errors import LogError
 from events.jetstream import Connection
 from events.jetstream.stream import subject_counts
@@ -38,7 +38,7 @@ async def examine_subjects(connection: Connection, stream: str, partitions: Part
     try:
         return judge_subjects(await _unroutable(connection, stream, partitions), now_s)
     except LogError as wrong:
-        return Finding("subjects", Verdict.WARN, f"this user may not look at the stored subjects: {wrong}", "")
+        return not_made("subjects", "look at the stored subjects", wrong)
 
 
 async def _unroutable(connection: Connection, stream: str, partitions: Partitions) -> UnroutableSubjects:

@@ -7,6 +7,7 @@ Whoever has the backup and this file can read what people said, even what was fo
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -16,7 +17,7 @@ from events.jetstream import Connection, JetStreamLog
 from events.jetstream.session_keys import KeyValueKeys
 from events.ledger import LedgerReader
 from events.sealing.keys import key_name_in_headers
-from events.sealing.sealed_texts import SEALED_HEADER
+from events.sealing.sealed_texts import KEY_DESTROYED, SEALED_HEADER
 
 _KEYS_PER_REQUEST = 500
 """How many keys are loaded from the broker at a time."""
@@ -34,26 +35,39 @@ class SessionKeys(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 NO_KEYS = SessionKeys({})
 
 
-async def collect_keys(log: JetStreamLog, ledger: Path) -> SessionKeys:
+class CollectedKeys(NamedTuple):
+    """The keys of a ledger's sessions, and how many sessions have none although theirs was never destroyed."""
+
+    keys: SessionKeys
+    missing: int
+
+
+async def collect_keys(log: JetStreamLog, ledger: Path) -> CollectedKeys:
     """Return the keys of all sessions in a ledger, except those that were destroyed.
 
     Raises:
         LogError: the ledger or the broker cannot be read.
     """
     if log.sealing is None:
-        return NO_KEYS
+        return CollectedKeys(NO_KEYS, 0)
     with LedgerReader(ledger) as reader:
         names = {
             key_name_in_headers(stored.headers.get("ce-agent", ""), stored.headers.get("ce-session", ""))
             for batch in reader.history()
             for stored in batch
-            if SEALED_HEADER in stored.headers
+            if stored.headers.get(SEALED_HEADER, KEY_DESTROYED) != KEY_DESTROYED
         }
+    store, missing = log.sealing.keyring.store, 0
     found: dict[str, bytes] = {}
     for batch_of_names in _batches(sorted(names)):
-        entries = await log.sealing.keyring.store.load(batch_of_names)
+        entries = dict(await store.load(batch_of_names))
+        for name in batch_of_names:
+            # A replica may lag behind: only the leader can say that there is none.
+            if name not in entries and (entry := await store.confirm(name)) is not None:
+                entries[name] = entry
         found |= {name: entry.secret for name, entry in entries.items() if entry.secret}
-    return SessionKeys(dict(sorted(found.items())))
+        missing += len(batch_of_names) - len(entries)
+    return CollectedKeys(SessionKeys(dict(sorted(found.items()))), missing)
 
 
 def _batches(names: list[str]) -> Iterator[list[str]]:

@@ -6,6 +6,7 @@ five seconds it was given would end only with the look-up. Here the threads are 
 """
 
 import asyncio
+import errno
 import socket
 from contextlib import suppress
 from threading import Thread
@@ -35,9 +36,14 @@ class NameLookups:
         """
         answer = self._under_way.get(question)
         if answer is None:
-            answer = self._under_way[question] = self._loop.create_future()
+            answer = self._loop.create_future()
+            thread = Thread(target=self._look_up, args=(question, answer), name="name-lookup", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError as wrong:  # no thread is left now; whoever asks again must not wait for this one
+                raise OSError(errno.EAGAIN, str(wrong)) from wrong
+            self._under_way[question] = answer
             answer.add_done_callback(lambda done: self._note_end(question, done))
-            Thread(target=self._look_up, args=(question, answer), name="name-lookup", daemon=True).start()
         return await asyncio.shield(answer)
 
     def _look_up(self, question: _Question, answer: "asyncio.Future[Found]") -> None:

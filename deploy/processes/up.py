@@ -107,11 +107,12 @@ async def _run(plan: Plan, lock: int) -> None:
     listener = _open_gateway_socket(plan)
     http = url_of(listener) if listener is not None else ""
     model = await _choose_model(plan)
-    is_ready = False
+    is_ready, seen_fault = False, ""
     watching: list[asyncio.Task[None]] = []
     started = datetime.now(UTC).isoformat(timespec="seconds")
 
     in_force = run_settings(plan.config, model)
+    ledger = str(plan.data.ledger.resolve())  # now: the working folder may be deleted
 
     def describe() -> RunFile:
         statuses = tuple(supervisor.statuses())
@@ -123,7 +124,7 @@ async def _run(plan: Plan, lock: int) -> None:
             contexts=broker.contexts,
             context=broker.context(OPERATOR),
             stream=plan.config.log.stream,
-            ledger=str(plan.data.ledger.resolve()),
+            ledger=ledger,
             ready=is_ready and all(status.ready for status in statuses),
             processes=statuses,
             model=model.use,
@@ -139,11 +140,16 @@ async def _run(plan: Plan, lock: int) -> None:
         run_file.write()
         if plan.ready_file is not None:
             _write_ready_file(plan.ready_file)
-        watching.append(asyncio.create_task(_watch_stages(plan, broker, model), name="stages"))
+        watch = _watch_stages(plan, broker, model, on_look, is_asked=pulse.is_read)
+        watching.append(asyncio.create_task(watch, name="stages"))
         notify_systemd("READY=1")
         data, backend = str(plan.data.path), model.use.backend
         _logger.info("set_ready", http=http, url=broker.url(), data=data, llm=backend)
         _greet(plan, broker.url(), http, model)
+
+    def on_look(fault: str) -> None:
+        nonlocal seen_fault
+        seen_fault = fault
 
     gateways = () if listener is None else (_gateway(plan, broker, listener),)
     programs = (*worker_programs(plan, broker, model), *gateways)
@@ -160,7 +166,8 @@ async def _run(plan: Plan, lock: int) -> None:
     def fault() -> str:
         if not is_ready:
             return STARTING
-        return ", ".join(f"{status.name} does not serve" for status in supervisor.statuses() if not status.ready)
+        down = ", ".join(f"{status.name} does not serve" for status in supervisor.statuses() if not status.ready)
+        return down or seen_fault
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, on_signal)
@@ -195,11 +202,23 @@ def _greet(plan: Plan, nats: str, http: str, model: ModelChoice) -> None:
         print(greeting(up), flush=True)
 
 
-async def _watch_stages(plan: Plan, broker: "SetBroker", model: ModelChoice) -> None:
-    """Log every stage of the set that nobody serves: a process may live without doing its work."""
+async def _watch_stages(
+    plan: Plan, broker: "SetBroker", model: ModelChoice, on_look: Callable[[str], None], *, is_asked: bool
+) -> None:
+    """Log every stage of the set that nobody serves: a process may live without doing its work.
+
+    ``on_look`` is given what keeps the set from its work, for whoever asks whether it is ready, if anybody does
+    (``is_asked``).
+    """
     stages = (*ACTORS, LEDGER, *needed_effectors(plan.config, attached=model.use.backend != "composer"))
     access = access_of(BrokerChoice(context=broker.context(OPERATOR)), plan.data, name="neuraxis up")
-    await log_unserved_stages(access, Partitions(plan.config.log.agents, plan.config.log.sessions), stages)
+    await log_unserved_stages(
+        access,
+        Partitions(plan.config.log.agents, plan.config.log.sessions),
+        stages,
+        stream=plan.config.log.stream if is_asked else "",
+        note=on_look,
+    )
 
 
 def _check_ready_file(file: Path) -> None:

@@ -6,7 +6,7 @@ import re
 import secrets
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -34,7 +34,7 @@ from deploy.processes.event_loop import run as run_on_loop
 from deploy.processes.inbox import is_inbox
 from deploy.processes.query_services import serving_queries
 from deploy.processes.reading import serving_reads
-from deploy.processes.running_set import DataFolder, NotRunning
+from deploy.processes.running_set import DataFolder, NotReachableYet, NotRunning
 from deploy.processes.supervising.lifeline import Lifeline
 from deploy.processes.supervising.pulse import STARTING, Pulse
 from deploy.processes.supervising.stopping import first_error, stop_signal
@@ -255,14 +255,15 @@ async def _watch_resources(job: Job, log: JetStreamLog, member: str) -> None:
     """Record what is nearly used up, if this process writes the ledger."""
     if LEDGER not in job.hosted:
         return
-    folder, known = DataFolder(job.ledger_file.parent), dict[str, int]()
+    folder = DataFolder(job.ledger_file.parent)
 
-    def processes() -> Mapping[str, int]:
-        nonlocal known
-        # Of no set of `up`, this process alone is known here. One that cannot be asked has the processes that it had.
-        with suppress(NotRunning, msgspec.DecodeError, OSError):
-            known = {each.name: each.pid for each in folder.read().processes if each.pid not in (0, os.getpid())}
-        return known
+    def processes() -> Mapping[str, int] | None:
+        try:
+            return {each.name: each.pid for each in folder.read().processes if each.pid not in (0, os.getpid())}
+        except NotReachableYet:
+            return None
+        except (NotRunning, msgspec.DecodeError):  # no set of `up`: this process alone is known here
+            return {}
 
     watch = ResourceWatch(
         log,

@@ -35,15 +35,14 @@ class WorkerProgram:
 
     async def start(self) -> Process:
         """Start it with a new lifeline; raises ProgramFailed if the command cannot be run."""
-        self._lifeline, theirs = socket.socketpair()
         try:
-            descriptor = theirs.fileno()
-            return await spawn((*self._argv, "--lifeline", str(descriptor)), keep_fds=(descriptor, *self._keep_fds))
+            self._lifeline, theirs = socket.socketpair()
+            with theirs:
+                descriptor = theirs.fileno()
+                return await spawn((*self._argv, "--lifeline", str(descriptor)), keep_fds=(descriptor, *self._keep_fds))
         except OSError as wrong:
             self.release()
             raise ProgramFailed(f"{self.name} cannot be started: {wrong}") from wrong
-        finally:
-            theirs.close()
 
     async def ready(self, process: Process) -> None:
         """Wait for the child's report. A child that closes the lifeline without one is about to end: wait for ever."""

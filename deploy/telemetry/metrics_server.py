@@ -54,7 +54,11 @@ class _Server(ThreadingMixIn, WSGIServer):
         if not self._free_readers.acquire(blocking=False):
             self.shutdown_request(request)
             return
-        super().process_request(request, client_address)
+        try:
+            super().process_request(request, client_address)
+        except BaseException:  # no thread is left for it now
+            self._free_readers.release()
+            raise
 
     def process_request_thread(self, request: socket.socket, client_address: object) -> None:  # type: ignore[override]
         try:

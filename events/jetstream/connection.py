@@ -19,7 +19,7 @@ from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
 from nats.errors import StaleConnectionError, UnexpectedEOF
 
-from events.errors import LogError, Misconfigured, NotPermitted, Refused, Unavailable, UnknownOutcome
+from events.errors import LogError, Misconfigured, NoLeader, NotPermitted, Refused, Unavailable, UnknownOutcome
 from events.jetstream.broker_outage import LOGIN, BrokerOutage, is_refused, on_subject, unserved
 from events.jetstream.header_client import HeaderClient
 from events.jetstream.login_files import check_credentials, check_nkey, tls_context
@@ -46,6 +46,8 @@ _NO_REPLY = "nothing came back from there"
 
 _NO_LEADER = (10008, 10009)
 """JetStream's error codes of a cluster that has no leader for the stream at the moment."""
+
+_NOT_FOUND, _FAILED = 404, 500  # statuses of answers; from the second on, the server is at fault
 
 _CONNECTION_LOST = (OSError, StaleConnectionError, UnexpectedEOF)
 _DENIED = re.compile(r'permissions violation for (publish|subscription) to "([^"]+)"', re.IGNORECASE)
@@ -342,7 +344,8 @@ class Connection:
 
         Raises:
             ApiError: the answer carries an error.
-            Unavailable: the cluster has no leader for it now; or as for :meth:`request`.
+            NoLeader: the cluster has no leader for it now.
+            Unavailable: as for :meth:`request`.
             UnknownOutcome: as for :meth:`request`.
         """
         root = "$JS.API"
@@ -479,8 +482,11 @@ def require_served(answer: Reply, subject: str) -> Reply:
     return answer
 
 
-class ApiError(Refused):
-    """A JetStream API call that the server refused; ``number`` is its err_code."""
+class ApiError(LogError):
+    """A JetStream API call that the server did not carry out; ``number`` is its err_code, ``status`` like HTTP's.
+
+    It may be carried out later: what is not there (404) may come, and JetStream may be switched on.
+    """
 
     code = "api"
 
@@ -490,9 +496,22 @@ class ApiError(Refused):
         super().__init__(f"{subject}: {error.get('description', 'refused')} (code {self.number})")
 
 
+class ApiRefused(ApiError, Refused):
+    """A JetStream API call that is itself at fault, so that the server never carries it out."""
+
+    code = ApiError.code
+
+
 def _api_error(subject: str, error: Mapping[str, Any]) -> LogError:
     refused = ApiError(subject, error)
-    return Unavailable(str(refused)) if refused.number in _NO_LEADER else refused
+    if refused.status < _FAILED and refused.status != _NOT_FOUND:
+        return ApiRefused(subject, error)
+    if refused.number not in _NO_LEADER:
+        return refused
+    return NoLeader(
+        f"the broker's cluster has no leader now ({refused}): start its servers that are away, or wait until they have "
+        "chosen one"
+    )
 
 
 async def _close(nc: Client) -> None:

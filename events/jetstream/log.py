@@ -43,7 +43,9 @@ HEADER_ROOM = 256
 # JetStream error codes.
 _BATCH_DUPLICATE = 10201
 _BATCH_INCOMPLETE = 10176
-_TRY_LATER = (10122, 10167, 10194)  # the account's limit of bytes, too many requests, stream offline
+# The account's limits (its bytes, none for such a stream, the bytes of a stream), too many requests, stream offline.
+_TRY_LATER = (10002, 10120, 10122, 10167, 10194)
+_TOO_MANY = 429  # status
 
 _APPEND_DEADLINE = 5.0  # seconds
 _SILENCE_S = 30.0  # see ``JetStreamLog.silence_s``
@@ -385,6 +387,6 @@ def _failure(error: dict[str, int | str]) -> LogError:
         return Conflict(f"another writer was here: {text}", _named_last_sequence(str(error.get("description", ""))))
     if number == _BATCH_INCOMPLETE:
         return UnknownOutcome(f"the batch was not whole: {text}")
-    if status >= 500 or number in _TRY_LATER:
+    if status >= 500 or status == _TOO_MANY or number in _TRY_LATER:
         return Unavailable(f"the broker cannot store now: {text}")
     return Refused(f"the broker refuses: {text}")

@@ -65,12 +65,14 @@ class KeyValueKeys:
     async def destroy(self, name: str) -> bool:
         """Have the server overwrite a secret on disk, and store a marker in its place; see ``KeyStore``."""
         entry = await self.confirm(name)
-        if entry is None or not entry.secret:
-            return False
-        await self._connection.api(f"STREAM.MSG.DELETE.KV_{self._bucket}", {"seq": entry.revision})
-        # If a new key exists by now, the session has begun again, and needs no marker.
+        if entry is not None:
+            if not entry.secret:
+                return False
+            await self._connection.api(f"STREAM.MSG.DELETE.KV_{self._bucket}", {"seq": entry.revision})
+        # Where there is none, an earlier call may have been stopped here, by a full disk, say: then the key would count
+        # as lost. If a new key exists by now, the session has begun again, and needs no marker.
         await self._put(name, b"", {**_DESTROYED_HEADERS, EXPECTED: "0"})
-        return True
+        return entry is not None
 
     async def _put(self, name: str, secret: bytes, headers: dict[str, str]) -> bool:
         answer = await self._connection.request(self._prefix + name, secret, headers=headers)

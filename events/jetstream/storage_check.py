@@ -4,16 +4,19 @@ A broker on a full disk still answers queries, from memory, but never answers an
 position is kept on disk either, since that needs a new file beside the stream's messages. The same holds once the disk
 has no inode left, though it still stores single events until the stream needs its next file. So the check makes such a
 consumer, and deletes it again. It also reads the limits of the stream and of the account, which can be reached while
-the disk still has room.
+the disk still has room. Into a sealed log no new session comes without the bucket of its keys, so the limits of that
+are read, too.
 """
 
 import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from events.errors import LogError, Unavailable
+from events.errors import LogError, NoLeader, NotPermitted, Unavailable
 from events.jetstream.connection import ApiError, Connection
-from events.jetstream.stream import JETSTREAM_OFF
+from events.jetstream.stream import JETSTREAM_OFF, NOT_FOUND, is_sealed
+from events.log import MAX_RECORD_BYTES
+from schemas.permissions import keys_bucket
 
 CHECK_DEADLINE_S = 2.0
 """Seconds that the whole check may take."""
@@ -21,53 +24,120 @@ CHECK_DEADLINE_S = 2.0
 NO_STREAM = "the broker holds no stream"
 """Beginning of the fault's text where the stream does not exist."""
 
+SWITCHED_OFF = "the broker has JetStream switched off"
+KEYS_GONE = "the bucket of the sessions' keys is gone"
+AT_LIMIT = "at its limit of"
+"""In the fault's texts where that is so."""
+
+LEADERLESS = "the broker's cluster has no leader: most of its servers are away, or it is choosing one"
+"""The fault's text for a cluster without a majority."""
+
+_NEXT_TO_NOTHING = 0.02
+"""Share of a limit in bytes below which the limit counts as reached, but at most the room of the largest record.
+
+A broker refuses what would go beyond a limit, so hardly ever is one reached to the byte.
+"""
+
 # JetStream error codes: the store cannot be written; the server has no storage left.
 _STORE_FAILED = (10012, 10104)
 _OUT_OF_STORAGE = (10023, 10047)
 _NS_PER_S = 1_000_000_000
 
 
-async def storage_fault(connection: Connection, stream: str, deadline_s: float = CHECK_DEADLINE_S) -> str:
+async def storage_fault(
+    connection: Connection, stream: str, deadline_s: float = CHECK_DEADLINE_S, *, server_most: int = 0
+) -> str:
     """Return why the broker stores nothing in a stream now, for people; empty when it does.
 
-    It names no host or path, since a gateway's public probes show it.
+    It names no host or path, since a gateway's public probes show it. ``server_most`` is how many bytes the server
+    itself may store, which no answer tells; 0: that is not known.
     """
+    try:
+        return await permitted_storage_fault(connection, stream, deadline_s, server_most=server_most)
+    except NotPermitted:
+        return "this login may not ask the broker whether it stores"
+
+
+async def permitted_storage_fault(
+    connection: Connection, stream: str, deadline_s: float = CHECK_DEADLINE_S, *, server_most: int = 0
+) -> str:
+    """Return the same; raises NotPermitted where this login may not ask, so that it is not known."""
     if not connection.connected:
         return "the broker is away"
     try:
         async with asyncio.timeout(deadline_s):
-            return await _fault(connection, stream)
+            return await _fault(connection, stream, server_most)
     except TimeoutError:
         return f"the broker has not answered within {deadline_s:g} s"
+    except NotPermitted:
+        raise
     except LogError as wrong:
         return str(wrong)
 
 
-async def _fault(connection: Connection, stream: str) -> str:
+async def _fault(connection: Connection, stream: str, server_most: int) -> str:
     try:
         account = await connection.api("INFO")
         found = await connection.api(f"STREAM.INFO.{stream}")
+    except NoLeader:
+        return LEADERLESS
+    except NotPermitted:
+        raise
     except Unavailable:
-        return "the broker has JetStream switched off" if connection.connected else "the broker is away"
+        return SWITCHED_OFF if connection.connected else "the broker is away"
     except ApiError as error:
         if error.number in JETSTREAM_OFF:
-            return "the broker has JetStream switched off"
+            return SWITCHED_OFF
         return f"{NO_STREAM} {stream}" if error.status == 404 else str(error)
-    return _limit_fault(found["config"], found["state"], account) or await _disk_fault(connection, stream)
+    fault = _stream_fault(found["config"], found["state"]) or _account_fault(account)
+    fault = fault or _server_fault(account, server_most)
+    if not fault and is_sealed(found["config"]):
+        fault = await _keys_fault(connection, stream)
+    return fault or await _disk_fault(connection, stream)
 
 
-def _limit_fault(config: Mapping[str, Any], state: Mapping[str, Any], account: Mapping[str, Any]) -> str:
+async def _keys_fault(connection: Connection, stream: str) -> str:
+    """Return why no session's key can be stored; empty if one can, as far as its bucket's limits go."""
+    try:
+        found = await connection.api(f"STREAM.INFO.KV_{keys_bucket(stream)}")
+    except NoLeader:
+        return f"{LEADERLESS} (of the bucket of the sessions' keys)"
+    except ApiError as error:
+        if error.number != NOT_FOUND:
+            raise
+        return f"{KEYS_GONE}: put back a copy of the broker's store that holds it"
+    return _stream_fault(found["config"], found["state"])
+
+
+def _stream_fault(config: Mapping[str, Any], state: Mapping[str, Any]) -> str:
     if config.get("sealed"):
         return f"stream {config['name']} is sealed at the broker: it takes no more messages"
     for limit, what in (("max_msgs", "messages"), ("max_bytes", "bytes")):
         most = int(config.get(limit, -1))
-        if 0 < most <= int(state[what]):
-            return f"stream {config['name']} is at its limit of {most:,} {what} ({limit}): raise it"
-    limits = account.get("limits", {})
-    most = int(limits.get("max_storage", -1))
-    if 0 < most <= int(account.get("storage", 0)):
-        return f"the account at the broker is at its limit of {most:,} bytes (max_storage): raise it"
+        if 0 < most <= int(state[what]) + (_next_to_nothing(most) if limit == "max_bytes" else 0):
+            return f"stream {config['name']} is {AT_LIMIT} {most:,} {what} ({limit}): raise it"
     return ""
+
+
+def _account_fault(account: Mapping[str, Any]) -> str:
+    most = int(account.get("limits", {}).get("max_storage", -1))
+    if 0 < most <= int(account.get("storage", 0)) + _next_to_nothing(most):
+        return f"the account at the broker is {AT_LIMIT} {most:,} bytes (max_storage): raise it"
+    return ""
+
+
+def _server_fault(account: Mapping[str, Any], most: int) -> str:
+    if 0 < most <= int(account.get("storage", 0)) + _next_to_nothing(most):
+        return (
+            f"the broker's store is {AT_LIMIT} {most:,} bytes (broker.max_store_bytes): raise it; without that setting,"
+            " make room on the disk and start the set again"
+        )
+    return ""
+
+
+def _next_to_nothing(most: int) -> int:
+    """Return how many bytes below a limit are too few to go on with."""
+    return min(MAX_RECORD_BYTES, int(most * _NEXT_TO_NOTHING))
 
 
 async def _disk_fault(connection: Connection, stream: str) -> str:
@@ -85,8 +155,11 @@ async def _disk_fault(connection: Connection, stream: str) -> str:
             f"CONSUMER.CREATE.{stream}.{name}", {"stream_name": stream, "config": config, "action": "create"}
         )
     except ApiError as error:
-        if error.number in _STORE_FAILED:
-            return "the broker cannot write to its store: its disk is full, out of inodes, or read-only; make room"
+        if error.number in _STORE_FAILED:  # the server tells its own log which of these it is
+            return (
+                "the broker cannot write to its store: its disk is full, out of inodes, or read-only, or it has no file"
+                " descriptors left; make room"
+            )
         if error.number in _OUT_OF_STORAGE:
             return "the broker has no room left for streams (max_file_store): raise it, or make room"
         return str(error)

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from events.errors import Misconfigured, NotPermitted, Unavailable, UnknownOutcome
+from events.errors import Misconfigured, NoLeader, NotPermitted, Unavailable, UnknownOutcome
 from events.jetstream.connection import ApiError, Connection
 from schemas.event import ROOT
 from schemas.permissions import IMPORT_ROOT
@@ -127,7 +127,8 @@ async def ensure_stream(
     try:
         found = await connection.api(f"STREAM.INFO.{name}")
     except Unavailable as error:
-        if connection.claims_jetstream:
+        # A server without JetStream may belong to a cluster that has no leader now: that passes by itself.
+        if connection.claims_jetstream or isinstance(error, NoLeader | NotPermitted):
             raise
         raise _without_jetstream(connection) from error
     except ApiError as error:
@@ -203,14 +204,19 @@ def _check_import(name: str, config: dict[str, Any]) -> int:
     return int(through)
 
 
+def is_sealed(config: Mapping[str, Any]) -> bool:
+    """Return whether people's words are sealed in a stream, by its configuration."""
+    return bool((config.get("metadata") or {}).get("neuraxis.sealed") == "yes")
+
+
 def _check_seal(name: str, config: dict[str, Any], wanted: bool | None) -> bool:
-    is_sealed = bool(config.get("metadata", {}).get("neuraxis.sealed") == "yes")
-    if wanted is not None and wanted != is_sealed:
+    sealed = is_sealed(config)
+    if wanted is not None and wanted != sealed:
         raise Misconfigured(
-            f"stream {name} was made {'with' if is_sealed else 'without'} sealing: that is fixed for a stream's life, "
-            f"so leave out {'--no-seal' if is_sealed else '--seal'} (log.sealed), or start a new stream"
+            f"stream {name} was made {'with' if sealed else 'without'} sealing: that is fixed for a stream's life, "
+            f"so leave out {'--no-seal' if sealed else '--seal'} (log.sealed), or start a new stream"
         )
-    return is_sealed
+    return sealed
 
 
 async def subject_counts(connection: Connection, stream: str) -> dict[str, int]:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from events.errors import LedgerDamaged, LogError, Misconfigured, Unavailable
+from events.exhaustion import exhausted
 
 RECOVERY = "move the file aside and let the projector write a new one from the stream, or restore a copy"
 
@@ -38,11 +39,22 @@ def error_of_sqlite(path: Path, doing: str, error: sqlite3.Error) -> LogError:
         primary = sqlite3.SQLITE_READONLY  # what cannot be opened for writing is opened for reading, and fails later
     if primary == sqlite3.SQLITE_IOERR and _is_full(path):
         primary = sqlite3.SQLITE_FULL
+    if primary in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN) and (what := _lacking()):
+        return Unavailable(f"{path}: cannot {doing} now: this process has run out of {what} ({error})")
     if primary in _MAY_PASS:
         return Unavailable(f"{path}: cannot {doing} now: {_MAY_PASS[primary]} ({error})")
     if primary in _NEEDS_PERSON:
         return Misconfigured(f"{path}: cannot {doing}: {error}; give this user the right to write the file")
     return LedgerDamaged(f"{path}: cannot {doing}: {error}; {RECOVERY}")
+
+
+def _lacking() -> str:
+    """Return what this process has run out of, for which SQLite cannot open a file; empty if nothing."""
+    try:
+        os.close(os.open(os.devnull, os.O_RDONLY))
+    except OSError as wrong:
+        return exhausted(wrong)
+    return ""
 
 
 def _is_full(path: Path) -> bool:

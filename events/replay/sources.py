@@ -132,6 +132,8 @@ class LedgerSource:
         unread: The events that were left out of what its readers show.
         keeps_snapshots: Whether snapshots of states may be kept beside the file (``events.replay.states``).
         met_sealed: Whether an event with sealed words was read.
+        unreached: Why the log that it is the ledger of cannot be read, although nobody has stopped its set; empty
+            otherwise, or if that is not known.
     """
 
     def __init__(self, path: Path, sealing: Sealing | None = None) -> None:
@@ -140,6 +142,7 @@ class LedgerSource:
         self.damage = Damage()
         self.gaps = Gaps()
         self.unread = UnreadEvents()
+        self.unreached = ""
         try:
             file = self._resources.enter_context(ledger_file(path))
             self.file = file

@@ -3,9 +3,10 @@
 import asyncio
 from collections.abc import Sequence
 
-from events.errors import LogError
+from events.errors import LogError, Unavailable
 from events.log import Append, Record, Seal, Stored, Tail
 from events.loggers import get_logger
+from events.sealing.cipher import SessionKey
 from events.sealing.keys import Keyring, NoKeys, key_name_in_headers
 from events.sealing.sealed_texts import (
     KEY_DESTROYED,
@@ -47,7 +48,7 @@ class Sealing:
 
         Raises:
             Refused: a body cannot be read, so that its texts cannot be found.
-            LogError: the keys cannot be reached; nothing was stored.
+            Unavailable: the keys cannot be had now; nothing was stored.
         """
         return [Append([await self._sealed(record) for record in append.records], append.fence) for append in appends]
 
@@ -70,8 +71,17 @@ class Sealing:
         name = _name_of_key(record)
         key = self.keyring.current(name)
         if key is None and _needs_key(record, location):
-            key = await self.keyring.to_seal(name, create="ce-cause" not in record.headers)
+            key = await self._key_to_seal(name, create="ce-cause" not in record.headers)
         return sealed_record(record, location, key)
+
+    async def _key_to_seal(self, name: str, *, create: bool) -> SessionKey | None:
+        """Return a session's key; raises Unavailable whatever the store of keys says: the record was not sent."""
+        try:
+            return await self.keyring.to_seal(name, create=create)
+        except Unavailable:
+            raise
+        except LogError as error:
+            raise Unavailable(f"the session's key cannot be had now, so that nothing was sent: {error}") from error
 
     async def open(self, batch: Sequence[Stored]) -> Sequence[Stored]:
         """Return messages with their sealed texts opened; those without any are returned unchanged.

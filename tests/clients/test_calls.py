@@ -148,6 +148,8 @@ OURS = {"status": "error", "code": "unknown_field", "field": "txt", "message": "
         (500, [], neuraxis.ServerFailed, "status_500"),
         (503, OURS, neuraxis.Unavailable, "unknown_field"),
         (504, OURS, neuraxis.Unanswered, "unknown_field"),
+        (504, None, neuraxis.NotReachable, "status_504"),
+        (504, {"message": "Endpoint request timed out"}, neuraxis.NotReachable, "status_504"),
     ],
 )
 def test_each_failure_has_its_type(status: int, body: Any, kind: type[neuraxis.NeuraxisError], code: str) -> None:

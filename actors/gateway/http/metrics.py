@@ -27,6 +27,7 @@ class MetricsSource:
         log_seq: Returns the sequence of the log's last event.
         ledger_seq: Returns the sequence up to which the ledger is written; -1 where that is not known.
         served: Returns, for each stage that must be served, whether it is.
+        ready: Returns whether all readiness checks pass.
         targets: Returns where the living worker processes serve their own metrics.
     """
 
@@ -37,22 +38,26 @@ class MetricsSource:
         log_seq: Callable[[], Awaitable[int]],
         ledger_seq: Callable[[], Awaitable[int]],
         served: Callable[[], Mapping[str, bool]],
+        ready: Callable[[], Awaitable[bool]],
         targets: Callable[[], Awaitable[Sequence[MetricsAddress]]],
     ) -> None:
         self._metrics = metrics
         self._log_seq = log_seq
         self._ledger_seq = ledger_seq
         self._served = served
+        self._ready = ready
         self.targets = targets
 
     async def render(self) -> bytes:
         """Return all metrics in the format of Prometheus; raises LogError where the log cannot be read."""
-        asking = asyncio.ensure_future(self._ledger_seq())  # at the same time, so that a scrape does not take long
+        # At the same time: who scrapes does not wait for long.
+        asking, checking = asyncio.ensure_future(self._ledger_seq()), asyncio.ensure_future(self._ready())
         try:
-            log_seq, ledger_seq = await self._log_seq(), await asking
+            log_seq, ledger_seq, ready = await self._log_seq(), await asking, await checking
         finally:
             asking.cancel()
-        counted = self._metrics.render(log_seq=log_seq, ledger_seq=ledger_seq, served=self._served())
+            checking.cancel()
+        counted = self._metrics.render(log_seq=log_seq, ledger_seq=ledger_seq, served=self._served(), ready=ready)
         return counted + generate_latest(REGISTRY)
 
 

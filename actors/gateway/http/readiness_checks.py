@@ -8,7 +8,7 @@ import msgspec
 from actors.gateway.http.check_results import OK, passes, without_locations
 from actors.gateway.http.loops.judgements import Judgements
 from actors.gateway.input_client import Client
-from events.errors import LogError, Unavailable
+from events.errors import LogError, NoLeader, Unavailable
 from events.loggers import get_logger
 
 _logger = get_logger("neuraxis.gateway")
@@ -102,6 +102,8 @@ async def _result_of(check: Callable[[], Awaitable[str]]) -> str:
 
 def _why(wrong: LogError | OSError) -> str:
     """Return why a check failed. One that cannot be made, out of file descriptors, say, must not hide the others."""
+    if isinstance(wrong, NoLeader):
+        return "the broker's cluster has no leader"
     if isinstance(wrong, Unavailable):
         return "the broker is away"
     if isinstance(wrong, LogError):

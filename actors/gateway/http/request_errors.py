@@ -2,7 +2,7 @@
 
 
 class NotAccepted(Exception):
-    """An event was not stored in time, but may still be stored later. The message says what to do."""
+    """An event was not stored in time. The message says why, or that it may still be stored, and what to do."""
 
 
 class NotReady(Exception):

@@ -90,7 +90,7 @@ class Since(click.ParamType[int]):
     "--open",
     "only_open",
     is_flag=True,
-    help="Print those that are firing, and end: with status 1 if any is, or if no living worker would know.",
+    help="Print those that are firing, and end: with status 1 if any is, or if that is not known.",
 )
 @click.option(
     "--count",
@@ -151,18 +151,25 @@ async def _unwatched(source: "Source") -> str:
     Empty if somebody does, or nothing runs: a set that is stopped, or a file, has the alerts that are recorded.
     """
     from deploy.health.stage_watch import absence_of
-    from events.errors import LogError
-    from events.replay.sources import StreamSource
+    from events.errors import LogError, NotPermitted
+    from events.jetstream.storage_check import permitted_storage_fault
+    from events.replay.sources import LedgerSource, StreamSource
 
+    if isinstance(source, LedgerSource) and source.unreached:
+        return f"{source.unreached}, and the ledger does not hold what has happened since; `neuraxis doctor` tells more"
     if not isinstance(source, StreamSource):
         return ""
     try:
         absent = await absence_of("alerts", source.log.connection, source.partitions)
     except LogError as wrong:
         return f"whether a living worker makes alerts of what happens cannot be told: {wrong}"
-    if not absent:
+    if absent:
+        return f"no living worker makes alerts of what happens: {absent}; `neuraxis doctor` looks at the set's stages"
+    try:
+        fault = await permitted_storage_fault(source.log.connection, source.log.stream)
+    except NotPermitted:
         return ""
-    return f"no living worker makes alerts of what happens: {absent}; `neuraxis doctor` looks at the set's stages"
+    return f"no new alert can be stored: {fault}; `neuraxis doctor` tells more" if fault else ""
 
 
 async def _print_alerts(

@@ -54,10 +54,13 @@ def backup(target: Target, to: Path, ledger: Path | None, bundle: bool, keys: bo
     with progress("backing up", None):
         end = run_command(_stream_end(target)) if ledger is None else None
         found = back_up_set(ledger or target.data.ledger, to, bundle=bundle)
-        key_count = run_command(_write_keys(target, Path(found.ledger), to / KEYS)) if keys else None
+        written = run_command(_write_keys(target, Path(found.ledger), to / KEYS)) if keys else None
+    key_count, missing = written if written is not None else (None, 0)
+    say_note(_missing_text(missing))
     behind = None if end is None else max(0, end - found.last_seq)
     if as_json:
-        emit([{**msgspec.structs.asdict(found), "behind": behind, "keys": key_count}], as_json=True)
+        row = {**msgspec.structs.asdict(found), "behind": behind, "keys": key_count, "keys_missing": missing}
+        emit([row], as_json=True)
         return
     wrapped_lines.say(
         f"{found.ledger}: {counted(found.rows, 'row')}, sequence {found.first_seq:,} to {found.last_seq:,},"
@@ -75,6 +78,16 @@ def backup(target: Target, to: Path, ledger: Path | None, bundle: bool, keys: bo
         wrapped_lines.say(f"the stream is {counted(behind, 'event')} ahead of the ledger: not in the copy", err=True)
 
 
+def _missing_text(missing: int) -> str:
+    """Return the note on sessions that have no key although theirs was never destroyed; empty if there are none."""
+    if not missing:
+        return ""
+    return (
+        f"{counted(missing, 'session')} of the copy {'has' if missing == 1 else 'have'} no key at the broker, and not "
+        "because of `neuraxis forget`: what was said there stays closed; `neuraxis doctor` tells more (keys)"
+    )
+
+
 async def _check_reachable(target: Target) -> None:
     from deploy.cli.connect import open_log
 
@@ -82,16 +95,16 @@ async def _check_reachable(target: Target) -> None:
         pass
 
 
-async def _write_keys(target: Target, ledger: Path, file: Path) -> int:
-    """Write the keys that open a copy's sealed words; return how many."""
+async def _write_keys(target: Target, ledger: Path, file: Path) -> tuple[int, int]:
+    """Write the keys that open a copy's sealed words; return how many, and how many sessions lack theirs."""
     from deploy.cli.connect import open_log
     from deploy.operating.session_keys import collect_keys, write_keys
 
     async with open_log(target) as log:
         found = await collect_keys(log, ledger)
-    if found.keys:
-        write_keys(file, found)
-    return len(found.keys)
+    if found.keys.keys:
+        write_keys(file, found.keys)
+    return len(found.keys.keys), found.missing
 
 
 def _say_end_unknown(why: str) -> None:

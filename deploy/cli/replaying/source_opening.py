@@ -117,7 +117,7 @@ async def stream_or_ledger(
 
 async def _ledger_instead(open_things: AsyncExitStack, target: Target, why: Exception) -> "LedgerSource":
     from deploy.processes.running_set import NotReachableYet, NotRunning
-    from events.errors import NotPermitted
+    from events.errors import NoLeader, NotPermitted
     from events.replay.sources import LedgerSource
 
     ledger = LedgerSource(target.data.ledger)
@@ -125,8 +125,12 @@ async def _ledger_instead(open_things: AsyncExitStack, target: Target, why: Exce
     reason = "the set is stopped" if isinstance(why, NotRunning) else "no broker answers"
     if isinstance(why, NotReachableYet):
         reason = str(why)
+    if isinstance(why, NoLeader):
+        reason = "the broker's cluster has no leader"
     if isinstance(why, NotPermitted):
         reason = "the login lacks rights at the broker"
+    if target.data.run_file.exists():  # a set that stops in order removes it
+        ledger.unreached = "the set was killed" if reason == "the set is stopped" else reason
     last = (await ledger.info()).last_seq
     say_note(f"{reason}: this is read from its ledger {target.data.ledger}, up to sequence {last:,}")
     return ledger

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from deploy.processes.broker.configuration import Layout
 from deploy.processes.supervising.child import end
 from events.errors import LogError
 from events.jetstream.connection import Access, Connection
@@ -41,6 +42,19 @@ STORE_REMEDY = (
     "copy the log while the broker still has it (`neuraxis log export --format bundle`), stop the set, and start it on "
     "that copy (`neuraxis restore`), or with the files put back"
 )
+
+
+def store_limit(store: Path | None) -> int:
+    """Return how many bytes an embedded server may store, by its configuration; 0 if that is not known.
+
+    ``store`` is None where its files are not on this machine.
+    """
+    if store is None:
+        return 0
+    try:
+        return int(msgspec.json.decode(Layout(store.parent).configuration.read_bytes())["jetstream"]["max_file_store"])
+    except (OSError, msgspec.DecodeError, KeyError, TypeError, ValueError):
+        return 0
 
 
 def store_fault(store: Path | None, stream: str) -> str:

@@ -15,6 +15,7 @@ from actors.gateway.agents import SHARED_AGENT
 from actors.gateway.http.access import Limits
 from actors.gateway.http.app import Gateway, Services, application
 from actors.gateway.http.audit import Auditing
+from actors.gateway.http.check_results import passes
 from actors.gateway.http.feedback.service import FeedbackService
 from actors.gateway.http.guard.service import GuardService
 from actors.gateway.http.keys import ApiKeys, is_loopback
@@ -36,7 +37,7 @@ from deploy.health.readiness import LedgerProbe, ok_if_empty
 from deploy.health.resources import used_up
 from deploy.health.stage_watch import StageWatch, needed_by, unserved_text
 from deploy.processes import garbage
-from deploy.processes.broker.storage_watch import store_fault
+from deploy.processes.broker.storage_watch import store_fault, store_limit
 from deploy.processes.broker.users import GATEWAY
 from deploy.processes.event_loop import run as run_on_loop
 from deploy.processes.gateway.examinations import BrokerExaminations
@@ -49,11 +50,15 @@ from deploy.processes.reading import serving_reads
 from deploy.processes.supervising.lifeline import Lifeline
 from deploy.processes.supervising.pulse import STARTING, Pulse
 from deploy.processes.supervising.stopping import first_error, stop_signal
-from events.errors import Unavailable
+from events.errors import NoLeader, NotPermitted, Unavailable
+from events.exhaustion import exhausted
 from events.jetstream import Access, Connection, KeyValueMembership
 from events.jetstream.storage_check import storage_fault
 from events.log import Log, Membership
 from events.loggers import get_logger
+
+_LOOK_INTERVAL_S = 5.0
+"""Seconds between two looks at what a probe that reads files is told."""
 
 GRACE_S = 3.0
 """Seconds that open requests may still wait for their answers after the signal to stop."""
@@ -150,7 +155,8 @@ async def _serve(
 ) -> None:
     serving, listening = server
     ready = asyncio.Event()
-    pulse.fault = partial(_fault, ready, stop, connection)
+    seen = _SeenFault(STARTING if pulse.is_read else "")
+    pulse.fault = partial(_fault, ready, stop, connection, seen)
     settings = job.config.gateway
     log = await configured_log(connection, job.config.log)
     judgements = Judgements(settings.loops)
@@ -158,15 +164,30 @@ async def _serve(
     needed = needed_by(job.config)
     stages = StageWatch(membership, log.partitions, needed)
 
+    def no_worker_ever(error: Unavailable) -> bool:
+        """Whether nothing holds heartbeats at a broker that is there: the first worker makes the bucket for them."""
+        return connection.connected and not isinstance(error, NoLeader | NotPermitted)
+
     async def hosted() -> frozenset[str]:
-        return hosted_actors(tuple((await membership.members()).values()))
+        try:
+            return hosted_actors(tuple((await membership.members()).values()))
+        except Unavailable as error:
+            if no_worker_ever(error):
+                return frozenset()
+            raise
 
     async def storing() -> str:
-        fault = await storage_fault(connection, log.stream)
+        server_most = await asyncio.to_thread(store_limit, job.store)
+        fault = await storage_fault(connection, log.stream, server_most=server_most)
         return fault or await asyncio.to_thread(store_fault, job.store, log.stream)
 
     async def unserved() -> str:
-        await stages.look()
+        try:
+            await stages.look()
+        except Unavailable as error:
+            if no_worker_ever(error):
+                return "not served: no worker reports at this broker"
+            raise
         lacking = unserved_text(stages.unserved(), log.partitions)
         return f"not served: {lacking}" if lacking else ""
 
@@ -234,7 +255,7 @@ async def _serve(
                 operations=operations,
                 records=records,
                 examinations=examinations,
-                metrics_source=metrics_source(metrics, log, records, stages, membership),
+                metrics_source=metrics_source(metrics, log, records, stages, membership, readiness),
                 audit=Auditing(client, wait_s=settings.wait_s),
                 forwarding=forwarding,
             )
@@ -251,13 +272,19 @@ async def _serve(
             _announce_readiness((judgements.caught_up, listening), job, lifeline, ready), name="readiness"
         )
         shortening = tasks.create_task(_shorten_waits((client, examinations), stop), name="shorten waits")
+        looking = tasks.create_task(_look_at_readiness(readiness, ready, seen, pulse), name="looks")
         await serving
-        for task in (following, watching, counting, announcing, shortening):
+        for task in (following, watching, counting, announcing, shortening, looking):
             task.cancel()
 
 
 def metrics_source(
-    metrics: Metrics, log: Log, records: BrokerRecords, stages: StageWatch, membership: Membership
+    metrics: Metrics,
+    log: Log,
+    records: BrokerRecords,
+    stages: StageWatch,
+    membership: Membership,
+    readiness: ReadinessChecks,
 ) -> MetricsSource:
     """Return the source of the gateway's metrics, which are measured at each request of Prometheus."""
 
@@ -279,20 +306,44 @@ def metrics_source(
         lost = stages.unserved()
         return {stage: stage not in lost for stage in stages.needed}
 
+    async def ready() -> bool:
+        return all(map(passes, (await readiness.checks()).values()))
+
     async def targets() -> tuple[MetricsAddress, ...]:
         heartbeats = map(heartbeat_of, (await membership.members()).values())
         return tuple({each.metrics.address: each.metrics for each in heartbeats if each and each.metrics}.values())
 
-    return MetricsSource(metrics, log_seq=log_seq, ledger_seq=ledger_seq, served=served, targets=targets)
+    return MetricsSource(metrics, log_seq=log_seq, ledger_seq=ledger_seq, served=served, ready=ready, targets=targets)
 
 
-def _fault(ready: asyncio.Event, stop: asyncio.Event, connection: Connection) -> str:
-    """Return why this process itself is not ready, empty if it is; ``/readyz`` checks other processes, too."""
+class _SeenFault(msgspec.Struct):
+    """What ``/readyz`` last said against this process, in words; empty if nothing."""
+
+    text: str
+
+
+def _fault(ready: asyncio.Event, stop: asyncio.Event, connection: Connection, seen: _SeenFault) -> str:
+    """Return why this process is not ready, empty if it is: a probe that reads files is told what ``/readyz`` says."""
     if stop.is_set():
         return "stopping"
     if not ready.is_set():
         return STARTING
-    return "" if connection.connected else "the broker cannot be reached"
+    return seen.text if connection.connected else "the broker cannot be reached"
+
+
+async def _look_at_readiness(readiness: ReadinessChecks, ready: asyncio.Event, seen: _SeenFault, pulse: Pulse) -> None:
+    """Make the readiness checks at intervals, for systemd and the health file, where one of them is there."""
+    await ready.wait()
+    while pulse.is_read:
+        try:
+            checks = await readiness.checks()
+        except Exception as error:
+            if not (what := exhausted(error)):
+                raise
+            seen.text = f"this process has run out of {what}"
+        else:
+            seen.text = "; ".join(f"{name}: {result}" for name, result in checks.items() if not passes(result))
+        await asyncio.sleep(_LOOK_INTERVAL_S)
 
 
 async def _announce_readiness(

@@ -20,6 +20,12 @@ from neuraxis_server.probe import HEARTBEAT_INTERVAL_S, Health
 START_EXTENSION_S = 60
 """Seconds by which each beat of a process that is still starting extends systemd's time limit for the start."""
 
+MOST_SHOWN = 300
+"""Characters of a fault that a health file holds at most."""
+
+FILE_BYTES = 2048
+"""Size of a health file, always the same: so a beat can be written over the one before where a disk has no room."""
+
 STARTING = "starting"
 """The fault of a process that does not serve yet."""
 
@@ -34,6 +40,11 @@ class Pulse:
         self._file = Path(file) if file and not supervised else None
         self._supervised = supervised
         self._unwritable = False
+
+    @property
+    def is_read(self) -> bool:
+        """Whether somebody is told of the fault: systemd, or whoever reads the file."""
+        return self._file is not None or (not self._supervised and "NOTIFY_SOCKET" in os.environ)
 
     @asynccontextmanager
     async def beating(self) -> AsyncIterator[None]:
@@ -65,10 +76,16 @@ class Pulse:
             self._write(self._file, Health(pid=os.getpid(), beat_s=time.monotonic(), fault=fault))
 
     def _write(self, file: Path, health: Health) -> None:
+        content = msgspec.json.encode(health._replace(fault=health.fault[:MOST_SHOWN])._asdict()).ljust(FILE_BYTES)
         draft = file.with_name(f".{file.name}-{health.pid}")
         try:
-            draft.write_bytes(msgspec.json.encode(health._asdict()))
-            draft.replace(file)
+            try:
+                draft.write_bytes(content)
+                draft.replace(file)
+            except OSError:
+                with suppress(OSError):
+                    draft.unlink(missing_ok=True)
+                _write_over(file, content)
         except OSError as wrong:
             # The work goes on. The file gets old, and ``neuraxis-probe`` then reports that.
             if not self._unwritable:
@@ -76,3 +93,12 @@ class Pulse:
             self._unwritable = True
         else:
             self._unwritable = False
+
+
+def _write_over(file: Path, content: bytes) -> None:
+    """Write over a file of the same size, which needs no room on its disk; raises OSError."""
+    descriptor = os.open(file, os.O_WRONLY)
+    try:
+        os.pwrite(descriptor, content, 0)
+    finally:
+        os.close(descriptor)

@@ -14,6 +14,7 @@ from typing import Protocol
 import msgspec
 
 from deploy.processes.supervising.child import end, reap
+from events.exhaustion import exhausted
 from events.loggers import get_logger
 
 _logger = get_logger("neuraxis.supervisor")
@@ -138,8 +139,8 @@ class ProgramKeeper:
         name = self.program.name
         try:
             process = await self.program.start()
-        except ProgramFailed as failed:
-            if not self._was_ready:
+        except Exception as failed:
+            if not self._was_ready or not _is_passing(failed):
                 raise
             return str(failed)
         self._update(pid=process.pid)
@@ -175,9 +176,7 @@ class ProgramKeeper:
         _logger.info("program_ready", program=self.program.name, pid=self.status.pid)
 
     def _failure_to_get_ready(self, wrong: BaseException) -> str:
-        if not isinstance(wrong, ProgramFailed):
-            raise wrong
-        if not self._was_ready:
+        if not self._was_ready or not _is_passing(wrong):
             raise wrong
         return str(wrong)
 
@@ -266,6 +265,14 @@ class Supervisor:
             for task, keeper in phase.items():
                 if not task.cancelled() and (wrong := task.exception()) is not None:
                     _logger.debug("program_gave_up", program=keeper.program.name, error=str(wrong))
+
+
+def _is_passing(wrong: BaseException) -> bool:
+    """Whether a program that was ready before is to be tried again, and the others run on meanwhile.
+
+    What this process or its machine has run out of, such as file descriptors or threads, comes back.
+    """
+    return isinstance(wrong, ProgramFailed) or bool(exhausted(wrong))
 
 
 async def _wait_at_most(awaitable: Awaitable[object], seconds: float) -> None:

@@ -19,7 +19,8 @@ def told(*messages: Stored, log_seq: int = 9, ledger_seq: int = 7, **served: boo
     """Return the samples after some messages: by name and the values of their labels, in the order of the labels."""
     metrics = Metrics()
     metrics.count(messages)
-    text = metrics.render(log_seq=log_seq, ledger_seq=ledger_seq, served=served).decode()
+    measured = {"log_seq": log_seq, "ledger_seq": ledger_seq}
+    text = metrics.render(**measured, served=served, ready=ledger_seq >= 0).decode()
     return {
         (sample.name, *(value for _, value in sorted(sample.labels.items()))): sample.value
         for family in text_string_to_metric_families(text)
@@ -58,6 +59,7 @@ def test_what_is_measured_when_it_is_asked_for_is_told() -> None:
     found = told(log_seq=12, ledger_seq=-1, reflex=True, arbiter=False)
     assert (found["neuraxis_log_sequence",], found["neuraxis_ledger_sequence",]) == (12, -1)
     assert (found["neuraxis_stage_served", "reflex"], found["neuraxis_stage_served", "arbiter"]) == (1, 0)
+    assert (found["neuraxis_ready",], told()["neuraxis_ready",]) == (0, 1)
 
 
 def test_no_label_holds_a_name_or_a_word_of_a_person() -> None:

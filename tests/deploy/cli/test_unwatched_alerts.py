@@ -92,3 +92,20 @@ def test_where_it_cannot_be_told_whether_a_worker_does_nothing_is_said_to_be_wel
     assert "cannot be told: this login may not read the members" in said
     assert "no alert is firing" not in said
     assert "cannot be told" in " ".join(neuraxis("alerts", "--no-follow", "--nats", broker.url).stderr.split())
+
+
+def test_an_alert_that_cannot_be_stored_cannot_fire(broker: Broker) -> None:
+    stand(broker, PASSED, None)
+
+    async def limited() -> None:
+        log = await JetStreamLog.connect(broker.url)
+        config = (await log.connection.api(f"STREAM.INFO.{log.stream}"))["config"]
+        await log.connection.api(f"STREAM.UPDATE.{log.stream}", config | {"max_msgs": 1})
+        membership = await KeyValueMembership.over(log.connection)
+        await membership.beat("worker", msgspec.json.encode(Heartbeat(("alerts",), serves={"alerts": (WHOLE,)})))
+        await log.close()
+
+    asyncio.run(limited())
+    done = neuraxis("alerts", "--open", "--nats", broker.url)
+    assert done.exit_code == 1
+    assert "no new alert can be stored: stream NEURAXIS is at its limit" in " ".join(done.stderr.split())

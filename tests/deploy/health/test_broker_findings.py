@@ -14,12 +14,14 @@ from click.testing import CliRunner
 
 from deploy.cli import main
 from deploy.deploying.writing_broker import SETTINGS
-from deploy.health.findings import Finding, Verdict
+from deploy.health.findings import Finding, Verdict, not_made
 from deploy.health.rights_check import differences, judge_rights
 from deploy.health.servers_check import ServerFacts, judge_copies, judge_servers, judge_settings, worst_storage
 from deploy.processes.broker.users import workers_of_actors
+from events.errors import LogError, NoLeader, NotPermitted, Unavailable, UnknownOutcome
 from events.jetstream import Connection
 from events.jetstream.rights import LoginRights, SubjectRights, covers, overlap
+from events.jetstream.storage_check import LEADERLESS, storage_fault
 from events.jetstream.stream import stream_config
 from schemas.permissions import worker_user
 from schemas.subjects import Partitions
@@ -52,6 +54,34 @@ def test_servers_answer_with_one_version_and_one_time(servers: list[ServerFacts]
     assert bool(found.remedy) is (verdict in (WARN, FAIL))
 
 
+def test_a_server_that_answers_and_stores_nothing_is_named() -> None:
+    """One of a cluster switches JetStream off where its disk is full, and leaves it off."""
+    off = msgspec.structs.replace(facts("b"), stores=False)
+    found = judge_servers([facts("a"), off], ("a", "b"))
+    assert (found.verdict, found.detail) == (FAIL, "b answers, but has JetStream switched off")
+    assert "when it is started again" in found.remedy
+    assert judge_servers([facts("a"), off], ("a",)).verdict is OK, "a server may be there for clients alone"
+
+
+@each(
+    ("wrong", "if_gone", "verdict", "said"),
+    [
+        (NotPermitted("no right"), "make it", WARN, "this user may not look"),
+        (UnknownOutcome("none (nats: permissions violation for publish)"), "make it", WARN, "this user may not look"),
+        (UnknownOutcome("gave no answer"), "make it", WARN, "nobody can look now"),
+        (NoLeader("no leader"), "make it", WARN, "nobody can look now"),
+        (Unavailable("nobody serves it"), "make it", FAIL, "nobody can look now"),
+        (Unavailable("nobody serves it"), "", WARN, "nobody can look now"),
+    ],
+)
+def test_a_check_that_cannot_be_made_is_not_called_a_missing_right(
+    wrong: LogError, if_gone: str, verdict: Verdict, said: str
+) -> None:
+    found = not_made("x", "look", wrong, if_gone=if_gone)
+    assert (found.verdict, found.detail) == (verdict, f"{said}: {wrong}")
+    assert found.remedy == if_gone if verdict is FAIL else found.remedy
+
+
 def test_fewer_servers_than_addresses_fail_where_their_names_are_unknown() -> None:
     found = judge_servers([facts("a"), facts("b")], (), 3)
     assert (found.verdict, found.detail) == (FAIL, "of 3 servers only a, b answered")
@@ -62,6 +92,8 @@ def test_the_server_that_flushes_least_counts() -> None:
     assert worst_storage([always, minutes]) == minutes.storage
     assert worst_storage([always]) == always.storage
     assert worst_storage([facts("a")]) is None
+    off = msgspec.structs.replace(facts("c", store_dir="/store"), stores=False)
+    assert worst_storage([always, off]) == always.storage, "it stores nothing, and states no interval"
 
 
 @each(
@@ -196,3 +228,30 @@ def test_a_server_that_is_away_is_named(three: Deployed) -> None:
     finally:
         three.servers[2].start()
         three.wait_ready()
+
+
+def test_a_cluster_without_a_majority_is_told_as_that_and_not_as_jetstream_that_is_off(tmp_path: Path) -> None:
+    with deployed(tmp_path, nodes=3, workers=workers_of_actors()) as running:
+
+        async def leaderless() -> str:
+            connection = await Connection.open(running.access("admin"))
+            try:
+                for server in running.servers[1:]:
+                    server.kill()
+                end = time.monotonic() + 60
+                while (fault := await storage_fault(connection, "NEURAXIS")) != LEADERLESS:
+                    assert not fault or "not answered" in fault or "away" in fault, fault
+                    assert time.monotonic() < end, fault
+                    await asyncio.sleep(0.2)
+                with pytest.raises(NoLeader, match="has no leader now"):
+                    await connection.api("INFO")
+                return fault
+            finally:
+                await connection.close()
+
+        assert "switched off" not in asyncio.run(leaderless())
+        found = told(running)
+        assert found["jetstream"].verdict is FAIL
+        assert "has no leader now" in found["jetstream"].detail
+        assert found["jetstream"].remedy.startswith("start the servers of the cluster that are away")
+        assert (found["servers"].verdict, found["servers"].detail) == (FAIL, "of 3 servers only neuraxis-1 answered")

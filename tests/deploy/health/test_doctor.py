@@ -16,6 +16,7 @@ from deploy.health.stage_watch import needed_by
 from deploy.processes.running_set import DataFolder, ModelInUse, RunFile, RunSettings
 from deploy.processes.supervising.supervisor import Status
 from deploy.processes.up import run_settings
+from events.jetstream import storage_check
 from schemas.subjects import FormerCounts, Partitions
 from tests.each import each
 
@@ -46,6 +47,22 @@ def test_a_broker_that_stores_nothing_any_more_fails_with_what_it_says(failure: 
     found = doctor.judge_storage(failure)
     assert found.verdict is verdict
     assert failure in found.detail
+
+
+@pytest.mark.parametrize(
+    ("failure", "remedy"),
+    [
+        ("write error: no space left", "make room"),
+        (storage_check.LEADERLESS, "start the servers of the cluster"),
+        (storage_check.SWITCHED_OFF, "start nats-server with `jetstream"),
+        ("stream NEURAXIS is at its limit of 10 bytes (max_bytes): raise it", "raise that limit"),
+        (f"{storage_check.KEYS_GONE}: put back", "put back a copy"),
+        ("the broker has not answered within 2 s", "look whether its process runs, or stands still"),
+        ("the broker is away", "look whether its process runs"),
+    ],
+)
+def test_what_to_do_is_said_for_what_keeps_the_broker_from_storing(failure: str, remedy: str) -> None:
+    assert remedy in doctor.judge_storage(failure).remedy
 
 
 def test_one_copy_is_never_called_highly_available() -> None:

@@ -1,21 +1,19 @@
 """What is nearly used up is recorded once, and so is that enough is left again, across restarts too."""
 
 import asyncio
-import errno
-import os
 import socket
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from deploy.health import resource_watch
-from deploy.health.resource_watch import ResourceWatch, changes, left_on_machine
+from deploy.health.resource_watch import Measured, ResourceWatch, changes, left_on_machine
 from deploy.health.resources import REMEDIES, Remaining
 from events.decoding import Recorded, decode
 from events.log import Log
+from schemas.subjects import EVERYTHING
 from schemas.vocabulary.ledger import ResourceScarce, ResourceSufficient
 from tests.broker import Broker
 from tests.events.setting import Setting, collect, run_on_jetstream
@@ -47,74 +45,69 @@ def test_only_changes_are_recorded_and_not_each_time_the_limit_is_crossed(
     assert [type(event) for event in changes(frozenset(scarce), found)] == recorded
 
 
+def test_what_could_not_be_looked_at_is_not_said_to_suffice() -> None:
+    assert changes(frozenset([KEY]), [left(0, "process ledger")], is_all=False)[0] == ResourceScarce(
+        resource="file descriptors", whose="process ledger", free=0, total=1_000
+    )
+    assert changes(frozenset([KEY]), [], is_all=False) == []
+    assert [type(event) for event in changes(frozenset([KEY]), [left(900)], is_all=False)] == [ResourceSufficient]
+
+
+def test_a_disk_that_is_gone_or_processes_that_cannot_be_told_leave_open_what_is_left(tmp_path: Path) -> None:
+    def fails() -> dict[str, int]:
+        raise OSError(24, "Too many open files")
+
+    assert not left_on_machine(tmp_path / "gone", dict).is_all
+    assert not left_on_machine(tmp_path, lambda: None).is_all
+    measured = left_on_machine(tmp_path, fails)
+    assert not measured.is_all
+    assert "disk" in {each.what for each in measured.found}
+
+
+def test_watching_goes_on_after_the_watching_process_itself_had_run_out(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("deploy.health.resource_watch.INTERVAL_S", 0.01)
+    lacks: list[Exception] = [OSError(24, "Too many open files"), MemoryError(), RuntimeError("can't start new thread")]
+
+    def measure() -> Measured:
+        if lacks:
+            raise lacks.pop(0)
+        return Measured([left(30)])
+
+    async def body(setting: Setting) -> None:
+        watch = asyncio.create_task(ResourceWatch(setting.log, measure, source="s", build="b").run())
+        tail = await setting.log.tail([EVERYTHING], 0)
+        await asyncio.wait((watch, asyncio.ensure_future(tail.next())), return_when=asyncio.FIRST_COMPLETED)
+        assert not watch.done()
+        watch.cancel()
+        await asyncio.wait((watch,))
+        await tail.close()
+        assert await told(setting.log) == [("scarce", 30)]
+
+    run_on_jetstream(broker, body)
+
+
 def test_what_the_log_says_is_scarce_is_not_recorded_again_by_the_next_process(
     broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def body(setting: Setting) -> None:
         frees = [50, 50, 40, 700, 700, 30]
         for free in frees:  # each look is another process's first
-            watch = ResourceWatch(setting.log, lambda free=free: [left(free)], source="s", build="b")  # type: ignore[misc]
+            watch = ResourceWatch(setting.log, partial(Measured, [left(free)]), source="s", build="b")
             await watch.look()
         assert await told(setting.log) == [("scarce", 50), ("sufficient", 0), ("scarce", 30)]
         elsewhere = ResourceWatch(
-            setting.log, lambda: [left(1, "process gateway on another-host")], source="s", build="b"
+            setting.log, lambda: Measured([left(1, "process gateway on another-host")]), source="s", build="b"
         )
         with monkeypatch.context() as machine:
             machine.setattr("socket.gethostname", lambda: "another-host")
             await elsewhere.look()
-        own = ResourceWatch(setting.log, lambda: [left(30)], source="s", build="b")
+        own = ResourceWatch(setting.log, lambda: Measured([left(30)]), source="s", build="b")
         await own.look()
         assert len(await told(setting.log)) == 4, "another machine's is not ended here"
 
     run_on_jetstream(broker, body)
-
-
-def test_a_watch_goes_on_after_what_has_run_out_kept_it_from_looking(
-    broker: Broker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It may be the very thing that is watched: without a thread or a file descriptor there is no looking."""
-    monkeypatch.setattr(resource_watch, "INTERVAL_S", 0.01)
-    wrong = [OSError(errno.EMFILE, "Too many open files"), RuntimeError("can't start new thread")]
-
-    def measure() -> list[Remaining]:
-        if wrong:
-            raise wrong.pop()
-        return [left(50)]
-
-    async def body(setting: Setting) -> None:
-        watching = asyncio.create_task(ResourceWatch(setting.log, measure, source="s", build="b").run())
-        async with asyncio.timeout(20):
-            while not await told(setting.log):
-                assert not watching.done()
-                await asyncio.sleep(0.01)
-        watching.cancel()
-        assert await told(setting.log) == [("scarce", 50)]
-
-    run_on_jetstream(broker, body)
-
-
-def test_what_cannot_be_seen_for_lack_of_file_descriptors_does_not_suffice_for_that(
-    broker: Broker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def body(setting: Setting) -> None:
-        found = [[left(50)], [], [left(700)]]
-        watch = ResourceWatch(setting.log, lambda: found.pop(0), source="s", build="b")
-        await watch.look()
-        with monkeypatch.context() as machine:
-            machine.setattr(os, "open", refusing(OSError(errno.ENFILE, "Too many open files in system")))
-            await watch.look()
-        assert await told(setting.log) == [("scarce", 50)]
-        await watch.look()
-        assert await told(setting.log) == [("scarce", 50), ("sufficient", 0)]
-
-    run_on_jetstream(broker, body)
-
-
-def refusing(error: OSError) -> Any:
-    def refuse(*_: object, **__: object) -> int:
-        raise error
-
-    return refuse
 
 
 async def told(log: Log) -> list[tuple[str, int]]:
@@ -127,7 +120,9 @@ async def told(log: Log) -> list[tuple[str, int]]:
 
 
 def test_everything_that_can_be_measured_here_has_a_remedy_and_says_where(tmp_path: Path) -> None:
-    found = left_on_machine(tmp_path, lambda: {"gone": 2**22 + 1})
+    measured = left_on_machine(tmp_path, lambda: {"gone": 2**22 + 1})
+    assert measured.is_all
+    found = measured.found
     assert {"disk", "memory", "file descriptors"} <= {each.what for each in found} <= set(REMEDIES)
     assert all(each.whose.endswith(f" on {socket.gethostname()}") for each in found)
     assert not [each for each in found if "gone" in each.whose]

@@ -80,6 +80,23 @@ def test_a_session_that_was_forgotten_has_lost_no_key(broker: Broker) -> None:
     assert asyncio.run(_found(broker)) == (Verdict.OK, 0)
 
 
+def test_a_session_whose_forgetting_stopped_half_way_has_lost_no_key_once_it_is_repeated(broker: Broker) -> None:
+    async def spoken() -> None:
+        log = await JetStreamLog.connect(broker.url, sealed=True)
+        await _speak(log)
+        keys = KeyValueKeys(log.connection, keys_bucket(log.stream))
+        entry = await keys.confirm(key_name("ann", "s2"))
+        assert entry is not None
+        await log.connection.api(f"STREAM.MSG.DELETE.{BUCKET}", {"seq": entry.revision})  # and no marker after it
+        assert (await examine_keys(log.connection, log.stream)).verdict is Verdict.FAIL
+        assert not await keys.destroy(key_name("ann", "s2"))
+        assert (await examine_keys(log.connection, log.stream)).verdict is Verdict.OK
+        assert not await keys.destroy(key_name("ann", "s2"))
+        await log.close()
+
+    asyncio.run(spoken())
+
+
 def test_a_log_that_seals_nothing_needs_no_keys(broker: Broker) -> None:
     async def spoken() -> None:
         log = await JetStreamLog.connect(broker.url)
@@ -89,5 +106,19 @@ def test_a_log_that_seals_nothing_needs_no_keys(broker: Broker) -> None:
         assert lines == []
         assert (await examine_keys(log.connection, log.stream)).verdict is Verdict.OK
         await log.close()
+
+    asyncio.run(spoken())
+
+
+def test_a_bucket_that_is_deleted_while_the_set_runs_is_no_missing_right(broker: Broker) -> None:
+    async def spoken() -> None:
+        log = await JetStreamLog.connect(broker.url, sealed=True)
+        await _speak(log)
+        await log.connection.api(f"STREAM.DELETE.{BUCKET}")
+        found = await examine_keys(log.connection, log.stream)
+        await log.close()
+        assert found.verdict is Verdict.FAIL
+        assert "may not" not in found.detail
+        assert "put back a copy of the broker's store" in found.remedy
 
     asyncio.run(spoken())

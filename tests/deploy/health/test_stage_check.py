@@ -11,7 +11,7 @@ from actors.runtime.membership.heartbeat import Heartbeat
 from actors.runtime.membership.heartbeat_reporting import report
 from deploy.health import stage_watch
 from deploy.health.stage_watch import StageWatch, log_unserved_stages, unserved_text
-from events.jetstream import Access, Connection, KeyValueMembership
+from events.jetstream import Access, Connection, JetStreamLog, KeyValueMembership
 from schemas.input_path import REQUIRED, names_of, scopes
 from schemas.subjects import Partitions
 from tests.actors.runtime.waiting import until
@@ -146,6 +146,45 @@ def test_the_watch_over_stages_goes_on_after_an_error_that_nobody_foresaw(
     with capture_logs() as logs:
         asyncio.run(main())
     assert [each["error"] for each in logs if each["event"] == "stages_not_seen"] == ["RuntimeError"]
+
+
+def test_whoever_asks_whether_a_set_is_ready_is_told_what_keeps_it_from_its_work(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("deploy.health.stage_watch.FAULT_INTERVAL_S", 0.1)
+    noted: list[str] = []
+
+    async def main() -> None:
+        access = Access(servers=broker.url)
+        log = await JetStreamLog.connect(access)
+        membership = await KeyValueMembership.over(log.connection)
+        watching = asyncio.create_task(
+            log_unserved_stages(access, PARTITIONS, ("reflex",), stream=log.stream, note=noted.append)
+        )
+
+        async def is_told(text: str) -> bool:
+            if text == "":
+                await membership.beat("w", serving("reflex"))
+            return bool(noted) and (noted[-1] == text if not text else text in noted[-1])
+
+        async def told(text: str) -> None:
+            await until(lambda: is_told(text), f"{text!r} to be told, not {noted[-1:]}")
+
+        try:
+            await told("not served: reflex (no owner)")
+            await told("")
+            broker.pause()
+            await told("has not answered")
+            broker.resume()
+            await told("")
+            broker.kill()
+            await told("cannot be reached")
+        finally:
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
+            await log.close()
+
+    asyncio.run(main())
 
 
 def test_an_exchange_has_nobody_to_end_it_where_a_guard_and_who_would_tell_of_it_are_both_away(broker: Broker) -> None:

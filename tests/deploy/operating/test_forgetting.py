@@ -23,9 +23,12 @@ from actors.registry import ACTORS
 from deploy.operating.operator_session import FACTS_SESSION
 from events.decoding import Recorded, decode
 from events.jetstream import JetStreamLog, KeyValueSnapshots
+from events.jetstream.session_keys import KeyValueKeys
 from events.ledger import LedgerReader
 from events.routes import partition_names
+from events.sealing.keys import key_name
 from events.snapshot import snapshot_key
+from schemas.permissions import keys_bucket
 from schemas.subjects import Partitions
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.memory import MemoryForgotten
@@ -320,6 +323,15 @@ def test_a_log_that_is_not_sealed_says_that_its_words_stay(tmp_path: Path, monke
         assert not found["key_destroyed"]
 
 
+async def lost_key(running: RunningSet, agent: str, session: str) -> None:
+    """Remove a session's key as a damaged bucket loses it: nothing says that it was destroyed."""
+    async with running.log() as log:
+        bucket = keys_bucket(log.stream)
+        entry = await KeyValueKeys(log.connection, bucket).confirm(key_name(agent, session))
+        assert entry is not None
+        await log.connection.api(f"STREAM.MSG.DELETE.KV_{bucket}", {"seq": entry.revision})
+
+
 def test_a_backup_is_restored_readable_with_its_keys_and_as_forgotten_without(
     sealed_set: RunningSet, broker: Broker, tmp_path: Path
 ) -> None:
@@ -334,6 +346,11 @@ def test_a_backup_is_restored_readable_with_its_keys_and_as_forgotten_without(
         done = forked((*words, "--nats", where.url), folder=tmp_path)
         assert done.returncode == status, done.stderr
         return done
+
+    asyncio.run(lost_key(sealed_set, "rose", "garden"))
+    lacking = neuraxis(sealed_set, "backup", str(tmp_path / "tuesday"), "--keys", "--json")
+    assert json.loads(lacking.stdout)["keys_missing"] == 1
+    assert "1 session of the copy has no key at the broker" in " ".join(lacking.stderr.split())
 
     shown = ("log", "tail", "--no-follow", "--text", "--count", "100000")
     assert re.search(r"sealed; \d+ keys? put back", at(broker, "restore", "monday").stderr)

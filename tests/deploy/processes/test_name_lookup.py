@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.processes import event_loop
+from deploy.processes import event_loop, name_lookup
 
 HELD_S = 30.0
 """Seconds for which a look-up is held: a process that waits for one ends later than a test waits."""
@@ -71,6 +71,30 @@ def test_a_loop_ends_before_a_look_up_does_and_asks_once_for_all(
     assert event_loop.run(try_three_times(), choice) == 1
     assert time.monotonic() - begun < HELD_S / 2
     release.set()
+
+
+@pytest.mark.parametrize("choice", ["auto", "asyncio"])
+def test_a_look_up_for_which_no_thread_was_left_is_made_when_it_is_asked_for_again(
+    choice: event_loop.Choice, release: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release.set()
+
+    class NoThread(threading.Thread):
+        def start(self) -> None:
+            raise RuntimeError("can't start new thread")
+
+    async def try_twice() -> None:
+        async with await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0) as server:
+            port = server.sockets[0].getsockname()[1]
+            with monkeypatch.context() as short:
+                short.setattr(name_lookup, "Thread", NoThread)
+                with pytest.raises(OSError, match="can't start new thread"):
+                    await asyncio.open_connection("broker.example", port)
+            async with asyncio.timeout(HELD_S / 2):
+                _, writer = await asyncio.open_connection("broker.example", port)
+            writer.close()
+
+    event_loop.run(try_twice(), choice)
 
 
 @pytest.mark.parametrize("choice", ["auto", "asyncio"])

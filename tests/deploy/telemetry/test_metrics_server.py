@@ -3,10 +3,12 @@
 import asyncio
 import contextlib
 import socket
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import httpx
+import pytest
 from prometheus_client import CollectorRegistry, Counter
 
 from actors.runtime.measurements import EDGES_S, Histogram, Measurements
@@ -66,6 +68,23 @@ def test_readers_that_say_nothing_leave_room_and_do_not_delay_the_end() -> None:
             for _ in range(MOST_READERS - 1):
                 stack.enter_context(socket.create_connection((host, int(port))))
             assert "told_total" in scraped(address)
+
+    served(ANY, use)
+
+
+def test_readers_for_whom_no_thread_was_left_hold_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    class NoThread(threading.Thread):
+        def start(self) -> None:
+            raise RuntimeError("can't start new thread")
+
+    def use(address: str) -> None:
+        host, port = address.split(":")
+        with monkeypatch.context() as short:
+            short.setattr(threading, "Thread", NoThread)
+            for _ in range(MOST_READERS):
+                with socket.create_connection((host, int(port)), timeout=30) as peer, contextlib.suppress(OSError):
+                    assert peer.recv(1) == b""
+        assert "told_total" in scraped(address)
 
     served(ANY, use)
 

@@ -175,6 +175,18 @@ def test_a_connection_that_is_away_is_told_and_comes_back_by_itself(page: Page, 
     expect(page.get_by_role("alert")).to_be_hidden()
 
 
+def test_a_set_that_is_not_ready_is_told_beside_what_is_recorded_and_so_is_its_end(page: Page) -> None:
+    checks = {"log": "ok", "ledger": "n/a", "storing": "the broker cannot write to its store"}
+    page.route("**/readyz", lambda route: route.fulfill(status=503, json={"status": "not_ready", "checks": checks}))
+    expect(page.locator("#connection")).to_have_text("Trouble")
+    told = "The set is not ready: storing: the broker cannot write to its store. What is shown is what was recorded."
+    expect(page.get_by_role("alert")).to_have_text(told)
+    expect(row(page, "dashboard-refused")).to_be_visible()
+    page.unroute("**/readyz")
+    expect(page.locator("#connection")).to_have_text("Live")
+    expect(page.get_by_role("alert")).to_be_hidden()
+
+
 def test_a_key_is_asked_for_where_there_are_keys_and_sent_as_a_header_alone(page: Page) -> None:
     right, addresses = "k" * 24, list[str]()
 

@@ -4,12 +4,14 @@ import json
 import os
 import re
 import signal
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
 
+from neuraxis_server.probe import why_not
 from tests.deploy.waiting import is_gone, until
 from tests.e2e.live import Live
 from tests.full_disk import SmallDisk, small_disk
@@ -29,7 +31,8 @@ def disk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallDisk]:
 @pytest.fixture(scope="module")
 def live(disk: SmallDisk) -> Iterator[Live]:
     """A set whose data folder is that disk."""
-    running = Live(disk.folder.parent, "--set", "gateway.wait_s=3", "--http", "127.0.0.1:0")
+    health = ("--set", f"runtime.health_file={disk.folder / 'health.json'}")
+    running = Live(disk.folder.parent, "--set", "gateway.wait_s=3", "--http", "127.0.0.1:0", *health)
     yield running
     running.stop()
 
@@ -56,6 +59,11 @@ def readiness(live: Live) -> tuple[int, dict[str, str]]:
     return answer.status_code, answer.json()["checks"]
 
 
+def probed(disk: SmallDisk, what: str) -> str:
+    """Return what an orchestrator's probe says against the set, whose health file is on that disk."""
+    return why_not(str(disk.folder / "health.json"), what, time.monotonic())
+
+
 def test_a_full_disk_is_told_within_the_time_given_and_left_behind_once_there_is_room(
     live: Live, disk: SmallDisk
 ) -> None:
@@ -70,6 +78,7 @@ def test_a_full_disk_is_told_within_the_time_given_and_left_behind_once_there_is
     assert status == 503, checks
     assert "disk is full" in checks["storing"]
     assert "disk is full" in checks["ledger"]
+    until(lambda: "disk is full" in probed(disk, "ready"), "a probe is told, too")
 
     # A program that dies now is started again, and the set stays, although it cannot write who runs.
     kill(live, "gateway")
@@ -111,7 +120,9 @@ def test_a_full_disk_is_told_within_the_time_given_and_left_behind_once_there_is
     assert "storing" in live.run("doctor", status=1).stdout
 
     assert live.process.poll() is None, live.output.read_text()
+    assert probed(disk, "live") == "", "it would be started again for ever"
     disk.clear()
     until(lambda: readiness(live)[0] == 200, "the set is ready again")
+    until(lambda: probed(disk, "ready") == "", "a probe is told that, too")
     until(lambda: all(is_alive(pid) for pid in pids(live).values()), "what runs is told as it is")
     assert live.ask("Thanks!", "--session", "after")["action"] == "EXECUTED"

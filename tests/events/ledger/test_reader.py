@@ -1,6 +1,7 @@
 """Reading: ranges, filters, look-ups, beside a live writer and of a lone copy."""
 
 import asyncio
+import resource
 import shutil
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from events.errors import Unavailable
 from events.ledger import LedgerReader, LedgerWriter
 from events.ledger.reader import matcher
 from events.log import Stored
@@ -157,6 +159,16 @@ def test_a_copy_that_may_not_be_written_can_be_read(ledger: Path, tmp_path: Path
         assert read(folder / "ledger.db") == MESSAGES
     finally:
         folder.chmod(0o755)
+
+
+def test_a_process_without_a_descriptor_left_does_not_blame_the_folder(ledger: Path) -> None:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, before[1]))
+    try:
+        with pytest.raises(Unavailable, match="this process has run out of open files"), LedgerReader(ledger):
+            pass
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
 def test_a_path_may_hold_any_character(tmp_path: Path) -> None:

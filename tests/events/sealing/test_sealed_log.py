@@ -8,8 +8,9 @@ import msgspec
 import pytest
 
 from events.decoding import Recorded, decode
-from events.errors import Misconfigured, Refused, Unavailable
+from events.errors import LogError, Misconfigured, NotPermitted, Refused, Unavailable, UnknownOutcome
 from events.jetstream import JetStreamLog
+from events.jetstream.connection import ApiError
 from events.log import Append, Seal, Stored
 from events.sealing.keys import KeyEntry, Keyring, KeyStore, key_name
 from events.sealing.sealed_texts import CLOSED_TEXT, KEY_DESTROYED, SEALED_HEADER
@@ -44,12 +45,16 @@ def texts(messages: list[Stored]) -> list[str]:
 
 
 class OutOfReach:
-    """A store that nobody reaches, until it is made reachable; ``asked`` counts attempts."""
+    """A store that nobody reaches, until it is made reachable; ``asked`` counts attempts.
+
+    ``says`` is what it says of a single key's entry, if not None.
+    """
 
     def __init__(self, store: KeyStore) -> None:
         self._store = store
         self.reachable = False
         self.asked = 0
+        self.says: LogError | None = None
 
     async def load(self, names: Collection[str]) -> Mapping[str, KeyEntry]:
         self.asked += 1
@@ -58,6 +63,8 @@ class OutOfReach:
         return await self._store.load(names)
 
     async def confirm(self, name: str) -> KeyEntry | None:
+        if self.says is not None:
+            raise self.says
         return await self._store.confirm(name)
 
     async def create(self, name: str, secret: bytes, revision: int) -> bool:
@@ -109,6 +116,29 @@ def test_words_are_sent_at_once_only_where_their_key_is_at_hand_and_are_sealed_t
     asyncio.run(body())
     broker.stop()
     assert files_with(broker.folder, b"Zanzibarius") == []
+
+
+@pytest.mark.parametrize(
+    "said_by_store",
+    [UnknownOutcome("no answer"), ApiError("MSG.GET", {"err_code": 10118, "code": 500}), NotPermitted("no right")],
+)
+def test_whatever_the_store_of_keys_says_what_was_not_sent_is_neither_in_doubt_nor_refused_for_good(
+    said_by_store: LogError, broker: Broker
+) -> None:
+    async def body() -> None:
+        log = await JetStreamLog.connect(broker.url, sealed=True)
+        keyring_of(log).store = failing = OutOfReach(store_of(log))
+        failing.says = said_by_store
+        with pytest.raises(Unavailable) as refused:
+            await log.append([plain(said(WORDS))])
+        assert isinstance(refused.value, NotPermitted) is isinstance(said_by_store, NotPermitted)
+        assert str(said_by_store) in str(refused.value)
+        assert (await log.info()).last_seq == 0
+        failing.says = None
+        assert await log.append([plain(said(WORDS))]) == 1
+        await log.close()
+
+    asyncio.run(body())
 
 
 def test_two_processes_that_write_at_once_make_one_key(broker: Broker) -> None:

@@ -72,7 +72,9 @@ class FeedbackService:
         wrapped = new_feedback(rated, given, key, client.log.partitions, client.now_ns())
         try:
             await client.submit(wrapped, deadline)
-        except (Unavailable, UnknownOutcome):
+        except Unavailable as wrong:  # nothing was stored
+            raise NotAccepted(f"{wrong}: send it again") from None
+        except UnknownOutcome:
             raise NotAccepted(
                 f"the broker has not confirmed this within {deadline.waited:.1f} s, and it may still be stored: "
                 "send it again"

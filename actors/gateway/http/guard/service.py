@@ -153,7 +153,9 @@ class GuardService:
             raise Unanswered(
                 f"{where} has no end after {deadline.waited:.1f} s: are the workers running? /readyz tells"
             ) from None
-        except (Unavailable, UnknownOutcome):
+        except Unavailable as wrong:  # nothing was stored
+            raise NotAccepted(f"{wrong}: send it again") from None
+        except UnknownOutcome:
             raise NotAccepted(
                 f"the broker has not confirmed this within {deadline.waited:.1f} s: send it again"
             ) from None

@@ -132,7 +132,9 @@ class LoopService:
     async def _stored(self, wrapped: WrappedEvent, deadline: WaitDeadline) -> int:
         try:
             return await self._client.submit(wrapped, deadline)
-        except (Unavailable, UnknownOutcome):
+        except Unavailable as wrong:  # nothing was stored
+            raise NotAccepted(f"{wrong}: send it again, with the same Idempotency-Key") from None
+        except UnknownOutcome:
             raise NotAccepted(
                 f"the broker has not confirmed this within {deadline.waited:.1f} s, and it may still be stored: "
                 "send it again, with the same Idempotency-Key"

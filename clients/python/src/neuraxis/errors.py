@@ -115,8 +115,10 @@ def failure_of(status: int, body: Any, headers: Mapping[str, str]) -> NeuraxisEr
             return RateLimited(message, retry_after=seconds_of(headers), **more)
         case 503:
             return Unavailable(message, retry_after=seconds_of(headers), **more)
-        case 504:
+        case 504 if _text(error.get("code")):
             return Unanswered(message, **more)
+        case 504:  # a proxy's: only the server itself knows what is in its log
+            return NotReachable("something before the server, such as a proxy, gave up waiting for it (504)", **more)
         case _ if status < 400:
             return BadAnswer(f"the server sends elsewhere (status {status}): name it by its own address", **more)
         case _:

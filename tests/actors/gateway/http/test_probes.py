@@ -15,7 +15,8 @@ from actors.gateway.http.check_results import without_locations
 from actors.gateway.http.openai.failures import failure_of
 from actors.gateway.http.request_errors import NotAccepted
 from actors.gateway.http.scopes import NotFound
-from events.errors import LedgerDamaged, Misconfigured, Unavailable, UnknownOutcome
+from events.errors import LedgerDamaged, Misconfigured, NoLeader, Unavailable, UnknownOutcome
+from events.jetstream.connection import ApiError
 from tests.actors.gateway.http.rig import gateway, guarding
 from tests.events.simulated_world import in_world
 from tests.simulated import SimulatedStream
@@ -90,6 +91,32 @@ def test_a_look_that_fails_names_no_place_either() -> None:
 
     in_world(body)
     assert "10.1.2" not in found[0]
+
+
+def test_a_cluster_without_a_leader_is_not_called_a_broker_that_is_away() -> None:
+    found: list[str] = []
+
+    async def leaderless() -> str:
+        raise NoLeader("JetStream system temporarily unavailable")
+
+    async def body(stream: SimulatedStream) -> None:
+        async with gateway(stream, further_checks={"stages": leaderless}) as client:
+            found.append((await client.get("/readyz")).json()["checks"]["stages"])
+
+    in_world(body)
+    assert found == ["the broker's cluster has no leader"]
+
+
+def test_a_broker_that_refuses_a_question_makes_no_request_too_large() -> None:
+    switched_off = ApiError("STREAM.INFO.X", {"code": 503, "err_code": 10076, "description": "JetStream not enabled"})
+    found: list[int] = []
+
+    async def body(stream: SimulatedStream) -> None:
+        async with gateway(stream, records=Away(switched_off)) as client:
+            found.append((await client.get("/api/exchanges")).status_code)
+
+    in_world(body)
+    assert found == [503]
 
 
 def test_a_check_that_cannot_be_made_hides_no_other() -> None:

@@ -113,6 +113,25 @@ def test_a_set_whose_broker_does_not_answer_is_read_from_its_ledger(stopped: int
     )
 
 
+def test_whether_an_alert_fires_is_not_known_of_a_set_that_nobody_stopped(stopped: int, tmp_path: Path) -> None:
+    """``neuraxis alerts --open || page-somebody``: nobody was paged while the broker was away."""
+    severe = ("alerts", "--open", "--since", str(stopped))  # none of those on record
+    assert neuraxis(*severe).exit_code == 0
+    folder = DataFolder(tmp_path / ".neuraxis")
+    with folder.locked():
+        context = folder.path / "context.json"
+        context.write_text('{"url": "nats://127.0.0.1:1"}')
+        place = {"nats_url": "nats://127.0.0.1:1", "context": str(context), "stream": "NEURAXIS"}
+        folder.write(RunFile(pid=1, started="now", version="0", **place))
+        away = neuraxis(*severe)
+    killed = neuraxis(*severe)
+    for result, why in ((away, "no broker answers"), (killed, "the set was killed")):
+        assert result.exit_code == 1, result.output
+        said = " ".join(result.stderr.split())
+        assert f"whether an alert fires is not known: {why}, and the ledger does not hold what has happened" in said
+        assert "is firing" not in said
+
+
 def test_a_set_that_starts_or_is_of_another_release_is_read_from_its_ledger_and_not_called_stopped(
     stopped: int, tmp_path: Path
 ) -> None:

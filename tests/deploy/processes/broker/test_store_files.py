@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from deploy.processes.broker.storage_watch import STORE_GONE, store_fault
+from deploy.processes.broker.configuration import Layout, render, server_configuration
+from deploy.processes.broker.storage_watch import STORE_GONE, store_fault, store_limit
 from events.jetstream import JetStreamLog
 from events.jetstream.storage_check import storage_fault
 from tests.broker import Broker
@@ -64,3 +65,13 @@ def test_a_file_in_the_place_of_a_folder_is_no_store(left: str, tmp_path: Path) 
     (tmp_path / left).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / left).touch()
     assert store_fault(tmp_path, "NEURAXIS").startswith(STORE_GONE)
+
+
+def test_how_much_an_embedded_server_may_store_is_read_from_its_configuration(tmp_path: Path) -> None:
+    layout = Layout(tmp_path)
+    assert (store_limit(None), store_limit(layout.store)) == (0, 0)
+    configuration = server_configuration(layout, port=-1, sync="always", max_store=4_711, accounts={})
+    layout.configuration.write_bytes(render(configuration))
+    assert store_limit(layout.store) == 4_711
+    layout.configuration.write_bytes(b"{")
+    assert store_limit(layout.store) == 0

@@ -2,11 +2,13 @@
 
 import contextlib
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 
+from neuraxis_server.probe import why_not
 from tests.broker import Broker
 from tests.deploy.health.test_readiness import projecting
 from tests.deploy.waiting import until
@@ -82,7 +84,8 @@ def test_before_its_broker_is_there_a_gateway_lives_and_says_that_it_is_not_read
             until(lambda: "storing" in client.get("/readyz").json()["checks"], "the gateway has reached it")
             checks = client.get("/readyz").json()["checks"]
     assert (checks["log"], checks["storing"]) == ("ok", "ok")
-    assert checks["guardrails"] != "ok"
+    assert checks["guardrails"] == "no living worker is ready to run them"
+    assert checks["stages"] == "not served: no worker reports at this broker"
     assert checks["ledger"] == "n/a"
 
 
@@ -101,6 +104,19 @@ def test_without_its_broker_or_beside_one_that_stands_still_a_gateway_refuses_in
             lambda: "away" in client.get("/readyz").json()["checks"]["storing"], "it is known that the broker has gone"
         )
         assert "away" in refused(client)["storing"]
+
+
+def test_a_probe_that_reads_files_is_told_what_readiness_says(broker: Broker, tmp_path: Path) -> None:
+    """As Compose's health check is: to live and to reach the broker is not to serve."""
+    file = tmp_path / "health.json"
+    with gateway(tmp_path, broker.url, "--set", f"runtime.health_file={file}"):
+
+        def fault() -> str:
+            return why_not(str(file), "ready", time.monotonic()) if file.exists() else ""
+
+        until(lambda: "stages: not served" in fault(), "the probe says what readiness says")
+        assert "guardrails: no living worker" in fault()
+        assert why_not(str(file), "live", time.monotonic()) == ""
 
 
 def test_a_ledger_is_missed_where_there_was_one_and_only_there(broker: Broker, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from deploy.processes.supervising.pulse import STARTING, Pulse
 from neuraxis_server.probe import STUCK_AFTER_S, run, why_not
 from tests.broker import Broker
 from tests.deploy.waiting import until
+from tests.full_disk import small_disk
 
 ALIVE_S = 60.0
 
@@ -92,6 +93,28 @@ def test_a_file_that_cannot_be_written_does_not_stop_the_work(tmp_path: Path) ->
     pulse = Pulse(str(tmp_path / "absent" / "health.json"), supervised=False)
     pulse.report()
     assert "there is no" in why_not(str(tmp_path / "absent" / "health.json"), "live", time.monotonic())
+
+
+@pytest.mark.parametrize("harm", ["room", "inodes"])
+def test_a_disk_that_is_full_does_not_make_a_live_process_look_dead(harm: str, tmp_path: Path) -> None:
+    """It would be killed and started again for ever, which gives no room."""
+    with small_disk(tmp_path / "small", megabytes=1) as disk:
+        file = disk.folder / "health.json"
+        pulse = Pulse(str(file), supervised=False)
+        pulse.fault = lambda: ""
+        pulse.report()
+        disk.fill() if harm == "room" else disk.use_up_inodes()
+        before = json.loads(file.read_text())["beat_s"]
+        pulse.fault = lambda: "the disk is full " + "\u00e9\n" * 1_000
+        pulse.report()
+        assert json.loads(file.read_text())["beat_s"] > before
+        assert why_not(str(file), "live", time.monotonic()) == ""
+        assert why_not(str(file), "ready", time.monotonic()).startswith("the disk is full")
+        disk.clear() if harm == "room" else disk.give_inodes()
+        pulse.fault = lambda: ""
+        pulse.report()
+        assert why_not(str(file), "ready", time.monotonic()) == ""
+        assert list(disk.folder.glob(".health.json-*")) == []
 
 
 def test_a_process_under_our_own_supervisor_writes_no_file(tmp_path: Path) -> None:

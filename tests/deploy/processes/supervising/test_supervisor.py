@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import resource
 import signal
 import sys
 from collections.abc import Awaitable, Callable
@@ -112,6 +113,41 @@ def test_a_program_that_says_it_is_used_wrongly_is_not_tried_again(tmp_path: Pat
     with pytest.raises(ProgramFailed, match="wrong cannot run as it is configured"):
         supervise(Supervisor([[wrong]], QUICK))
     assert (tmp_path / "tries").read_text() == "x"
+
+
+def test_a_program_that_cannot_be_started_again_for_want_of_descriptors_does_not_end_the_others(tmp_path: Path) -> None:
+    lacks: list[Exception] = [OSError(24, "Too many open files"), RuntimeError("can't start new thread"), MemoryError()]
+
+    class Lacking(WorkerProgram):
+        async def start(self) -> asyncio.subprocess.Process:
+            if supervisor.statuses()[0].restarts and lacks:
+                raise lacks.pop()
+            return await super().start()
+
+    worker = Lacking("worker", (sys.executable, "-c", SERVES, "worker", str(tmp_path)), stop_deadline=DEADLINE_S)
+    supervisor = Supervisor([[worker, program("other", tmp_path)]], QUICK)
+
+    async def kill_it() -> None:
+        other = supervisor.statuses()[1].pid
+        os.kill(supervisor.statuses()[0].pid, signal.SIGKILL)
+        await seen(lambda: supervisor.statuses()[0].ready and supervisor.statuses()[0].restarts == 4)
+        assert supervisor.statuses()[1].pid == other
+
+    supervise(supervisor, kill_it)
+    assert journal(tmp_path).count("starts other") == 1
+
+
+def test_without_a_descriptor_left_a_program_cannot_be_started_and_says_so(tmp_path: Path) -> None:
+    async def main() -> None:
+        before = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (0, before[1]))
+        try:
+            await program("worker", tmp_path).start()
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+    with pytest.raises(ProgramFailed, match=r"worker cannot be started: .*Too many open files"):
+        asyncio.run(main())
 
 
 def test_a_program_that_cannot_be_started_fails_the_set(tmp_path: Path) -> None:

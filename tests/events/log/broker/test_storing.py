@@ -1,13 +1,15 @@
 """Whether a broker stores what it is given, as any user who reads the stream can see; against real servers."""
 
 import asyncio
+import os
+import resource
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from events.errors import LogError
+from events.errors import LogError, Unavailable
 from events.jetstream import JetStreamLog
 from events.jetstream.storage_check import storage_fault
 from events.jetstream.stream import stream_config
@@ -16,7 +18,11 @@ from schemas.permissions import STREAM
 from schemas.subjects import Partitions
 from tests.actors.on_broker import on_broker
 from tests.broker import Broker
+from tests.events.sealing.records import said
+from tests.events.setting import plain
 from tests.full_disk import small_disk
+
+KEYS = "KV_NEURAXIS_keys"
 
 
 async def store(log: JetStreamLog, *numbers: int) -> None:
@@ -92,6 +98,95 @@ def test_a_stream_at_its_limit_is_told_with_the_limit(limits: dict[str, int], to
             await store(log, 1)
 
     on_broker(broker, scenario)
+
+
+ACCOUNT = """
+accounts {{ people {{ users: [{{user: ann, password: ann}}], jetstream {{ max_file: {most} }} }} }}
+no_auth_user: ann
+"""
+
+
+async def stored_until_refused(log: JetStreamLog) -> LogError:
+    """Append until the broker refuses; return the refusal."""
+    for number in range(1_000):
+        try:
+            await store(log, number)
+        except LogError as refused:
+            return refused
+    raise AssertionError("the limit was never reached")
+
+
+def test_an_account_at_its_limit_is_told_and_what_it_refuses_can_be_stored_once_it_is_raised(tmp_path: Path) -> None:
+    """No limit in bytes is reached to the byte: the message that does not fit is refused."""
+    with Broker(tmp_path, more=ACCOUNT.format(most=100_000)) as broker:
+
+        async def scenario(log: JetStreamLog) -> None:
+            refused = await stored_until_refused(log)
+            assert isinstance(refused, Unavailable), f"it would never be tried again: {refused!r}"
+            assert "the account at the broker is at its limit of 100,000 bytes (max_storage)" in await fault(log)
+
+        on_broker(broker, scenario)
+
+
+def test_a_stream_that_takes_no_more_bytes_is_told_although_it_is_not_at_its_limit_to_the_byte(broker: Broker) -> None:
+    async def scenario(log: JetStreamLog) -> None:
+        await store(log)
+        config = stream_config(STREAM, Partitions(), 1) | {"max_bytes": 100_000}
+        await log.connection.api(f"STREAM.UPDATE.{STREAM}", config)
+        assert await fault(log) == ""
+        assert isinstance(await stored_until_refused(log), Unavailable)
+        held = (await log.connection.api(f"STREAM.INFO.{STREAM}"))["state"]["bytes"]
+        assert held < 100_000
+        assert "at its limit of 100,000 bytes" in await fault(log)
+
+    on_broker(broker, scenario)
+
+
+def test_a_server_at_its_own_limit_is_told_where_that_is_known(broker: Broker) -> None:
+    async def scenario(log: JetStreamLog) -> None:
+        await store(log)
+        assert await storage_fault(log.connection, log.stream, server_most=100_000) == ""
+        told = await storage_fault(log.connection, log.stream, server_most=700)
+        assert "the broker's store is at its limit of 700 bytes (broker.max_store_bytes)" in told
+
+    on_broker(broker, scenario)
+
+
+def test_a_broker_without_file_descriptors_is_not_told_to_have_a_full_disk(broker: Broker) -> None:
+    async def scenario(log: JetStreamLog) -> None:
+        await store(log)
+        before = resource.prlimit(broker.pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(broker.pid, resource.RLIMIT_NOFILE, (len(os.listdir(f"/proc/{broker.pid}/fd")), before[1]))
+        try:
+            assert "or it has no file descriptors left" in await fault(log)
+        finally:
+            resource.prlimit(broker.pid, resource.RLIMIT_NOFILE, before)
+        assert await fault(log) == ""
+
+    on_broker(broker, scenario)
+
+
+@pytest.mark.parametrize(
+    ("harm", "told"),
+    [
+        ({"max_msgs": 1}, "stream KV_NEURAXIS_keys is at its limit of 1 messages"),
+        ({}, "the bucket of the sessions' keys is gone"),
+    ],
+)
+def test_a_sealed_log_that_takes_no_new_session_is_told(harm: dict[str, int], told: str, broker: Broker) -> None:
+    async def scenario(log: JetStreamLog) -> None:
+        await log.append([plain(said("hello", id="e1", session="s1"))])
+        assert await fault(log) == ""
+        config = (await log.connection.api(f"STREAM.INFO.{KEYS}"))["config"]
+        if harm:
+            await log.connection.api(f"STREAM.UPDATE.{KEYS}", config | harm)
+        else:
+            await log.connection.api(f"STREAM.DELETE.{KEYS}")
+        assert told in await fault(log)
+        with pytest.raises(Unavailable, match=r"bucket NEURAXIS_keys did not take a key|so that nothing was sent"):
+            await log.append([plain(said("hello", id="e2", session="s2"))])
+
+    on_broker(broker, scenario, sealed=True)
 
 
 def test_a_stuck_broker_and_one_that_has_gone_are_told_apart_in_time(broker: Broker) -> None:

@@ -61,6 +61,18 @@ export async function getJson(path, parameters = {}, signal = undefined) {
   }
 }
 
+/** Return which readiness checks fail, in words; empty if none does, or if that cannot be found out. */
+export async function notReady() {
+  try {
+    const answer = await fetch("/readyz", { cache: "no-store", credentials: "omit", redirect: "error" });
+    if (answer.ok) return "";
+    const failing = Object.entries((await answer.json()).checks).filter(([, found]) => !["ok", "n/a"].includes(found));
+    return failing.map(([name, found]) => `${name}: ${found}`).join("; ");
+  } catch {
+    return "";
+  }
+}
+
 /** Send a body as JSON to a path, and return the JSON of the answer. */
 export async function postJson(path, body, signal = undefined) {
   const headers = { "Content-Type": "application/json" };

@@ -3,7 +3,7 @@
 // of events costs a few requests.
 
 import { Again } from "./again.js";
-import { KeyNeeded, Unreachable, follow, getJson, key } from "./api.js";
+import { KeyNeeded, Unreachable, follow, getJson, key, notReady } from "./api.js";
 import { element, moment, replace } from "./dom.js";
 import { Exchanges } from "./exchanges.js";
 import { showOverview } from "./overview.js";
@@ -67,7 +67,10 @@ async function load() {
     loaded = true;
     works("refresh");
     refreshing = null;
-    if (!point) refresh(page.head < state.lastEvent ? AFTER_EVENT_MS : REFRESH_MS);
+    if (!point) {
+      refresh(page.head < state.lastEvent ? AFTER_EVENT_MS : REFRESH_MS);
+      lookAtReadiness();
+    }
   } catch (wrong) {
     if (aborting.signal.aborted) return;
     refreshing = null;
@@ -215,9 +218,20 @@ document.addEventListener("keydown", (press) => {
 
 // The connection, and the key.
 
-// What is wrong with refreshing and with the stream of events, each until it works again.
-const trouble = { refresh: null, events: null };
+// What is wrong with refreshing, with the stream of events and with the set itself, each until it works again.
+const trouble = { refresh: null, events: null, ready: null };
 let loaded = false;
+let lookedAt = -Infinity; // when readiness was last asked for, in milliseconds of performance.now()
+
+// What is recorded can be shown while nothing new can be: only readiness tells.
+async function lookAtReadiness() {
+  if (performance.now() - lookedAt < REFRESH_MS / 2) return;
+  lookedAt = performance.now();
+  const failing = await notReady();
+  if (byId("page").hidden) return;
+  trouble.ready = failing ? new Error(`The set is not ready: ${failing}`) : null;
+  showConnection();
+}
 
 function works(what) {
   trouble[what] = null;
@@ -231,7 +245,7 @@ function failed(what, wrong) {
 }
 
 function showConnection() {
-  const wrong = trouble.refresh ?? trouble.events;
+  const wrong = trouble.refresh ?? trouble.events ?? (state.point ? null : trouble.ready);
   const [kind, text] = wrong instanceof Unreachable ? ["away", "Disconnected"] : wrong ? ["wrong", "Trouble"] :
     !loaded ? ["loading", "Loading"] : state.point ? ["past", "Past"] : ["live", "Live"];
   if (byId("connection").dataset.state !== kind) {
@@ -239,7 +253,8 @@ function showConnection() {
     byId("connection").textContent = text;
   }
   const then = trouble.refresh ? "What is shown may be old; this page tries again by itself." :
-    `Events do not come; this page looks every ${REFRESH_MS / 1000} seconds.`;
+    trouble.events ? `Events do not come; this page looks every ${REFRESH_MS / 1000} seconds.` :
+    "What is shown is what was recorded.";
   const message = wrong ? `${sentence(wrong.message)} ${then}` : "";
   byId("trouble").hidden = !message;
   if (byId("trouble").textContent !== message) byId("trouble").textContent = message;
@@ -287,7 +302,7 @@ function start() {
   byId("page").hidden = byId("time").hidden = false;
   byId("forget-key").hidden = !key.get();
   loaded = false;
-  trouble.refresh = trouble.events = null;
+  trouble.refresh = trouble.events = trouble.ready = null;
   showConnection();
   following?.abort();
   following = new AbortController();
