@@ -77,7 +77,8 @@ class Process(msgspec.Struct, frozen=True, kw_only=True):
         options: More arguments; marks in them stand for folders, see ``command``.
         secrets: The secret files that it reads.
         limits: What it may use.
-        speaks_outside: Whether it calls more than the broker: models, specialists, or receivers of alerts.
+        speaks_outside: Whether it calls more than the broker: models, specialists, receivers of alerts, or a collector
+            of traces.
     """
 
     group: Group
@@ -226,7 +227,8 @@ def _process(group: Group, config: Config, logins: Path, port: int) -> Process:
         secrets=tuple(dict.fromkeys(secrets)),
         limits=_LIMITS.get(group.name, _OTHER_LIMITS),
         speaks_outside=any(each in EFFECTORS for each in group.hosted)
-        or (group.name == GATEWAY and bool(config.gateway.upstream.url)),
+        or (group.name == GATEWAY and bool(config.gateway.upstream.url))
+        or (group.name == LEDGER and bool(config.telemetry.traces)),
     )
 
 

@@ -1,11 +1,13 @@
 """The files for Compose, systemd and Kubernetes: what they promise, and what the tools that read them say of them."""
 
 import importlib.util
+import os
 import shutil
 import stat
 import subprocess
 import sys
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -166,6 +168,16 @@ def test_a_configuration_that_cannot_go_along_is_refused(tmp_path: Path) -> None
     )
 
 
+def test_a_configuration_from_a_pipe_goes_along_whole(tmp_path: Path) -> None:
+    """It can be read only once, and was written as an empty one after that."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writing = Thread(target=pipe.write_text, args=("[log]\nsealed = true\n",), daemon=True)
+    writing.start()
+    written("compose", tmp_path / "out", "--config", str(pipe))
+    assert (tmp_path / "out" / "neuraxis.toml").read_text() == "[log]\nsealed = true\n"
+
+
 def test_the_time_to_stop_is_longer_than_a_process_takes_at_most(folder: Path, values: dict[str, Any]) -> None:
     shared = yaml.safe_load((folder / "compose.yaml").read_text())["x-neuraxis"]
     assert shared["stop_grace_period"] == f"{GRACE_S}s"
@@ -299,6 +311,13 @@ def test_only_those_who_speak_outside_may(manifests: list[dict[str, Any]]) -> No
     }
     assert {name for name, spec in policies.items() if {} in spec["egress"]} == {"llm", "webhook", "gateway"}
     assert {name for name, spec in policies.items() if spec["ingress"]} == {"gateway"}
+
+
+def test_the_ledger_may_reach_a_collector_of_traces(tmp_path: Path) -> None:
+    """It sends them; a policy that kept it from the collector would lose every span, and nobody would know."""
+    files = written("helm", tmp_path, configuration='[telemetry]\ntraces = "http://collector.example:4318"\n')
+    groups = yaml.safe_load(files["chart/values.yaml"])["groups"]
+    assert [name for name, group in groups.items() if group.get("outside")] == ["ledger"]
 
 
 def test_the_objects_are_those_of_kubernetes_schemas(manifests: list[dict[str, Any]]) -> None:
