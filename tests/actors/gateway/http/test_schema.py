@@ -2,7 +2,11 @@
 
 from typing import Any
 
+import pytest
+from litestar.openapi.plugins import JsonRenderPlugin, YamlRenderPlugin
+
 from tests.actors.gateway.http.rig import gateway
+from tests.each import each
 from tests.events.simulated_world import in_world
 from tests.simulated import SimulatedStream
 
@@ -65,3 +69,25 @@ def test_no_page_of_it_loads_anything_from_elsewhere() -> None:
     _, text = document()
     assert "cdn" not in text
     assert "<script" not in text
+
+
+@each("path", ["/schema", "/schema/openapi.json", "/schema/openapi.yaml"])
+def test_it_is_rendered_once(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As YAML that takes a second, and whoever has any key could keep everybody else waiting."""
+    rendered = []
+
+    def counted(kind: Any) -> None:
+        render = kind.render
+        monkeypatch.setattr(kind, "render", lambda *given: rendered.append(kind) or render(*given))
+
+    counted(JsonRenderPlugin)
+    counted(YamlRenderPlugin)
+
+    async def body(stream: SimulatedStream) -> None:
+        async with gateway(stream) as client:
+            answers = [await client.get(path) for _ in range(3)]
+            assert {each.status_code for each in answers} == {200}
+            assert len({each.content for each in answers}) == 1
+
+    in_world(body)
+    assert len(rendered) == 1
