@@ -3,7 +3,7 @@
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
@@ -49,8 +49,11 @@ class Target:
 
         self.begun = time.monotonic() if begun is None else begun
         self.data = DataFolder(data)
-        if not nats and not context:  # a flag that sets a key is a flag: NATS_URL must not win over it
-            nats, context = (_set_to(assignments, key) for key in ("broker.url", "broker.context"))
+        of_assignments = {key: named for key in _BROKERS if (named := _set_to(assignments, key))}
+        if nats or context:
+            _refuse_second_broker("--nats" if nats else "--context", of_assignments)
+        else:  # a flag that sets a key is a flag: NATS_URL must not win over it
+            nats, context = (of_assignments.get(key, "") for key in _BROKERS)
         self.flags = BrokerChoice(url=nats, context=context, creds=creds, tls_ca=tls_ca)
         self.config_file = config_file
         self.assignments = tuple(assignments)
@@ -116,9 +119,32 @@ class Target:
         return [(key.partition(".")[0].lower(), key) for key in keys]
 
     def config_flags(self) -> tuple[str, ...]:
-        """Return the flags that give another process the same configuration."""
+        """Return the flags that give another process the same configuration; its broker is named to it otherwise."""
+        from deploy.config.assignments import key_of
+
         file = ("--config", str(self.config_file)) if self.config_file is not None else ()
-        return (*file, *(part for assignment in self.assignments for part in ("--set", assignment)))
+        assignments = (each for each in self.assignments if key_of(each) not in _BROKERS)
+        return (*file, *(part for assignment in assignments for part in ("--set", assignment)))
+
+    def refuse_broker(self, what: str) -> None:
+        """Refuse options that name a broker, for a command that asks none; ``what`` says what it does instead."""
+        from deploy.cli.failures import WrongUse
+
+        named = {"--nats": self.flags.url, "--context": self.flags.context, "--creds": self.flags.creds}
+        if given := [option for option, value in {**named, "--tls-ca": self.flags.tls_ca}.items() if value]:
+            raise WrongUse(f"{' and '.join(given)}: {what}, and no broker is asked: leave it out")
+
+
+_BROKERS = ("broker.url", "broker.context")
+"""The settings that name a broker, as ``--nats`` and ``--context`` do."""
+
+
+def _refuse_second_broker(option: str, of_assignments: Mapping[str, str]) -> None:
+    """Refuse ``--set`` of a broker beside an option that names one: it would be ignored."""
+    from deploy.cli.failures import WrongUse
+
+    for key in of_assignments:
+        raise WrongUse(f"{option} and --set {key} each name a broker: give one of them")
 
 
 def _set_to(assignments: Sequence[str], key: str) -> str:
@@ -178,9 +204,9 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
             from deploy.cli.failures import CheckFailed
 
             if isinstance(wrong, CheckFailed):  # the command has done its work; other errors matter more than a warning
-                _warn_of_unused_settings(target)
+                warn_of_unused_settings(target)
             raise
-        _warn_of_unused_settings(target)
+        warn_of_unused_settings(target)
         return done
 
     options = (
@@ -201,7 +227,8 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
-def _warn_of_unused_settings(target: Target) -> None:
+def warn_of_unused_settings(target: Target) -> None:
+    """Say on stderr which settings of ``--set`` a command had no use for, if any. Call it at the command's end."""
     if unused := target.unused_settings():
         from deploy.cli.wrapped_lines import say
 

@@ -163,7 +163,7 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True):
     concurrent: Annotated[int, msgspec.Meta(ge=1, le=100_000)] = 256
     header_s: Seconds = 10.0
     body_s: Seconds = 10.0
-    loops: Annotated[int, msgspec.Meta(ge=1)] = 4096
+    loops: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 4096
     agent_per: Literal["shared", "user", "session"] = "shared"
     upstream: UpstreamSettings = UpstreamSettings()
     limits: InputLimits = InputLimits()

@@ -3,6 +3,7 @@
 import re
 import ssl
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import msgspec
 
@@ -62,6 +63,7 @@ class BrokerPlan(msgspec.Struct, frozen=True, kw_only=True):
         folder: Folder on each server into which its configuration files are copied.
         tls: Whether clients and servers speak TLS.
         tls_ca: Whether a file of CA certificates is written, too; else the system's are trusted.
+        log: Further settings of the section ``log`` that all processes must agree on, by key.
     """
 
     nodes: tuple[Node, ...]
@@ -74,6 +76,7 @@ class BrokerPlan(msgspec.Struct, frozen=True, kw_only=True):
     folder: PurePosixPath
     tls: bool = False
     tls_ca: bool = False
+    log: dict[str, Any] = {}
 
     @property
     def replicas(self) -> int:

@@ -97,19 +97,5 @@ def _login(name: str, secrets: Mapping[str, Mapping[str, str]]) -> dict[str, str
     return dict(secret) if "nkey" in secret else {"user": name, **secret}
 
 
-def settings_text(plan: BrokerPlan) -> str:
-    """Return the ``neuraxis.toml`` of the deployment's processes: the settings that must agree with the broker's."""
-    consumers = json.dumps(list(plan.alert_consumers))
-    return (
-        "# Every process of the deployment takes this file: --config, or neuraxis.toml in its folder.\n"
-        "[broker]\n"
-        f"sync = {_quoted(plan.sync)}\n"
-        f"alert_consumers = {consumers}\n"
-        "\n[log]\n"
-        f"stream = {_quoted(plan.stream)}\n"
-        f"replicas = {plan.replicas}\n"
-    )
-
-
 def _quoted(text: str) -> str:
     return json.dumps(text)

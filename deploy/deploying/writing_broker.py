@@ -10,9 +10,10 @@ import msgspec
 
 from deploy.deploying.broker_plan import BrokerPlan
 from deploy.deploying.development_ca import DevelopmentCa
-from deploy.deploying.nats_files import CONFIGURATION, USERS, server_text, settings_text, users_text
+from deploy.deploying.nats_files import CONFIGURATION, USERS, server_text, users_text
 from deploy.deploying.nkey_files import nkey_in, password_in
 from deploy.deploying.permissions_document import permissions_rows
+from deploy.deploying.shared_settings import settings_to_write
 from deploy.processes.broker.users import SYSTEM, Context, inbox_of, write_context, write_private
 from events.files.private_files import make_private_folder
 
@@ -43,8 +44,10 @@ def write_broker(
 
     Raises:
         BadSecret: a file that should hold a secret holds something else.
+        SettingsDiffer: the file of settings holds those of the processes, too, and contradicts the plan.
         OSError: a file cannot be written.
     """
+    settings = settings_to_write(plan, out / SETTINGS)
     logins = out / LOGINS
     make_private_folder(logins)
     authority = DevelopmentCa() if development else None
@@ -70,8 +73,10 @@ def write_broker(
         write_context(logins / f"{name}.json", _context(plan, name, secret, bool(trusted)))
     rows = permissions_rows(plan.users, plan.stream)
     write_private(out / PERMISSIONS, msgspec.json.format(msgspec.json.encode(rows)) + b"\n")
-    write_private(out / SETTINGS, settings_text(plan).encode())
-    return _summary(plan, out, passwords, own_certificates=plan.tls and not development)
+    if settings is not None:
+        write_private(out / SETTINGS, settings)
+    own_certificates = plan.tls and not development
+    return _summary(plan, out, passwords, own_certificates=own_certificates, keeps_settings=settings is None)
 
 
 def _secret(logins: Path, name: str, passwords: bool) -> Mapping[str, str]:
@@ -93,7 +98,9 @@ def _context(plan: BrokerPlan, name: str, secret: Mapping[str, str], ca: bool) -
     )
 
 
-def _summary(plan: BrokerPlan, out: Path, passwords: bool, own_certificates: bool) -> list[Written]:
+def _summary(
+    plan: BrokerPlan, out: Path, passwords: bool, own_certificates: bool, keeps_settings: bool
+) -> list[Written]:
     found = []
     for node in plan.nodes:
         copy_it = f"server {node.number}: copy it to {plan.folder} on {node.host}"
@@ -107,6 +114,6 @@ def _summary(plan: BrokerPlan, out: Path, passwords: bool, own_certificates: boo
         Written(
             str(out / LOGINS), f"{len(plan.users) + 1} logins, a context and its {kind} each: give a process its own"
         ),
-        Written(str(out / SETTINGS), "settings for every process"),
+        Written(str(out / SETTINGS), f"settings for every process{', kept as they are' if keeps_settings else ''}"),
         Written(str(out / PERMISSIONS), "what each login may do"),
     ]

@@ -6,7 +6,7 @@ questions would be answered long after those who asked had given up, and whoever
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 
 from nats.errors import Error as NatsError
@@ -29,6 +29,7 @@ class QuestionQueue:
     Args:
         answer: Answers a request.
         is_quick: Whether a request is answered as it comes, without a turn. Its answer must take no long time.
+        sort_of: Returns what two requests have in common if one answer does for both; None: each has one of its own.
         most_waiting: See :data:`MOST_WAITING`.
         patience_s: See :data:`PATIENCE_S`.
     """
@@ -38,11 +39,13 @@ class QuestionQueue:
         answer: Callable[[Request], Awaitable[None]],
         is_quick: Callable[[Request], bool] = lambda request: False,
         *,
+        sort_of: Callable[[Request], bytes | None] = lambda request: None,
         most_waiting: int = MOST_WAITING,
         patience_s: float = PATIENCE_S,
     ) -> None:
         self._answer = answer
         self._is_quick = is_quick
+        self._sort_of = sort_of
         self._most_waiting = most_waiting
         self._patience_s = patience_s
         self._waiting: deque[tuple[float, Request]] = deque()
@@ -77,10 +80,23 @@ class QuestionQueue:
                 waited_s = asyncio.get_running_loop().time() - arrived_at
                 with suppress(NatsError):  # the connection is closing: nobody can be answered
                     if waited_s <= self._patience_s:
-                        await self._answer_one(request)
+                        await self._answer_one(self._with_others(request))
                     else:
                         await request.respond_error("503", f"it waited {waited_s:.1f} s behind others: ask again")
             self._arrived.clear()
+
+    def _with_others(self, request: Request) -> Request:
+        """Return a request together with those that wait behind it and ask the same, taken out of the queue.
+
+        All of them came before their answer is made, so none of them is told anything old.
+        """
+        sort = self._sort_of(request)
+        others = [each for each in self._waiting if sort is not None and self._sort_of(each[1]) == sort]
+        if not others:
+            return request
+        taken = {id(each) for each in others}
+        self._waiting = deque(each for each in self._waiting if id(each) not in taken)
+        return _Together(request, [each for _, each in others])
 
     async def _answer_one(self, request: Request) -> None:
         try:
@@ -90,3 +106,23 @@ class QuestionQueue:
         except Exception as wrong:  # a bug in one answer must not end the others
             _logger.exception("question_failed", subject=request.subject)
             await request.respond_error("500", type(wrong).__name__)
+
+
+class _Together(Request):
+    """Several requests with one question: what answers it answers all of them."""
+
+    def __init__(self, first: Request, others: Sequence[Request]) -> None:
+        super().__init__(first._msg)
+        self._all = (first, *others)
+
+    async def respond(self, data: bytes = b"", headers: dict[str, str] | None = None) -> None:
+        """Send an answer to each."""
+        for each in self._all:
+            await each.respond(data, headers)
+
+    async def respond_error(
+        self, code: str, description: str, data: bytes = b"", headers: dict[str, str] | None = None
+    ) -> None:
+        """Send an error to each."""
+        for each in self._all:
+            await each.respond_error(code, description, data, headers)

@@ -43,12 +43,16 @@ from deploy.processes.supervising.supervisor import Program, ProgramFailed, Supe
 from deploy.processes.worker_program import WorkerProgram
 from deploy.telemetry.telemetry_settings import check_telemetry
 from events.errors import Misconfigured
+from events.files.bounded_files import read_bounded
 from events.files.whole_files import replace_file
 from events.jetstream import Access, Connection, KeyValueMembership, KeyValueSnapshots
 from events.jetstream.connection import ApiError
 from events.jetstream.stream import NOT_FOUND
 from events.loggers import get_logger
 from schemas.subjects import Partitions
+
+_LONGEST_READY_FILE = 32
+"""Most bytes of a ready file."""
 
 _logger = get_logger("neuraxis.up")
 
@@ -225,6 +229,19 @@ def _check_ready_file(file: Path) -> None:
     """Refuse a ready file that cannot be written, before anything is started."""
     if not os.access(file.parent, os.W_OK):
         raise BadConfiguration(f"--ready-file {file}: its folder is missing or cannot be written: name another file")
+    if file.exists() and not (file.is_file() and _is_ready_file(file)):
+        raise BadConfiguration(
+            f"--ready-file {file}: it is there, is no ready file, and would be deleted: name another"
+        )
+
+
+def _is_ready_file(file: Path) -> bool:
+    """Whether a file holds what a ready file does, the number of a process, or nothing, as one that was just made."""
+    try:
+        content = read_bounded(file, _LONGEST_READY_FILE).strip()
+    except OSError:  # too long, or not ours to read
+        return False
+    return not content or content.isdigit()
 
 
 def _write_ready_file(file: Path) -> None:

@@ -190,3 +190,36 @@ def test_a_patience_that_is_no_time_is_refused(patience: float) -> None:
     server = httpx.MockTransport(lambda _: httpx.Response(500))
     with Client(URL, transport=server) as client, pytest.raises(neuraxis.Misconfigured, match="patience"):
         next(client.events(after=0, patience=patience))
+
+
+class Endless(httpx.SyncByteStream, httpx.AsyncByteStream):
+    """A body without an end."""
+
+    given = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        while True:
+            self.given += 1
+            yield b"x" * 16_384
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for piece in self:
+            yield piece
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_the_body_of_a_refusal_is_not_read_without_bounds(is_async: bool) -> None:
+    endless = Endless()
+    transport = httpx.MockTransport(lambda _: httpx.Response(403, stream=endless))
+
+    async def follow_asynchronously() -> None:
+        async with AsyncClient(URL, transport=transport) as client, aclosing(client.events(after=0)) as events:
+            await anext(events)
+
+    def follow() -> None:
+        with Client(URL, transport=transport) as client:
+            next(client.events(after=0))
+
+    with pytest.raises(neuraxis.Forbidden, match="status 403"):
+        asyncio.run(follow_asynchronously()) if is_async else follow()
+    assert endless.given <= 6

@@ -1,6 +1,7 @@
 """Events by NATS subjects, with each login that the embedded broker writes, through a restart of the broker."""
 
 import asyncio
+import json
 import os
 import signal
 from collections.abc import AsyncGenerator
@@ -11,6 +12,7 @@ import nats
 import pytest
 
 import neuraxis
+from actors.registry import ACTORS
 from deploy.processes.broker import DECIDERS, EmbeddedBroker
 from deploy.processes.supervising.supervisor import Supervisor
 from events.errors import LogError
@@ -22,6 +24,7 @@ from schemas.catalogue import CATALOGUE
 from schemas.event import encode_event
 from schemas.export.headers import sample_headers
 from tests.broker import Broker
+from tests.cluster import Deployed, deployed
 from tests.deploy.processes.broker.test_broker import as_user, embedded, run
 
 ALERT, BLOCKED = "forged_id.alert.critical.breaker", "forged_id.reflex.blocked"
@@ -127,6 +130,76 @@ def test_events_come_by_subject_and_go_on_after_breaks(tmp_path: Path, monkeypat
 def test_a_broker_that_is_not_there_is_told_at_once() -> None:
     with pytest.raises(neuraxis.NotReachable, match=r"127\.0\.0\.1:1"):
         asyncio.run(taken(listen(">", Login(url="nats://127.0.0.1:1")), 1))
+
+
+def test_a_login_with_an_nkey_and_an_authority_of_its_own_gets_in(tmp_path: Path) -> None:
+    """As ``deploy nats-conf`` writes it, wherever the client is started."""
+
+    async def body(running: Deployed) -> None:
+        log = await JetStreamLog.connect(running.access("w"), create=False)
+        await store(log, BLOCKED, "first")
+        await log.close()
+        (event,) = await taken(read(">", Login.load(running.logins / "operator.json"), after=0), 1)
+        assert event.id == "first"
+
+    with deployed(tmp_path, nodes=1, workers={"w": tuple(ACTORS)}, dev_ca=True) as running:
+        asyncio.run(body(running))
+        context = json.loads((running.logins / "operator.json").read_text())
+        (running.logins / "elsewhere.json").write_text(json.dumps({**context, "ca": ""}))
+        with pytest.raises(neuraxis.NotReachable, match="shows no certificate that is trusted"):
+            asyncio.run(taken(listen(">", Login.load(running.logins / "elsewhere.json")), 1))
+
+
+def test_a_reading_from_behind_the_end_of_the_log_is_refused(broker: Broker) -> None:
+    """It would wait in silence until the log is as long, and leave out what comes until then."""
+
+    async def act() -> None:
+        log = await JetStreamLog.connect(broker.url)
+        await store(log, BLOCKED, "first")
+        await log.close()
+        assert (await taken(read(">", Login(url=broker.url), after=0), 1))[0].id == "first"
+        for after, expected in ((2, "the log ends at sequence 1, before 2"), (-1, "after is -1")):
+            with pytest.raises(neuraxis.BadInput, match=expected):
+                await taken(read(">", Login(url=broker.url), after=after), 1)
+
+    asyncio.run(act())
+
+
+def test_of_several_servers_one_that_lives_is_found(broker: Broker) -> None:
+    async def act() -> None:
+        publisher = await nats.connect(broker.url)
+        listening = listen(">", Login(url=f"nats://127.0.0.1:1, {broker.url}"))
+        first = asyncio.ensure_future(anext(listening))
+        while not first.done():
+            await publisher.publish(BLOCKED, b"{}")
+            await asyncio.wait((first,), timeout=0.05)
+        assert first.result().topic == BLOCKED
+        await listening.aclose()
+        await publisher.close()
+
+    asyncio.run(act())
+
+
+@pytest.mark.parametrize(
+    ("context", "expected"),
+    [
+        ({"token": "t"}, "uses token, which this client does not support"),
+        ({"user_jwt": "j", "nsc": "n"}, "uses nsc, user_jwt"),
+        ({"nkey": "gone.nk"}, r"gone\.nk cannot be read"),
+        ({"nkey": "odd"}, "odd does not hold the seed of an nkey"),
+        ({"creds": "odd"}, "odd holds no NATS credentials"),
+        ({"creds": "gone.creds"}, r"gone\.creds cannot be read"),
+        ({"ca": "odd"}, "odd is no file of certificates"),
+    ],
+)
+def test_a_login_that_cannot_be_used_is_told_before_anything_is_sent(
+    context: dict[str, str], expected: str, tmp_path: Path
+) -> None:
+    """Of a credentials file without a token nats-py read the end for ever, and its event loop stood still."""
+    (tmp_path / "odd").write_text("nothing of the kind\n")
+    (tmp_path / "login.json").write_text(json.dumps({"url": "nats://127.0.0.1:1", **context}))
+    with pytest.raises(neuraxis.Misconfigured, match=expected):
+        asyncio.run(taken(listen(">", Login.load(tmp_path / "login.json")), 1))
 
 
 def test_a_broker_that_does_not_come_back_is_raised(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import os
 import subprocess
 import sys
 import tomllib
@@ -315,11 +316,30 @@ def test_a_path_that_cannot_be_used_is_wrong_use_and_named(arguments: tuple[str,
         (("patterns", "test", "x", "--file", "f", "--shipped"), "--file and --shipped each say what TEXT is judged by"),
         (("patterns", "test", "x", "--shipped", "--log", "l"), "--shipped and --log each say what TEXT is judged by"),
         (("log", "import", "{}", "--ledger", "new.db", "--nats", "nats://x:1"), "names a file to write into, and the"),
+        (
+            ("log", "archive", "--older-than", "9", "--nats", "nats://x:1"),
+            "--nats: this moves rows of a ledger file, and",
+        ),
+        (("log", "rebuild", "--context", "production"), "--context: this folds the tables of a ledger file, and no"),
+        (
+            ("ask", "x", "--nats", "nats://x:1", "--set", "broker.url=nats://y:1"),
+            "--nats and --set broker.url each name a broker: give one of them",
+        ),
         (("worker", "clock", "--ledger", "x.db"), "--ledger says where 'ledger' writes, and that is not among these"),
         (("bench", "detection", "--llm", "local", "--corpus", "{}", "--json", "x"), "are for the other benchmarks"),
         (("bench", "detection", "--llm", "local", "--corpus", "{}", "--plot", "x"), "are for the other benchmarks"),
     ],
-    ids=["file and profile", "profile and log", "file and broker", "worker", "bench figures", "bench plots"],
+    ids=[
+        "file and profile",
+        "profile and log",
+        "file and broker",
+        "archive",
+        "rebuild",
+        "two brokers",
+        "worker",
+        "bench figures",
+        "bench plots",
+    ],
 )
 def test_an_option_that_would_have_no_effect_is_refused(arguments: tuple[str, ...], told: str, tmp_path: Path) -> None:
     corpus = tmp_path / "prompts.jsonl"
@@ -327,6 +347,23 @@ def test_an_option_that_would_have_no_effect_is_refused(arguments: tuple[str, ..
     result = neuraxis(*(each.format(corpus) for each in arguments))
     assert (result.exit_code, result.stdout) == (2, "")
     assert told in " ".join(result.stderr.split())
+
+
+def test_a_ready_file_that_is_a_file_of_another_kind_is_left_alone(tmp_path: Path) -> None:
+    """It is deleted when a set starts, and ends."""
+    settings = tmp_path / "neuraxis.toml"
+    settings.write_text("[log]\n")
+    for file in (settings, Path(os.devnull)):
+        result = neuraxis("up", "--data", str(tmp_path / "set"), "--ready-file", str(file))
+        assert result.exit_code == 2
+        assert "it is there, is no ready file, and would be deleted" in " ".join(result.stderr.split())
+    assert settings.read_text() == "[log]\n"
+
+
+def test_keys_name_a_setting_that_they_have_no_use_for(tmp_path: Path) -> None:
+    result = neuraxis("keys", "list", "--data", str(tmp_path), "--set", "router.profile=seed")
+    assert result.exit_code == 0
+    assert "--set router.profile changes nothing here" in " ".join(result.stderr.split())
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")

@@ -23,6 +23,27 @@ _PARTIAL_PLACEHOLDER = re.compile(r"\[(?:[A-Z]{0,5}|[A-Z]{2,5}_\d{0,7})$")
 _JSON_ESCAPED = re.compile(r"[\"\\\x00-\x1f]")
 
 
+MOST_PUT_BACK = 256 * 1024
+"""Most characters of values that are put back into one answer; further placeholders stay.
+
+A value may be a whole key, of thousands of characters, and a model may repeat its placeholder as often as it likes.
+"""
+
+
+class Room:
+    """The characters of values that may still be put back into one answer."""
+
+    def __init__(self) -> None:
+        self._left = MOST_PUT_BACK
+
+    def take(self, value: str) -> bool:
+        """Take what a value needs; return whether it was there."""
+        if len(value) > self._left:
+            return False
+        self._left -= len(value)
+        return True
+
+
 class Masks:
     """The placeholders of one prompt.
 
@@ -53,23 +74,34 @@ class Masks:
             at = each.end
         return "".join([*parts, text[at:]])
 
-    def restore(self, text: str) -> str:
-        """Return a text with its placeholders replaced by their values; unknown placeholders stay."""
-        return _PLACEHOLDER.sub(lambda found: self._values.get(found[0], found[0]), text)
+    def restore(self, text: str, room: Room | None = None) -> str:
+        """Return a text with its placeholders replaced by their values; unknown placeholders stay.
 
-    def restore_json(self, body: bytes) -> bytes:
+        ``room`` is that of the whole answer, if this is a part of one.
+        """
+        room = room or Room()
+
+        def restored(found: re.Match[str]) -> str:
+            value = self._values.get(found[0])
+            return value if value is not None and room.take(value) else found[0]
+
+        return _PLACEHOLDER.sub(restored, text)
+
+    def restore_json(self, body: bytes, room: Room | None = None) -> bytes:
         """Return a JSON text with its placeholders replaced by their values, and everything else byte for byte.
 
         A placeholder may be in JSON within a text, such as the arguments of a tool call. A value with characters that
-        JSON escapes is then not put back, since it would break that inner JSON.
+        JSON escapes is then not put back, since it would break that inner JSON. ``room``: as for :meth:`restore`.
         """
-        return _PLACEHOLDER_BYTES.sub(self._in_json, body)
+        room = room or Room()
 
-    def _in_json(self, found: re.Match[bytes]) -> bytes:
-        value = self._values.get(found[0].decode())
-        if value is None or _JSON_ESCAPED.search(value):
-            return found[0]
-        return json.dumps(value, ensure_ascii=False)[1:-1].encode()
+        def restored(found: re.Match[bytes]) -> bytes:
+            value = self._values.get(found[0].decode())
+            if value is None or _JSON_ESCAPED.search(value) or not room.take(value):
+                return found[0]
+            return json.dumps(value, ensure_ascii=False)[1:-1].encode()
+
+        return _PLACEHOLDER_BYTES.sub(restored, body)
 
     def _name(self, kind: PersonalKind, value: str) -> str:
         known = self._names.get((kind, value))
@@ -85,10 +117,14 @@ class Masks:
 
 
 class StreamRestorer:
-    """Puts values back into a text that arrives piece by piece: a placeholder may extend across pieces."""
+    """Puts values back into a text that arrives piece by piece: a placeholder may extend across pieces.
 
-    def __init__(self, masks: Masks) -> None:
+    ``room`` is that of the whole answer, if the text is one of several.
+    """
+
+    def __init__(self, masks: Masks, room: Room | None = None) -> None:
         self._masks = masks
+        self._room = room or Room()
         self._held = ""
 
     @property
@@ -102,7 +138,7 @@ class StreamRestorer:
         partial = _PARTIAL_PLACEHOLDER.search(text)
         at = len(text) if partial is None else partial.start()
         self._held = text[at:]
-        return self._masks.restore(text[:at])
+        return self._masks.restore(text[:at], self._room)
 
     def end(self) -> str:
         """Return what is still held: it turned out not to be a placeholder."""

@@ -17,6 +17,7 @@ from ipaddress import ip_address
 from typing import NamedTuple
 
 from actors.contract.answers.credentials import keys_in
+from actors.contract.privacy.settings import PrivacySettings
 from schemas.effectors.model_calls import PersonalKind
 
 PACKAGES = ("phonenumberslite", "python-stdnum")
@@ -24,6 +25,9 @@ PACKAGES = ("phonenumberslite", "python-stdnum")
 
 REMEDY = "pip install 'neuraxis[privacy]'"
 """The command that installs them."""
+
+_REGIONS_MEANT = {"UK": "GB", "USA": "US", "EN": "GB"}
+"""What people write for a country -> its code by ISO 3166."""
 
 # Candidates; all but e-mail addresses are then checked by their check digits or by a parser.
 _EMAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@(?:[\w-]{1,63}\.)+[^\W\d_]{2,24}(?![\w-])")
@@ -49,6 +53,25 @@ def missing_packages() -> str:
     """Return why nothing can be recognised here, and what to do; empty where recognition works."""
     missing = [name for name, module in zip(PACKAGES, ("phonenumbers", "stdnum"), strict=True) if not find_spec(module)]
     return f"{' and '.join(missing)} not installed, which masking needs: {REMEDY}" if missing else ""
+
+
+def why_not_masked(settings: PrivacySettings) -> str:
+    """Return why data would not be masked as the settings say, and what to do; empty if it is, or if none is to be.
+
+    The library finds no national numbers of a region that it does not know, and says nothing.
+    """
+    if not settings.is_on:
+        return ""
+    if missing := missing_packages():
+        return missing
+    from phonenumbers import SUPPORTED_REGIONS
+
+    for region in settings.regions:
+        if region not in SUPPORTED_REGIONS:
+            meant = _REGIONS_MEANT.get(region.upper(), region.upper())
+            hint = f"did you mean {meant!r}?" if meant in SUPPORTED_REGIONS else "write codes such as DE, GB or US"
+            return f"its regions have {region[:40]!r}, which is no country's code: {hint}"
+    return ""
 
 
 def recogniser() -> str:

@@ -13,7 +13,7 @@ from litestar.exceptions import NotFoundException
 from litestar.handlers import BaseRouteHandler
 from litestar.middleware import DefineMiddleware
 from litestar.openapi import OpenAPIConfig
-from litestar.openapi.plugins import JsonRenderPlugin, YamlRenderPlugin
+from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components
 from litestar.types import Message, Receive, Scope, Send
 
@@ -127,7 +127,7 @@ def application(keys: ApiKeys, *, local: bool, limits: Limits, agent_per: AgentP
         limits: How many requests are served at once.
         agent_per: See :func:`actors.gateway.agents.agent_for`.
     """
-    renderers = [JsonRenderPlugin(path=("/", "/openapi.json")), YamlRenderPlugin()]
+    renderers = [JsonRenderPlugin(path=("/", "/openapi.json")), openapi_document.YamlOnce()]
     served = {f"{SCHEMA}{path}".rstrip("/") for each in renderers for path in each.paths}
 
     async def describe(request: Request[Any, Any, Any]) -> None:

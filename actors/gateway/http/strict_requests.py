@@ -8,12 +8,14 @@ import msgspec
 from litestar import Request
 from litestar.connection import ASGIConnection
 from litestar.datastructures import State
+from litestar.enums import HttpMethod
 from litestar.handlers import BaseRouteHandler
 from litestar.params import HeaderParameter
 
 from actors.gateway.agents import AgentPer, agent_for, why_user_is_ignored
 from actors.gateway.external_events import InvalidField, InvalidInput, check_name
 from actors.gateway.http.bodies import loop_named_in, read_body
+from actors.gateway.http.openai.failures import is_openai
 from actors.gateway.http.scopes import agent_of_key, check_agent
 from schemas.intake.blank import is_blank
 from schemas.intake.nearest_name import nearest_name
@@ -34,6 +36,9 @@ HEADERS = "headers"
 
 KEY_HEADER = "Idempotency-Key"
 """Header that makes repeats of a request one event."""
+
+_KEY_PARAMETER = "idempotency_key"
+"""The parameter of the endpoints that take that header."""
 
 _REPEATS = "idempot"
 """The letters with which a misspelt ``Idempotency-Key`` still begins, perhaps after an x; no other header does."""
@@ -131,6 +136,7 @@ async def check_query_and_headers(connection: ASGIConnection[Any, Any, Any, Any]
             raise InvalidField(name, f"the header {name} is empty: give it a value, or leave it out")
         if len(connection.headers.getall(name, [])) > 1:
             raise InvalidField(name, f"the header {name} stands twice: keep one of them", "key_twice")
+    _refuse_idle_key(connection, handler)
     accepted = {name.lower() for name in ours}
     for name in connection.headers:
         if name.lower() in accepted:
@@ -138,6 +144,22 @@ async def check_query_and_headers(connection: ASGIConnection[Any, Any, Any, Any]
         if (meant := _header_meant(name, ours)) and name.lower() != meant.lower():
             hint = _TAKEN_ELSEWHERE.get(name.lower(), f"did you mean {meant!r}?")
             raise InvalidField(name, f"there is no header {quoted_name(name)}: {hint}", "unknown_field")
+
+
+def _refuse_idle_key(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
+    """Refuse an ``Idempotency-Key`` where a repeat is a request of its own: its caller relies on the contrary.
+
+    Clients of OpenAI's may send one with whatever they post.
+    """
+    if connection.scope.get("method") != HttpMethod.POST or KEY_HEADER not in connection.headers:
+        return
+    if _KEY_PARAMETER not in handler.parsed_fn_signature.parameters and not is_openai(connection.url.path):
+        raise InvalidField(
+            KEY_HEADER,
+            f"the header {KEY_HEADER} is not taken here, since a repeat counts as well: leave it out, and see what is "
+            "recorded before you send anything again",
+            "unknown_field",
+        )
 
 
 def text_of_header(name: str, value: str) -> str:

@@ -2,11 +2,15 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from deploy.cli.command_types import command
 from deploy.cli.options import config_options, examples, json_option
+
+if TYPE_CHECKING:
+    from deploy.config.loading import Config
 
 
 @command(
@@ -64,7 +68,8 @@ def nats_conf(
     """Write the configuration of a nats-server, or of a cluster of three, with a login for each process.
 
     What a login may publish and subscribe to comes from the catalogue. The servers get public keys alone: the seeds,
-    in logins/, are for the processes. Written again, the files keep their secrets.
+    in logins/, are for the processes. Written again, the files keep their secrets, and a neuraxis.toml to which the
+    settings of the processes were added is kept.
     """
     from deploy.cli.failures import WrongUse
     from deploy.cli.options import DEFAULT_DATA_FOLDER, Target, content_of
@@ -80,10 +85,12 @@ def nats_conf(
     from deploy.deploying.logins import BadLogin, grouped_logins, one_login_each
     from deploy.deploying.nkey_files import BadSecret
     from deploy.deploying.permissions_document import permissions_rows, permissions_text
+    from deploy.deploying.shared_settings import SettingsDiffer, set_along
     from deploy.deploying.writing_broker import write_broker
     from deploy.processes.broker.users import broker_users
 
     config = Target(DEFAULT_DATA_FOLDER, "", "", "", "", config_file, assignments).config()
+    _check_assignments(assignments)
     stream, alert_consumers = config.log.stream, config.broker.alert_consumers
     try:
         workers = grouped_logins(logins) if logins else one_login_each()
@@ -96,6 +103,7 @@ def nats_conf(
             return
         if out is None:
             raise WrongUse("say where to write: --out DIR, or --permissions to print what logins may do")
+        _check_copies(config, int(nodes))
         if dev_ca and tls_ca is not None:
             raise WrongUse("--dev-ca makes the certificates, and --tls-ca names those of another authority: use one")
         plan = BrokerPlan(
@@ -109,10 +117,39 @@ def nats_conf(
             folder=check_folder("--at", at),
             tls=tls or dev_ca or tls_ca is not None,
             tls_ca=dev_ca or tls_ca is not None,
+            log=set_along(config),
         )
         ca = check_certificates(tls_ca, content_of(str(tls_ca))) if tls_ca is not None else b""
         emit(write_broker(plan, out, passwords=passwords, ca=ca, development=dev_ca), as_json=as_json)
-    except (BadLogin, BadPlan, BadSecret) as wrong:
+    except (BadLogin, BadPlan, BadSecret, SettingsDiffer) as wrong:
         raise WrongUse(str(wrong)) from wrong
     except OSError as wrong:
         raise WrongUse(f"{wrong.filename or out} cannot be written: {wrong.strerror or wrong}") from wrong
+
+
+_TAKEN = (
+    *("log.stream", "log.replicas", "log.agents", "log.sessions", "log.sealed"),
+    *("broker.sync", "broker.alert_consumers"),
+)
+"""The settings that go into the files."""
+
+
+def _check_assignments(assignments: Sequence[str]) -> None:
+    """Refuse settings that the files would not have: whoever gives one believes that it has an effect."""
+    from deploy.cli.failures import WrongUse
+    from deploy.config.assignments import key_of
+
+    for key in map(key_of, assignments):
+        if not any(f"{key}.".startswith(f"{taken}.") for taken in _TAKEN):
+            raise WrongUse(f"--set {key} changes nothing in these files: they have {', '.join(_TAKEN)} alone")
+
+
+def _check_copies(config: "Config", nodes: int) -> None:
+    """Refuse a number of copies that so many servers do not keep."""
+    from deploy.cli.failures import WrongUse
+
+    origin = config.origins.get("log.replicas")
+    if origin is not None and config.log.replicas != nodes:
+        raise WrongUse(
+            f"log.replicas is {config.log.replicas} ({origin}), and --nodes {nodes} keeps {nodes}: correct one of them"
+        )

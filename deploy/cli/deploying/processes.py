@@ -124,14 +124,20 @@ def _deployment(out: Path, config_file: Path | None, groups: Sequence[str]) -> "
     config = resolve(sections, []) if file is None else load(sections, file=file, environment={})
     if file is not None and names_text_files(file):
         raise WrongUse(f"{file} names other files, which are not on the machines of the deployment: put their texts in")
-    configuration = file.read_bytes() if file is not None else b""
     return deployment_of(
         config,
         chosen_groups(config, groups),
-        configuration=configuration,
+        configuration=_content(file) if file is not None else b"",
         version=version("neuraxis"),
         logins=out / LOGINS,
     )
+
+
+def _content(file: Path) -> bytes:
+    from deploy.config.text_files import read_bounded
+
+    # A pipe can be read only once: what was read of it is kept there.
+    return file.read_bytes() if file.is_file() else read_bounded(file).encode()
 
 
 def _write(out: Path, files: "Files", deployment: "Deployment", force: bool) -> None:

@@ -9,7 +9,14 @@ import click
 
 from deploy.cli import wrapped_lines
 from deploy.cli.command_types import Commands
-from deploy.cli.options import DEFAULT_DATA_FOLDER, Target, config_options, examples, json_option
+from deploy.cli.options import (
+    DEFAULT_DATA_FOLDER,
+    Target,
+    config_options,
+    examples,
+    json_option,
+    warn_of_unused_settings,
+)
 
 _SCOPES: tuple[Literal["ask", "read", "operate"], ...] = (
     "ask",
@@ -35,7 +42,9 @@ def _file_options(command: Callable[..., Any]) -> Callable[..., Any]:
         from deploy.operating.api_key_file import keys_file
 
         target = Target(data, "", "", "", "", config_file, assignments)
-        return command(keys_file(target.config().gateway, target.data), **others)
+        done = command(keys_file(target.config().gateway, target.data), **others)
+        warn_of_unused_settings(target)
+        return done
 
     folder = click.Path(path_type=Path, file_okay=False)
     data = click.option(

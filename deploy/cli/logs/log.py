@@ -150,6 +150,7 @@ def rebuild(target: Target, log_file: Path | None) -> None:
     from events.replay.presence_checks import span_of
     from events.replay.sources import LedgerSource
 
+    target.refuse_broker("this folds the tables of a ledger file")
     file = log_file or target.data.ledger
     if file.is_file() and is_bundle(file):
         raise WrongUse(f"{file} is a bundle, which keeps no read models: name a ledger file")

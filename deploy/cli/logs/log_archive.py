@@ -47,6 +47,7 @@ def archive(
     from deploy.cli.wrapped_lines import say
     from events.ledger import archive as archive_rows
 
+    target.refuse_broker("this moves rows of a ledger file")
     if (before is None) == (older_than is None):
         raise WrongUse("name a day, --before DATE, or an age in days, --older-than DAYS, and not both")
     if before is not None:

@@ -150,9 +150,11 @@ def what_if(
 def _check_sweep(sweep: "Sweep", assignments: "Sequence[str]") -> None:
     """Refuse ``--set`` of the setting that is swept: one of the two would be ignored."""
     from deploy.cli.failures import WrongUse
+    from deploy.config.assignments import key_of
 
-    for key in (assignment.partition("=")[0] for assignment in assignments):
-        if f"{sweep.key}.".startswith(f"{key}.") or key.startswith(f"{sweep.key}."):
+    swept = key_of(sweep.key)
+    for key in map(key_of, assignments):
+        if f"{swept}.".startswith(f"{key}.") or key.startswith(f"{swept}."):
             raise WrongUse(f"--set {key} and --sweep {sweep.key} change the same setting: give one of them")
 
 

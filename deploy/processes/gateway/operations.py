@@ -44,6 +44,9 @@ from events.replay.sources import StreamSource
 from schemas.vocabulary.allowances import AllowanceRecorded
 from schemas.vocabulary.operator import BreakerResetOrdered
 
+AT_ONCE = 8
+"""Requests that are carried out at a time: each has a connection of its own, and reads the log."""
+
 _ANSWER_SHARE = 0.9
 """The share of an operation's time that it may wait for an answer; the rest is for reporting how far it has come."""
 
@@ -67,6 +70,7 @@ class BrokerOperations:
         self._stream = stream
         self._wait_s = wait_s
         self._ledger = ledger
+        self._turns = asyncio.Semaphore(AT_ONCE)
 
     async def judge(self, verdict: Verdict, agent: str) -> VerdictRecorded:
         """Record a person's verdict; if ``agent`` is given, only on an exchange of that agent."""
@@ -155,8 +159,10 @@ class BrokerOperations:
     @asynccontextmanager
     async def _log(self, field: str) -> AsyncIterator[JetStreamLog]:
         """Open the log for an operator's request; errors become those of HTTP, which name the request's ``field``."""
+        has_turn = False
         try:
-            async with asyncio.timeout(self._wait_s):
+            async with asyncio.timeout(self._wait_s), self._turns:
+                has_turn = True
                 log = await JetStreamLog.connect(self._access, stream=self._stream, create=False)
                 try:
                     await attach_ledger_or_warn(log, self._ledger)
@@ -164,6 +170,11 @@ class BrokerOperations:
                 finally:
                     await log.close()
         except (TimeoutError, UnknownOutcome):
+            if not has_turn:
+                raise NotAccepted(
+                    f"{AT_ONCE} such requests are carried out at a time, and this one waited {self._wait_s:g} s behind "
+                    "others: nothing was done, send it again"
+                ) from None
             raise NotAccepted(
                 f"the broker has not confirmed this within {self._wait_s:g} s, and it may still be stored: "
                 "see whether it is there, and send it again"

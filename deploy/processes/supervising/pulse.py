@@ -13,7 +13,9 @@ from pathlib import Path
 
 import msgspec
 
+from deploy.config.loading import BadConfiguration
 from deploy.processes.supervising.lifeline import notify_systemd
+from events.files.bounded_files import read_bounded
 from events.loggers import get_logger
 from neuraxis_server.probe import HEARTBEAT_INTERVAL_S, Health
 
@@ -31,13 +33,25 @@ STARTING = "starting"
 
 _logger = get_logger("neuraxis.worker")
 
+_LONGEST_HEALTH_FILE = 64 * 1024
+"""Most bytes of a health file."""
+
 
 class Pulse:
-    """Reports once a second. ``fault`` is called each time; it returns why the process is not ready, or ``""``."""
+    """Reports once a second. ``fault`` is called each time; it returns why the process is not ready, or ``""``.
+
+    Raises:
+        BadConfiguration: the file is there and is no health file: it would be replaced, and removed at the end.
+    """
 
     def __init__(self, file: str, *, supervised: bool) -> None:
         self.fault: Callable[[], str] = lambda: STARTING
         self._file = Path(file) if file and not supervised else None
+        if self._file is not None and self._file.exists() and not _is_health_file(self._file):
+            raise BadConfiguration(
+                f"runtime.health_file names {file}, which is there, is no health file, and would be replaced: name "
+                "another"
+            )
         self._supervised = supervised
         self._unwritable = False
 
@@ -102,3 +116,15 @@ def _write_over(file: Path, content: bytes) -> None:
         os.pwrite(descriptor, content, 0)
     finally:
         os.close(descriptor)
+
+
+def _is_health_file(file: Path) -> bool:
+    """Whether a file holds what a health file does, or nothing, as one that was just made."""
+    if not file.is_file():  # such as /dev/null, in whose place a file would be put
+        return False
+    try:
+        content = read_bounded(file, _LONGEST_HEALTH_FILE)
+        # One that another version left behind may have more fields, or fewer.
+        return not content.strip() or "beat_s" in msgspec.json.decode(content, type=dict[str, object])
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return False

@@ -2,17 +2,21 @@
 
 import json
 import random
+import time
 from typing import Any
 
 import pytest
 
 from actors.contract.privacy import recognising
-from actors.contract.privacy.masking import Masks, StreamRestorer
-from actors.contract.privacy.recognising import found_in, missing_packages, recogniser
+from actors.contract.privacy.masking import MOST_PUT_BACK, Masks, StreamRestorer
+from actors.contract.privacy.recognising import found_in, missing_packages, recogniser, why_not_masked
 from actors.contract.privacy.settings import PrivacySettings
 from actors.gateway.external_events import InvalidInput
-from actors.gateway.http.openai.passthrough.guarding import split
+from actors.gateway.http.openai.passthrough.guarding import LONGEST_EVENT, MOST_TEXTS, split
 from actors.gateway.http.openai.passthrough.masking import MaskedRequest
+from actors.llm.endpoint import BadEndpoint
+from deploy.config.settings import UpstreamSettings
+from deploy.config.upstream_settings import upstream_of
 from schemas.effectors.model_calls import Masked
 from tests.each import each
 
@@ -181,6 +185,54 @@ def test_events_without_a_placeholder_come_back_byte_for_byte() -> None:
     assert of.take(raw) + of.end() == raw
 
 
+def test_an_event_without_an_end_is_not_gathered_without_bounds() -> None:
+    of = private(body("I am ada@example.org"))
+    begun = chunk("x" * 1_000)[:-2]
+    for _ in range(LONGEST_EVENT // len(begun)):
+        assert of.take(begun) == b""
+    with pytest.raises(ValueError, match="an event of the upstream's answer has more than"):
+        of.take(begun)
+
+
+def test_a_long_event_in_many_pieces_costs_no_more_than_its_length() -> None:
+    """It was searched from its beginning with each piece: as the square of its length."""
+
+    def spent(characters: int) -> float:
+        of, raw = private(body("I am ada@example.org")), chunk("x" * characters)
+        begin = time.process_time()
+        assert b"".join(of.take(raw[at : at + 200]) for at in range(0, len(raw), 200)) == raw
+        return time.process_time() - begin
+
+    spent(10_000)
+    assert spent(2_000_000) < 40 * max(spent(200_000), 0.005)
+
+
+def test_texts_in_which_nothing_has_begun_are_not_kept() -> None:
+    """A stream may have a text of its own in every event, and all of them were looked through for each event."""
+    of = private(body("I am ada@example.org"))
+    raw = [chunk("to [EMAIL_1]: [x] ").replace(b'"index": 0', b'"index": %d' % index) for index in range(1_000)]
+    assert b"".join(map(of.take, raw)).count(b"ada@example.org") == 1_000
+    assert len(of._restoring) == 0
+    held = [chunk("[EMAIL").replace(b'"index": 0', b'"index": %d' % index) for index in range(1_000)]
+    out = b"".join(map(of.take, held))
+    assert len(of._restoring) <= MOST_TEXTS
+    assert texts(out + of.end()).count("[EMAIL") == 1_000, "what is held by too many texts goes out as it is"
+
+
+def test_a_placeholder_that_is_repeated_does_not_make_an_answer_without_bounds() -> None:
+    block = "-----BEGIN PRIVATE " + "KEY----- " + "a1B2c3D4" * 2_000 + "-----END PRIVATE KEY-----"
+    of = private(body(f"Keep {block}"))
+    assert block.encode() not in of.body
+    said = "[KEY_1] " * 1_000
+    for out in (of.take(chunk(said)) + of.end(), private(body(f"Keep {block}")).restored(chunk(said))):
+        found = texts(out)
+        assert found.count(block) == MOST_PUT_BACK // len(block)
+        assert found.count(block) + found.count("[KEY_1]") == 1_000
+    shown = masks(block)
+    shown.mask(block)
+    assert len(shown.restore(said)) < MOST_PUT_BACK + len(said)
+
+
 def test_a_setting_is_by_agent() -> None:
     some = PrivacySettings(agents={"clerk": True})
     assert (some.is_on, some.masks("clerk"), some.masks("other")) == (True, True, False)
@@ -194,3 +246,25 @@ def test_what_is_not_installed_is_named_with_what_to_do(monkeypatch: pytest.Monk
     assert "phonenumberslite-" in recogniser()
     monkeypatch.setattr(recognising, "find_spec", lambda name: None)
     assert "pip install 'neuraxis[privacy]'" in missing_packages()
+
+
+@each(
+    ("region", "hint"),
+    [
+        ("UK", "did you mean 'GB'?"),
+        ("de", "did you mean 'DE'?"),
+        ("Germany", "write codes such as DE, GB or US"),
+        ("", ""),
+    ],
+)
+def test_a_region_whose_numbers_would_not_be_found_is_refused(region: str, hint: str) -> None:
+    """Its telephone numbers went to the models, and nothing said so."""
+    settings = PrivacySettings(mask=True, regions=("US", region))
+    fault = why_not_masked(settings)
+    assert "which is no country's code: " in fault
+    assert hint in fault
+    assert why_not_masked(PrivacySettings(regions=(region,))) == "", "nothing is masked"
+    assert why_not_masked(PrivacySettings(mask=True, regions=("US", "DE", "GB"))) == ""
+    upstream = UpstreamSettings(url="https://llm.example/v1", privacy=settings)
+    with pytest.raises(BadEndpoint, match=r"gateway\.upstream\.privacy is on, and its regions have"):
+        upstream_of(upstream, {})

@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from deploy.cli import main
+from deploy.config.loading import RUNNING_SECTIONS, load
 from deploy.deploying.logins import one_login_each
 from tests.broker import nats_server
 from tests.cluster import deployed
@@ -137,3 +138,77 @@ def test_a_login_gets_in_by_its_file(passwords: bool, dev_ca: bool, tmp_path_fac
     folder = tmp_path_factory.mktemp("server")
     with deployed(folder, nodes=1, workers={"w": ("reflex",)}, passwords=passwords, dev_ca=dev_ca) as running:
         assert running.make_streams()[0] == "NEURAXIS: 1 copy"
+
+
+MORE = '[gateway]\nhttp = "127.0.0.1:9000"\n\n[llm]\nbase_url = "https://llm.example/v1"\n'
+"""Settings of the processes, as they are added to the file that comes with the broker's."""
+
+
+def test_settings_that_were_added_to_the_file_are_kept(tmp_path: Path) -> None:
+    nats_conf("--out", str(tmp_path))
+    settings = tmp_path / "neuraxis.toml"
+    whole = settings.read_text() + MORE
+    settings.write_text(whole)
+    told = nats_conf("--out", str(tmp_path))
+    assert told.exit_code == 0, told.stderr
+    assert settings.read_text() == whole
+    assert "kept as they are" in told.stdout
+
+
+def test_a_file_of_settings_that_was_there_first_is_kept(tmp_path: Path) -> None:
+    """It has none of the shared settings, and their defaults are those of the files."""
+    (tmp_path / "neuraxis.toml").write_text(MORE)
+    assert nats_conf("--out", str(tmp_path)).exit_code == 0
+    assert (tmp_path / "neuraxis.toml").read_text() == MORE
+
+
+@each(
+    ("there", "flags", "expected"),
+    [
+        (MORE, THREE, "neuraxis.toml has log.replicas = 1, and the broker's files would have 3"),
+        (
+            f'[log]\nstream = "MINDS"\n\n{MORE}',
+            (),
+            'log.stream = "MINDS", and the broker\'s files would have "NEURAXIS"',
+        ),
+        (MORE, ("--set", "broker.sync=1s"), 'broker.sync = "always", and the broker\'s files would have "1s"'),
+        ("[log]\nsealed = false\n", ("--set", "log.sealed=true", "--set", "log.stream=A"), ""),
+        ("[llm\n", (), "is not TOML: correct it, or move it aside"),
+        ("[gatway]\nx = 1\n", (), "there is no section 'gatway': did you mean 'gateway'?"),
+    ],
+)
+def test_settings_that_contradict_the_broker_s_files_are_refused_before_anything_is_written(
+    there: str, flags: tuple[str, ...], expected: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    out = tmp_path_factory.mktemp("conf")
+    (out / "neuraxis.toml").write_text(there)
+    told = nats_conf("--out", str(out), *flags)
+    if not expected:  # nothing but what the command itself writes: it is written anew
+        assert told.exit_code == 0, told.stderr
+        assert "sealed = true" in (out / "neuraxis.toml").read_text()
+        return
+    assert told.exit_code == 2
+    assert expected in " ".join(told.stderr.split())
+    assert written(out) == {"neuraxis.toml": there.encode()}
+
+
+def test_settings_that_are_fixed_with_the_stream_go_along(tmp_path: Path) -> None:
+    told = nats_conf("--out", str(tmp_path), "--set", "log.sealed=true", "--set", "LOG.agents=8")
+    assert told.exit_code == 0, told.stderr
+    config = load(RUNNING_SECTIONS, file=tmp_path / "neuraxis.toml", environment={})
+    assert (config.log.sealed, config.log.agents, config.log.sessions) == (True, 8, 16)
+
+
+@each(
+    ("flags", "expected"),
+    [
+        (("--set", "router.profile=seed"), "--set router.profile changes nothing in these files"),
+        (("--set", "broker.max_store_bytes=1000000000"), "--set broker.max_store_bytes changes nothing"),
+        (("--set", "log.replicas=3"), "log.replicas is 3 (--set log.replicas), and --nodes 1 keeps 1"),
+    ],
+)
+def test_settings_without_effect_are_refused(flags: tuple[str, ...], expected: str, tmp_path: Path) -> None:
+    told = nats_conf("--out", str(tmp_path / "x"), *flags)
+    assert told.exit_code == 2
+    assert expected in " ".join(told.stderr.split())
+    assert not (tmp_path / "x").exists()

@@ -1,11 +1,13 @@
 """The files for Compose, systemd and Kubernetes: what they promise, and what the tools that read them say of them."""
 
 import importlib.util
+import os
 import shutil
 import stat
 import subprocess
 import sys
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -164,6 +166,16 @@ def test_a_configuration_that_cannot_go_along_is_refused(tmp_path: Path) -> None
     assert "there is no configuration file" in refusal(
         "compose", "--out", str(tmp_path), "--config", str(tmp_path / "none.toml")
     )
+
+
+def test_a_configuration_from_a_pipe_goes_along_whole(tmp_path: Path) -> None:
+    """It can be read only once, and was written as an empty one after that."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writing = Thread(target=pipe.write_text, args=("[log]\nsealed = true\n",), daemon=True)
+    writing.start()
+    written("compose", tmp_path / "out", "--config", str(pipe))
+    assert (tmp_path / "out" / "neuraxis.toml").read_text() == "[log]\nsealed = true\n"
 
 
 def test_the_time_to_stop_is_longer_than_a_process_takes_at_most(folder: Path, values: dict[str, Any]) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from deploy.cli.failures import WrongUse
 from deploy.cli.options import Target
 from deploy.config.settings import BrokerSettings
 from deploy.processes.broker_access import BadContext, BrokerChoice, access_of, context_of, effective_choice
@@ -58,9 +59,20 @@ def test_a_broker_that_set_names_wins_over_a_variable_as_every_flag_does() -> No
     assert effective_choice(target.flags, BrokerSettings(), {"NATS_URL": "nats://production:4222"}).url == (
         "nats://staging:4222"
     )
-    beside = Target(Path("data"), "nats://named:4222", "", "", "", None, ("broker.url=nats://staging:4222",))
-    assert beside.flags.url == "nats://named:4222"
     assert not Target(Path("data"), "", "", "", "", None, ()).flags.named
+
+
+@pytest.mark.parametrize("option", ["--nats", "--context"])
+@pytest.mark.parametrize("key", ["Broker.url", "broker.context"])
+def test_a_broker_that_set_names_beside_another_option_is_refused(option: str, key: str) -> None:
+    named = {option: "nats://named:4222"}
+    with pytest.raises(WrongUse, match=f"{option} and --set {key.lower()} each name a broker: give one of them"):
+        Target(Path("data"), named.get("--nats", ""), named.get("--context", ""), "", "", None, (f"{key}=other",))
+
+
+def test_the_processes_of_a_set_are_named_their_broker_once() -> None:
+    target = Target(Path("data"), "", "", "", "", None, ("Broker.url=nats://staging:4222", "router.profile=seed"))
+    assert target.config_flags() == ("--set", "router.profile=seed")
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,9 @@
 import asyncio
 from typing import Any
 
+from nats.aio.msg import Msg
+from nats.micro.request import Request
+
 from deploy.processes.question_queue import QuestionQueue
 
 DEADLINE_S = 30.0
@@ -105,5 +108,50 @@ def test_a_quick_question_does_not_wait_behind_slow_ones() -> None:
             go.set()
             async with asyncio.timeout(DEADLINE_S):
                 assert [await each.told for each in slow] == ["answered"] * 2
+
+    asyncio.run(body())
+
+
+def test_one_answer_does_for_all_who_wait_with_the_same_question() -> None:
+    """As ten dashboards do: each would otherwise wait until the others' overviews were computed one by one."""
+
+    class Client:
+        def __init__(self) -> None:
+            self.told: dict[str, bytes] = {}
+            self.told_all = asyncio.Event()
+
+        async def publish(self, subject: str, data: bytes, headers: dict[str, str] | None = None) -> None:
+            self.told[subject] = data or (headers or {})["Nats-Service-Error-Code"].encode()
+            if len(self.told) == 6:
+                self.told_all.set()
+
+    async def body() -> None:
+        client, go, begun = Client(), asyncio.Event(), asyncio.Event()
+        answered: list[bytes] = []
+
+        def asked(name: str, question: bytes) -> Request:
+            return Request(Msg(_client=client, subject="q", reply=name, data=question))  # type: ignore[arg-type]
+
+        async def answer(request: Request) -> None:
+            answered.append(request.data)
+            begun.set()
+            await go.wait()
+            if request.data == b"bug":
+                raise KeyError("a bug")
+            await request.respond(request.data * 2)
+
+        queue = QuestionQueue(answer, sort_of=lambda request: request.data)
+        async with queue.serving():
+            await queue(asked("first", b"now"))
+            await begun.wait()
+            for name, question in (("a", b"now"), ("b", b"then"), ("c", b"now"), ("d", b"bug"), ("e", b"bug")):
+                await queue(asked(name, question))
+            go.set()
+            async with asyncio.timeout(DEADLINE_S):
+                await client.told_all.wait()
+        assert answered == [b"now", b"now", b"then", b"bug"], "who came while the first was answered gets a new answer"
+        assert client.told == {
+            "first": b"nownow", "a": b"nownow", "c": b"nownow", "b": b"thenthen", "d": b"500", "e": b"500",
+        }  # fmt: skip
 
     asyncio.run(body())

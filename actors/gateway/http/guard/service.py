@@ -14,8 +14,10 @@ from actors.gateway.input_client import Client
 from actors.gateway.wait_deadlines import WaitDeadline
 from events.decoding import Recorded, decode
 from events.errors import Unavailable, UnknownOutcome
+from schemas.envelope import exchange_in
 from schemas.event import ROOT, Event, topic_of
 from schemas.identity import new_exchange_id
+from schemas.subjects import Partitions, stored_subject
 from schemas.vocabulary.appraisal import AppraisalCompleted
 from schemas.vocabulary.arbiter import ArbiterDenied, ArbiterPassed
 from schemas.vocabulary.breaker import BreakerCleared, BreakerTerminated, BreakerTripped, BreakerWithheld
@@ -45,6 +47,9 @@ VERDICTS: tuple[type[Event], ...] = (
 
 AT_ONCE = 16
 """Most inputs of one request that are checked at a time: inputs of other requests wait for these, not for all."""
+
+MOST_PAIRS = 4
+"""Most pairs of partitions (an agent's, a session's) that filters name: each takes a filter for each guard's event."""
 
 _MARGIN_S = 0.5
 """Seconds before the deadline of a request at which its exchanges must have ended."""
@@ -137,7 +142,7 @@ class GuardService:
             for each in waiting:
                 each.cancel()
             await asyncio.wait(waiting)
-        events = await self._verdicts_between([check.agent for check, _ in inputs], found, deadline)
+        events = await self._verdicts_between([check for check, _ in inputs], found, deadline)
         return tuple(Checked(answer.exchange, answer.event, tuple(events.get(answer.exchange, ()))) for answer in found)
 
     async def _ended(self, wrapped: WrappedEvent, deadline: WaitDeadline, slots: asyncio.Semaphore) -> ExchangeEnd:
@@ -161,25 +166,35 @@ class GuardService:
             ) from None
 
     async def _verdicts_between(
-        self, agents: Iterable[str], answers: Sequence[ExchangeEnd], deadline: WaitDeadline
+        self, checks: Sequence[Check], answers: Sequence[ExchangeEnd], deadline: WaitDeadline
     ) -> Mapping[str, list[Event]]:
         """Return the guards' events of exchanges between their inputs and their ends."""
         ends = {answer.exchange: answer.seq for answer in answers}
-        # A subject's second token names the partition that its agent falls into.
-        tokens = sorted({token for agent in agents for token in self._client.log.partitions.agent_tokens(agent)})
-        filters = [f"log.{token}.*{topic_of(kind).removeprefix(ROOT)}" for token in tokens for kind in VERDICTS]
+        filters = verdict_filters(checks, self._client.log.partitions)
         events: dict[str, list[Event]] = {}
         after, upto = min(answer.input_seq for answer in answers), max(ends.values())
         try:
             async with self._client.deadline(deadline):
                 async for batch in self._client.log.history(filters, after, upto):
-                    for stored in batch:
-                        recorded = decode(stored)
-                        if isinstance(recorded, Recorded) and stored.seq < ends.get(recorded.message.exchange, 0):
+                    # Before they are decoded: most may belong to others' inputs.
+                    for stored in (each for each in batch if each.seq < ends.get(exchange_in(each.headers), 0)):
+                        if isinstance(recorded := decode(stored), Recorded):
                             events.setdefault(recorded.message.exchange, []).append(recorded.message.event)
         except TimeoutError:
             raise Unanswered("the guards have decided, but the log could not be read in time: send it again") from None
         return events
+
+
+def verdict_filters(checks: Iterable[Check], partitions: Partitions) -> list[str]:
+    """Return the filters over the guards' events about some inputs.
+
+    Others' events match them, too, so they are kept to the partitions of these inputs: while hundreds of inputs wait,
+    each of their requests would otherwise read what the guards say of all.
+    """
+    pairs = {pair for each in checks for pair in partitions.token_pairs(each.agent, each.session)}
+    if len(pairs) > MOST_PAIRS:
+        pairs = {(agent_token, "*") for agent_token, _ in pairs}
+    return [stored_subject(topic_of(kind), *pair) for pair in sorted(pairs) for kind in VERDICTS]
 
 
 def numbers_of(events: Iterable[Event]) -> dict[str, dict[str, Any]]:

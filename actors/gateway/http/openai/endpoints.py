@@ -87,7 +87,7 @@ async def complete_chat(
             chat_input = _chat_input(request, session, user, FORWARD)
             with _session_kept(chat, chat_input):
                 return await _forwarded(request, forwarding, chat_input, data)
-        check_answerable(request.state[_PARSED])
+        check_answerable(request.state[_PARSED], request.query_params)
         chat_input = _chat_input(request, session, user, ANSWER)
         with _session_kept(chat, chat_input):
             if data.stream:
@@ -97,7 +97,8 @@ async def complete_chat(
         return Response(None, status_code=_GONE)
 
 
-@get("/v1/models", security=ASK, opt={OF_AGENT: True})
+# Clients send the headers that they were given for chats with every request.
+@get("/v1/models", security=ASK, opt={HEADERS: (SESSION,), OF_AGENT: True})
 async def list_models(request: Request[Any, Any, State]) -> Models:
     """List the models that a request may name: `neuraxis`, and those of the upstream, if it lists any."""
     forwarding: UpstreamForwarder | None = request.app.state.forwarding
@@ -113,7 +114,12 @@ async def list_models(request: Request[Any, Any, State]) -> Models:
     return Models(data=(Model(id=MODEL), *listed))
 
 
-@get("/v1/models/{model:path}", security=ASK, responses={200: _MODEL, 404: _UNKNOWN}, opt={OF_AGENT: True})
+@get(
+    "/v1/models/{model:path}",
+    security=ASK,
+    responses={200: _MODEL, 404: _UNKNOWN},
+    opt={HEADERS: (SESSION,), OF_AGENT: True},
+)
 async def show_model(model: FromPath[str], request: Request[Any, Any, State]) -> Response[Any]:
     """Show a model that a request may name."""
     name = model.removeprefix("/")

@@ -4,7 +4,7 @@ Unknown parameters are accepted, unlike in all other requests: clients send what
 parameter of a wrong type is refused. So is a duplicate key: the guards would read one value, and the model the other.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -15,6 +15,18 @@ from schemas.intake.nearest_name import nearest_name
 
 MODEL = "neuraxis"
 """The name of the model that is Neuraxis itself: guards, memory, router and its own model."""
+
+_NAMED_ELSEWHERE = {
+    "agent": (
+        "its agent is that of the key (`neuraxis keys add --agent`), or of the header X-Neuraxis-User where each user "
+        "has one"
+    ),
+    "session": "name the session in the header X-Neuraxis-Session, or as user",
+}
+"""Fields that inputs have at the other endpoints, and completions have not -> what to do.
+
+Among the unknown parameters, which are passed over, they would change nothing, and one agent would remember for all.
+"""
 
 TEXT_PARTS = frozenset({"text", "input_text", "output_text"})
 """Types of parts that are text."""
@@ -113,12 +125,16 @@ def read_request(raw: bytes) -> ParsedRequest:
         raise InvalidField(wrong.field, str(wrong), wrong.code) from wrong
 
 
-def check_answerable(given: ParsedRequest) -> None:
+def check_answerable(given: ParsedRequest, query: Collection[str] = ()) -> None:
     """Raise InvalidField for parameters that model ``neuraxis`` does not support and that must not be ignored.
 
-    Standard parameters that change nothing must be valid, too (:class:`SamplingParameters`).
+    ``query`` has the names of the query parameters. Standard parameters that change nothing must be valid, too
+    (:class:`SamplingParameters`).
     """
     request = given.request
+    for name, hint in _NAMED_ELSEWHERE.items():
+        if name in given.body or name in query:
+            raise InvalidField(name, f"a chat with model {MODEL} has no {name}: {hint}", "unknown_field")
     try:
         msgspec.convert(given.body, SamplingParameters)
     except msgspec.ValidationError as wrong:

@@ -197,8 +197,12 @@ class AsyncClient:
                         )
                     )  # fmt: skip
                     if not answer.is_success:
-                        await answer.aread()
-                        calls.raise_for(answer)
+                        body = bytearray()
+                        async for piece in answer.aiter_bytes():
+                            body += piece
+                            if len(body) > calls.MOST_ERROR_BYTES:
+                                break
+                        calls.raise_for(answer, bytes(body))
                 calls.check_stream(answer)
                 async for piece in answer.aiter_bytes():
                     for event in following.take(piece):

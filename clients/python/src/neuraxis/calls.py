@@ -44,6 +44,9 @@ MOST_INPUTS = 128
 MOST_BYTES = 64 * 1024 * 1024
 """Most bytes of an answer that are read; a Neuraxis server never sends as many."""
 
+MOST_ERROR_BYTES = 64 * 1024
+"""Bytes of the body of an error after which no more of it is read, where a stream was asked for."""
+
 T = TypeVar("T")
 
 
@@ -168,9 +171,9 @@ def usable_environment() -> Iterator[None]:
         ) from wrong
 
 
-def raise_for(answer: httpx.Response) -> NoReturn:
-    """Raise the error that an answer reports; its body has been read."""
-    raise failure_of(answer.status_code, _json(answer.content), answer.headers)
+def raise_for(answer: httpx.Response, body: bytes) -> NoReturn:
+    """Raise the error that an answer with this body reports."""
+    raise failure_of(answer.status_code, _json(body), answer.headers)
 
 
 def check_stream(answer: httpx.Response) -> None:

@@ -196,8 +196,12 @@ class Client:
                         )
                     )  # fmt: skip
                     if not answer.is_success:
-                        answer.read()
-                        calls.raise_for(answer)
+                        body = bytearray()
+                        for piece in answer.iter_bytes():
+                            body += piece
+                            if len(body) > calls.MOST_ERROR_BYTES:
+                                break
+                        calls.raise_for(answer, bytes(body))
                 calls.check_stream(answer)
                 for piece in answer.iter_bytes():
                     yield from following.take(piece)

@@ -7,12 +7,10 @@ counts as away after 20 seconds at most.
 """
 
 import asyncio
-import json
 import secrets
-from collections.abc import AsyncGenerator
+import ssl
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import nats
@@ -22,9 +20,11 @@ from nats.js import JetStreamContext
 from nats.js import errors as stream_errors
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 
-from neuraxis.errors import BadAnswer, Forbidden, Misconfigured, NeuraxisError, NotReachable, Unauthorized
+from neuraxis.errors import BadAnswer, BadInput, Forbidden, NeuraxisError, NotReachable, Unauthorized
 from neuraxis.events import ALERTS, Event, event_of_message, stored_filter, topic_of
-from neuraxis.server import FOLDER, run_file
+from neuraxis.nats_login import Login, options_of
+
+__all__ = ["Login", "alerts", "listen", "read"]
 
 STREAM = "NEURAXIS"
 """The default name of the stream that is the log."""
@@ -50,38 +50,6 @@ _UNUSED_S = 300.0
 """Seconds after which the broker deletes an unnamed consumer that nobody reads any more."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Login:
-    """The address of a broker and a user's login; ``password`` is shown nowhere, ``creds`` is a credentials file."""
-
-    url: str
-    user: str = ""
-    password: str = field(default="", repr=False)
-    creds: str = ""
-    inbox_prefix: str = "_INBOX"
-
-    @classmethod
-    def load(cls, file: Path | str) -> "Login":
-        """Read a login from a context file of the NATS command line; raises Misconfigured."""
-        try:
-            context = json.loads(Path(file).read_bytes())
-            given = {name: str(context[name]) for name in cls.__dataclass_fields__ if context.get(name)}
-            return cls(**given)
-        except (OSError, ValueError, AttributeError, TypeError) as wrong:
-            raise Misconfigured(f"{file} is no context of the NATS command line: {wrong}", code="no_login") from wrong
-
-    @classmethod
-    def of_set(cls, user: str = "observer", data: Path | str = FOLDER) -> "Login":
-        """Return a user's login to the broker of the set that runs in a data folder; raises Misconfigured.
-
-        ``observer`` may listen, ``reader`` also has durable consumers of alerts, ``operator`` may read the whole log.
-        """
-        contexts = run_file(data).get("contexts")
-        if not contexts:
-            raise Misconfigured(f"the set in {data} has a broker of its own: load a login of yours", code="no_login")
-        return cls.load(Path(str(contexts)) / f"{user}.json")
-
-
 async def listen(topic: str, login: Login) -> AsyncGenerator[Event, None]:
     """Yield the events of a public subject as they come; events that come while the connection is broken are missed.
 
@@ -102,10 +70,14 @@ async def read(topic: str, login: Login, *, after: int, stream: str = STREAM) ->
     """Yield the events of a public subject after a sequence of the log, each once and in order, then new ones.
 
     The login must be one that may read the log, such as ``operator``.
+
+    Raises:
+        BadInput: the log does not reach that sequence: it is another one, or has lost its end.
     """
     last = after
     async with _connected(login) as (connection, failures):
         jetstream = connection.jetstream(timeout=CONNECT_S)
+        await _check_is_in_log(jetstream, stream, after)
         while True:
             config = ConsumerConfig(
                 name=f"client-{secrets.token_hex(8)}",
@@ -149,6 +121,25 @@ async def alerts(login: Login, *, consumer: str = "alerts", stream: str = STREAM
                     await message.ack()
 
 
+async def _check_is_in_log(jetstream: JetStreamContext, stream: str, after: int) -> None:
+    """Raise BadInput for a sequence behind the end of the log: its events would be left out until the log is as long.
+
+    If the broker does not tell where the log ends, the reading finds out why.
+    """
+    if after < 0:
+        raise BadInput(f"after is {after}: it is a sequence of the log, from 0 on", field="after", code="bad_value")
+    if not after:
+        return
+    with suppress(TimeoutError, nats_errors.Error, stream_errors.Error):
+        last = (await jetstream.stream_info(stream)).state.last_seq
+        if after > last:
+            raise BadInput(
+                f"after: the log ends at sequence {last:,}, before {after:,}: name one up to there",
+                field="after",
+                code="bad_value",
+            )
+
+
 @asynccontextmanager
 async def _connected(login: Login) -> AsyncGenerator[tuple[Connection, list[Exception]], None]:
     failures: list[Exception] = []
@@ -156,36 +147,29 @@ async def _connected(login: Login) -> AsyncGenerator[tuple[Connection, list[Exce
     async def note(error: Exception) -> None:
         failures.append(error)
 
-    options: dict[str, Any] = {"inbox_prefix": login.inbox_prefix}
-    if login.user:
-        options |= {"user": login.user, "password": login.password}
-    if login.creds:
-        options["user_credentials"] = login.creds
+    options = {**options_of(login), "error_cb": note}
+    servers = [each.strip() for each in login.url.split(",") if each.strip()]
     try:
         async with asyncio.timeout(CONNECT_S):
-            # A first connection without reconnects: one with reconnects waits for ever if no broker is there.
-            probe = await nats.connect(
-                login.url,
-                allow_reconnect=False,
-                max_reconnect_attempts=1,
-                reconnect_time_wait=0.1,
-                error_cb=note,
-                **options,
-            )
-            await probe.close()
+            await _probe(servers, options)
             connection = await nats.connect(
-                login.url,
+                servers,
                 max_reconnect_attempts=RECONNECTS,
                 reconnect_time_wait=1.0,
                 ping_interval=_PING_S,
                 max_outstanding_pings=1,
-                error_cb=note,
                 **options,
             )
     except (OSError, TimeoutError, nats_errors.Error) as wrong:
         messages = " ".join(str(each) for each in (wrong, *failures))
         if "authorization" in messages.lower():
             raise Unauthorized(f"the broker does not know {login.user or 'this login'}", code="unauthorized") from wrong
+        if isinstance(wrong, ssl.SSLError):
+            raise NotReachable(
+                f"the broker at {_shown(login.url)} shows no certificate that is trusted ({wrong.reason or wrong}): "
+                "name its authority's as `ca` of the login",
+                code="no_connection",
+            ) from wrong
         raise NotReachable(f"no broker can be reached at {_shown(login.url)}", code="no_connection") from wrong
     failures.clear()
     watching = asyncio.create_task(_close_if_away(connection), name="neuraxis-broker-away")
@@ -199,6 +183,24 @@ async def _connected(login: Login) -> AsyncGenerator[tuple[Connection, list[Exce
         with suppress(TimeoutError):
             async with asyncio.timeout(CONNECT_S):
                 await connection.close()
+
+
+async def _probe(servers: Sequence[str], options: Mapping[str, Any]) -> None:
+    """Connect once to the first of the servers that answers; raises the error of the last if none does.
+
+    A connection with reconnects would wait for ever if no broker is there.
+    """
+    for number, server in enumerate(servers or ("",), 1):
+        try:
+            async with asyncio.timeout(CONNECT_S / max(1, len(servers))):
+                probe = await nats.connect(
+                    server, allow_reconnect=False, max_reconnect_attempts=1, reconnect_time_wait=0.1, **options
+                )
+                await probe.close()
+                return
+        except (OSError, TimeoutError, nats_errors.Error):
+            if number >= len(servers):
+                raise
 
 
 async def _close_if_away(connection: Connection) -> None:

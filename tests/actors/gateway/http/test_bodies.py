@@ -323,6 +323,23 @@ def test_what_an_address_or_a_header_misspells_is_refused(query: str, headers: d
     assert (answer.status_code, answer.json()["message"][: len(told)]) == (400, told)
 
 
+@each(
+    "path",
+    ["/v1/guard", "/v1/verdicts", "/v1/allowances", "/v1/allowances/a/withdraw", "/api/breaker/reset", "/api/what-if"],
+)
+def test_a_key_for_repeats_is_refused_where_a_repeat_would_count_again(path: str) -> None:
+    """Whoever sends it would send the request again in case of doubt, and have the breaker count an input twice."""
+    answer = ask("POST", path, b"{}", {b"Idempotency-Key": b"k"})
+    assert (answer.status_code, answer.json()["field"]) == (400, "Idempotency-Key")
+    assert "is not taken here, since a repeat counts as well" in answer.json()["message"]
+
+
+@each("path", ["/v1/chat/completions", "/v1/moderations"])
+def test_clients_of_openai_may_send_a_key_with_whatever_they_post(path: str) -> None:
+    answer = ask("POST", path, b"{}", {b"Idempotency-Key": b"k"})
+    assert "Idempotency-Key" not in answer.json()["error"]["message"]
+
+
 def test_a_header_of_ours_that_stands_twice_is_refused() -> None:
     for name in ("X-Neuraxis-User", "Idempotency-Key"):
         twice = [(name.encode(), value) for value in (b"ada", b"bob")]

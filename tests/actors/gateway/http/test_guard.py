@@ -9,9 +9,10 @@ import httpx
 
 from actors.gateway.http.guard.bodies import MOST_INPUTS
 from actors.gateway.http.guard.categories import CATEGORIES
-from actors.gateway.http.guard.service import AT_ONCE
+from actors.gateway.http.guard.service import AT_ONCE, VERDICTS, Check, verdict_filters
 from actors.registry import ACTORS
 from schemas.intake.limits import InputLimits
+from schemas.subjects import Partitions
 from tests.actors.gateway.asking import clock, exchange_of, stored, working
 from tests.actors.gateway.http.rig import gateway, guarding
 from tests.events.simulated_world import in_world
@@ -286,3 +287,15 @@ def test_parts_of_text_are_one_input_and_pictures_are_refused() -> None:
                 assert error["param"].startswith("input")
 
     in_world(body)
+
+
+def test_a_check_reads_what_the_guards_say_in_its_own_partitions_alone() -> None:
+    """Each of a hundred checks under way would otherwise read the verdicts on all of them."""
+    partitions = Partitions(4, 16)
+    one = verdict_filters([Check(text="x", agent="a", session="s")], partitions)
+    tokens = f"log.{partitions.agent_token('a')}.{partitions.session_token('s')}."
+    assert len(one) == len(VERDICTS)
+    assert all(each.startswith(tokens) for each in one)
+    many = verdict_filters([Check(text="x", agent="a", session=f"s{number}") for number in range(99)], partitions)
+    assert len(many) == len(VERDICTS), "of many sessions they name none"
+    assert all(each.startswith(f"log.{partitions.agent_token('a')}.*.") for each in many)

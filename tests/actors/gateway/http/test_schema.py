@@ -2,6 +2,9 @@
 
 from typing import Any
 
+import pytest
+from litestar.openapi.plugins import YamlRenderPlugin
+
 from tests.actors.gateway.http.rig import gateway
 from tests.events.simulated_world import in_world
 from tests.simulated import SimulatedStream
@@ -65,3 +68,24 @@ def test_no_page_of_it_loads_anything_from_elsewhere() -> None:
     _, text = document()
     assert "cdn" not in text
     assert "<script" not in text
+
+
+def test_it_is_rendered_as_yaml_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That takes a tenth of a second, and whoever has any key could keep everybody else waiting."""
+    rendered: list[object] = []
+    render = YamlRenderPlugin.render
+
+    def counted(plugin: YamlRenderPlugin, *given: Any) -> bytes:
+        rendered.append(plugin)
+        return render(plugin, *given)
+
+    monkeypatch.setattr(YamlRenderPlugin, "render", counted)
+
+    async def body(stream: SimulatedStream) -> None:
+        async with gateway(stream) as client:
+            answers = [await client.get("/schema/openapi.yaml") for _ in range(3)]
+            assert {each.status_code for each in answers} == {200}
+            assert len({each.content for each in answers}) == 1
+
+    in_world(body)
+    assert len(rendered) == 1

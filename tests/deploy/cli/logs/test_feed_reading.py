@@ -46,14 +46,35 @@ def test_a_pipe_is_read_as_it_fills_and_left_without_waiting_for_its_end() -> No
         os.close(theirs)  # the reading thread sees the end, and ends
 
 
+class Counting(BytesIO):
+    """A file that counts the lines that are read of it."""
+
+    taken = 0
+
+    def readline(self, size: int | None = -1) -> bytes:
+        self.taken += 1
+        return super().readline(size)
+
+
+def test_of_long_lines_few_are_read_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    """256 of the longest ones took four gigabytes, while the first were refused one by one."""
+    monkeypatch.setattr(reading, "BYTES_AHEAD", 1_000)
+    file = Counting((b"x" * 399 + b"\n") * 500)
+
+    async def main() -> tuple[int, int]:
+        lines = lines_of(file)
+        await anext(lines)
+        await asyncio.sleep(0.3)  # the reader goes on as far as it may
+        ahead = file.taken
+        rest = [line async for line in lines]
+        return ahead, len(rest)
+
+    ahead, rest = asyncio.run(main())
+    assert ahead <= 5
+    assert rest == 499
+
+
 def test_no_more_is_read_ahead_than_there_is_room_for() -> None:
-    class Counting(BytesIO):
-        taken = 0
-
-        def readline(self, size: int | None = -1) -> bytes:
-            self.taken += 1
-            return super().readline(size)
-
     file = Counting(b"x\n" * 10_000)
 
     async def main() -> int:

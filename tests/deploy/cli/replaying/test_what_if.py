@@ -165,6 +165,7 @@ def test_a_sweep_tells_each_value(ledger: Path):
             "change the same setting: give one of them",
         ),
         (["--set", "router.base_scores={}", "--sweep", "router.base_scores.ACT=0:1:1"], "change the same setting"),
+        (["--set", "ROUTER.base_scores.ACT=0.9", "--sweep", "router.base_scores.ACT=0:1:1"], "the same setting"),
         (["--patterns", "nowhere.yaml"], "cannot be read"),
         (["--plot", "sweep.svg"], "give --sweep"),
         (["--sweep", "router.base_scores.ACT=0:1:1", "--plot", "sweep.jpeg"], "ends in .svg or .png"),

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from deploy.config.loading import BadConfiguration
 from deploy.processes.supervising.pulse import STARTING, Pulse
 from neuraxis_server.probe import STUCK_AFTER_S, run, why_not
 from tests.broker import Broker
@@ -87,6 +88,20 @@ def test_a_pulse_tells_its_fault_at_each_beat_and_takes_its_file_away(tmp_path: 
 
     asyncio.run(live())
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_of_another_kind_is_left_alone(tmp_path: Path) -> None:
+    """It was replaced, and removed at the end; as root, even ``/dev/null``."""
+    settings = tmp_path / "neuraxis.toml"
+    settings.write_text("[log]\n")
+    for file in (settings, Path(os.devnull), tmp_path):
+        with pytest.raises(BadConfiguration, match="is there, is no health file, and would be replaced"):
+            Pulse(str(file), supervised=False)
+    assert settings.read_text() == "[log]\n"
+    Pulse(str(settings), supervised=True)
+    for content in ("", '{"pid": 7, "beat_s": 1.5, "fault": ""}', '{"beat_s": 1.5, "of": "another version"}'):
+        settings.write_text(content)
+        Pulse(str(settings), supervised=False).report()
 
 
 def test_a_file_that_cannot_be_written_does_not_stop_the_work(tmp_path: Path) -> None:

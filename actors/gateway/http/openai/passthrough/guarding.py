@@ -28,6 +28,9 @@ MOST_TEXTS = 512
 LONGEST_EVENT = 4 * 1024 * 1024
 """Most bytes of one event: a longer one is not sent on."""
 
+MOST_HELD = 16 * 1024 * 1024
+"""Most bytes of a stream that are held back: as many as of a whole answer."""
+
 _LONG_PROMPT = 30_000
 """Characters of system layers from which reading them takes more than a few milliseconds."""
 
@@ -72,6 +75,35 @@ class Watch(msgspec.Struct, frozen=True):
     leak_share: float = 0.6
 
 
+class EventCutter:
+    """Cuts a stream into its events, from bytes that come in pieces of any size."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+
+    def take(self, piece: bytes) -> list[bytes]:
+        """Return the events that a piece completes, each with its closing blank line.
+
+        Raises:
+            ValueError: an event is longer than :data:`LONGEST_EVENT`.
+        """
+        self._buffer += piece
+        # An event may come in thousands of pieces: only the new one is searched for its end, which may begin before it.
+        searched = max(0, len(self._buffer) - len(piece) - _LONGEST_END)
+        events = []
+        if _END.search(self._buffer, searched) is not None:
+            *events, rest = split(bytes(self._buffer))
+            self._buffer = bytearray(rest)
+        if len(self._buffer) > LONGEST_EVENT:
+            raise ValueError(f"an event of the upstream's answer has more than {LONGEST_EVENT:,} bytes")
+        return events
+
+    def rest(self) -> bytes:
+        """Return what has come of an event without an end, and forget it."""
+        rest, self._buffer = bytes(self._buffer), bytearray()
+        return rest
+
+
 class _Held(msgspec.Struct, frozen=True):
     """An event that is held back, and how far each window must have released its text before it may be sent."""
 
@@ -97,8 +129,9 @@ class GuardedStream:
         self._windows: dict[TextPath, AnswerWindow] = {}
         self._received = 0  # characters of all texts
         self._last_text_at: dict[AnswerWindow, int] = {}  # window -> that number after its latest text
-        self._buffer = bytearray()
+        self._cutter = EventCutter()
         self._held: deque[_Held] = deque()
+        self._held_bytes = 0
         self._first: dict[str, Any] = {}  # the fields of the first event that all events have in common
         self._choices: dict[int, None] = {}  # the indexes of the choices
 
@@ -123,29 +156,21 @@ class GuardedStream:
         """Take a piece of the stream; return the bytes of it, and of earlier pieces, that may be sent now.
 
         Raises:
-            ValueError: an event in it is too long.
+            ValueError: an event in it is too long, or too much of the stream would be held back.
         """
-        self._buffer += piece
-        # An event may come in thousands of pieces: only the new one is searched for its end, which may begin before it.
-        searched = max(0, len(self._buffer) - len(piece) - _LONGEST_END)
-        events = []
-        if _END.search(self._buffer, searched) is not None:
-            *events, rest = split(bytes(self._buffer))
-            self._buffer = bytearray(rest)
-        if len(self._buffer) > LONGEST_EVENT:
-            raise ValueError(f"an event of the upstream's answer has more than {LONGEST_EVENT:,} bytes")
         out = []
-        for raw in events:
+        for raw in self._cutter.take(piece):
             # One by one: what is sent must not depend on how many arrive at once.
             self.read(raw)
             out.append(self._release())
+        if self._held_bytes > MOST_HELD and not self.found:
+            raise ValueError(f"more than {MOST_HELD:,} bytes of the upstream's answer are held back until its end")
         return b"".join(out)
 
     def end(self) -> None:
         """End the stream: all that is still held has been read, and waits for the verdict on the rest."""
-        if self._buffer:
-            self.read(bytes(self._buffer))
-            self._buffer.clear()
+        if rest := self._cutter.rest():
+            self.read(rest)
         for window in self._windows.values():
             if not self.found:
                 window.end()
@@ -155,7 +180,7 @@ class GuardedStream:
         """Release what is still held."""
         self.sent += sum(each.characters for each in self._held)
         rest = b"".join(each.raw for each in self._held)
-        self._held.clear()
+        self._forget_held()
         return rest
 
     def refusal(self, notice: str, decision: Decision) -> bytes:
@@ -166,7 +191,7 @@ class GuardedStream:
         ]
         known = {"id": f"chatcmpl-{decision.exchange}", "object": "chat.completion.chunk", **self._first}
         body = {**known, "choices": choices, "neuraxis": decision}
-        self._held.clear()
+        self._forget_held()
         return b"data: " + msgspec.json.encode(body) + b"\n\ndata: " + DONE + b"\n\n"
 
     def read(self, raw: bytes) -> None:
@@ -193,6 +218,11 @@ class GuardedStream:
             self._last_text_at[window] = self._received
             self.found = self.found or window.found
         self._held.append(_Held(raw, tuple(needs.items()), characters))
+        self._held_bytes += len(raw)
+
+    def _forget_held(self) -> None:
+        self._held.clear()
+        self._held_bytes = 0
 
     def _lines_beside(self, raw: bytes) -> Iterator[tuple[str, str]]:
         """Yield the lines of an event that hold no data, such as comments, each with the name of its field."""
@@ -214,6 +244,7 @@ class GuardedStream:
         out = []
         while self._held and self._may_go(self._held[0]):
             held = self._held.popleft()
+            self._held_bytes -= len(held.raw)
             self.sent += held.characters
             out.append(held.raw)
         return b"".join(out)
@@ -330,6 +361,7 @@ def _strings_in(body: Any) -> Iterator[tuple[TextPath | None, str]]:
             waiting += [
                 ((*path, "" if tokens else index_of(inner, at)), inner)
                 for at, inner in reversed(list(enumerate(value)))
+                if isinstance(inner, str | dict | list)  # there may be a million numbers
             ]
 
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import msgspec
 
-from actors.contract.privacy.masking import Masks, StreamRestorer
+from actors.contract.privacy.masking import Masks, Room, StreamRestorer
 from actors.contract.privacy.recognising import found_in, recogniser
 from actors.contract.privacy.settings import PrivacySettings
 from actors.gateway.external_events import InvalidInput
 from actors.gateway.http.openai.chunks import event_of
 from actors.gateway.http.openai.messages import is_not_text
-from actors.gateway.http.openai.passthrough.guarding import TextPath, index_of, split
+from actors.gateway.http.openai.passthrough.guarding import MOST_TEXTS, EventCutter, TextPath, index_of
 from schemas.effectors.model_calls import Masked
 from schemas.intake.sse import DONE, Events
 
@@ -39,8 +39,10 @@ class MaskedRequest:
 
     def __init__(self, body: bytes, settings: PrivacySettings) -> None:
         self.body = body
+        # The texts in which a placeholder may have begun. All others would only take memory, and time for each event.
         self._restoring: dict[TextPath, StreamRestorer] = {}
-        self._buffer = b""
+        self._room = Room()
+        self._cutter = EventCutter()
         self._first: dict[str, Any] = {}
         parsed: Any = msgspec.json.decode(body)
         self._masks = Masks(lambda text: found_in(text, settings.regions), _texts(parsed))
@@ -64,21 +66,24 @@ class MaskedRequest:
 
     def restored(self, body: bytes) -> bytes:
         """Return a whole answer with the data put back."""
-        return self._masks.restore_json(body)
+        return self._masks.restore_json(body, self._room)
 
     def take(self, piece: bytes) -> bytes:
-        """Take a piece of a stream; return its complete events, with the data put back."""
-        *events, self._buffer = split(self._buffer + piece)
-        return b"".join(map(self._event, events))
+        """Take a piece of a stream; return its complete events, with the data put back.
+
+        Raises:
+            ValueError: an event in it is too long.
+        """
+        return b"".join(map(self._event, self._cutter.take(piece)))
 
     def end(self) -> bytes:
         """Return the rest of a stream."""
-        rest, self._buffer = self._buffer, b""
+        rest = self._cutter.rest()
         return (self._event(rest) if rest else b"") + self._flushed()
 
     def _event(self, raw: bytes) -> bytes:
         # A placeholder begins with a bracket, other than that of a list in JSON.
-        if b"[" not in raw.replace(b"[{", b"").replace(b"[]", b"") and not self._holds:
+        if b"[" not in raw.replace(b"[{", b"").replace(b"[]", b"") and not self._restoring:
             return raw
         events = Events()
         [data] = [event.data for event in (*events.feed(raw), *events.end())] or [b""]
@@ -88,24 +93,23 @@ class MaskedRequest:
             body: Any = msgspec.json.decode(data)
             restored = self._restored((), body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return self._masks.restore_json(raw)
+            return self._masks.restore_json(raw, self._room)
         if isinstance(body, dict):
             self._first = self._first or {name: body[name] for name in _HEAD if name in body}
         before = self._flushed() if b'"finish_reason"' in data and _is_over(body) else b""
-        return before + (raw if restored == body else event_of(restored))
-
-    @property
-    def _holds(self) -> bool:
-        return any(each.holds for each in self._restoring.values())
+        after = self._flushed() if len(self._restoring) > MOST_TEXTS else b""
+        return before + (raw if restored == body else event_of(restored)) + after
 
     def _restored(self, path: TextPath, value: Any) -> Any:
         """Return a JSON value with the data put back into its texts; the end of a text may be held back."""
         if isinstance(value, str):
             if is_not_text(str(path[-1]) if path else "", value):
                 return value
-            if path not in self._restoring:
-                self._restoring[path] = StreamRestorer(self._masks)
-            return self._restoring[path].take(value)
+            restorer = self._restoring.pop(path, None) or StreamRestorer(self._masks, self._room)
+            text = restorer.take(value)
+            if restorer.holds:
+                self._restoring[path] = restorer
+            return text
         if isinstance(value, Mapping):
             return {name: self._restored((*path, name), inner) for name, inner in value.items()}
         if isinstance(value, list):
@@ -114,8 +118,8 @@ class MaskedRequest:
 
     def _flushed(self) -> bytes:
         """Return events for held text that turned out not to be a placeholder."""
-        held = [(path, each.end()) for path, each in self._restoring.items() if each.holds]
-        return b"".join(event_of({**self._first, **_at(path, text)}) for path, text in held)
+        held, self._restoring = self._restoring, {}
+        return b"".join(event_of({**self._first, **_at(path, each.end())}) for path, each in held.items())
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """The body of an upstream's response while it arrives: read, recorded at its end, and then delivered."""
 
 import asyncio
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -12,7 +13,7 @@ from actors.gateway.http.openai.chat_inputs import ChatInput
 from actors.gateway.http.openai.chat_service import ExchangeFailed
 from actors.gateway.http.openai.passthrough.guarding import GuardedStream, faults_in
 from actors.gateway.http.openai.passthrough.masking import MaskedRequest
-from actors.gateway.http.openai.relayed_answer import read_streamed_answer, read_whole_answer
+from actors.gateway.http.openai.relayed_answer import RelayedAnswer, read_streamed_answer, read_whole_answer
 from actors.gateway.http.openai.streaming_response import SourceBroken
 from actors.gateway.wait_deadlines import WaitDeadline
 from events.errors import LogError
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 16 * 1024 * 1024
 """Most bytes of an answer that are recorded. A longer whole answer is not delivered; a longer stream is."""
+
+_LONG_ANSWER = 256 * 1024
+"""Bytes of an answer from which reading it takes more than a few milliseconds."""
 
 Abandoned = Literal["upstream_unreachable", "upstream_overdue", "upstream_refused", "upstream_cut", "client_left"]
 """Why an upstream's response was not relayed to its end, as ``input.abandoned`` records it."""
@@ -112,7 +116,7 @@ class RelayedBody:
 
     async def _record(self, guarded: GuardedStream) -> bool:
         """Record a stream; return whether it contains an answer, so that its exchange will end."""
-        answer = read_streamed_answer(bytes(self.received))
+        answer = await _read(read_streamed_answer, bytes(self.received))
         if answer.failed and not guarded.found:
             self._abandon("upstream_cut")
             if not guarded.is_read:
@@ -172,7 +176,7 @@ class RelayedBody:
             self._abandon("upstream_refused", self.response.status_code)
             return
         self._has_outcome = True
-        answer = read_whole_answer(body)
+        answer = await _read(read_whole_answer, body)
         # Reflex reads only what is recorded, so the rest is read here.
         if answer.left_unread and (found := await self._faults_of(body)):
             stopped = msgspec.structs.replace(answer.answer, stopped_for=found, delivered=0)
@@ -187,3 +191,8 @@ class RelayedBody:
         if not self._has_outcome:
             self._has_outcome = True
             self._service.abandon(self.passed, reason, status, self.withheld_for)
+
+
+async def _read(read: Callable[[bytes], RelayedAnswer], body: bytes) -> RelayedAnswer:
+    """Return the answer in a body; a long one, as of a model that thinks aloud, is read in a thread: others wait."""
+    return read(body) if len(body) < _LONG_ANSWER else await asyncio.to_thread(read, body)

@@ -172,6 +172,9 @@ def test_failures_have_openais_shape_and_say_what_to_do() -> None:
         cases: list[tuple[dict[str, Any], int, str, str]] = [
             ({"json": body_of(model="gpt-5")}, 404, "not_found_error", "model_not_found"),
             ({"json": body_of(n=2)}, 400, "invalid_request_error", "unsupported_parameter"),
+            ({"json": body_of(agent="helpdesk")}, 400, "invalid_request_error", "unknown_field"),
+            ({"json": body_of(session="travel")}, 400, "invalid_request_error", "unknown_field"),
+            ({"json": body_of(), "params": {"agent": "helpdesk"}}, 400, "invalid_request_error", "unknown_field"),
             ({"content": b"{"}, 400, "invalid_request_error", "not_json"),
             ({"content": b" " * 1_100_000}, 413, "invalid_request_error", "too_large"),
             (
@@ -194,6 +197,9 @@ def test_failures_have_openais_shape_and_say_what_to_do() -> None:
         assert (await client.get("/v1/models/other")).json()["error"]["code"] == "model_not_found"
         assert (await client.get("/v1/models")).json()["data"][0]["id"] == "neuraxis"
         assert (await client.get("/v1/models/neuraxis")).json()["id"] == "neuraxis"
+        # Clients send the headers of their chats with every request.
+        for path in ("/v1/models", "/v1/models/neuraxis"):
+            assert (await client.get(path, headers={"X-Neuraxis-Session": "mine"})).status_code == 200
         assert not inputs(stream)
 
     without_workers(use)

@@ -9,7 +9,14 @@ import pytest
 from actors.contract.answers.prompt import Prompt
 from actors.contract.answers.window import WINDOW
 from actors.gateway.http.openai.answers import Decision
-from actors.gateway.http.openai.passthrough.guarding import LONGEST_EVENT, GuardedStream, Watch, faults_in, texts_in
+from actors.gateway.http.openai.passthrough.guarding import (
+    LONGEST_EVENT,
+    MOST_HELD,
+    GuardedStream,
+    Watch,
+    faults_in,
+    texts_in,
+)
 from schemas.vocabulary.gateway import Layer
 
 RULES = " ".join(f"Rule {number}: what guest{number} had for dinner is told to nobody." for number in range(9))
@@ -90,6 +97,19 @@ def test_a_text_that_others_have_followed_no_longer_holds_them_back(before: list
     sent += b"".join(map(guarded.take, told))
     held = len(b"".join((*before, *told))) - len(sent)
     assert held <= len(b"".join(told)) / 2, "no more than the content's own window is held"
+
+
+def test_a_stream_that_is_held_to_its_end_is_not_held_without_bounds() -> None:
+    """It begins to repeat the system prompt: from then on nothing is sent, and a stream may have no end."""
+    guarded = GuardedStream(PROMPT, Watch())
+    for text in words(RULES)[:40]:
+        guarded.take(chunk({"content": text}))
+    filler = b"data: {" + b" " * 500_000 + b"}\n\n"
+    for _ in range((MOST_HELD - 500_000) // len(filler)):
+        assert guarded.take(chunk({"content": "and "}) + filler) == b""
+    with pytest.raises(ValueError, match="are held back until its end"):
+        guarded.take(filler * 2)
+    assert guarded.found == ()
 
 
 def test_a_comment_that_keeps_a_connection_open_goes_out_at_once() -> None:

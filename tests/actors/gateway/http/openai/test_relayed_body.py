@@ -1,4 +1,4 @@
-"""The body of an upstream's answer: a long prompt is read for it while others are served, and only once."""
+"""The body of an upstream's answer: a long prompt, and a long answer, are read while others are served."""
 
 import asyncio
 import threading
@@ -11,8 +11,10 @@ import pytest
 
 from actors.contract.answers.credentials import PromptSecrets
 from actors.contract.answers.prompt import Prompt
+from actors.gateway.http.openai.passthrough import relayed_body
 from actors.gateway.http.openai.passthrough.guarding import GuardedStream, Watch
 from actors.gateway.http.openai.passthrough.relayed_body import RelayedBody
+from actors.gateway.http.openai.relayed_answer import RelayedAnswer
 from schemas.vocabulary.gateway import Layer
 
 EVENTS = (b'data: {"choices":[{"delta":{"content":"Hello"}}]}\n\n', b'data: {"error":{"message":"busy"}}\n\n')
@@ -50,3 +52,28 @@ def test_a_long_prompt_is_read_in_a_thread_and_once(
     asyncio.run(body())
     here = threading.current_thread().name
     assert [name != here for name in threads] == [is_long, is_long], "the window has one of its own"
+
+
+@pytest.mark.parametrize(("repeats", "is_long"), [(10, False), (6_000, True)])
+def test_a_long_answer_is_read_in_a_thread(repeats: int, is_long: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model that thinks aloud writes tens of thousands of events, and others wait while they are read."""
+    threads, read = list[str](), relayed_body.read_streamed_answer
+
+    def noted(body: bytes) -> RelayedAnswer:
+        threads.append(threading.current_thread().name)
+        return read(body)
+
+    async def long() -> AsyncIterator[bytes]:
+        yield EVENTS[0] * repeats
+        yield EVENTS[1]
+
+    async def body() -> None:
+        service: Any = SimpleNamespace(client=SimpleNamespace(deadline=no_deadline), abandon=lambda *_: None)
+        response: Any = SimpleNamespace(aiter_raw=long)
+        unused: Any = None
+        relayed = RelayedBody(service, response, unused, unused, unused, GuardedStream(Prompt("Hello", ()), Watch()))
+        assert b"".join([piece async for piece in relayed]) == EVENTS[0] * repeats + EVENTS[1]
+
+    monkeypatch.setattr(relayed_body, "read_streamed_answer", noted)
+    asyncio.run(body())
+    assert [name != threading.current_thread().name for name in threads] == [is_long]
