@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import msgspec
 
 from actors.contract.answers.window import STREAMED
-from actors.contract.privacy.recognising import missing_packages
+from actors.contract.privacy.recognising import masking_fault
 from actors.llm.calling import REQUESTS, LlmCaller, enrich_failure
 from actors.llm.client import ChatClient
 from actors.llm.endpoint import API_KEY, BadEndpoint, Endpoint, api_key, base_url
@@ -28,11 +28,11 @@ async def open_llm(settings: LlmSettings, context: EffectorContext) -> AsyncIter
     """Open the effector for the length of the ``async with`` block.
 
     Raises:
-        BadEndpoint: the settings name no endpoint, or one that cannot be used; or the masking libraries are not
-            installed.
+        BadEndpoint: the settings name no endpoint, or one that cannot be used; or people's data cannot
+            be masked as they say.
     """
-    if settings.privacy.is_on and (lack := missing_packages()):
-        raise BadEndpoint(f"llm.privacy is on, and {lack}")
+    if fault := masking_fault(settings.privacy):
+        raise BadEndpoint(f"llm.privacy is on, and {fault}")
     async with _endpoint(settings, context.environment) as (endpoint, backend):
         if endpoint.key_in_the_clear:
             _logger.warning("key_in_the_clear", base_url=endpoint.base_url, variable=API_KEY)

@@ -71,8 +71,8 @@ async def choose_model(
         BadEndpoint: an address, a key or a local model that cannot be used.
     """
     settings = config.section("llm", LlmSettings)
-    if settings.privacy.is_on and (missing := recognising.missing_packages()):
-        raise BadEndpoint(f"llm.privacy is on, and {missing}")
+    if fault := recognising.masking_fault(settings.privacy):
+        raise BadEndpoint(f"llm.privacy is on, and {fault}")
     if settings.backend == "composer":
         return _composer_choice("llm.backend says so")
     if settings.backend == "local":

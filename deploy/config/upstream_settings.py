@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from actors.contract.privacy.recognising import missing_packages
+from actors.contract.privacy.recognising import masking_fault
 from actors.llm.endpoint import BadEndpoint, Endpoint, api_key, base_url
 from deploy.config.loading import UPSTREAM_VARIABLE
 from deploy.config.settings import UpstreamSettings
@@ -12,11 +12,11 @@ def upstream_of(settings: UpstreamSettings, environment: Mapping[str, str]) -> E
     """Return the endpoint with its key; None if none is configured.
 
     Raises:
-        BadEndpoint: its address or key cannot be used, or the library that masks people's data is not installed.
+        BadEndpoint: its address or key cannot be used, or people's data cannot be masked as the settings say.
     """
     if not settings.url:
         return None
-    if settings.privacy.is_on and (missing := missing_packages()):
-        raise BadEndpoint(f"gateway.upstream.privacy is on, and {missing}")
+    if fault := masking_fault(settings.privacy):
+        raise BadEndpoint(f"gateway.upstream.privacy is on, and {fault}")
     key = api_key(environment, settings.key_file, UPSTREAM_VARIABLE)
     return Endpoint(base_url(settings.url, UPSTREAM_VARIABLE), key)

@@ -17,6 +17,7 @@ from ipaddress import ip_address
 from typing import NamedTuple
 
 from actors.contract.answers.credentials import keys_in
+from actors.contract.privacy.settings import PrivacySettings
 from schemas.effectors.model_calls import PersonalKind
 
 PACKAGES = ("phonenumberslite", "python-stdnum")
@@ -49,6 +50,25 @@ def missing_packages() -> str:
     """Return why nothing can be recognised here, and what to do; empty where recognition works."""
     missing = [name for name, module in zip(PACKAGES, ("phonenumbers", "stdnum"), strict=True) if not find_spec(module)]
     return f"{' and '.join(missing)} not installed, which masking needs: {REMEDY}" if missing else ""
+
+
+def masking_fault(settings: PrivacySettings) -> str:
+    """Return why nothing is masked here as the settings say, and what to do; empty where it is, or is not to be.
+
+    Of a region that the library does not know, it finds no number, and reports no error.
+    """
+    if not settings.is_on:
+        return ""
+    if missing := missing_packages():
+        return missing
+    from phonenumbers import SUPPORTED_REGIONS
+
+    if unknown := [region for region in settings.regions if region not in SUPPORTED_REGIONS]:
+        return (
+            f"its regions have {unknown[0]!r}, of which no telephone number would be masked: write two capital letters "
+            "by ISO 3166, such as GB for the United Kingdom"
+        )
+    return ""
 
 
 def recogniser() -> str:

@@ -8,7 +8,7 @@ import pytest
 
 from actors.contract.privacy import recognising
 from actors.contract.privacy.masking import Masks, StreamRestorer
-from actors.contract.privacy.recognising import found_in, missing_packages, recogniser
+from actors.contract.privacy.recognising import found_in, masking_fault, missing_packages, recogniser
 from actors.contract.privacy.settings import PrivacySettings
 from actors.gateway.external_events import InvalidInput
 from actors.gateway.http.openai.passthrough.guarding import split
@@ -194,3 +194,14 @@ def test_what_is_not_installed_is_named_with_what_to_do(monkeypatch: pytest.Monk
     assert "phonenumberslite-" in recogniser()
     monkeypatch.setattr(recognising, "find_spec", lambda name: None)
     assert "pip install 'neuraxis[privacy]'" in missing_packages()
+
+
+@each("regions", [("UK",), ("de",), ("Germany",), ("",), ("DE", "XX")])
+def test_a_region_of_which_no_number_would_be_found_is_refused(regions: tuple[str, ...]) -> None:
+    """The library knows no such region, finds nothing in it, and says nothing."""
+    assert "such as GB for the United Kingdom" in masking_fault(PrivacySettings(mask=True, regions=regions))
+    assert masking_fault(PrivacySettings(regions=regions)) == ""
+
+
+def test_regions_that_are_known_are_taken() -> None:
+    assert masking_fault(PrivacySettings(mask=True, regions=("DE", "US", "GB"))) == ""

@@ -161,6 +161,32 @@ def test_a_connection_that_is_away_is_told_and_comes_back_by_itself(page: Page, 
     expect(page.get_by_role("alert")).to_be_hidden()
 
 
+def test_a_restored_log_that_is_shorter_is_shown_at_its_own_length(page: Page) -> None:
+    origin = page.url.rsplit("/", 1)[0]
+    beyond = page.request.get(f"{origin}/api/overview").json()["recorded"]["head"] + 500_000
+    refused = False
+
+    def longer(route: Route) -> None:
+        answer = route.fetch()
+        told = answer.json()
+        told["recorded"]["head"] += 1_000_000
+        route.fulfill(response=answer, json=told)
+
+    def broken_off(route: Route) -> None:
+        if refused:
+            route.fulfill(status=400, json={"message": "the log ends before that"})
+        else:
+            route.fulfill(content_type="text/event-stream", body="id: 1\ndata: {}\n\n")
+
+    page.route("**/api/events*", broken_off)
+    page.route("**/api/overview*", longer)
+    page.reload()
+    page.wait_for_function(f"Number(document.getElementById('slider').max) > {beyond}")
+    page.unroute("**/api/overview*")
+    refused = True
+    page.wait_for_function(f"Number(document.getElementById('slider').max) < {beyond}")
+
+
 def test_a_key_is_asked_for_where_there_are_keys_and_sent_as_a_header_alone(page: Page) -> None:
     right, addresses = "k" * 24, list[str]()
 
