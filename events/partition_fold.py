@@ -16,7 +16,17 @@ import msgspec
 
 from events.decoding import Recorded, Unreadable, is_spontaneous
 from events.errors import Misconfigured
-from events.make_decision import Cause, NewEvent, address_events, at_behaviour, decide, fail_append, fold
+from events.make_decision import (
+    Cause,
+    NewEvent,
+    address_events,
+    at_behaviour,
+    decide,
+    fail_append,
+    fold,
+    with_models,
+)
+from events.replay.body_comparison import BodyComparer
 from events.routes import main_prefix
 from events.state_division import part_of
 from schemas.actor import Actor, Message, Scope
@@ -85,8 +95,10 @@ class View:
         on_orphan: Called for own events whose cause is not waiting: processed before, or never received.
         agents: The agents whose messages it has received since it was made.
         passed_over: Number of messages of a newer release that others decided, and of own events that only a newer
-            release can read: no decision may use this state then.
+            release can read or fold: no decision may use this state then.
         why_passed_over: What is wrong with the first of those own events, and what to do; empty: there is none.
+        newer_behaviour: Sequence of the first settings under which a newer release decides otherwise; 0: none came. It
+            also folds otherwise, so such settings count in ``passed_over``, too.
         misplaced: Whether an own event came too late, so that the state is not that of the log: it belongs before the
             checkpoint with which the view began, before what was folded ahead of such events, or before what a former
             leader had decided. Another leader wrote it.
@@ -120,6 +132,7 @@ class View:
         self.fold_errors = 0
         self.passed_over = 0
         self.why_passed_over = ""
+        self.newer_behaviour = 0
         self.misplaced = False
         self.shown_by: Recorded | None = None
         self._assumed_to = start.position  # no own event is to come for what is folded up to there
@@ -183,6 +196,19 @@ class View:
         self.passed_over += 1
         self.why_passed_over = self.why_passed_over or self._unreadable_own(own)
 
+    def _note_behaviour(self, own: Recorded) -> None:
+        """Note settings under which a newer release decides and folds otherwise, if an own event is such."""
+        event, known = own.message.event, self.actor.behaviour
+        if not isinstance(event, Configured) or event.behaviour <= known:
+            return
+        self.passed_over += 1
+        self.newer_behaviour = self.newer_behaviour or own.stored.seq
+        self.why_passed_over = self.why_passed_over or (
+            f"{self.actor.name} partition {self.partition}: from sequence {own.stored.seq} on it was decided under "
+            f"behaviour {event.behaviour}, and this release has none above {known}: run the newer release or a later "
+            "one"
+        )
+
     def _unreadable_own(self, own: Unreadable) -> str:
         return (
             f"{self.actor.name} partition {self.partition}: its own event at sequence {own.stored.seq} cannot be "
@@ -217,7 +243,7 @@ class View:
         if self.actor.scope is Scope.GLOBAL:
             whole = View(self.actor, partition, partitions, self.checkpoint())
             whole.waiting, whole._group = self.waiting, self._group
-            return whole
+            return self._noted_in(whole)
         self.close_decision()
         self.fold_before(None)
         of_sessions, state = self.actor.scope is Scope.SESSION, self.state
@@ -228,7 +254,13 @@ class View:
         state = part_of(state, self.actor.scope, self.agents, is_mine)
         # Its events are stored under a name of its own, so its fence counts none yet.
         begin = msgspec.structs.replace(self.checkpoint(), state=state, fenced=0)
-        return View(self.actor, partition, partitions, begin)
+        return self._noted_in(View(self.actor, partition, partitions, begin))
+
+    def _noted_in(self, divided: "View") -> "View":
+        """Return a view that goes on from this one's state, with what was passed over in that."""
+        divided.passed_over, divided.why_passed_over = self.passed_over, self.why_passed_over
+        divided.newer_behaviour = self.newer_behaviour
+        return divided
 
     @property
     def open_decision(self) -> int:
@@ -264,8 +296,9 @@ class View:
         """Decide again a message of whose events only the first were stored; return the others, for the caller to
         append.
 
-        A log that was cut may end within a decision. Made again from the same state, it has the same events: with the
-        others appended it is complete. If the stored events are not the first of those decided now, they stay alone.
+        A log that was cut may end within a decision. Made again from the same state, under the same behaviour and by
+        the same trained models, it has the same events: with the others appended it is complete. If the stored events
+        are not the first of those decided now, they stay alone.
         """
         group = tuple(self._group)
         seq = group[0].envelope.cause_seq if group else 0
@@ -273,12 +306,15 @@ class View:
         if not group or not self.waiting or self.waiting[0].stored.seq != seq:
             self.close_decision()
             return ()
-        decided, state = decide(self.actor, self.state, self.waiting[0], self._partitions, self.partition)
-        recorded = [(own.envelope.id, own.stored.subject, own.stored.data) for own in group]
-        if [(one.message.id, one.subject, one.data) for one in decided[: len(group)]] != recorded:
+        models = self.actor.models
+        names = () if models is None else tuple(name for own in group for name in models(own.message.event))
+        delivery = with_models(at_behaviour(self.waiting[0], self._behaviour), names)
+        decided, state = decide(self.actor, self.state, delivery, self._partitions, self.partition)
+        if len(decided) < len(group) or not all(map(_says_the_same, group, decided)):
             self.close_decision()
             return ()
-        delivery, self._group = self.waiting.popleft(), []
+        self.waiting.popleft()
+        self._group = []
         self.state, self.position, self.time_ns = state, delivery.stored.seq, delivery.stored.time_ns
         self._note_own(group)
         return decided[len(group) :]
@@ -343,6 +379,7 @@ class View:
     def _fold_spontaneous(self, own: Recorded) -> None:
         if self.on_spontaneous is not None:
             self.on_spontaneous(own, self.state)
+        self._note_behaviour(own)
         self._evolve_own(self._at_position(own.message))
 
     def _evolve_own(self, message: Message) -> None:
@@ -434,3 +471,10 @@ class View:
     def is_fenced(self, topic: str) -> bool:
         """Whether the partition's fence counts events of a public subject."""
         return topic.split(".", 2)[1] == self._main_prefix
+
+
+def _says_the_same(recorded: Recorded, decided: NewEvent) -> bool:
+    """Whether a recorded event is one that is decided now, but for fields that its release did not have."""
+    if (recorded.envelope.id, recorded.stored.subject) != (decided.message.id, decided.subject):
+        return False
+    return recorded.stored.data == decided.data or BodyComparer().compare(recorded, decided).is_same

@@ -23,6 +23,9 @@ from schemas.settings.settings_fault import settings_fault
 NEWEST_BEHAVIOUR = 2**31 - 1
 """The behaviour number of a message before which no ``configured`` was recorded: the newest code decides it."""
 
+MISSING_BEHAVIOUR = "behaviour_"
+"""Beginning of the reason for which decisions cannot be made again: the behaviour they were made under is missing."""
+
 
 class Scope(StrEnum):
     """Which key an actor's state is sharded by."""
@@ -188,7 +191,7 @@ class Actor(Generic[S]):
         if configured is None:
             return ""
         if not latest and not self.oldest <= configured.behaviour <= self.behaviour:
-            return f"behaviour_{configured.behaviour}"
+            return f"{MISSING_BEHAVIOUR}{configured.behaviour}"
         return settings_fault(self.name, configured.settings, self.settings_type)
 
 

@@ -9,20 +9,22 @@ import math
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
+from typing import get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from actors.gateway.answer_wait import retry_until_reachable
 from events.decoding import Recorded, decode
 from events.log import Log, Stored, Tail
+from schemas.catalogue import ALERTS
 from schemas.envelope import LATENCY, exchange_in
 from schemas.event import ROOT, topic_of
 from schemas.intake.whole_numbers import read_whole_number
 from schemas.subjects import split_stored, topic_filter
-from schemas.vocabulary.alerts import Alert
+from schemas.vocabulary.alerts import SEVERITY_NAMES, Alert, Status
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.llm import LlmCompleted, LlmFailed
-from schemas.vocabulary.responder import ResponseEmitted
+from schemas.vocabulary.responder import ResponseEmitted, Stage
 
 LATENCIES_S = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 """Upper edges of the buckets of an exchange's latency, in seconds."""
@@ -39,7 +41,11 @@ _NS_PER_S, _US_PER_S = 1e9, 1e6
 
 
 class Metrics:
-    """The metrics of one gateway, in a registry of their own."""
+    """The metrics of one gateway, in a registry of their own.
+
+    Counters that alert rules watch begin at 0 for all their labels. Prometheus computes an increase from two samples:
+    of a counter that appears with its first event, that event would never be an increase.
+    """
 
     def __init__(self) -> None:
         self._registry = registry = CollectorRegistry()
@@ -99,10 +105,15 @@ class Metrics:
         )
         self._served = Gauge(
             "neuraxis_stage_served",
-            "1 where a stage that has to be served is, 0 else.",
+            "1 where a stage that has to be served is, 0 else; NaN: unknown.",
             ("stage",),
             registry=registry,
         )
+        for severity, source in ALERTS:
+            for status in get_args(Status):
+                self._alerts.labels(SEVERITY_NAMES[severity], source, status)
+        for stage in get_args(Stage):
+            self._ends.labels(stage, "FAILED", "")
 
     async def follow(self, log: Log) -> None:
         """Count events as they come, until cancelled. No text is read, so events may stay encrypted.
@@ -132,14 +143,17 @@ class Metrics:
             elif isinstance(recorded := decode(stored), Recorded):
                 self._count(recorded, exchange_in(stored.headers))
 
-    def render(self, *, log_seq: int, ledger_seq: int, served: Mapping[str, bool], ready: bool) -> bytes:
-        """Return the metrics in the format of Prometheus, including the values just measured that are given here."""
+    def render(self, *, log_seq: int, ledger_seq: int, served: Mapping[str, bool | None], ready: bool) -> bytes:
+        """Return the metrics in the format of Prometheus, including the values just measured that are given here.
+
+        ``ledger_seq`` is -1, and the value of a stage in ``served`` None, where that is not known.
+        """
         self._ready.set(ready)
         self._log.set(log_seq)
         self._ledger.set(ledger_seq)
         self._lag.set(max(0, log_seq - ledger_seq) if ledger_seq >= 0 else math.nan)
         for stage, is_served in served.items():
-            self._served.labels(stage).set(is_served)
+            self._served.labels(stage).set(math.nan if is_served is None else is_served)
         return generate_latest(self._registry)
 
     def _begin(self, exchange: str, time_ns: int) -> None:

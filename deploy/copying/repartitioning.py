@@ -246,7 +246,10 @@ def _settings_of(view: View) -> Configured:
 
 
 def _refuse_open(folding: Replay, open_exchanges: int) -> None:
-    """Refuse a log with incomplete exchanges or decisions: it is not known to which partition they would belong."""
+    """Refuse a log with incomplete exchanges or decisions: it is not known to which partition they would belong.
+
+    Also refuse states that only a newer release can fold.
+    """
     if open_exchanges:
         some = "1 exchange of the log has" if open_exchanges == 1 else f"{open_exchanges} exchanges of the log have"
         raise Misconfigured(
@@ -259,6 +262,9 @@ def _refuse_open(folding: Replay, open_exchanges: int) -> None:
             f"{', '.join(pending)} have yet to decide what came last: start the workers as they were, stop what sends "
             "inputs, wait for a few seconds, and run this again"
         )
+    for view in views_of_partitions(folding):
+        if view.why_passed_over:
+            raise Misconfigured(view.why_passed_over)
 
 
 async def _open_exchanges(log: JetStreamLog) -> int:

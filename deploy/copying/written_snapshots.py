@@ -80,10 +80,15 @@ async def write_snapshots(connection: Connection, views: Iterable[View], upto: i
 
     The partitions have folded all up to the sequence ``upto``, and have nothing left to decide. ``last_loss`` is the
     sequence of the last loss that the log recorded.
+
+    Raises:
+        Misconfigured: only a newer release can fold one of them.
     """
     snapshots, count = KeyValueSnapshots(connection, _ADMIN_ROOT), 0
     for view in views:
         assert not has_pending(view), (view.actor.name, view.partition)
+        if view.why_passed_over:
+            raise Misconfigured(view.why_passed_over)
         data = pack(view.actor, view.partition, view.checkpoint(), last_loss)
         await snapshots.save(snapshot_key(view.actor, view.partition), data, upto)
         count += 1

@@ -58,7 +58,7 @@ from events.jetstream.storage_check import (
     SWITCHED_OFF,
     storage_fault,
 )
-from events.jetstream.stream import ensure_stream
+from events.jetstream.stream import ensure_stream, trimmed_through
 from events.ledger import LedgerReader
 from schemas.input_path import LEDGER
 from schemas.permissions import BrokerUser
@@ -236,6 +236,7 @@ async def _log(connection: Connection, to_check: SetToExamine) -> list[Finding]:
         partitions = (await ensure_stream(connection, to_check.stream, None, create=False)).partitions
         before = time.time()
         info = await connection.api(f"STREAM.INFO.{to_check.stream}")
+        trimmed = trimmed_through(info)
         our_time = (before + time.time()) / 2  # the middle of the request, when the broker read its clock
     except LogError as wrong:
         servers = await ask_servers(to_check.system, ())
@@ -245,7 +246,7 @@ async def _log(connection: Connection, to_check: SetToExamine) -> list[Finding]:
     members = members_of(info.get("cluster") or {})
     servers = await ask_servers(to_check.system, members)
     return [
-        judge_stream(to_check.stream, state, replicas),
+        judge_stream(to_check.stream, state, replicas, trimmed),
         judge_settings(info["config"], partitions),
         await _copies(connection, to_check),
         _servers(servers, members, to_check),
@@ -257,7 +258,7 @@ async def _log(connection: Connection, to_check: SetToExamine) -> list[Finding]:
         judge_clock(_seconds(info.get("ts", "")), our_time),
         await _consumers(connection, to_check.stream),
         *await _workers(connection, to_check, partitions),
-        await _ledger(connection, to_check.ledger, int(state["last_seq"])),
+        await _ledger(connection, to_check.ledger, int(state["last_seq"]), trimmed),
         await examine_effectors(connection, to_check.stream, to_check.effectors),
         await examine_model(to_check.model, os.environ, to_check.key_file, to_check.asking),
     ]
@@ -299,13 +300,13 @@ async def _workers(connection: Connection, to_check: SetToExamine, partitions: P
     ]
 
 
-async def _ledger(connection: Connection, path: Path, last: int) -> Finding:
+async def _ledger(connection: Connection, path: Path, last: int, trimmed: int) -> Finding:
     fault = await query_ledger_fault(connection)
     if fault and fault != NO_LEDGER:
         return Finding(
             "ledger", Verdict.FAIL, f"{path}: {fault}", "nothing is lost: the ledger is written on once it can be"
         )
-    return judge_ledger(path, await asyncio.to_thread(_ledger_position, path), last)
+    return judge_ledger(path, await asyncio.to_thread(_ledger_position, path), last, trimmed)
 
 
 def _ledger_position(path: Path) -> int | str | None:
@@ -333,13 +334,17 @@ def judge_shared_agent(run: RunFile | None) -> Finding:
     return Finding("agents", Verdict.OK, seen)
 
 
-def judge_stream(name: str, state: Mapping[str, Any], replicas: int) -> Finding:
-    """Judge whether the stream still holds every message that was appended to it."""
+def judge_stream(name: str, state: Mapping[str, Any], replicas: int, trimmed: int = 0) -> Finding:
+    """Judge whether the stream still holds every message that was appended to it, but those up to ``trimmed``, which
+    `neuraxis log trim` has removed: a ledger keeps them.
+    """
     first, last, held = int(state["first_seq"]), int(state["last_seq"]), int(state["messages"])
     expected = last - first + 1 if held else 0
     copies = "1 copy, not highly available" if replicas == 1 else f"{replicas} copies"
-    if held < expected or first > 1:
-        missing = max(expected - held, 0) + max(first - 1, 0)
+    if trimmed:
+        copies += f"; what was trimmed, up to sequence {trimmed:,}, is in its ledger alone"
+    if held < expected or first > trimmed + 1:
+        missing = max(expected - held, 0) + max(first - 1 - trimmed, 0)
         remedy = "its files were damaged: compare with the ledger by `neuraxis log verify`, and restore a copy"
         return Finding("stream", Verdict.FAIL, f"{name} misses {missing:,} of {counted(last, 'message')}", remedy)
     return Finding("stream", Verdict.OK, f"{name}, {counted(held, 'message')}, {int(state['bytes']):,} bytes, {copies}")
@@ -401,8 +406,12 @@ def judge_workers(actors: Sequence[str], alive: Sequence[tuple[str, ...]]) -> Fi
     return Finding("workers", Verdict.OK, f"{len(alive)} alive, all {len(actors)} actors hosted")
 
 
-def judge_ledger(path: Path, position: int | str | None, last: int) -> Finding:
-    """Judge how far the ledger is behind the stream."""
+def judge_ledger(path: Path, position: int | str | None, last: int, trimmed: int = 0) -> Finding:
+    """Judge how far the ledger is behind the stream; it alone has the events up to ``trimmed``."""
+    if position is None and trimmed:
+        seen = f"there is no {path}: events up to sequence {trimmed:,} were removed from the stream, and it has them"
+        remedy = "put a backup of the ledger there, or look where it is; do not begin another"
+        return Finding("ledger", Verdict.WARN, seen, remedy)
     if position is None:
         return Finding("ledger", Verdict.WARN, f"there is no {path}", "run `neuraxis worker ledger`")
     if isinstance(position, str):

@@ -77,6 +77,12 @@ class StageWatch:
             raise
         self._watch.check(members, asyncio.get_running_loop().time())
 
+    @property
+    def is_known(self) -> bool:
+        """Whether the heartbeats could be read lately: otherwise :meth:`unserved` tells nothing of now."""
+        now = asyncio.get_running_loop().time()
+        return self._watch.availability(now) is not None and now - self._watch.checked_at <= TAKEOVER_S
+
     def unserved(self, *, patient: bool = False) -> Unserved:
         """Return the stages that nobody serves: why, and which partitions.
 

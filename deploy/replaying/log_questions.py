@@ -63,13 +63,9 @@ class ShowState(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class Explain(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """The question why an exchange ended as it did, wherever in the log it is.
-
-    ``ledger`` is the file that holds what was removed from the log's beginning; empty: it is not on this machine.
-    """
+    """The question why an exchange ended as it did, wherever in the log it is."""
 
     exchange: str
-    ledger: str = ""
 
 
 class ListSettings(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -80,11 +76,15 @@ Question = DecideAgain | ShowState | Explain | ListSettings
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """A question, and the log that it is about."""
+    """A question, and the log that it is about.
+
+    ``ledger`` is the file that holds what was removed from the log's beginning; empty: it is not on this machine.
+    """
 
     access: Access
     log: LogSettings
     question: Question
+    ledger: str = ""
 
 
 class Answered(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -158,6 +158,8 @@ async def answer(asked: Asked) -> Answered | Unanswered:
         connection = await Connection.open(asked.access, CONNECT_S)
         try:
             log = await configured_log(connection, asked.log, create=False)
+            if asked.ledger:
+                await asyncio.to_thread(attach_ledger, log, Path(asked.ledger))
             if isinstance(asked.question, Explain):
                 return Answered(body=msgspec.Raw(await explain_exchange(log, asked.question)))
             source = StreamSource(log)
@@ -191,8 +193,6 @@ async def explain_exchange(log: JetStreamLog, question: Explain) -> bytes:
         NothingFound: the log holds nothing of it.
         LogError: the log cannot be read.
     """
-    if question.ledger:
-        await asyncio.to_thread(attach_ledger, log, Path(question.ledger))
     source = StreamSource(log)
     explanation = explain(await source.exchange(question.exchange))
     if explanation is None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from copy import copy
 from typing import Protocol
@@ -291,7 +291,7 @@ class JetStreamLog:
         """
         return (await self.losses()).gap_ends if len(filters) > 1 else ()
 
-    async def history(self, filters: Sequence[str], after: int, upto: int) -> AsyncIterator[Sequence[Stored]]:
+    async def history(self, filters: Sequence[str], after: int, upto: int) -> AsyncGenerator[Sequence[Stored]]:
         """Read a closed range; see ``events.log.Log.history``."""
         after = max(0, after)
         if self.archive is not None and after < self.trimmed_through:

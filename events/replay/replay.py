@@ -329,6 +329,7 @@ class Replay:
                 waiting.append(pending)
             states[key] = view.state_before(next_cause_seq)
         active = self._activity.seconds
+        self._note_newer_behaviours()
         self.verification.settle_doubts()
         self.verification.excuse_losses()
         return Report(
@@ -342,6 +343,7 @@ class Replay:
             sum(view.fold_errors for view in self.views.values()),
             oldest_of(waiting, active),
             active,
+            dict(self.unread.newer_behaviours),
         )
 
     def fold_waiting(self) -> None:
@@ -349,6 +351,12 @@ class Replay:
         self.reach(self._last)
         for key, view in self.views.items():
             view.fold_before(self._next_seq_at_end(key, view))
+        self._note_newer_behaviours()
+
+    def _note_newer_behaviours(self) -> None:
+        for (name, _), view in self.views.items():
+            if view.newer_behaviour:
+                self.unread.note_behaviour(name, view.newer_behaviour)
 
     def _next_seq_at_end(self, key: ActorPartition, view: View) -> int | None:
         """Return the sequence before which a view's messages led to nothing, at the end of what was read."""

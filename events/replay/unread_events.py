@@ -1,6 +1,21 @@
-"""Notes the events that a reader of a log left out, since this release cannot read them, to report them."""
+"""Notes what of a log this release cannot read, or not fold as it was decided, to report it."""
+
+from collections.abc import Mapping
 
 from events.decoding import Unreadable
+
+
+def newer_behaviours_text(first: Mapping[str, int]) -> str:
+    """Return what is said of states that a newer release decided under a behaviour of its own; empty if there are none.
+
+    ``first``: actor -> the sequence from which on it did.
+    """
+    if not first:
+        return ""
+    return (
+        f"the states of {', '.join(sorted(first))} may differ: from sequence {min(first.values()):,} on a newer "
+        "release decided under a behaviour that this one does not have"
+    )
 
 
 class UnreadEvents:
@@ -13,6 +28,7 @@ class UnreadEvents:
     def __init__(self) -> None:
         self._sequences: set[int] = set()
         self._first: Unreadable | None = None
+        self._newer_behaviours: dict[str, int] = {}
 
     def note(self, event: Unreadable) -> None:
         """Note an event; one that is noted twice counts once."""
@@ -25,6 +41,20 @@ class UnreadEvents:
         self._sequences |= others._sequences
         if others._first is not None:
             self.note(others._first)
+        for actor, seq in others._newer_behaviours.items():
+            self.note_behaviour(actor, seq)
+
+    def note_behaviour(self, actor: str, seq: int) -> None:
+        """Note that from a sequence on an actor's decisions were made under a behaviour that only a newer release has.
+
+        Its events are left in: they are folded by this release's code.
+        """
+        self._newer_behaviours[actor] = min(seq, self._newer_behaviours.get(actor, seq))
+
+    @property
+    def newer_behaviours(self) -> Mapping[str, int]:
+        """The actors that were noted so, each with the sequence from which on."""
+        return dict(sorted(self._newer_behaviours.items()))
 
     @property
     def count(self) -> int:
@@ -33,7 +63,11 @@ class UnreadEvents:
 
     @property
     def text(self) -> str:
-        """What is said of them, with the sequence of the first and why it cannot be read; empty if there is none."""
+        """What is said of all, with the sequence of the first and why it cannot be read; empty if there is nothing."""
+        return "; ".join(filter(None, (self._events_text, newer_behaviours_text(self._newer_behaviours))))
+
+    @property
+    def _events_text(self) -> str:
         if self._first is None:
             return ""
         where = f"sequence {self._first.stored.seq:,}: {self._first.detail}"

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shutil
 import signal
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -262,6 +263,65 @@ def test_a_broker_that_serves_no_log_any_more_is_raised(broker: Broker, monkeypa
         broker.start()
         with pytest.raises(neuraxis.NotReachable, match="told nothing of the log"):
             await taken(reading, 10_000)
+
+    asyncio.run(act())
+
+
+@pytest.mark.parametrize("topic", ["", "a..b", "reflex. blocked", "alert.>.breaker"])
+def test_a_topic_that_is_no_subject_is_refused_before_anything_waits_for_it(topic: str, broker: Broker) -> None:
+    reading = (listen(topic, Login(url=broker.url)), read(topic, Login(url=broker.url), after=0))
+    for events in reading:
+        with pytest.raises(neuraxis.BadInput, match="is no subject"):
+            asyncio.run(taken(events, 1))
+
+
+def test_who_may_not_listen_is_told_and_does_not_wait_for_ever(tmp_path: Path) -> None:
+    broker = embedded(tmp_path / ".neuraxis" / "broker")
+
+    async def body(supervisor: Supervisor) -> None:
+        with pytest.raises(neuraxis.Forbidden, match="may not listen"):
+            await taken(listen("alert.>", login(broker, DECIDERS)), 1)
+
+    run(broker, body)
+
+
+def test_a_sequence_behind_the_end_is_refused_and_the_end_itself_is_not(broker: Broker) -> None:
+    """The broker would begin at the end, and the reader leave out all up to that sequence."""
+
+    async def act() -> None:
+        log = await JetStreamLog.connect(broker.url)
+        await store(log, BLOCKED, "first")
+        with pytest.raises(neuraxis.BadInput, match="the log ends at sequence 1:") as refused:
+            await taken(read(">", Login(url=broker.url), after=2), 1)
+        assert refused.value.field == "after"
+        reading = asyncio.create_task(taken(read("alert.>", Login(url=broker.url), after=1), 1))
+        await store(log, ALERT, "next")
+        assert [each.seq for each in await reading] == [2]
+        await log.close()
+
+    asyncio.run(act())
+
+
+def test_a_log_that_lost_what_was_read_ends_the_reading(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("neuraxis.nats._FETCH_S", 0.5)
+
+    async def act() -> None:
+        log = await JetStreamLog.connect(broker.url)
+        for number in range(3):
+            await store(log, BLOCKED, f"first-{number}")
+        await log.close()
+        async with aclosing(read(">", Login(url=broker.url), after=0)) as reading:
+            assert [(await anext(reading)).seq for _ in range(3)] == [1, 2, 3]
+            broker.kill()
+            shutil.rmtree(broker.store)
+            broker.start()
+            log = await JetStreamLog.connect(broker.url)
+            await store(log, BLOCKED, "another")
+            await log.close()
+            with pytest.raises(neuraxis.NeuraxisError, match="after the event of sequence 3: the log ends") as cut:
+                async with asyncio.timeout(DEADLINE_S):
+                    await anext(reading)
+            assert cut.value.code == "log_cut"
 
     asyncio.run(act())
 

@@ -78,6 +78,9 @@ def test_every_event_of_the_catalogue_is_read_as_the_broker_delivers_it() -> Non
         assert (event.alert is not None) == isinstance(entry.sample, Alert)
         if event.alert is not None:
             assert dataclasses.asdict(event.alert) == event.data
+            assert entry.version == events.ALERT_VERSION, "the client's Alert is that of another version"
+            other = dataclasses.replace(event, version=entry.version + 1)
+            assert other.alert is None, "fields of another version would be taken for these"
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[1]", b"\xff", b"null"])

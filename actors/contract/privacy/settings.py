@@ -9,7 +9,8 @@ class PrivacySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     Attributes:
         mask: Whether they are masked for agents that ``agents`` does not name. Needs the extra ``privacy``.
         agents: Agent -> whether they are masked for that agent.
-        regions: Countries (``DE``, ``US``) whose telephone numbers are found without their country code, too.
+        regions: Countries (``DE``, ``US``, by ISO 3166) whose telephone numbers are found without their country code,
+            too. Nothing starts that is to mask and has one that is not known.
     """
 
     mask: bool = False

@@ -26,7 +26,7 @@ class MetricsSource:
         metrics: Counted from the log.
         log_seq: Returns the sequence of the log's last event.
         ledger_seq: Returns the sequence up to which the ledger is written; -1 where that is not known.
-        served: Returns, for each stage that must be served, whether it is.
+        served: Returns, for each stage that must be served, whether it is; None where that is not known.
         ready: Returns whether all readiness checks pass.
         targets: Returns where the living worker processes serve their own metrics.
     """
@@ -37,7 +37,7 @@ class MetricsSource:
         *,
         log_seq: Callable[[], Awaitable[int]],
         ledger_seq: Callable[[], Awaitable[int]],
-        served: Callable[[], Mapping[str, bool]],
+        served: Callable[[], Mapping[str, bool | None]],
         ready: Callable[[], Awaitable[bool]],
         targets: Callable[[], Awaitable[Sequence[MetricsAddress]]],
     ) -> None:

@@ -75,6 +75,11 @@ class AvailabilityWatch:
         """The partitions that nobody served at the last check, with the reason."""
         return self._lacks
 
+    @property
+    def checked_at(self) -> float:
+        """When the heartbeats were last examined."""
+        return self._checked_at
+
     def note_blind(self) -> None:
         """Note that no heartbeats could be read: every absence is counted from the next check on."""
         self._began = None

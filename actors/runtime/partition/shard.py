@@ -130,6 +130,7 @@ class Shard(DecisionLoop):
                 self._fold_ahead()
         elif self.role is Role.STANDBY:
             self.view.apply_own(delivery)
+            self.declines = self.declines or bool(self.view.newer_behaviour)
             self._own_arrived.set()
             if self.view.misplaced:  # it belongs before what is folded here: another worker leads
                 self.reset("misplaced_event")

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -82,15 +83,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Refuse a configuration that tests nothing: a configured folder of bundles without any."""
+    """Refuse a configuration that tests nothing: a configured folder without bundles, or one that is not collected."""
     if hasattr(config, "workerinput"):
         return  # a worker of pytest-xdist: its controller has checked this
     for name in config.getini(BUNDLES):
         folder = _relative_to_ini(config, name)
-        if folder is not None and not any(folder.rglob(f"*{_SUFFIX}")):
+        if folder is None:
+            continue
+        bundles = [*folder.rglob(f"*{_SUFFIX}")]
+        if not bundles:
             raise pytest.UsageError(
                 f"{BUNDLES} names {folder}, which holds no bundle, so that no decision would be tested: "
                 "keep one there by `neuraxis log record NAME --folder FOLDER`, or take the folder out"
+            )
+        if _collects_all(config) and not any(_is_collected(bundle, config) for bundle in bundles):
+            raise pytest.UsageError(
+                f"{BUNDLES} names {folder}, where pytest does not look, so that no decision would be tested: add it to "
+                "testpaths, and see that norecursedirs does not leave it out"
             )
 
 
@@ -102,6 +111,29 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> BundleFile
     if folders and not any(folder in file_path.parents for folder in folders):
         return None
     return BundleFile.from_parent(parent, path=file_path)
+
+
+def _collects_all(config: pytest.Config) -> bool:
+    """Whether this run is of all tests: nobody has named what to run, or what not to."""
+    narrowed = any(config.getoption(name, None) for name in ("ignore", "ignore_glob", "lf", "pyargs"))
+    sources = pytest.Config.ArgsSource
+    in_base = _base(config) == Path(os.path.abspath(config.invocation_params.dir))
+    at_base = config.args_source == sources.INVOCATION_DIR and in_base
+    return not narrowed and (config.args_source == sources.TESTPATHS or at_base)
+
+
+def _is_collected(file: Path, config: pytest.Config) -> bool:
+    """Whether a file is among what pytest collects by itself."""
+    left_out = config.getini("norecursedirs")
+    for argument in config.args:
+        start = Path(os.path.abspath(config.invocation_params.dir / argument.partition("::")[0]))
+        if file == start:
+            return True
+        if start in file.parents:
+            folders = file.relative_to(start).parts[:-1]
+            if not any(fnmatch(folder, pattern) for folder in folders for pattern in left_out):
+                return True
+    return False
 
 
 def _test_report(bundle: Path, config: pytest.Config) -> dict[str, Any]:
@@ -147,5 +179,8 @@ def _command(config: pytest.Config) -> list[str]:
 
 
 def _relative_to_ini(config: pytest.Config, path: str) -> Path | None:
-    base = config.inipath.parent if config.inipath is not None else config.rootpath
-    return Path(os.path.abspath(base / path)) if path else None
+    return Path(os.path.abspath(_base(config) / path)) if path else None
+
+
+def _base(config: pytest.Config) -> Path:
+    return config.inipath.parent if config.inipath is not None else config.rootpath

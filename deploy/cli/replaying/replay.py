@@ -149,6 +149,7 @@ async def _replay(
     from events.replay.run_replay import run_replay
     from events.replay.sources import LedgerSource, time_of_end
     from events.replay.states.from_snapshots import calling_both, snapshot_keeper
+    from events.replay.unread_events import newer_behaviours_text
     from events.replay.verifying.effect_check import EffectReport
     from events.replay.verifying.without_actor import events_without_actor
 
@@ -178,6 +179,7 @@ async def _replay(
                 replaying = Replay(actors, source.partitions, verify=verify, only=only)
                 keep = await snapshot_keeper(source, replaying)
                 report = await run_replay(source, replaying, upto, progress=calling_both(advance, keep))
+        say_note(newer_behaviours_text(report.newer_behaviours))
         return source.name, report, effects, end_ns, source.damage.warning_text(source.name), without_actor
 
 

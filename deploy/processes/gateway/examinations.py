@@ -72,9 +72,8 @@ class BrokerExaminations:
 
     async def why(self, exchange: str) -> bytes:
         """Search all of the log for an exchange, and return why it ended as it did; raises NotFound and LogError."""
-        ledger = str(self._ledger) if self._ledger is not None else ""
         try:
-            return await self._ask("Explain", self._searches, exchange=exchange, ledger=ledger)
+            return await self._ask("Explain", self._searches, exchange=exchange)
         except InvalidField as wrong:
             raise Unavailable(
                 f"the explanation has more than {MOST_BYTES:,} bytes: `neuraxis why {exchange}` prints it"
@@ -99,7 +98,8 @@ class BrokerExaminations:
 
     async def _ask(self, kind: str, examiner: Examiner | None = None, **question: object) -> bytes:
         # Written with the names of `deploy.replaying.log_questions`: importing that module would load every actor here.
-        asked = {"access": self._access, "log": self._log, "question": {"type": kind, **question}}
+        ledger = str(self._ledger) if self._ledger is not None else ""
+        asked = {"access": self._access, "log": self._log, "question": {"type": kind, **question}, "ledger": ledger}
         return await (examiner or self._examiner).ask(msgspec.json.encode(asked))
 
 

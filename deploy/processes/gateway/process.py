@@ -302,9 +302,9 @@ def metrics_source(
         except TimeoutError:
             return -1
 
-    def served() -> dict[str, bool]:
+    def served() -> dict[str, bool | None]:
         lost = stages.unserved()
-        return {stage: stage not in lost for stage in stages.needed}
+        return {stage: stage not in lost if stages.is_known else None for stage in stages.needed}
 
     async def ready() -> bool:
         return all(map(passes, (await readiness.checks()).values()))

@@ -6,7 +6,7 @@ in the log an exchange begins. For one that no ledger knows, a process of its ow
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -27,7 +27,7 @@ from events.jetstream import Connection, JetStreamLog
 from events.jetstream.connection import Reply
 from events.ledger import ExchangeFilter, ExchangeResult, Overview, Page, PointRequest
 from events.ledger.rows import topic_of_subject
-from events.log import Membership, Stored, Tail
+from events.log import Membership, Stored
 from events.replay.explain import explain
 from events.replay.sources import StreamSource, exchange_of
 from schemas.event import topic_of
@@ -193,11 +193,18 @@ class BrokerRecords:
     ) -> AsyncGenerator[StreamedEvent | None, None]:
         """Yield the events after a sequence, without end; yield None whenever no event came for a while.
 
-        ``words`` says whether they are shown with people's words.
+        ``words`` says whether they are shown with people's words. What was trimmed from the stream's beginning comes
+        from the ledger; a sequence that lies there is refused if the ledger is not here.
         """
         last = (await self._log.info()).last_seq
         if after is not None:
             _check_is_in_log("after", after, last)
+            if after < (trimmed := self._log.trimmed_through) and self._whole.archive is None:
+                raise InvalidField(
+                    "after",
+                    f"after: events up to sequence {trimmed:,} were removed from the stream, and the ledger that has "
+                    f"them is not here: `neuraxis log export --log LEDGER` reads it; go on here after {trimmed:,}",
+                )
         if self._followers >= MOST_FOLLOWERS:
             raise Unavailable(f"{MOST_FOLLOWERS} readers follow the events, as many as may be: close one of them")
         events = self._events(filter, last if after is None else after, words)
@@ -211,13 +218,12 @@ class BrokerRecords:
 
         self._followers += 1
         stopping = asyncio.create_task(self._stop.wait(), name="events stop")
-        tail: Tail | None = None
+        batches = self._batches(filter, after)
         next_batch: asyncio.Task[Sequence[Stored]] | None = None
         try:
             yield None
-            tail = await self._log.tail([filter], after, pull=_EVENTS_PER_PULL)
             while not stopping.done():
-                next_batch = next_batch or asyncio.create_task(tail.next(), name="next events")
+                next_batch = next_batch or asyncio.create_task(anext(batches), name="next events")
                 await asyncio.wait((next_batch, stopping), timeout=KEEP_ALIVE_S, return_when=asyncio.FIRST_COMPLETED)
                 if not next_batch.done():
                     yield None
@@ -231,8 +237,22 @@ class BrokerRecords:
             stopping.cancel()
             if next_batch is not None:
                 next_batch.cancel()
-            if tail is not None:
-                await tail.close()
+                await asyncio.wait((next_batch,))
+            await batches.aclose()
+
+    async def _batches(self, filter: str, after: int) -> AsyncGenerator[Sequence[Stored], None]:
+        """Yield the messages after a sequence, without end: from the ledger first where the stream was trimmed."""
+        if after < (trimmed := self._log.trimmed_through):
+            async with aclosing(self._whole.history([filter], after, trimmed)) as removed:
+                async for batch in removed:
+                    yield batch
+            after = trimmed
+        tail = await self._log.tail([filter], after, pull=_EVENTS_PER_PULL)
+        try:
+            while True:
+                yield await tail.next()
+        finally:
+            await tail.close()
 
     async def _where(self, exchange: str) -> tuple[int, Sequence[tuple[int, int]]] | None:
         """Return the sequence of an exchange's input, and the ranges (after, up to) that hold its events.

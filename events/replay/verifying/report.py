@@ -70,7 +70,8 @@ class Report(msgspec.Struct, frozen=True):
     ``state_hashes`` maps ``actor/partition`` to the hash of its final state. ``differences`` holds the first
     ones of the log; ``coverage`` counts all. ``unreadable`` counts messages that could not be decoded, by error code.
     ``waiting`` names what each actor had pending for longest. ``active``, in a verification, holds the latest seconds
-    (Unix time) in which each actor decided messages: they show whether it had stopped.
+    (Unix time) in which each actor decided messages: they show whether it had stopped. ``newer_behaviours``: actor ->
+    the sequence from which on a newer release decided under a behaviour that this one does not have.
     """
 
     events: int
@@ -83,6 +84,7 @@ class Report(msgspec.Struct, frozen=True):
     fold_errors: int
     waiting: tuple[Pending, ...] = ()
     active: dict[str, tuple[int, ...]] = {}
+    newer_behaviours: dict[str, int] = {}
 
     @property
     def clean(self) -> bool:
@@ -152,7 +154,9 @@ def merged_reports(reports: Sequence[Report], keep: int) -> Report:
     differences = Differences(keep)
     coverage: dict[str, Coverage] = {}
     unreadable: dict[str, int] = {}
+    newer_behaviours: dict[str, int] = {}
     for report in reports:
+        newer_behaviours = _least(newer_behaviours, report.newer_behaviours)
         for found in report.differences:
             differences.add(found)
         for name, counts in report.coverage.items():
@@ -169,6 +173,7 @@ def merged_reports(reports: Sequence[Report], keep: int) -> Report:
         fold_errors=sum(report.fold_errors for report in reports),
         waiting=oldest_of((each for report in reports for each in report.waiting), active),
         active=active,
+        newer_behaviours=newer_behaviours,
     )
 
 

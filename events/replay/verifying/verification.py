@@ -43,7 +43,6 @@ from schemas.actor import Actor
 from schemas.catalogue import entry_of
 from schemas.event import Configured, Failed, topic_of
 from schemas.identity import content_hash
-from schemas.settings.settings_fault import UNREADABLE_SETTINGS
 from schemas.subjects import Partitions, split_stored
 
 BEYOND_BACKLOG = "beyond_backlog"
@@ -102,7 +101,7 @@ class Verification:
         # The last decision that came out as recorded, in case folding it raises.
         self._matched: tuple[tuple[NewEvent, ...], Compared] | None = None
         self._sealed_words: dict[ActorPartition, SealedWordsTracker] = {}
-        # Partitions whose state may be wrong, since they had settings that this release cannot read -> the reason.
+        # Partitions whose state may be wrong, since they had settings or a behaviour that this release lacks -> which.
         self._untrusted_states: dict[ActorPartition, str] = {}
         self._unread_causes: dict[ActorPartition, UnreadCauses] = {}
         self._doubts: list[_Doubt] = []
@@ -255,14 +254,14 @@ class Verification:
         return settings or self._unread_causes_of(view).state_reason(delivery)
 
     def _undecidable(self, view: View) -> str:
-        """Return why nothing can be decided at a view's position; for unreadable settings, note that its state is
-        untrusted.
+        """Return why nothing can be decided at a view's position; if so, note that its state is untrusted.
 
-        Messages consumed under unreadable settings are folded under the previous settings. So a later decision on that
-        state may differ for this reason alone, whatever settings it was made under.
+        Messages consumed under unreadable settings are folded under the previous settings, and those under a behaviour
+        that this release does not have by another. So a later decision on that state may differ for this reason alone,
+        whatever it was made under.
         """
         reason = view.undecidable
-        if reason.startswith(UNREADABLE_SETTINGS):
+        if reason:
             self._untrusted_states.setdefault((view.actor.name, view.partition), reason)
         return reason
 

@@ -31,7 +31,7 @@ class HeldDecisions:
         if isinstance(delivery, Unreadable):
             return unread
         held = self._past.held.get((partition.actor.name, delivery.envelope.id), "")
-        return held or partition.gaps.reason(delivery)
+        return held or partition.gaps.reason(delivery) or partition.why_untrusted(delivery.stored.seq)
 
     def hold(self, partition: Partition, delivery: Delivery) -> None:
         """Fold a message whose decision is held; the recorded events follow where the record has them."""

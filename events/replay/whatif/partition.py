@@ -21,7 +21,7 @@ from events.replay.whatif.changes import Changes
 from events.replay.whatif.record_index import RecordIndex
 from events.routes import lineage, routes
 from events.state_division import part_of
-from schemas.actor import Actor, Scope, Timer
+from schemas.actor import MISSING_BEHAVIOUR, Actor, Scope, Timer
 from schemas.catalogue import CATALOGUE
 from schemas.envelope import Envelope
 from schemas.event import Configured
@@ -132,6 +132,17 @@ class Partition:
     def undecidable(self, seq: int) -> str:
         """Return why a message cannot be decided again (behaviour or settings are missing here); empty if it can."""
         return next((reason for position, reason in reversed(self._undecidable) if position < seq), "")
+
+    def why_untrusted(self, seq: int) -> str:
+        """Return why its state at a message may not be the recorded one, where it is to be that: empty if it is.
+
+        What was decided before under a behaviour that is missing here was folded under another. Where something is
+        changed, the state is to be another one, and decisions are made on it nevertheless.
+        """
+        if self.may_differ:
+            return ""
+        before = (reason for position, reason in self._undecidable if position < seq)
+        return next((reason for reason in before if reason.startswith(MISSING_BEHAVIOUR)), "")
 
     @property
     def timer(self) -> Timer | None:

@@ -280,8 +280,11 @@ class Timeline:
             self._fired_timers.discard(recorded.message.id)
             self._tallies[actor.name].identical += 1
             self._deliver(recorded)
-        elif any(each.gaps.first_reason for each in self._all_partitions.writing(actor, recorded.stored.subject)):
-            self._deliver(recorded)  # what set the timer cannot be read
+        elif any(
+            each.gaps.first_reason or each.why_untrusted(recorded.envelope.cause_seq)
+            for each in self._all_partitions.writing(actor, recorded.stored.subject)
+        ):
+            self._deliver(recorded)  # what set the timer cannot be read, or not be folded as it was
         else:
             self._note_gone(actor, recorded)
 

@@ -40,6 +40,25 @@ def test_a_stream_must_hold_every_message_from_the_first(
     assert doctor.judge_stream("NEURAXIS", state, 1).verdict is verdict
 
 
+@each(
+    ("first", "last", "messages", "trimmed", "verdict"),
+    [(11, 20, 10, 10, OK), (11, 20, 9, 10, FAIL), (12, 20, 9, 10, FAIL), (11, 20, 10, 0, FAIL)],
+)
+def test_what_was_trimmed_into_the_ledger_is_not_missing(
+    first: int, last: int, messages: int, trimmed: int, verdict: Verdict
+) -> None:
+    state = {"first_seq": first, "last_seq": last, "messages": messages, "bytes": 100}
+    found = doctor.judge_stream("NEURAXIS", state, 1, trimmed)
+    assert found.verdict is verdict
+    assert ("in its ledger alone" in found.detail) is (verdict is OK)
+
+
+def test_the_ledger_that_alone_has_what_was_trimmed_is_not_to_be_begun_anew() -> None:
+    found = doctor.judge_ledger(Path("ledger.db"), None, 20, 10)
+    assert found.verdict is WARN
+    assert "do not begin another" in found.remedy
+
+
 @pytest.mark.parametrize(
     ("failure", "verdict"), [("", OK), ("write error: no space left", FAIL), ("the broker holds no stream X", SKIP)]
 )

@@ -21,6 +21,7 @@ def findings() -> Iterator[Finding]:
     """A failing finding of each kind that has no live process behind it."""
     yield doctor.judge_ledger(Path("ledger.db"), "ledger.db: a row is damaged", 10)
     yield doctor.judge_ledger(Path("ledger.db"), 20, 10)
+    yield doctor.judge_ledger(Path("ledger.db"), None, 20, 10)
     yield doctor.judge_processes(run_file(Status("gateway", 1, False, 0)))
     yield doctor.judge_processes(run_file(Status("gateway", 1, True, 2)))
     for check in (

@@ -173,6 +173,30 @@ def test_a_named_folder_that_holds_no_bundle_is_no_passed_suite(project: Path):
     assert "which holds no bundle, so that no decision would be tested" in said
 
 
+@pytest.mark.parametrize(("option", "folder"), [("testpaths = tests", "decisions"), ("", "build/decisions")])
+def test_a_named_folder_where_pytest_does_not_look_is_no_passed_suite(project: Path, option: str, folder: str):
+    (project / folder).mkdir(parents=True, exist_ok=True)
+    (project / folder / "case.nxb").touch()
+    (project / "tests").mkdir()
+    (project / "tests" / "test_own.py").write_text("def test_own():\n    pass\n")
+    (project / "pytest.ini").write_text(f"[pytest]\nneuraxis_bundles = {folder}\n{option}\n")
+    status, said = run_tests(project)
+    assert status != PASSED
+    assert "where pytest does not look, so that no decision would be tested" in said
+    # Whoever says what is to run gets that.
+    assert run_tests(project, "tests")[0] == PASSED
+    assert run_tests(project, f"--ignore={folder}")[0] == PASSED
+
+
+def test_a_named_folder_of_several_test_paths_is_tested(project: Path):
+    (project / "decisions" / "case.nxb").touch()
+    (project / "tests").mkdir()
+    (project / "tests" / "test_own.py").write_text("def test_own():\n    pass\n")
+    (project / "pytest.ini").write_text("[pytest]\nneuraxis_bundles = decisions\ntestpaths = tests decisions\n")
+    status, said = run_tests(project)
+    assert (status, "1 failed, 1 passed" in said) == (FAILED, True), said
+
+
 def test_a_suite_without_bundles_loads_no_client_and_nothing_of_the_server(project: Path):
     (project / "test_own.py").write_text(
         "import sys\n\ndef test_nothing_heavy():\n"

@@ -6,11 +6,17 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import pytest
 import yaml
+from prometheus_client.parser import text_string_to_metric_families
 
 import deploy.telemetry
+from actors.gateway.metrics import Metrics
+from schemas.catalogue import ALERTS
+from schemas.vocabulary.alerts import SEVERITY_NAMES
+from schemas.vocabulary.responder import Stage
 
 FOLDER = Path(deploy.telemetry.__path__[0])
 RULES = FOLDER / "alerts.yml"
@@ -55,11 +61,33 @@ def test_each_rule_fires_when_it_should_and_not_before(tmp_path: Path) -> None:
     shutil.copy(RULES, tmp_path)
     shutil.copy(WORLDS, tmp_path)
     promtool("test", "rules", WORLDS.name, folder=tmp_path)
-    quiet, loud = yaml.safe_load(WORLDS.read_text())["tests"]
+    quiet, *loud = yaml.safe_load(WORLDS.read_text())["tests"]
     names = {rule["alert"] for rule in rules()}
     assert {each["alertname"] for each in quiet["alert_rule_test"]} == names
-    (fired,) = loud["promql_expr_test"]
-    assert {re.findall(r'"(\w+)"', each["labels"])[0] for each in fired["exp_samples"]} == names
+    fired = [each["labels"] for world in loud for asked in world["promql_expr_test"] for each in asked["exp_samples"]]
+    assert {re.findall(r'"(\w+)"', labels)[0] for labels in fired} == names
+
+
+def test_no_rate_needs_more_than_a_sample_a_minute() -> None:
+    """Prometheus asks once a minute by default. A range with one sample has no rate, and its rule never fires."""
+    ranges = [found for rule in rules() for found in re.findall(r"\[(\w+)\]", str(rule["expr"]))]
+    assert ranges
+    assert all(found.endswith("m") and int(found[:-1]) >= 3 for found in ranges), ranges
+
+
+def test_labels_that_a_rule_names_are_there_before_the_first_event() -> None:
+    """Prometheus takes a counter that appears with 1 for one that has not risen: the first event would go unseen."""
+    counted = Metrics().render(log_seq=0, ledger_seq=0, served={}).decode()
+    begun = {
+        (sample.name, *(value for _, value in sorted(sample.labels.items())))
+        for family in text_string_to_metric_families(counted)
+        for sample in family.samples
+    }
+    named = {severity for rule in rules() for severity in re.findall(r'severity="(\w+)"', str(rule["expr"]))}
+    alerts = {(SEVERITY_NAMES[severity], source) for severity, source in ALERTS}
+    assert named
+    assert {("neuraxis_alerts_total", *each, "firing") for each in alerts if each[0] in named} <= begun
+    assert {("neuraxis_exchanges_total", "FAILED", "", stage) for stage in get_args(Stage)} <= begun
 
 
 def test_prometheus_takes_what_the_panels_ask(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """The dashboard in a real browser, on a running set."""
 
+import re
 from typing import Any
 
 import pytest
@@ -185,6 +186,30 @@ def test_a_set_that_is_not_ready_is_told_beside_what_is_recorded_and_so_is_its_e
     page.unroute("**/readyz")
     expect(page.locator("#connection")).to_have_text("Live")
     expect(page.get_by_role("alert")).to_be_hidden()
+
+
+def test_a_restored_log_that_is_shorter_is_shown_at_its_own_length(page: Page) -> None:
+    refused = False
+
+    def longer(route: Route) -> None:
+        answer = route.fetch()
+        told = answer.json()
+        told["recorded"]["head"] += 1_000_000
+        route.fulfill(response=answer, json=told)
+
+    def broken_off(route: Route) -> None:
+        if refused:
+            route.fulfill(status=400, json={"message": "the log ends before that"})
+        else:
+            route.fulfill(content_type="text/event-stream", body="id: 1\ndata: {}\n\n")
+
+    page.route("**/api/events*", broken_off)
+    page.route("**/api/overview*", longer)
+    page.reload()
+    expect(page.get_by_role("slider")).to_have_attribute("max", re.compile(r"^\d{7}$"))
+    page.unroute("**/api/overview*")
+    refused = True
+    expect(page.get_by_role("slider")).to_have_attribute("max", re.compile(r"^\d{1,6}$"), timeout=30_000)
 
 
 def test_a_key_is_asked_for_where_there_are_keys_and_sent_as_a_header_alone(page: Page) -> None:

@@ -15,6 +15,8 @@ ROOT = "forged_id"
 ALERTS = f"{ROOT}.alert.*.*"
 """Every alert, and nothing else."""
 
+ALERT_VERSION = 1
+"""The version of alerts' bodies that :class:`Alert` reads."""
 
 _INPUT = f"{ROOT}.input.received"
 
@@ -61,8 +63,8 @@ class Event:
 
     @property
     def alert(self) -> "Alert | None":
-        """The alert that this event is; None if it is no alert, or ``unreadable``."""
-        if self.unreadable:
+        """The alert that this event is; None if it is no alert, ``unreadable``, or of another :attr:`version`."""
+        if self.unreadable or self.version != ALERT_VERSION:
             return None
         tokens = self.topic.split(".")
         return read(Alert, dict(self.data)) if tokens[:2] == [ROOT, "alert"] and len(tokens) == 4 else None

@@ -54,12 +54,18 @@ async def listen(topic: str, login: Login) -> AsyncGenerator[Event, None]:
     """Yield the events of a public subject as they come; events that come while the connection is broken are missed.
 
     Raises:
+        BadInput: the topic is no subject. One that no event has is not noticed: over HTTP it is.
         NotReachable, Unauthorized: the first connection failed.
+        Forbidden: the login may not listen to it.
         NeuraxisError: events came faster than they were read (``too_slow``), and some are lost.
     """
+    subject = _checked(topic)
     async with _connected(login) as (connection, failures):
-        subscription = await connection.subscribe(topic_of(topic))
+        subscription = await connection.subscribe(subject)
         await connection.flush(timeout=round(CONNECT_S))
+        if _denied(failures):
+            # The broker reports that apart, and leaves the subscription silent.
+            raise Forbidden(f"this login may not listen to {subject}", code="forbidden")
         async for message in subscription.messages:
             _raise_if_too_slow(failures)
             yield event_of_message(message.subject, message.headers, message.data)
@@ -72,9 +78,13 @@ async def read(topic: str, login: Login, *, after: int, stream: str = STREAM) ->
     The login must be one that may read the log, such as ``operator``.
 
     Raises:
-        BadInput: the log does not reach that sequence: it is another one, or has lost its end.
+        BadInput: the topic is no subject, or what follows ``after`` is not in the stream: the log ends before it, or
+            the stream was trimmed, and the ledger alone has what comes next.
+        NotReachable, Unauthorized, Forbidden: as for :func:`listen`.
+        NeuraxisError: what follows the last event is not in the stream any more (``log_cut``).
     """
-    last = after
+    _checked(topic)
+    last, have_read = after, False
     async with _connected(login) as (connection, failures):
         jetstream = connection.jetstream(timeout=CONNECT_S)
         await _check_is_in_log(jetstream, stream, after)
@@ -88,10 +98,14 @@ async def read(topic: str, login: Login, *, after: int, stream: str = STREAM) ->
                 inactive_threshold=_UNUSED_S,
             )
             async with _reader(jetstream, stream, config, failures, batch=_FETCH, forget=True) as messages:
+                if missing := await _missing_after(jetstream, stream, last):
+                    if have_read:
+                        raise NeuraxisError(f"after the event of sequence {last:,}: {missing}", code="log_cut")
+                    raise BadInput(f"after={last}: {missing}", field="after", code="bad_value")
                 async for message in messages:
                     event = _event(message)
                     if event.seq > last:
-                        last = event.seq
+                        last, have_read = event.seq, True
                         yield event
 
 
@@ -237,7 +251,7 @@ async def _reader(
             break
         except (TimeoutError, nats_errors.NoRespondersError, stream_errors.ServiceUnavailableError) as wrong:
             # The broker does not answer a request that the login may not make; it reports a separate error.
-            if any("permissions violation" in str(each).lower() for each in failures):
+            if _denied(failures):
                 raise Forbidden(f"this login may have no reader {name} of this subject", code="forbidden") from wrong
             if loop.time() >= give_up:
                 raise _silent("gives no reader of it", wrong) from wrong
@@ -255,6 +269,26 @@ async def _reader(
             await reader.unsubscribe()
             if forget:
                 await jetstream.delete_consumer(stream, name)
+
+
+async def _missing_after(jetstream: JetStreamContext, stream: str, last: int) -> str:
+    """Return why the stream lacks what follows a sequence; empty if it does not, or if that cannot be told.
+
+    The broker waits for a sequence behind the stream's end, whatever comes before it, and begins with the stream's
+    first message where one before that is wanted: it says nothing of either.
+    """
+    try:
+        state = (await jetstream.stream_info(stream)).state
+    except (TimeoutError, nats_errors.Error, stream_errors.Error):
+        return ""
+    if last > state.last_seq:
+        return f"the log ends at sequence {state.last_seq:,}: begin there, or before it"
+    if last + 1 < state.first_seq:
+        return (
+            f"the stream begins at sequence {state.first_seq:,}, and what was before is in the ledger alone: read that "
+            f"by `neuraxis log export`, and begin here after {state.first_seq - 1:,}"
+        )
+    return ""
 
 
 async def _messages(reader: JetStreamContext.PullSubscription, batch: int) -> AsyncGenerator[Any, None]:
@@ -292,6 +326,24 @@ def _event(message: Any) -> Event:
     if not isinstance(sequence, int):
         raise BadAnswer("the broker does not say where in the log a message stands")
     return event_of_message(message.subject, message.headers, message.data, sequence)
+
+
+def _checked(topic: str) -> str:
+    """Return a public subject with its root; raises BadInput if it is none: the broker would be silent."""
+    subject = topic_of(topic)
+    tokens = subject.split(".")
+    is_subject = all(token and not any(char.isspace() for char in token) for token in tokens)
+    if not is_subject or ">" in "".join(tokens[:-1]):
+        raise BadInput(
+            f"{topic!r} is no subject: write tokens with dots between, such as reflex.blocked or alert.>",
+            field="topic",
+            code="bad_value",
+        )
+    return subject
+
+
+def _denied(failures: list[Exception]) -> bool:
+    return any("permissions violation" in str(each).lower() for each in failures)
 
 
 def _raise_if_too_slow(failures: list[Exception]) -> None:

@@ -1,13 +1,14 @@
 """The gateway's metrics beside a log or a ledger that does not answer: who scrapes does not wait for long."""
 
 import asyncio
+import re
 from typing import Any, cast
 
 import pytest
 
 from actors.gateway.http.readiness_checks import ReadinessChecks
 from actors.gateway.metrics import Metrics
-from deploy.health.stage_watch import StageWatch
+from deploy.health.stage_watch import TAKEOVER_S, StageWatch
 from deploy.processes.gateway.process import METRICS_WAIT_S, metrics_source
 from events.errors import Unavailable
 from tests.actors.gateway.asking import clock
@@ -55,5 +56,28 @@ def test_metrics_do_not_wait_for_who_stands_still(log_stands: bool) -> None:
                 assert b"neuraxis_ledger_sequence -1.0" in text
                 assert b"neuraxis_ready 0.0" in text
         assert clock() - begun == pytest.approx(METRICS_WAIT_S, abs=0.1), "one wait came after the other"
+
+    in_world(body)
+
+
+class Known:
+    """Records whose ledger's process answers."""
+
+    async def ledger_seq(self) -> int:
+        return 0
+
+
+def test_who_serves_a_stage_is_not_known_before_the_heartbeats_were_read_nor_long_after() -> None:
+    async def body(stream: SimulatedStream) -> None:
+        log, membership = log_of(stream), SimulatedMembership(SimulatedConnection(stream, "g"))
+        stages, records = StageWatch(membership, log.partitions), Known()
+        source = metrics_source(Metrics(), log, records, stages, membership)  # type: ignore[arg-type]  # all that is asked of them
+        told = [await source.render()]
+        await stages.look()
+        told.append(await source.render())
+        await asyncio.sleep(2 * TAKEOVER_S)
+        told.append(await source.render())
+        served = [re.findall(rb'neuraxis_stage_served\{stage="reflex"\} (\S+)', each) for each in told]
+        assert served == [[b"NaN"], [b"0.0"], [b"NaN"]]
 
     in_world(body)

@@ -3,26 +3,38 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from actors.gateway import Client, new_input
+from actors.gateway.external_events import InvalidField
 from actors.ledger.projector import LedgerProjector
 from actors.registry import ACTORS
 from deploy.config.loading import RUNNING_SECTIONS, load
+from deploy.config.settings import LogSettings
 from deploy.copying import trimming
+from deploy.copying.repartitioning import repartition
 from deploy.copying.trimming import Trimmed, trim
+from deploy.health.doctor import judge_stream
+from deploy.health.findings import Verdict
 from deploy.operating.forgetting import count_memories, survey
+from deploy.processes.gateway.records import BrokerRecords
+from deploy.replaying.log_questions import Answered, Asked, ShowState, Unanswered, answer
 from events.errors import Misconfigured, Unavailable
-from events.jetstream import Access, JetStreamLog, KeyValueSnapshots
-from events.jetstream.stream import TRIMMING
+from events.jetstream import Access, JetStreamLog, KeyValueMembership, KeyValueSnapshots
+from events.jetstream.stream import REPARTITIONING, TRIMMING, trimmed_through
 from events.ledger import LedgerArchive, compare, verify
 from events.replay.replay import Replay
 from events.replay.run_replay import run_replay
 from events.replay.sources import LedgerSource
 from events.snapshot import partition_key
+from neuraxis import BadInput
+from neuraxis.nats import Login, read
 from schemas.persistent import state_hash
+from schemas.subjects import EVERYTHING
 from schemas.vocabulary.ledger import LossRecorded
 from schemas.vocabulary.operator import ForgetOrdered
 from tests.actors.runtime.living import PARTITIONS, Living, at_rest, converse, living
@@ -110,7 +122,9 @@ def test_what_was_removed_is_in_the_ledger_and_every_partition_goes_on_from_its_
         done = await trimmed(broker, ledger, age)
         assert done.removed >= before - 1
         assert done.first_seq > 1
-        config = (await log.connection.api("STREAM.INFO.NEURAXIS"))["config"]
+        info = await log.connection.api("STREAM.INFO.NEURAXIS")
+        config = info["config"]
+        assert judge_stream("NEURAXIS", info["state"], 1, trimmed_through(info)).verdict is Verdict.OK
         assert (config["max_age"], config["deny_purge"], TRIMMING in config["metadata"]) == (0, True, False)
 
         after = await JetStreamLog.connect(broker.url, create=False)
@@ -144,6 +158,7 @@ def test_what_was_removed_is_in_the_ledger_and_every_partition_goes_on_from_its_
         after.archive = LedgerArchive(ledger)
         assert (await after.info()).first_seq == 1
         assert [each.seq for each in await collect(after)] == list(range(1, (await after.info()).last_seq + 1))
+        await nobody_passes_over_what_was_removed(after, ledger)
         order = ForgetOrdered(what="session", by="ann", why="asked to")
         assert await count_memories(after, "agent-0", order, "session-0") > 0
         assert (await survey(after, "agent-0", "session-0")).exchanges == 2
@@ -184,6 +199,64 @@ def test_inputs_in_partitions_that_the_log_does_not_have_keep_no_snapshots_from_
         assert (await trimmed(broker, tmp_path / "ledger.db", None)).snapshots > 0
 
     on_log(broker, body)
+
+
+def test_states_that_only_a_newer_release_can_fold_are_neither_kept_nor_divided(broker: Broker, tmp_path: Path) -> None:
+    newer = [replace(actor, behaviour=2) if actor.name == "router" else actor for actor in EVERY]
+
+    async def body(log: JetStreamLog) -> None:
+        async with living(broker, "newer", actors=newer) as worker:
+            await converse(log, 1, 1)
+            await at_rest(log)
+            await worker.stopped()
+        await projected(broker, tmp_path / "ledger.db")
+        before = (await log.connection.api("STREAM.INFO.NEURAXIS"))["config"]
+        with pytest.raises(Misconfigured, match=r"router partition .* behaviour 2.*run the newer release"):
+            await trimmed(broker, tmp_path / "ledger.db", None)
+        counts = None, 2 * PARTITIONS.sessions
+        with pytest.raises(Misconfigured, match=r"router partition .* behaviour 2.*run the newer release"):
+            await repartition(Access(servers=broker.url), CONFIG, *counts, lambda what, reached: None)
+        after = (await log.connection.api("STREAM.INFO.NEURAXIS"))["config"]
+        assert after["subjects"] == before["subjects"], "its owners may write to it again"
+        assert not {TRIMMING, REPARTITIONING} & set(after["metadata"])
+
+    on_log(broker, body)
+
+
+async def nobody_passes_over_what_was_removed(log: JetStreamLog, ledger: Path) -> None:
+    """Who reads the log by its sequences gets what was removed from the ledger, or is told that it is not here."""
+    through, end = log.trimmed_through, (await log.info()).last_seq
+
+    async def followed(archive: LedgerArchive | None, after: int) -> list[int]:
+        whole, found = log.with_archive(archive), list[int]()
+        membership = KeyValueMembership(log.connection)
+        records = BrokerRecords(log.connection, log.with_archive(None), asyncio.Event(), membership, whole=whole)
+        async with aclosing(await records.follow(EVERYTHING, after, words=False)) as events:
+            async for each in events:
+                found += [] if each is None else [each.seq]
+                if found[-1:] == [end]:
+                    break
+        return found
+
+    assert await followed(LedgerArchive(ledger), 0) == list(range(1, end + 1))
+    assert await followed(LedgerArchive(ledger), through - 1) == list(range(through, end + 1))
+    assert await followed(None, through) == list(range(through + 1, end + 1))
+    with pytest.raises(InvalidField, match="were removed from the stream"):
+        await followed(None, through - 1)
+
+    question = ShowState(actor="clock", key="all")
+    settings = LogSettings(agents=log.partitions.agents, sessions=log.partitions.sessions)
+    for file, kind in ((str(ledger), Answered), ("", Unanswered)):
+        asked = Asked(access=log.connection.access, log=settings, question=question, ledger=file)
+        assert isinstance(found := await answer(asked), kind), found
+
+    async def first_read(after: int) -> int:
+        async with aclosing(read(">", Login(url=log.connection.access.servers), after=after)) as events:
+            return (await anext(events)).seq
+
+    assert await first_read(through) == through + 1
+    with pytest.raises(BadInput, match=f"the stream begins at sequence {through + 1:,}"):
+        await first_read(through - 1)
 
 
 async def resting(log: JetStreamLog, worker: Living) -> None:

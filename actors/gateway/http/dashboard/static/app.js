@@ -3,7 +3,7 @@
 // of events costs a few requests.
 
 import { Again } from "./again.js";
-import { KeyNeeded, Unreachable, follow, getJson, key, notReady } from "./api.js";
+import { KeyNeeded, Refused, Unreachable, follow, getJson, key, notReady } from "./api.js";
 import { element, moment, replace } from "./dom.js";
 import { Exchanges } from "./exchanges.js";
 import { showOverview } from "./overview.js";
@@ -313,7 +313,11 @@ function start() {
       if (!state.point) refresh(AFTER_EVENT_MS);
     },
     onConnection: (there, wrong) => {
-      if (!there) return failed("events", wrong);
+      if (!there) {
+        // A log that was restored may be shorter: what was known of the one before would be waited for without end.
+        if (wrong instanceof Refused) state.lastEvent = state.head = 0;
+        return failed("events", wrong);
+      }
       works("events");
       refresh();
     },
