@@ -77,7 +77,7 @@ def test_no_rate_needs_more_than_a_sample_a_minute() -> None:
 
 def test_labels_that_a_rule_names_are_there_before_the_first_event() -> None:
     """Prometheus takes a counter that appears with 1 for one that has not risen: the first event would go unseen."""
-    counted = Metrics().render(log_seq=0, ledger_seq=0, served={}).decode()
+    counted = Metrics().render(log_seq=0, ledger_seq=0, served={}, ready=True).decode()
     begun = {
         (sample.name, *(value for _, value in sorted(sample.labels.items())))
         for family in text_string_to_metric_families(counted)

@@ -43,6 +43,9 @@ _PING_S = 10.0
 _FETCH, _FETCH_S = 100, 5.0
 """Most messages of one fetch, and seconds that it waits for them."""
 
+_LOOK_S = 1.0
+"""Seconds for which a silent subscription is waited for, before the broker's errors are looked at."""
+
 _PAUSE_S = 0.5
 """Seconds before a failed request to the broker is repeated."""
 
@@ -63,13 +66,19 @@ async def listen(topic: str, login: Login) -> AsyncGenerator[Event, None]:
     async with _connected(login) as (connection, failures):
         subscription = await connection.subscribe(subject)
         await connection.flush(timeout=round(CONNECT_S))
-        if _denied(failures):
-            # The broker reports that apart, and leaves the subscription silent.
-            raise Forbidden(f"this login may not listen to {subject}", code="forbidden")
-        async for message in subscription.messages:
+        while True:
+            message = None
+            with suppress(nats_errors.TimeoutError):
+                try:
+                    message = await subscription.next_msg(timeout=_LOOK_S)
+                except nats_errors.ConnectionClosedError:
+                    raise _gone(login) from None
+            if _denied(failures):
+                # The broker reports that apart, at some time after the subscription, which it leaves silent.
+                raise Forbidden(f"this login may not listen to {subject}", code="forbidden")
             _raise_if_too_slow(failures)
-            yield event_of_message(message.subject, message.headers, message.data)
-        raise _gone(login)
+            if message is not None:
+                yield event_of_message(message.subject, message.headers, message.data)
 
 
 async def read(topic: str, login: Login, *, after: int, stream: str = STREAM) -> AsyncGenerator[Event, None]:
@@ -84,10 +93,11 @@ async def read(topic: str, login: Login, *, after: int, stream: str = STREAM) ->
         NeuraxisError: what follows the last event is not in the stream any more (``log_cut``).
     """
     _checked(topic)
+    if after < 0:
+        raise BadInput(f"after is {after}: it is a sequence of the log, from 0 on", field="after", code="bad_value")
     last, have_read = after, False
     async with _connected(login) as (connection, failures):
         jetstream = connection.jetstream(timeout=CONNECT_S)
-        await _check_is_in_log(jetstream, stream, after)
         while True:
             config = ConsumerConfig(
                 name=f"client-{secrets.token_hex(8)}",
@@ -133,25 +143,6 @@ async def alerts(login: Login, *, consumer: str = "alerts", stream: str = STREAM
                             await message.nak()
                         raise
                     await message.ack()
-
-
-async def _check_is_in_log(jetstream: JetStreamContext, stream: str, after: int) -> None:
-    """Raise BadInput for a sequence behind the end of the log: its events would be left out until the log is as long.
-
-    If the broker does not tell where the log ends, the reading finds out why.
-    """
-    if after < 0:
-        raise BadInput(f"after is {after}: it is a sequence of the log, from 0 on", field="after", code="bad_value")
-    if not after:
-        return
-    with suppress(TimeoutError, nats_errors.Error, stream_errors.Error):
-        last = (await jetstream.stream_info(stream)).state.last_seq
-        if after > last:
-            raise BadInput(
-                f"after: the log ends at sequence {last:,}, before {after:,}: name one up to there",
-                field="after",
-                code="bad_value",
-            )
 
 
 @asynccontextmanager

@@ -71,7 +71,8 @@ def test_who_serves_a_stage_is_not_known_before_the_heartbeats_were_read_nor_lon
     async def body(stream: SimulatedStream) -> None:
         log, membership = log_of(stream), SimulatedMembership(SimulatedConnection(stream, "g"))
         stages, records = StageWatch(membership, log.partitions), Known()
-        source = metrics_source(Metrics(), log, records, stages, membership)  # type: ignore[arg-type]  # all that is asked of them
+        readiness = cast("ReadinessChecks", NotReady())
+        source = metrics_source(Metrics(), log, records, stages, membership, readiness)  # type: ignore[arg-type]
         told = [await source.render()]
         await stages.look()
         told.append(await source.render())
