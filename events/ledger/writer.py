@@ -82,12 +82,14 @@ class LedgerWriter:
 
     async def close(self) -> None:
         """Close the file and record that it is complete; the last writer's close makes SQLite's final checkpoint."""
-        with suppress(sqlite3.Error, ValueError):  # on a full disk or a closed connection it cannot be recorded
-            await self._connection.execute("UPDATE meta SET value = ? WHERE key = 'state'", (AT_REST,))
-            if not await self.is_in_place():
-                # SQLite would leave its last rows in the write-ahead log, at the old place.
-                await self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        await self._connection.close()
+        try:
+            with suppress(sqlite3.Error, ValueError):  # on a full disk or a closed connection it cannot be recorded
+                await self._connection.execute("UPDATE meta SET value = ? WHERE key = 'state'", (AT_REST,))
+                if not await self.is_in_place():
+                    # SQLite would leave its last rows in the write-ahead log, at the old place.
+                    await self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        finally:  # also where the caller is cancelled meanwhile
+            await self._connection.close()
 
     async def head(self) -> Head:
         """Return the chain's head."""

@@ -87,6 +87,27 @@ def test_two_writers_on_one_file_store_each_row_once(tmp_path: Path) -> None:
     assert verify(path).ok
 
 
+def test_a_writer_whose_closing_is_cancelled_closes_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def body() -> None:
+        closing, stands = asyncio.Event(), asyncio.Event()
+
+        async def stand(_: LedgerWriter) -> bool:
+            closing.set()
+            return await stands.wait()
+
+        monkeypatch.setattr(LedgerWriter, "is_in_place", stand)
+        target = await LedgerWriter.open(tmp_path / "ledger.db", STREAM, PARTITIONS)
+        task = asyncio.create_task(target.close())
+        await closing.wait()
+        task.cancel()
+        await asyncio.wait((task,))
+        assert task.cancelled()
+        with pytest.raises(ValueError, match="no active connection"):
+            await target.head()
+
+    asyncio.run(body())
+
+
 def test_a_killed_writer_leaves_whole_batches_and_its_successor_goes_on(tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
     command = [sys.executable, "-m", "tests.events.ledger.endless_writer", str(path)]
