@@ -1,7 +1,9 @@
 """Who serves which stage, watched from outside, over a real broker."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
 
 import msgspec
 import pytest
@@ -23,6 +25,21 @@ PARTITIONS = Partitions(agents=1, sessions=2)
 def serving(*names: str) -> bytes:
     serves = {stage: names_of(scopes()[stage], PARTITIONS) for stage in names}
     return msgspec.json.encode(Heartbeat((), serves=serves))
+
+
+@asynccontextmanager
+async def watched(broker: Broker, *needed: str, **options: Any) -> AsyncIterator[KeyValueMembership]:
+    """Watch over stages as a set does, with ``options`` of the watch; yields where workers say that they live."""
+    access = Access(servers=broker.url)
+    connection = await Connection.open(access)
+    membership = await KeyValueMembership.over(connection)
+    watching = asyncio.create_task(log_unserved_stages(access, PARTITIONS, needed, **options))
+    try:
+        yield membership
+    finally:
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
+        await connection.close()
 
 
 def test_who_says_ready_has_told_that_it_works_so_a_start_accuses_nobody(broker: Broker) -> None:
@@ -83,12 +100,7 @@ def test_a_stage_that_was_never_served_counts_at_once_and_one_that_was_after_a_w
 
 def test_a_set_s_log_tells_which_stages_are_lost_and_when_they_are_found(broker: Broker) -> None:
     async def main() -> None:
-        connection = await Connection.open(Access(servers=broker.url))
-        membership = await KeyValueMembership.over(connection)
-        watching = asyncio.create_task(
-            log_unserved_stages(Access(servers=broker.url), PARTITIONS, ("reflex", "ledger"))
-        )
-        try:
+        async with watched(broker, "reflex", "ledger") as membership:
 
             async def beats(*names: str) -> None:
                 await membership.beat("w", serving(*names))
@@ -103,10 +115,6 @@ def test_a_set_s_log_tells_which_stages_are_lost_and_when_they_are_found(broker:
 
             await until(lost, "the loss to be told")
             await until(found, "the end of it to be told")
-        finally:
-            watching.cancel()
-            await asyncio.gather(watching, return_exceptions=True)
-            await connection.close()
 
     with capture_logs() as logs:
         asyncio.run(main())
@@ -128,20 +136,13 @@ def test_the_watch_over_stages_goes_on_after_an_error_that_nobody_foresaw(
     monkeypatch.setattr(KeyValueMembership, "members", once_wrong)
 
     async def main() -> None:
-        connection = await Connection.open(Access(servers=broker.url))
-        membership = await KeyValueMembership.over(connection)
-        watching = asyncio.create_task(log_unserved_stages(Access(servers=broker.url), PARTITIONS, ("ledger",)))
-        try:
+        async with watched(broker, "ledger") as membership:
 
             async def lost() -> bool:
                 await membership.beat("w", serving("reflex"))
                 return any(each["event"] == "stage_lost" for each in logs)
 
             await until(lost, "the loss to be told")
-        finally:
-            watching.cancel()
-            await asyncio.gather(watching, return_exceptions=True)
-            await connection.close()
 
     with capture_logs() as logs:
         asyncio.run(main())
@@ -155,33 +156,27 @@ def test_whoever_asks_whether_a_set_is_ready_is_told_what_keeps_it_from_its_work
     noted: list[str] = []
 
     async def main() -> None:
-        access = Access(servers=broker.url)
-        log = await JetStreamLog.connect(access)
-        membership = await KeyValueMembership.over(log.connection)
-        watching = asyncio.create_task(
-            log_unserved_stages(access, PARTITIONS, ("reflex",), stream=log.stream, note=noted.append)
-        )
-
-        async def is_told(text: str) -> bool:
-            if text == "":
-                await membership.beat("w", serving("reflex"))
-            return bool(noted) and (noted[-1] == text if not text else text in noted[-1])
-
-        async def told(text: str) -> None:
-            await until(lambda: is_told(text), f"{text!r} to be told, not {noted[-1:]}")
-
+        log = await JetStreamLog.connect(broker.url)  # makes the stream
         try:
-            await told("not served: reflex (no owner)")
-            await told("")
-            broker.pause()
-            await told("has not answered")
-            broker.resume()
-            await told("")
-            broker.kill()
-            await told("cannot be reached")
+            async with watched(broker, "reflex", stream=log.stream, note=noted.append) as membership:
+
+                async def is_told(text: str) -> bool:
+                    if text == "":
+                        await membership.beat("w", serving("reflex"))
+                    return bool(noted) and (noted[-1] == text if not text else text in noted[-1])
+
+                async def told(text: str) -> None:
+                    await until(lambda: is_told(text), f"{text!r} to be told, not {noted[-1:]}")
+
+                await told("not served: reflex (no owner)")
+                await told("")
+                broker.pause()
+                await told("has not answered")
+                broker.resume()
+                await told("")
+                broker.kill()
+                await told("cannot be reached")
         finally:
-            watching.cancel()
-            await asyncio.gather(watching, return_exceptions=True)
             await log.close()
 
     asyncio.run(main())
