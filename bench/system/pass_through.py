@@ -241,6 +241,16 @@ class Load:
         counts = await asyncio.gather(*(ask_on() for _ in range(under_way)))
         return sum(counts) / (time.perf_counter() - began_s)
 
+    async def send(self, under_way: int, requests: int) -> None:
+        """Send a number of requests, and keep ``under_way`` of them under way."""
+        numbers = iter(range(requests))
+
+        async def ask_on() -> None:
+            for _ in numbers:
+                await self.ask()
+
+        await asyncio.gather(*(ask_on() for _ in range(under_way)))
+
     async def ask(self) -> float:
         """Send a request; return the seconds that its answer took."""
         self._next += 1

@@ -30,6 +30,7 @@ BENCHES = {
     "router": "the cost of a mode selection",
     "self_review": "the cost of a tick, and of the counterfactual in it",
     "senses": "judging an input by reflex, intuition and appraisal together: python -m bench.decisions.senses PROMPTS",
+    "sessions": "the memory that an open session takes, with 10,000 of them, and whether they make an exchange slower",
     "soak": "an hour at 70% of the most a set can do: memory, lag and latency by the minute",
     "turns": "the cost of telling a turn's kind; shares routed right: python -m bench.quality.turns LABELLED PROMPTS",
 }
@@ -40,7 +41,7 @@ A hop is a message that one process appends to the log and the next one reads an
 _FOLDERS = {
     "storage": ("append", "growth", "ledger", "questions", "replay"),
     "decisions": ("bounds", "intuition", "memory", "reflex", "router", "self_review", "senses"),
-    "system": ("dashboard", "event_loops", "exchanges", "guards", "hops", "pass_through", "path", "soak"),
+    "system": ("dashboard", "event_loops", "exchanges", "guards", "hops", "pass_through", "path", "sessions", "soak"),
     "quality": ("detection", "turns"),
 }
 """Folder of ``bench`` -> the benchmarks in it."""
