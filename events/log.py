@@ -172,8 +172,21 @@ MAX_RECORD_BYTES = 1024 * 1024
 class Snapshots(Protocol):
     """A store of the newest snapshot of each actor partition. Losing one costs time, never correctness."""
 
-    async def save(self, key: str, data: bytes, upto: int) -> None:
-        """Replace the snapshot under ``key``; every message of its partition up to sequence ``upto`` is in it."""
+    async def revision(self, key: str) -> int:
+        """Return the number of the snapshot under ``key``, which no other has; 0 when there is none.
+
+        Raises:
+            Unavailable, UnknownOutcome: it cannot be read now.
+        """
+        ...
+
+    async def save(self, key: str, data: bytes, upto: int, replaces: int | None = None) -> None:
+        """Replace the snapshot under ``key``; every message of its partition up to sequence ``upto`` is in it.
+
+        Raises:
+            Conflict: it does not replace the revision ``replaces`` (None: it may replace any).
+            Unavailable, UnknownOutcome: it is not stored, or may not be.
+        """
         ...
 
     async def load(self, key: str, at_least: int = 0) -> bytes | None:

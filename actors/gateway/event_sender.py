@@ -15,9 +15,6 @@ BATCH_FROM = 24
 SINGLES = 16
 """Most single publishes in flight; what is queued then waits until one of them ends."""
 
-REMEMBERED_S = 30.0
-"""Seconds for which an unconfirmed append is reported as trouble, unless a later one is confirmed."""
-
 _RETRY_FIRST, _RETRY_MOST = 0.05, 1.0
 """First and longest pause before an event is sent again, in seconds."""
 
@@ -68,7 +65,11 @@ class _Sending:
 
 
 class Sender:
-    """Stores the records it is given; a task must be running :meth:`run`."""
+    """Stores the records it is given; a task must be running :meth:`run`.
+
+    Attributes:
+        trouble: Why the latest append was not confirmed; empty if it was, and before the first.
+    """
 
     def __init__(self, log: Log, deadlines: WaitDeadlines, tasks: asyncio.TaskGroup) -> None:
         self._log = log
@@ -79,20 +80,12 @@ class Sender:
         self._waiting_callers: set[asyncio.Future[int]] = set()
         self._singles_in_flight: set[asyncio.Task[None]] = set()
         self._closed = False
-        self._unconfirmed: tuple[float, str] | None = None  # when the last append failed (loop time), and why
+        self.trouble = ""
 
     @property
     def under_way(self) -> int:
         """The number of callers that wait for an acknowledgement."""
         return len(self._waiting_callers)
-
-    @property
-    def trouble(self) -> str:
-        """Why recent appends from here failed; empty when all is well, or when nothing was sent for a while."""
-        if self._unconfirmed is None:
-            return ""
-        at, reason = self._unconfirmed
-        return reason if asyncio.get_running_loop().time() - at <= REMEMBERED_S else ""
 
     def close(self) -> None:
         """Cancel what is in flight and the futures of its callers, since nothing would resolve them any more."""
@@ -196,7 +189,7 @@ class Sender:
             for sending in waiting:
                 sending.failed(error)
             if isinstance(error, Unavailable | UnknownOutcome):
-                self._unconfirmed = asyncio.get_running_loop().time(), str(error)
+                self.trouble = str(error)
             raise
-        self._unconfirmed = None
+        self.trouble = ""
         return last

@@ -130,7 +130,7 @@ class Client:
 
     @property
     def append_trouble(self) -> str:
-        """Why recent appends from here failed; empty when all is well, or when nothing was sent for a while."""
+        """Why the latest append from here was not confirmed; empty if it was, and before the first."""
         return self._sender.trouble
 
     @property

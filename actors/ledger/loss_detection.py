@@ -54,12 +54,21 @@ def _has_rows(reader: LedgerReader, first: int, last: int) -> bool:
 async def find_loss(log: Log, path: Path) -> LossRecorded | None:
     """Return what a log has lost at its end, compared with a ledger; None if it holds the ledger's last row.
 
+    What was removed from a log's beginning is not lost: the ledger alone holds it.
+
     Raises:
-        Misconfigured: it is another log: it has no row in common with the ledger, and is not younger.
+        Misconfigured: it is another log: it has no row in common with the ledger, and is not younger. Or the ledger
+            lacks events that were removed from the log.
         LogError: the log cannot be asked, or the ledger cannot be read.
     """
     with LedgerReader(path) as reader:
         last = reader.info().last_seq
+        if 0 < last < log.trimmed_through:
+            raise Misconfigured(
+                f"{path} ends at sequence {last:,}, and what was removed from the stream goes up to "
+                f"{log.trimmed_through:,}: it is an older copy of the ledger, or that of another log; keep it, and "
+                "put the one in its place that holds all"
+            )
         if not last or await _holds(log, reader, last):
             return None
         held, lost = 0, last  # the log has the ledger's rows up to ``held``, and lacks those from ``lost`` on
@@ -69,7 +78,7 @@ async def find_loss(log: Log, path: Path) -> LossRecorded | None:
                 held = middle
             else:
                 lost = middle
-        if not held:
+        if held <= log.trimmed_through:
             await _refuse_other_log(log, reader, path)
     info = await log.info()
     message = await log.at(lost)
@@ -91,9 +100,9 @@ async def _gap_end(log: Log, after: int) -> int:
 
 
 async def _holds(log: Log, reader: LedgerReader, seq: int) -> bool:
-    """Whether the log holds the last row that the ledger has up to a sequence."""
+    """Whether the log holds the last row that the ledger has up to a sequence, or held it until that was removed."""
     row = reader.last_upto(seq)
-    if row is None:
+    if row is None or row.seq <= log.trimmed_through:
         return True
     return is_same_message(await log.at(row.seq), row)
 

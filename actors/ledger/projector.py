@@ -16,7 +16,7 @@ from actors.ledger.anchoring import AnchorState, anchor_append, due_before_stop,
 from actors.ledger.loss_detection import find_gaps, find_loss
 from actors.ledger.settings import LedgerSettings
 from events.errors import Conflict, LedgerDamaged, LogCut, LogError, Unavailable
-from events.ledger import Head, LedgerWriter, belongs_to_other_program, path_aside, put_aside
+from events.ledger import Head, LedgerArchive, LedgerWriter, belongs_to_other_program, path_aside, put_aside
 from events.log import Log, Stored, Tail
 from events.loggers import get_logger
 from events.loss_recording import log_loss, loss_of_gap, record_losses
@@ -180,7 +180,19 @@ class LedgerProjector:
         for loss in losses:
             log_loss(loss, kept)
         if kept is not None:
+            await self._begin_another(kept)
+
+    async def _begin_another(self, kept: Path) -> None:
+        """Rename the file, and begin the next one with what was removed from the stream, which no other file holds."""
+        if not (removed := self._log.trimmed_through):
             await asyncio.to_thread(put_aside, self._path, kept)
+            return
+        begun = self._path.with_name(f"{self._path.stem}-begun{self._path.suffix}")
+        async with await LedgerWriter.open(begun, self._stream, self._log.partitions) as writer:
+            async for batch in LedgerArchive(self._path).history([EVERYTHING], 0, removed):
+                await writer.append(batch)
+        await asyncio.to_thread(put_aside, self._path, kept)
+        await asyncio.to_thread(put_aside, begun, self._path)
 
     async def _record(self, losses: Sequence[LossRecorded]) -> None:
         await record_losses(self._log, losses, self._source, rfc3339(self._now_ns()), self._build)

@@ -78,18 +78,20 @@ async def open_bucket(connection: Connection) -> None:
 async def write_snapshots(connection: Connection, views: Iterable[View], upto: int, last_loss: int) -> int:
     """Write the snapshot of each partition to the closed bucket; return how many.
 
-    The partitions have folded all up to the sequence ``upto``, and have nothing left to decide. ``last_loss`` is the
-    sequence of the last loss that the log recorded.
+    The partitions have folded all up to the sequence ``upto``, or up to what they have yet to decide. ``last_loss`` is
+    the sequence of the last loss that the log recorded.
 
     Raises:
         Misconfigured: only a newer release can fold one of them.
     """
     snapshots, count = KeyValueSnapshots(connection, _ADMIN_ROOT), 0
     for view in views:
-        assert not has_pending(view), (view.actor.name, view.partition)
         if view.why_passed_over:
             raise Misconfigured(view.why_passed_over)
+        folded = upto
+        if has_pending(view):
+            folded = view.waiting[0].stored.seq - 1 if view.waiting else view.position
         data = pack(view.actor, view.partition, view.checkpoint(), last_loss)
-        await snapshots.save(snapshot_key(view.actor, view.partition), data, upto)
+        await snapshots.save(snapshot_key(view.actor, view.partition), data, folded)
         count += 1
     return count

@@ -21,7 +21,7 @@ from deploy.health.findings import Finding, Verdict, not_made
 from deploy.health.gateway_check import examine_gateway
 from deploy.health.model_check import examine_effectors, examine_model
 from deploy.health.readiness import NO_LEDGER, query_ledger_fault
-from deploy.health.resources import account_left, examine_resources, judge_left
+from deploy.health.resources import examine_resources, judge_left, storage_left
 from deploy.health.rights_check import examine_rights
 from deploy.health.servers_check import (
     ServerFacts,
@@ -182,12 +182,12 @@ async def examine(to_check: SetToExamine) -> list[Finding]:
     try:
         version = connection.nc.connected_server_version
         seen = f"nats-server {version.major}.{version.minor}.{version.patch} at {to_check.access.servers}"
-        broker = [Finding("broker", Verdict.OK, seen), *await _jetstream(connection)]
+        store = Layout(to_check.data / "broker").store if to_check.has_own_broker else None
+        broker = [Finding("broker", Verdict.OK, seen), *await _jetstream(connection, store_limit(store))]
         if broker[1].verdict is Verdict.FAIL:
             servers = await ask_servers(to_check.system, ())
             return [*broker, _servers(servers, (), to_check), *findings]
         failure = await storing_failure(to_check.system) if to_check.system is not None else ""
-        store = Layout(to_check.data / "broker").store if to_check.has_own_broker else None
         failure = failure or await storage_fault(connection, to_check.stream, server_most=store_limit(store))
         storing = judge_storage(failure or await asyncio.to_thread(store_fault, store, to_check.stream))
         return [*broker, storing, *await _log(connection, to_check), *findings]
@@ -202,8 +202,8 @@ def judge_variables(environment: Mapping[str, str]) -> list[Finding]:
     return [Finding("variables", Verdict.WARN, f"nothing reads {', '.join(names)}", REMEDY)]
 
 
-async def _jetstream(connection: Connection) -> list[Finding]:
-    """Check that JetStream serves, and, where the account has a limit, what is left of that."""
+async def _jetstream(connection: Connection, server_most: int) -> list[Finding]:
+    """Check that JetStream serves, and, where account or server has a limit, what is left of that."""
     try:
         info = await connection.api("INFO")
     except NoLeader as wrong:
@@ -215,7 +215,7 @@ async def _jetstream(connection: Connection) -> list[Finding]:
         )
         return [Finding("jetstream", Verdict.FAIL, f"not on, or not for this user: {wrong}", remedy)]
     found = Finding("jetstream", Verdict.OK, f"on, {info['streams']} streams, {info['storage']:,} bytes stored")
-    left = account_left(info)
+    left = storage_left(info, server_most)
     return [found] if left is None else [found, judge_left("storage", [left])]
 
 

@@ -14,6 +14,9 @@ from deploy.config.configured_log import configured_log
 from deploy.config.loading import Config
 from events.errors import LogError
 from events.jetstream import Access, Connection, KeyValueSnapshots
+from events.jetstream.connection import ApiError
+from events.jetstream.reading.leader import confirmed_end
+from events.jetstream.stream import NOT_FOUND
 from events.ledger import LedgerReader
 from events.loss_recording import log_loss, record_loss
 from events.losses import Losses
@@ -24,18 +27,26 @@ from schemas.permissions import SNAPSHOTS_BUCKET
 from schemas.vocabulary.ledger import LossRecorded
 
 
-async def record_loss_from_snapshots(access: Access, config: Config, ledger: Path) -> None:
+async def record_loss_from_snapshots(
+    access: Access, config: Config, ledger: Path, source: str = "neuraxis/up/ledger"
+) -> None:
     """Record a loss in the log if snapshots are ahead of both it and the ledger.
 
-    What the ledger holds of the lost messages its own process records, since it knows more. Call it while no worker
-    runs: the next event that a worker appends would reuse a sequence that was lost.
+    What the ledger holds of the lost messages its own process records, since it knows more. Call it before workers run
+    where that can be: each event that they append reuses a sequence that was lost, and once all are reused, nothing is
+    found. ``source`` is the one named in the event.
 
     Raises:
         LogError: the broker cannot be asked.
     """
     connection = await Connection.open(access)
     try:
-        bucket = await connection.api(f"STREAM.INFO.KV_{SNAPSHOTS_BUCKET}")
+        try:
+            bucket = await connection.api(f"STREAM.INFO.KV_{SNAPSHOTS_BUCKET}")
+        except ApiError as error:
+            if error.number != NOT_FOUND:
+                raise
+            return  # no worker has ever run here
         if not bucket["state"]["messages"]:
             return
         log = await configured_log(connection, config.log, create=False)
@@ -46,7 +57,8 @@ async def record_loss_from_snapshots(access: Access, config: Config, ledger: Pat
             for partition in partition_names(actor, log.partitions)
         ]
         reached = max((upto or 0 for upto in await asyncio.gather(*map(snapshots.upto, keys))), default=0)
-        last = (await log.info()).last_seq
+        # After the snapshots: what workers have appended and saved meanwhile is not lost.
+        last = await confirmed_end(connection, log.stream, reached)
         known = max(last, await asyncio.to_thread(_last_row, ledger))
         if reached <= known:
             return
@@ -54,7 +66,7 @@ async def record_loss_from_snapshots(access: Access, config: Config, ledger: Pat
             return  # recorded at an earlier start, and no newer snapshot was saved since
         # given_again: the stream goes on from its end, so that later messages get the sequences of the lost ones.
         loss = LossRecorded(first_seq=known + 1, through_seq=reached, known_by="snapshots", given_again=True)
-        await record_loss(log.as_stored(), loss, "neuraxis/up/ledger", rfc3339(time.time_ns()), version("neuraxis"))
+        await record_loss(log.as_stored(), loss, source, rfc3339(time.time_ns()), version("neuraxis"))
         log_loss(loss, None)
     finally:
         await connection.close()

@@ -7,11 +7,14 @@ from pathlib import Path
 
 import msgspec
 
+from actors.gateway import Client
 from actors.gateway.http.check_results import NOT_NEEDED, OK
 from deploy.health.resources import REMEDIES, inodes_left
 from events.errors import LogError, Unavailable
 from events.jetstream import Connection
+from events.jetstream.storage_check import CANNOT_WRITE
 from schemas.event import ROOT
+from schemas.vocabulary.access import Operated
 
 LEDGER_QUERY = f"{ROOT}.query.ledger.health"
 """Subject of the query for :class:`LedgerHealth`; the process that writes the ledger answers it."""
@@ -22,6 +25,12 @@ _TRIAL_BYTES = 64 * 1024
 """Bytes written to find out whether the disk is full."""
 
 _TIMEOUT_S = 1.5
+
+TRIAL = Operated(key_id="gateway", action="GET /readyz", about="whether the broker stores again")
+"""An event that changes nothing; see :class:`StoringProbe`."""
+
+_TRIAL_S = 1.0
+"""Seconds within which it must be confirmed; a readiness check as a whole has two."""
 
 
 class LedgerHealth(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,6 +100,38 @@ class LedgerProbe:
         fault = await query_ledger_fault(self._connection)
         self._expected = self._expected or fault != NO_LEDGER
         return (fault or OK) if self._expected else NOT_NEEDED
+
+
+class StoringProbe:
+    """Asks whether the broker stores; if that is in doubt, it is once an event that changes nothing is stored.
+
+    A nats-server whose write has failed never stores again until it is started again. With room on its disk, it answers
+    all else that a client may ask as if nothing were wrong. So it is in doubt after it could not write to its disk, and
+    after an append from here was not confirmed.
+
+    Args:
+        client: Appends the event; it knows which appends were not confirmed.
+        fault: Returns why the broker stores nothing, as far as questions show it; empty if they show nothing.
+    """
+
+    def __init__(self, client: Client, fault: Callable[[], Awaitable[str]]) -> None:
+        self._client = client
+        self._fault = fault
+        self._could_not_write = False
+
+    async def __call__(self) -> str:
+        """Return ``ok``, or what is wrong."""
+        if fault := await self._fault():
+            self._could_not_write = self._could_not_write or CANNOT_WRITE in fault
+            return fault
+        if not (self._could_not_write or self._client.append_trouble):
+            return OK
+        try:
+            await self._client.report(TRIAL, within=_TRIAL_S)
+        except LogError as wrong:
+            return f"the broker answers, and stores nothing ({wrong}): if its disk was full, start it again"
+        self._could_not_write = False
+        return OK
 
 
 def ok_if_empty(fault: Callable[[], Awaitable[str]]) -> Callable[[], Awaitable[str]]:

@@ -1,8 +1,9 @@
 """Records in the log that a resource is nearly used up, before it is, and that enough is left again.
 
 The ledger's process watches its machine: the disk of the data folder, memory, and the file descriptors and address
-space of the set's processes. It also watches the account's limit at the broker. The events become warnings
-(``alerts``). What the log says is scarce on this machine when the process starts stays so until it is found to suffice.
+space of the set's processes. It also watches the limit of the account at the broker, or of the set's own broker. The
+events become warnings (``alerts``). What the log says is scarce on this machine when the process starts stays so until
+it is found to suffice.
 """
 
 import asyncio
@@ -19,12 +20,12 @@ from deploy.health.resources import (
     REMEDIES,
     SCARCE,
     Remaining,
-    account_left,
     address_space_left,
     descriptors_left,
     disk_left,
     inodes_left,
     memory_left,
+    storage_left,
 )
 from events.decoding import Recorded, decode
 from events.errors import LogError
@@ -87,13 +88,24 @@ class ResourceWatch:
         measure: Returns what is left of everything.
         source: The source named in the events.
         build: The version of the code, for the events.
+        server_most: Returns how many bytes the broker itself may store; 0: that is not known.
     """
 
-    def __init__(self, log: Log, measure: Callable[[], Measured], *, source: str, build: str) -> None:
+    def __init__(
+        self,
+        log: Log,
+        measure: Callable[[], Measured],
+        *,
+        source: str,
+        build: str,
+        server_most: Callable[[], int] = lambda: 0,
+    ) -> None:
         self._log = log
         self._measure = measure
         self._source = source
         self._build = build
+        self._server_most = server_most
+        self._most = 0
         self._scarce: frozenset[Key] | None = None
 
     async def run(self) -> None:
@@ -116,7 +128,7 @@ class ResourceWatch:
     async def look(self) -> None:
         """Look once, and record what has changed; raises LogError."""
         measured = await asyncio.to_thread(self._measure)
-        found = [*measured.found, *(await storage_left(self._log) if isinstance(self._log, JetStreamLog) else ())]
+        found = [*measured.found, *await self._storage()]
         if self._scarce is None:
             self._scarce = await self._recorded()
         for event in changes(self._scarce, found, is_all=measured.is_all):
@@ -137,6 +149,15 @@ class ResourceWatch:
             await self._record(event)
             self._scarce = after
 
+    async def _storage(self) -> list[Remaining]:
+        """Return what is left of the limit on what the broker stores, if there is one; raises LogError."""
+        if not isinstance(self._log, JetStreamLog):
+            return []
+        # One that cannot be seen now has not gone: then what was scarce would be said to suffice.
+        self._most = await asyncio.to_thread(self._server_most) or self._most
+        left = storage_left(await self._log.connection.api("INFO"), self._most)
+        return [] if left is None else [left]
+
     async def _recorded(self) -> frozenset[Key]:
         """Return what the log says is scarce."""
         scarce: set[Key] = set()
@@ -156,12 +177,6 @@ class ResourceWatch:
         last = (await self._log.info()).last_seq
         record = ledger_record(event, identity, last, self._source, rfc3339(now_ns), self._build)
         await self._log.append([Append((record,))])
-
-
-async def storage_left(log: JetStreamLog) -> list[Remaining]:
-    """Return what is left of the broker account's limit on storage, if it has one; raises LogError."""
-    left = account_left(await log.connection.api("INFO"))
-    return [] if left is None else [left]
 
 
 def left_on_machine(folder: Path, processes: Callable[[], Mapping[str, int] | None]) -> Measured:

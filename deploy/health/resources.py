@@ -50,7 +50,10 @@ REMEDIES = {
     "file descriptors": "raise the limit (ulimit -n, LimitNOFILE=), or find what holds them open",
     "memory": "give it more memory, or fewer processes: the system ends what asks for more",
     "address space": "raise the limit (ulimit -v, LimitAS=): the process is given no more memory",
-    "storage": "raise the account's limit (max_storage); while some is left, `neuraxis log trim` can remove old events",
+    "storage": (
+        "raise the limit: the account's max_storage; of the set's own broker, broker.max_store_bytes, or room on its "
+        "disk, with a new start; while some is left, `neuraxis log trim` can remove old events"
+    ),
 }
 
 
@@ -139,10 +142,15 @@ def _container_memory(cgroup: Path) -> Remaining | None:
     return Remaining("memory", "this container", max(0, int(most) - used + reclaimable), int(most))
 
 
-def account_left(info: Mapping[str, Any]) -> Remaining | None:
-    """Return what is left of a broker account's limit on storage, by JetStream's answer about it; None: no limit."""
+def storage_left(info: Mapping[str, Any], server_most: int = 0) -> Remaining | None:
+    """Return what is left of a broker account's limit on storage, by JetStream's answer about it; None: no limit.
+
+    Without one, that of the server counts: ``server_most`` bytes, 0 where that is not known.
+    """
     most, used = int(info.get("limits", {}).get("max_storage", -1)), int(info.get("storage", 0))
-    return Remaining("storage", "the account at the broker", max(0, most - used), most) if most > 0 else None
+    whose = "the account at the broker" if most > 0 else "the broker's store"
+    most = most if most > 0 else server_most
+    return Remaining("storage", whose, max(0, most - used), most) if most > 0 else None
 
 
 def judge_left(what: str, remaining: Sequence[Remaining]) -> Finding:

@@ -27,8 +27,10 @@ from actors.runtime.membership.heartbeat_reporting import report
 from actors.runtime.worker import Worker
 from deploy.config.configured_log import configured_log
 from deploy.config.loading import Config
+from deploy.health.loss_from_snapshots import record_loss_from_snapshots
 from deploy.health.resource_watch import ResourceWatch, left_on_machine
 from deploy.processes import garbage
+from deploy.processes.broker.storage_watch import store_limit
 from deploy.processes.effector_registry import EFFECTORS, configured_effectors
 from deploy.processes.event_loop import run as run_on_loop
 from deploy.processes.inbox import is_inbox
@@ -70,7 +72,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """What a worker process runs with.
 
     ``hosted`` names what it runs: actors, effectors, or ``ledger``, which writes ``ledger_file``. ``name`` is the name
-    of the process in its log.
+    of the process in its log. ``store`` is the folder of the streams of the set's own broker; None with another broker.
     """
 
     name: str
@@ -78,6 +80,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     access: Access
     config: Config
     ledger_file: Path
+    store: Path | None = None
 
 
 GROUP_OF_EFFECTORS = "effectors"
@@ -193,6 +196,7 @@ async def _host(
     projector: LedgerProjector | None = None
     working: dict[str, Callable[[], bool]] = {}  # name -> whether it does its work, for what is not an actor
     if LEDGER in job.hosted:
+        await _look_for_loss(job, member)
         # Sealed words stay sealed in the ledger, which holds what the stream holds, and which people copy.
         projector = _projector(job, log.as_stored(), member)
         runs.append(projector.run)
@@ -239,6 +243,14 @@ async def _host(
             task.cancel()
 
 
+async def _look_for_loss(job: Job, member: str) -> None:
+    """Record a loss of the log's end that only snapshots show; the ledger is written also where that cannot be told."""
+    try:
+        await record_loss_from_snapshots(job.access, job.config, job.ledger_file, f"neuraxis/{member}/ledger")
+    except LogError as wrong:
+        _logger.warning("loss_not_looked_for", code=wrong.code, error=str(wrong))
+
+
 async def _trace(job: Job, log: JetStreamLog, counts: TraceCounts) -> None:
     """Send traces, if this process writes the ledger: only one process does, so each span is sent once."""
     settings = job.config.telemetry
@@ -270,6 +282,7 @@ async def _watch_resources(job: Job, log: JetStreamLog, member: str) -> None:
         partial(left_on_machine, folder.path, processes),
         source=f"neuraxis/{member}/ledger",
         build=version("neuraxis"),
+        server_most=partial(store_limit, job.store),
     )
     await watch.run()
 

@@ -7,9 +7,9 @@ would make a consumer each time.
 import json
 from collections.abc import Mapping
 
-from events.errors import Unavailable
+from events.errors import Conflict, Unavailable
 from events.jetstream.connection import ApiError, Connection
-from events.jetstream.stream import NOT_FOUND, make_stream
+from events.jetstream.stream import NOT_FOUND, WRONG_LAST_SEQUENCE, make_stream
 from schemas.permissions import MEMBERS_BUCKET
 
 MEMBER_EXPIRY = 3.0
@@ -60,11 +60,18 @@ async def ensure_bucket(
 async def put(
     connection: Connection, bucket: str, key: str, data: bytes, headers: dict[str, str] | None, root: str = ""
 ) -> int:
-    """Store a value; return its sequence. Below ``root`` a key is a single token."""
+    """Store a value; return its sequence. Below ``root`` a key is a single token.
+
+    Raises:
+        Conflict: the headers name the value that it is to replace, and another one is there.
+        Unavailable: the bucket does not take it; or as ``Connection.request`` does.
+    """
     subject = f"{root}.{key.replace('.', KEY_SEPARATOR)}" if root else f"$KV.{bucket}.{key}"
     answer = await connection.request(subject, data, headers=headers)
     if b'"error"' in answer.data:
-        raise Unavailable(f"bucket {bucket} did not take {key}: {answer.data[:200].decode(errors='replace')}")
+        refused = f"bucket {bucket} did not take {key}: {answer.data[:200].decode(errors='replace')}"
+        number = (json.loads(answer.data).get("error") or {}).get("err_code")
+        raise Conflict(refused) if number in WRONG_LAST_SEQUENCE else Unavailable(refused)
     return int(json.loads(answer.data)["seq"])
 
 

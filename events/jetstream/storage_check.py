@@ -27,6 +27,7 @@ NO_STREAM = "the broker holds no stream"
 SWITCHED_OFF = "the broker has JetStream switched off"
 KEYS_GONE = "the bucket of the sessions' keys is gone"
 AT_LIMIT = "at its limit of"
+CANNOT_WRITE = "the broker cannot write to its store"
 """In the fault's texts where that is so."""
 
 LEADERLESS = "the broker's cluster has no leader: most of its servers are away, or it is choosing one"
@@ -37,6 +38,13 @@ _NEXT_TO_NOTHING = 0.02
 
 A broker refuses what would go beyond a limit, so hardly ever is one reached to the byte.
 """
+
+_SOON_S = 0.5
+"""Seconds in which one server of a cluster should have answered; then others are tried."""
+
+_MOST_TRIED = 16
+"""Consumers that are then made to find a majority of the servers that store: of three servers, one look in 300 does not
+find two that do."""
 
 # JetStream error codes: the store cannot be written; the server has no storage left.
 _STORE_FAILED = (10012, 10104)
@@ -93,7 +101,7 @@ async def _fault(connection: Connection, stream: str, server_most: int) -> str:
     fault = fault or _server_fault(account, server_most)
     if not fault and is_sealed(found["config"]):
         fault = await _keys_fault(connection, stream)
-    return fault or await _disk_fault(connection, stream)
+    return fault or await _disk_fault(connection, stream, int(found["config"].get("num_replicas", 1)))
 
 
 async def _keys_fault(connection: Connection, stream: str) -> str:
@@ -140,7 +148,34 @@ def _next_to_nothing(most: int) -> int:
     return min(MAX_RECORD_BYTES, int(most * _NEXT_TO_NOTHING))
 
 
-async def _disk_fault(connection: Connection, stream: str) -> str:
+async def _disk_fault(connection: Connection, stream: str, replicas: int) -> str:
+    """Return why no consumer can be made whose position is kept on disk; empty if one can.
+
+    In a cluster each is put on one of the servers with a copy of the stream, whichever. Appends go on while most of
+    these can store, so others are tried where one cannot, or does not answer.
+    """
+    first = asyncio.create_task(_consumer_fault(connection, stream))
+    tried = [first]
+    try:
+        await asyncio.wait(tried, timeout=_SOON_S if replicas > 1 else None)
+        if first.done() and not first.result()[0]:
+            return ""
+        if replicas > 1:
+            tried += [asyncio.create_task(_consumer_fault(connection, stream)) for _ in range(_MOST_TRIED)]
+        for ended in asyncio.as_completed(tried):
+            await ended
+            storing = {each.result()[1] for each in tried if each.done() and not each.result()[0]}
+            if (first.done() and not first.result()[0]) or len(storing) > replicas // 2:
+                return ""
+        return first.result()[0]
+    finally:
+        for each in tried:
+            each.cancel()
+        await asyncio.gather(*tried, return_exceptions=True)
+
+
+async def _consumer_fault(connection: Connection, stream: str) -> tuple[str, str]:
+    """Make such a consumer, and delete it again; return why that fails, empty if it does not, and its server."""
     name = f"nx-{connection.access.user or 'any'}-look-{connection.new_name()}"
     config = {
         "name": name,
@@ -151,18 +186,18 @@ async def _disk_fault(connection: Connection, stream: str) -> str:
         "inactive_threshold": 5 * _NS_PER_S,
     }
     try:
-        await connection.api(
+        made = await connection.api(
             f"CONSUMER.CREATE.{stream}.{name}", {"stream_name": stream, "config": config, "action": "create"}
         )
     except ApiError as error:
         if error.number in _STORE_FAILED:  # the server tells its own log which of these it is
             return (
-                "the broker cannot write to its store: its disk is full, out of inodes, or read-only, or it has no file"
-                " descriptors left; make room"
-            )
+                f"{CANNOT_WRITE}: its disk is full, out of inodes, or read-only, or it has no file descriptors left; "
+                "make room"
+            ), ""
         if error.number in _OUT_OF_STORAGE:
-            return "the broker has no room left for streams (max_file_store): raise it, or make room"
-        return str(error)
+            return "the broker has no room left for streams (max_file_store): raise it, or make room", ""
+        return str(error), ""
     # Nobody waits for the answer: an idle consumer expires by itself.
     await connection.publish(f"$JS.API.CONSUMER.DELETE.{stream}.{name}", b"")
-    return ""
+    return "", str((made.get("cluster") or {}).get("leader", ""))

@@ -5,6 +5,10 @@ chunks are written first and the head last. No chunk has a name that another sna
 snapshot or the one before, a process that is killed while it saves costs only the new one, and so does a full disk.
 Were the names the same, either would leave the head of one snapshot with chunks of another: of a log without its
 beginning, no state could be folded any more.
+
+The head is written on the condition that it replaces the one that was there when the state was taken. A process that
+led the partition then, and is slow, may save long after its successor has: its older snapshot may hold words that were
+to be forgotten meanwhile.
 """
 
 import asyncio
@@ -12,10 +16,11 @@ import zlib
 from collections.abc import AsyncIterator
 from hashlib import sha256
 
-from events.errors import LogError, Unavailable, UnknownOutcome
+from events.errors import Conflict, LogError, Unavailable, UnknownOutcome
 from events.jetstream.connection import ApiError, Connection, Reply
 from events.jetstream.key_value import ensure_bucket, put
 from events.jetstream.reading.get_message import unix_ns
+from events.jetstream.stream import EXPECTED
 from events.loggers import get_logger
 from schemas.permissions import SNAPSHOTS_BUCKET
 
@@ -53,6 +58,7 @@ class KeyValueSnapshots:
     def __init__(self, connection: Connection, root: str = "") -> None:
         self._connection = connection
         self._root = root
+        self._saved: dict[str, int] = {}  # key -> the revision that was saved here last
 
     @classmethod
     async def over(cls, connection: Connection, replicas: int = 1, root: str = "") -> "KeyValueSnapshots":
@@ -67,8 +73,14 @@ class KeyValueSnapshots:
         )
         return cls(connection, root)
 
-    async def save(self, key: str, data: bytes, upto: int) -> None:
-        """Replace the snapshot under ``key``; every message of its partition up to sequence ``upto`` is in it."""
+    async def revision(self, key: str) -> int:
+        """Return the revision of the snapshot under ``key``, 0 when there is none; see ``events.log.Snapshots``."""
+        # Another server of a cluster may answer before it has what was saved here last.
+        saved, head = self._saved.pop(key, 0), await self._get(key)
+        return max(saved, 0 if head is None else int(_sequence(head)))
+
+    async def save(self, key: str, data: bytes, upto: int, replaces: int | None = None) -> None:
+        """Replace the snapshot under ``key``; see ``events.log.Snapshots``."""
         if len(data) > _CHUNK:  # in another thread: it takes a second for a hundred megabytes
             packed, digest = await asyncio.to_thread(_compressed, data)
         else:
@@ -77,7 +89,13 @@ class KeyValueSnapshots:
         chunks = [packed[start : start + _CHUNK] for start in range(_CHUNK, len(packed), _CHUNK)]
         written = [await self._put(_chunk_name(key, part, number), chunk) for number, chunk in enumerate(chunks, 1)]
         head = {"nx-chunks": str(len(chunks)), "nx-sha256": digest, "nx-written": ",".join(map(str, written))}
-        await self._put(key, packed[:_CHUNK], head | {_UPTO: str(upto), _PART: part})
+        head |= {_UPTO: str(upto), _PART: part} | ({} if replaces is None else {EXPECTED: str(replaces)})
+        try:
+            self._saved[key] = await self._put(key, packed[:_CHUNK], head)
+        except Conflict:
+            for seq in written:
+                await self._erase_message(str(seq))
+            raise
         await self._erase(replaced)
         await self._erase_left_over(key, part)
 

@@ -7,6 +7,7 @@ import msgspec
 
 from events.errors import Misconfigured, NoLeader, NotPermitted, Unavailable, UnknownOutcome
 from events.jetstream.connection import ApiError, Connection
+from events.jetstream.reading.leader import confirmed_end
 from schemas.event import ROOT
 from schemas.permissions import IMPORT_ROOT
 from schemas.subjects import STORED_ROOT, Partitions, former_text, read_former
@@ -122,7 +123,7 @@ async def ensure_stream(
 
     Raises:
         Misconfigured: no JetStream; no stream (with ``create`` off); other partition counts or sealing than wanted; a
-            stream that could lose events; an unfinished import.
+            stream that could lose events; an unfinished import; an end that was lost, the last repartitioning with it.
     """
     try:
         found = await connection.api(f"STREAM.INFO.{name}")
@@ -158,7 +159,22 @@ async def ensure_stream(
             "again"
         )
     counts, is_sealed = _check(name, config, partitions), _check_seal(name, config, sealed)
+    await _check_end(connection, name, counts)
     return StreamFacts(counts, is_sealed, imported_through, trimmed_through(found))
+
+
+async def _check_end(connection: Connection, name: str, partitions: Partitions) -> None:
+    """Refuse a stream that ends before it got its present partitions.
+
+    What is stored in them from there on would be folded by nobody: until then the former ones are read.
+    """
+    through = partitions.former[-1].through if partitions.former else 0
+    if through and (end := await confirmed_end(connection, name, through)) < through:
+        raise Misconfigured(
+            f"stream {name} ends at sequence {end:,}, and was repartitioned after sequence {through:,}: it has lost "
+            "its end, and what is stored from here on would be passed over; put back a copy of the broker's store, or "
+            "restore the log from its ledger (`neuraxis restore`)"
+        )
 
 
 def trimmed_through(found: Mapping[str, Any]) -> int:

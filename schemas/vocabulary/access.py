@@ -13,7 +13,8 @@ class Operated(Event, frozen=True, kw_only=True, tag="forged_id.access.operated"
     """Somebody requested over HTTP what needs an operator's key. It is recorded before it is done, and may still fail.
 
     ``key_id`` names the key; it is ``none`` where the gateway needs no key. ``action`` is the method and the path's
-    pattern; ``about`` is what the path names, such as a loop or an allowance.
+    pattern; ``about`` is what the path names, such as a loop or an allowance. With the key ``gateway`` nobody did
+    anything: a gateway finds out whether the broker stores again.
     """
 
     key_id: Annotated[str, msgspec.Meta(max_length=64)]

@@ -19,17 +19,18 @@ from neuraxis.sse import Decoder
 URL = "http://127.0.0.1:8642"
 
 
-def row(seq: int, words: str = "") -> str:
+def row(seq: int, words: str = "", log: str = "one") -> str:
     told = {
         "seq": seq,
+        "id": f"{log}-{seq}",
         "topic": "forged_id.reflex.passed",
         "data": {"topic": "forged_id.reflex.passed", "words": words},
     }
     return json.dumps(told, ensure_ascii=False)
 
 
-def sent(*seqs: int) -> bytes:
-    return "".join(f"event: forged_id.x\r\nid: {seq}\r\ndata: {row(seq)}\r\n\r\n" for seq in seqs).encode()
+def sent(*seqs: int, log: str = "one") -> bytes:
+    return "".join(f"event: forged_id.x\r\nid: {seq}\r\ndata: {row(seq, log=log)}\r\n\r\n" for seq in seqs).encode()
 
 
 @given(st.lists(st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",))), max_size=4), st.data())
@@ -105,7 +106,7 @@ def test_a_key_that_may_not_see_the_overview_follows_from_where_its_lists_end() 
     assert asyncio.run(first()) == 5
 
 
-BROKEN = (sent(5, 6) + b"data: {", 0, 503, sent(6, 7), sent(8))
+BROKEN = (sent(5, 6) + b"data: {", 0, 503, sent(6, 7), sent(7, 8))
 
 
 @pytest.fixture(autouse=True)
@@ -114,7 +115,7 @@ def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _raise_lasting(failed: neuraxis.NeuraxisError) -> float:
-    if isinstance(failed, neuraxis.Forbidden | neuraxis.BadAnswer):
+    if isinstance(failed, neuraxis.Forbidden | neuraxis.BadAnswer) or failed.code == "log_cut":
         raise failed
     return 0.0
 
@@ -125,7 +126,8 @@ def test_a_reading_goes_on_where_it_was_and_gives_each_event_once() -> None:
         found = [each.seq for each in islice(client.events("reflex.*"), 4)]
     assert found == [5, 6, 7, 8]
     assert server.asked[0].url.params["topic"] == "forged_id.reflex.*"
-    assert [each.headers["last-event-id"] for each in server.asked] == ["4", "6", "6", "6", "7"]
+    # The last event is asked for again: it shows whether this is still the same log.
+    assert [each.headers["last-event-id"] for each in server.asked] == ["4", "5", "5", "5", "6"]
 
 
 def test_the_asynchronous_reading_does_the_same() -> None:
@@ -146,6 +148,51 @@ def test_the_asynchronous_reading_does_the_same() -> None:
     found = asyncio.run(act())
     assert [each.seq for each in found] == [5, 6, 7, 8]
     assert found[0].data == {"words": ""}
+
+
+@pytest.mark.parametrize(
+    ("before", "then"),
+    [
+        pytest.param([sent(5, 6)], sent(6, 7, log="another"), id="its_sequence_was_given_again"),
+        pytest.param([sent(5, 6)], sent(7), id="nothing_was_given_its_sequence"),
+        pytest.param([], sent(6, 7, log="another"), id="before_this_program_was_started"),
+    ],
+)
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_log_that_has_lost_the_last_event_ends_the_reading_although_it_has_grown_past_it(
+    before: list[bytes], then: bytes, is_async: bool
+) -> None:
+    """What got the sequences of lost events would be passed over in silence."""
+    transport = httpx.MockTransport(Breaking(*before, then))
+    after: int | Event = 4 if before else Event(seq=6, topic="forged_id.reflex.passed", id="one-6")
+
+    async def follow_asynchronously() -> None:
+        async with AsyncClient(URL, transport=transport) as client, aclosing(client.events(after=after)) as events:
+            assert [event.seq async for event in events] == []
+
+    def follow() -> None:
+        with Client(URL, transport=transport) as client:
+            assert list(client.events(after=after)) == []
+
+    with pytest.raises(neuraxis.NeuraxisError, match="after the event of sequence 6: the log has lost it") as cut:
+        asyncio.run(follow_asynchronously()) if is_async else follow()
+    assert cut.value.code == "log_cut"
+
+
+@pytest.mark.parametrize(
+    ("after", "asked"),
+    [
+        (Event(seq=6, topic="forged_id.reflex.passed", id="one-6"), "5"),
+        (Event(seq=6, topic="forged_id.reflex.passed"), "5"),  # one that could not be read has no id
+        (Event(seq=6, topic="forged_id.alert.critical.breaker", id="x"), "6"),  # it does not come on this subject
+        (6, "6"),
+    ],
+)
+def test_a_reading_begins_after_the_last_event_of_an_earlier_one(after: Event | int, asked: str) -> None:
+    server = Breaking(sent(6, 7) if asked == "5" else sent(7))
+    with Client(URL, transport=httpx.MockTransport(server)) as client:
+        assert next(client.events("reflex.>", after=after)).seq == 7
+    assert server.asked[0].headers["last-event-id"] == asked
 
 
 def test_what_waiting_does_not_help_is_raised() -> None:

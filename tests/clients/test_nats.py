@@ -326,6 +326,32 @@ def test_a_log_that_lost_what_was_read_ends_the_reading(broker: Broker, monkeypa
     asyncio.run(act())
 
 
+def test_a_log_that_has_grown_past_what_it_lost_is_told_to_who_names_the_last_event(broker: Broker) -> None:
+    """By its sequence alone, what got the sequences of lost events would be passed over in silence."""
+
+    async def stored(name: str, count: int) -> None:
+        log = await JetStreamLog.connect(broker.url)
+        for number in range(count):
+            await store(log, BLOCKED, f"{name}-{number}")
+        await log.close()
+
+    async def act() -> None:
+        await stored("first", 3)
+        last = (await taken(read(">", Login(url=broker.url), after=0), 3))[-1]
+        await stored("second", 1)
+        assert [each.seq for each in await taken(read(">", Login(url=broker.url), after=last), 1)] == [4]
+        broker.kill()
+        shutil.rmtree(broker.store)
+        broker.start()
+        await stored("another", 5)
+        with pytest.raises(neuraxis.NeuraxisError, match="after the event of sequence 3: the log has lost it") as cut:
+            await taken(read(">", Login(url=broker.url), after=last), 1)
+        assert cut.value.code == "log_cut"
+        assert [each.seq for each in await taken(read(">", Login(url=broker.url), after=last.seq), 1)] == [4]
+
+    asyncio.run(act())
+
+
 def test_a_broker_without_the_log_is_told(broker: Broker) -> None:
     with pytest.raises(neuraxis.NeuraxisError, match="gives no reader"):
         asyncio.run(taken(read(">", Login(url=broker.url), after=0), 1))

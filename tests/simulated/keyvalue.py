@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from events.errors import Unavailable, UnknownOutcome
+from events.errors import Conflict, Unavailable, UnknownOutcome
 from tests.simulated.connection import SimulatedConnection
 from tests.simulated.faults import Incident
 from tests.simulated.stream import EXPIRY_S
@@ -15,15 +15,23 @@ class SimulatedSnapshots:
         self._connection = connection
         self._stream = connection.stream
 
-    async def save(self, key: str, data: bytes, upto: int) -> None:
-        """Replace the snapshot under ``key``; raises Unavailable or UnknownOutcome."""
-        await self._connection.request(lambda: self._save(key, data), UnknownOutcome)
+    async def revision(self, key: str) -> int:
+        """Return the number of the latest snapshot under ``key``, 0 when there is none."""
+        return self._stream.snapshot_revisions.get(key, 0)
+
+    async def save(self, key: str, data: bytes, upto: int, replaces: int | None = None) -> None:
+        """Replace the snapshot under ``key``; raises Unavailable, UnknownOutcome or Conflict."""
+        await self._connection.request(lambda: self._save(key, data, replaces), UnknownOutcome)
 
     async def load(self, key: str, at_least: int = 0) -> bytes | None:
         """Return the snapshot under ``key``, or None when there is none; raises Unavailable."""
         return await self._connection.request(lambda: self._load(key), Unavailable)
 
-    def _save(self, key: str, data: bytes) -> None:
+    def _save(self, key: str, data: bytes, replaces: int | None) -> None:
+        revision = self._stream.snapshot_revisions.get(key, 0)
+        if replaces not in (None, revision):
+            raise Conflict("another worker has saved a snapshot since")
+        self._stream.snapshot_revisions[key] = revision + 1
         versions = self._stream.snapshots.setdefault(key, [])
         versions.append(data)
         del versions[:-2]

@@ -65,6 +65,7 @@ class SimulatedStream:
         self.partitions = partitions or Partitions()
         self.up = True
         self.snapshots: dict[str, list[bytes]] = {}
+        self.snapshot_revisions: dict[str, int] = {}
         self.members: dict[str, tuple[bytes, int]] = {}
         self.clock = clock
         self._random = random.Random(f"faults {seed}")

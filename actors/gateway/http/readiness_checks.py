@@ -28,7 +28,7 @@ class ReadinessChecks:
     """Checks what the gateway depends on.
 
     Args:
-        client: Its log is checked, and whether appends are confirmed.
+        client: Its log is checked.
         judgements: The projection of guardrails' events; the gateway is ready once they were read.
         hosted: Returns the names of the actors that living workers run.
         further_checks: Further checks by name; each returns ``ok``, ``n/a``, or what is wrong.
@@ -69,8 +69,6 @@ class ReadinessChecks:
             "guardrails": guardrails,
             **dict(zip(self._further_checks, further, strict=True)),
         }
-        if (trouble := self._client.append_trouble) and all(map(passes, checks.values())):
-            checks["log"] = f"an append of late was not confirmed: {trouble}"
         self._log_changes(checks)
         return {name: without_locations(result) for name, result in checks.items()}
 

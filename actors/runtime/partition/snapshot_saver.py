@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from actors.runtime.context import Context
-from events.errors import LogError
+from events.errors import Conflict, LogError
 from events.loggers import get_logger
 from events.partition_fold import Checkpoint, View
 from events.snapshot import pack, snapshot_key
@@ -124,17 +124,25 @@ class SnapshotSaver:
 
     async def _save(self, checkpoint: Checkpoint, last_loss: int, renewing: int) -> None:
         """Save a checkpoint; everything up to its position, and up to ``renewing``, is in it."""
-        state = b"".join([piece async for piece in self._pieces(checkpoint.state, hurried=renewing > self._renewed)])
-        arguments = self._actor, self._partition, checkpoint, last_loss, state
-        packed = pack(*arguments) if len(state) < _PACKED_ASIDE else await asyncio.to_thread(pack, *arguments)
-        upto = max(checkpoint.position, renewing)
+        key = snapshot_key(self._actor, self._partition)
         try:
-            await self._context.snapshots.save(snapshot_key(self._actor, self._partition), packed, upto)
+            # Asked before the state is encoded, which may take long. What another process saves from then on, which
+            # leads by then, is newer, and may lack words that were to be forgotten.
+            replaces = await self._context.snapshots.revision(key)
+            packed = await self._packed(checkpoint, last_loss, hurried=renewing > self._renewed)
+            upto = max(checkpoint.position, renewing)
+            await self._context.snapshots.save(key, packed, upto, replaces)
             self._context.counters.snapshots += 1
             self._renewed = renewing
             self.unsaved = False
             self._due_after = max(self._context.snapshot_every, len(packed) // BYTES_PER_MESSAGE)
         except LogError as error:
-            self.unsaved = True
             self._due_after = self._context.snapshot_every  # however large: what is stored gets older meanwhile
-            _logger.warning("snapshot_not_saved", actor=self._actor.name, partition=self._partition, error=error.code)
+            self.unsaved = not isinstance(error, Conflict)  # then another process has saved a newer one
+            log = _logger.warning if self.unsaved else _logger.info
+            log("snapshot_not_saved", actor=self._actor.name, partition=self._partition, error=error.code)
+
+    async def _packed(self, checkpoint: Checkpoint, last_loss: int, *, hurried: bool) -> bytes:
+        state = b"".join([piece async for piece in self._pieces(checkpoint.state, hurried=hurried)])
+        arguments = self._actor, self._partition, checkpoint, last_loss, state
+        return pack(*arguments) if len(state) < _PACKED_ASIDE else await asyncio.to_thread(pack, *arguments)

@@ -2,17 +2,11 @@
 
 import os
 import socket
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, target_options
-
-if TYPE_CHECKING:
-    from deploy.processes.broker_access import BrokerChoice
-    from deploy.processes.running_set import DataFolder
 
 
 @command(
@@ -60,7 +54,7 @@ def gateway(
     from deploy.config.upstream_settings import upstream_of
     from deploy.operating.api_key_file import keys_file
     from deploy.processes.broker import GATEWAY, OPERATOR
-    from deploy.processes.broker_access import BrokerChoice, access_of, effective_choice
+    from deploy.processes.broker_access import BrokerChoice, access_of, effective_choice, store_of
     from deploy.processes.gateway import process
     from deploy.processes.listen_address import address_of, listen
     from deploy.processes.supervising.lifeline import Lifeline
@@ -90,16 +84,8 @@ def gateway(
                 is_named=bool(config.gateway.keys_file),
             ),
             ledger=target.data.ledger,
-            store=_store_of(choice, target.data) if lifeline is not None else None,
+            store=store_of(choice, target.data) if lifeline is not None else None,
             listener=listen(address, or_else_any=False) if listener is None else socket.socket(fileno=listener),
         ),
         Lifeline(lifeline),
     )
-
-
-def _store_of(choice: "BrokerChoice", data: "DataFolder") -> Path | None:
-    """Return the folder of the streams of a set's own broker, whose logins lie beside it; None for another broker."""
-    from deploy.processes.broker.configuration import Layout
-
-    layout = Layout(data.broker.resolve())
-    return layout.store if choice.context and Path(choice.context).resolve().parent == layout.contexts else None

@@ -54,7 +54,7 @@ def worker(
     from deploy.config.loading import flag_layer
     from deploy.processes import worker
     from deploy.processes.broker import DECIDERS, EFFECTORS, LEDGER
-    from deploy.processes.broker_access import access_of, effective_choice
+    from deploy.processes.broker_access import access_of, effective_choice, store_of
     from deploy.processes.effector_registry import EFFECTORS as ALL_EFFECTORS
     from deploy.processes.supervising.lifeline import Lifeline
     from deploy.telemetry.telemetry_settings import check_telemetry
@@ -84,6 +84,7 @@ def worker(
             access=access_of(choice, target.data, user=user, name=f"neuraxis {name}"),
             config=config,
             ledger_file=ledger_file or target.data.ledger,
+            store=store_of(choice, target.data) if lifeline is not None else None,
         ),
         Lifeline(lifeline),
     )

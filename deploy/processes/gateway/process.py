@@ -33,7 +33,7 @@ from actors.runtime.membership.heartbeat import MetricsAddress, heartbeat_of
 from deploy.cli.rendering.sentences import sentence_on
 from deploy.config.configured_log import attach_ledger_or_warn, configured_log
 from deploy.config.loading import Config
-from deploy.health.readiness import LedgerProbe, ok_if_empty
+from deploy.health.readiness import LedgerProbe, StoringProbe, ok_if_empty
 from deploy.health.resources import used_up
 from deploy.health.stage_watch import StageWatch, needed_by, unserved_text
 from deploy.processes import garbage
@@ -203,7 +203,7 @@ async def _serve(
         following = tasks.create_task(judgements.follow(log), name="judgements")
         watching = tasks.create_task(stages.follow(), name="stages")
         checks: dict[str, Callable[[], Awaitable[str]]] = {
-            "storing": ok_if_empty(storing),
+            "storing": StoringProbe(client, storing),
             "ledger": LedgerProbe(connection, expected=lifeline.supervised),
             "resources": ok_if_empty(used_up),
             "stages": ok_if_empty(unserved),

@@ -1,22 +1,25 @@
 """A log that lost messages: the projector notices, keeps the ledger that has them, says so in the log, and goes on."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from actors.ledger import LedgerSettings, projector
-from events.errors import LedgerDamaged
+from actors.ledger import LedgerProjector, LedgerSettings, projector
+from events.errors import LedgerDamaged, Misconfigured
 from events.jetstream.log import JetStreamLog
 from events.ledger import LedgerReader, compare, verify
+from events.log import LogInfo, Stored
 from events.losses import LOSS_FILTER, Losses
 from schemas.vocabulary.ledger import LossRecorded
 from tests.actors.ledger.test_projector import Run, in_world, is_back, log_of, records
 from tests.broker import Broker
 from tests.events.ledger.messages import PARTITIONS, exchanges, flip, query
 from tests.faults.cuts import cut_tail, drop_index, flip_bit
-from tests.simulated import SimulatedStream
+from tests.simulated import SimulatedConnection, SimulatedLog, SimulatedStream
+from tests.simulated.log import SimulatedTail
 
 
 async def _follow(stream: SimulatedStream, path: Path, count: int, *more: int) -> list[LossRecorded]:
@@ -61,6 +64,81 @@ def test_a_ledger_ahead_of_its_log_is_kept_and_another_begun(left: int, more: tu
     found = verify(path)
     assert found.ok, found
     assert [loss.event for loss in found.losses] == told
+
+
+class Trimmed(SimulatedLog):
+    """A log whose beginning was removed; its ledger alone has it."""
+
+    removed = 0
+
+    @property
+    def trimmed_through(self) -> int:
+        return self.removed
+
+    async def at(self, seq: int) -> Stored | None:
+        return await super().at(seq) if seq > self.removed else None
+
+    async def info(self) -> LogInfo:
+        return msgspec.structs.replace(await super().info(), first_seq=self.removed + 1)
+
+    async def history(self, filters: Sequence[str], after: int, upto: int) -> AsyncIterator[Sequence[Stored]]:
+        async for batch in super().history(filters, max(after, self.removed), upto):
+            yield batch
+
+    async def tail(self, filters: Sequence[str], after: int, *, on_demand: bool = False) -> SimulatedTail:
+        return await super().tail(filters, max(after, self.removed), on_demand=on_demand)
+
+
+@pytest.mark.parametrize("more", [(), (100, 104), (100, 160)], ids=["nothing", "a little", "more than was lost"])
+@pytest.mark.parametrize("removed", [5, 25])
+def test_a_ledger_that_alone_has_a_logs_beginning_is_kept_and_another_begun_with_that(
+    removed: int, more: tuple[int, ...], tmp_path: Path
+) -> None:
+    """Else the beginning would be in no ledger that the log agrees with, and its states could not be folded anew."""
+    path, left, told = tmp_path / "ledger.db", 30, []
+
+    async def after(stream: SimulatedStream) -> None:
+        log = Trimmed(SimulatedConnection(stream))
+        log.removed = removed
+        await log.append(records(exchanges(20)[:left]))
+        if more:
+            await log.append(records(exchanges(40)[more[0] : more[1]]))
+        run = Run(log, path)
+        await run.reaches(len(stream.store.messages))
+        await run.stop()
+        told.extend((await Losses.of(log, len(stream.store.messages))).found)
+        compared = await compare(path, log)
+        assert compared.ok, compared
+        assert compared.archived == removed
+
+    in_world(lambda stream: _follow_only(stream, path))
+    rows = verify(path).rows
+    in_world(after)
+    kept = tmp_path / f"ledger-before-loss-{left + 1}.db"
+    assert [loss.event for loss in told] == [
+        LossRecorded(first_seq=left + 1, through_seq=rows, known_by="ledger", given_again=True, kept_as=kept.name)
+    ]
+    assert (verify(kept).ok, verify(kept).rows) == (True, rows)
+    found = verify(path)
+    assert found.ok, found
+    assert found.first_seq == 1
+    assert sorted(file.name for file in tmp_path.glob("*.db")) == [kept.name, path.name]
+
+
+def test_an_older_copy_of_a_ledger_that_lacks_what_was_removed_from_the_log_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+
+    async def after(stream: SimulatedStream) -> None:
+        log = Trimmed(SimulatedConnection(stream))
+        await log.append(records(exchanges(40)))
+        log.removed = 60
+        with pytest.raises(Misconfigured, match="put the one in its place that holds all"):
+            await LedgerProjector(log, path).run(asyncio.Event())
+
+    in_world(lambda stream: _follow_only(stream, path))
+    in_world(after)
+    assert verify(path).ok
+    assert sorted(file.name for file in tmp_path.glob("*.db")) == [path.name]
 
 
 def test_a_log_that_lost_its_tail_twice_keeps_both_ledgers(tmp_path: Path) -> None:

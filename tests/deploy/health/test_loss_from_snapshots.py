@@ -7,12 +7,15 @@ import pytest
 
 from deploy.config.loading import RUNNING_SECTIONS, load
 from deploy.health.loss_from_snapshots import record_loss_from_snapshots
+from deploy.processes.supervising.lifeline import READY
 from events.jetstream import Access, JetStreamLog, KeyValueSnapshots
 from events.ledger import LedgerWriter
 from events.losses import Losses
 from schemas.vocabulary.ledger import LossRecorded
 from tests.actors.ledger.test_projector import records
 from tests.broker import Broker
+from tests.deploy.processes.test_worker import ALIVE_S, worker
+from tests.deploy.waiting import until
 from tests.events.ledger.messages import exchanges
 
 LEFT, REACHED = 30, 40
@@ -66,3 +69,29 @@ def test_a_loss_that_the_ledger_does_not_show_is_known_by_the_snapshots(
         for first, last in ([] if lost is None else [lost])
     ]
     assert asyncio.run(found()) == known
+
+
+def test_a_ledgers_process_finds_the_loss_where_no_up_has_looked(broker: Broker, tmp_path: Path) -> None:
+    """As under Compose, systemd and Kubernetes."""
+
+    async def lose() -> None:
+        log = await JetStreamLog.connect(broker.url)
+        try:
+            await log.append(records(exchanges(20)[:LEFT]))
+            await (await KeyValueSnapshots.over(log.connection)).save("router.03", b"a state", REACHED)
+        finally:
+            await log.close()
+
+    async def found() -> list[LossRecorded]:
+        log = await JetStreamLog.connect(broker.url)
+        try:
+            return [loss.event for loss in (await log.losses()).found]
+        finally:
+            await log.close()
+
+    asyncio.run(lose())
+    loss = LossRecorded(first_seq=LEFT + 1, through_seq=REACHED, known_by="snapshots", given_again=True)
+    for _ in range(2):  # each start looks
+        with worker(broker, tmp_path, "ledger") as (_process, line):
+            assert line.recv(64) == READY
+            until(lambda: asyncio.run(found()) == [loss], "the loss is recorded once", ALIVE_S)

@@ -12,11 +12,13 @@ import pytest
 from deploy.health.resource_watch import Measured, ResourceWatch, changes, left_on_machine
 from deploy.health.resources import REMEDIES, Remaining
 from events.decoding import Recorded, decode
+from events.jetstream import JetStreamLog
 from events.log import Log
 from schemas.subjects import EVERYTHING
 from schemas.vocabulary.ledger import ResourceScarce, ResourceSufficient
 from tests.broker import Broker
-from tests.events.setting import Setting, collect, run_on_jetstream
+from tests.events.sealing.records import said
+from tests.events.setting import Setting, collect, plain, run_on_jetstream
 
 HERE = f"process gateway on {socket.gethostname()}"
 KEY = ("file descriptors", HERE)
@@ -106,6 +108,22 @@ def test_what_the_log_says_is_scarce_is_not_recorded_again_by_the_next_process(
         own = ResourceWatch(setting.log, lambda: Measured([left(30)]), source="s", build="b")
         await own.look()
         assert len(await told(setting.log)) == 4, "another machine's is not ended here"
+
+    run_on_jetstream(broker, body)
+
+
+def test_the_limit_of_the_broker_itself_is_told_before_it_is_reached(broker: Broker) -> None:
+    """Its own account has none; once it is reached, nothing is stored any more, a warning neither."""
+
+    async def body(setting: Setting) -> None:
+        log = setting.log
+        assert isinstance(log, JetStreamLog)
+        await log.append([plain(said("hello " * 2_000, id="e1", session="s1"))])
+        used = (await log.connection.api("INFO"))["storage"]
+        for most in (0, used * 2, used + used // 20, used + used // 20, used * 2):
+            watch = ResourceWatch(log, partial(Measured, []), source="s", build="b", server_most=partial(int, most))
+            await watch.look()
+        assert await told(log) == [("scarce", used // 20), ("sufficient", 0)]
 
     run_on_jetstream(broker, body)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from events.errors import Unavailable, UnknownOutcome
+from events.errors import Conflict, Unavailable, UnknownOutcome
 from events.jetstream import Connection, JetStreamLog, KeyValueSnapshots, stored_snapshots
 from events.jetstream.connection import Reply
 from schemas.permissions import SNAPSHOTS_BUCKET
@@ -151,6 +151,51 @@ def test_two_processes_that_save_at_a_time_leave_one_of_their_snapshots_whole(br
         for _ in range(5):
             await asyncio.gather(one.save(KEY, LARGE, 3), other.save(KEY, LARGER, 4))
             assert await one.load(KEY) in (LARGE, LARGER)
+
+    with_bucket(broker, body)
+
+
+@pytest.mark.parametrize("there", [SMALL, LARGE, None], ids=["a_small_one", "a_large_one", "none"])
+def test_a_slow_process_does_not_replace_what_another_has_saved_since(there: bytes | None, broker: Broker) -> None:
+    """It led the partition when its state was taken; words may have been forgotten since. Nothing of it is left."""
+
+    async def body(one: KeyValueSnapshots, other: KeyValueSnapshots) -> None:
+        if there is not None:
+            await one.save(KEY, there, 3)
+        revision = await one.revision(KEY)
+        assert bool(revision) == (there is not None)
+        await other.save(KEY, SMALL, 9, await other.revision(KEY))
+        with pytest.raises(Conflict):
+            await one.save(KEY, LARGER, 7, revision)
+        assert await one.load(KEY) == SMALL
+        assert pieces_on_disk(broker.folder, LARGER) == []
+        await one.save(KEY, LARGE, 12, await one.revision(KEY))  # it leads again
+        assert await other.load(KEY) == LARGE
+
+    with_bucket(broker, body)
+
+
+def test_a_snapshot_that_was_dropped_does_not_come_back(broker: Broker) -> None:
+    """``forget`` drops one that nobody replaces in time: whoever was about to do that has the words still."""
+
+    async def body(one: KeyValueSnapshots, other: KeyValueSnapshots) -> None:
+        await one.save(KEY, LARGE, 3, await one.revision(KEY))
+        revision = await one.revision(KEY)
+        await other.drop(KEY)
+        with pytest.raises(Conflict):
+            await one.save(KEY, LARGER, 7, revision)
+        assert await other.load(KEY) is None
+        await one.save(KEY, SMALL, 12, await one.revision(KEY))
+        assert await other.load(KEY) == SMALL
+
+    with_bucket(broker, body)
+
+
+def test_a_process_may_replace_its_own_snapshots_one_after_another(broker: Broker) -> None:
+    async def body(one: KeyValueSnapshots, other: KeyValueSnapshots) -> None:
+        for number in range(3):
+            await one.save(KEY, LARGER if number % 2 else SMALL, number, await one.revision(KEY))
+            assert await other.upto(KEY) == number
 
     with_bucket(broker, body)
 

@@ -156,7 +156,7 @@ class Client:
         return self._call(calls.feedback(exchange, reward, harmful, comment))
 
     def events(
-        self, topic: str = ">", *, after: int | None = None, words: bool = False, patience: float = 60.0
+        self, topic: str = ">", *, after: int | Event | None = None, words: bool = False, patience: float = 60.0
     ) -> Iterator[Event]:
         """Yield the events of a public subject as they come, each once and in order, without end.
 
@@ -165,7 +165,8 @@ class Client:
 
         Args:
             topic: The subject; ``*`` and ``>`` are wildcards, the root (``forged_id.``) may be left out.
-            after: Begin after this sequence, such as that of the last event you processed; None: with new events.
+            after: Begin after this sequence, or after the last event you processed; None: with new events. With the
+                event, it is noticed if the log has lost it, and given its sequence to another (``log_cut``).
             words: Include people's words, which are hidden otherwise.
             patience: Seconds without a connection after which the failure is raised.
         """
@@ -179,7 +180,7 @@ class Client:
                 failed = wrong
             time.sleep(following.pause_after(failed))
 
-    def alerts(self, *, after: int | None = None, patience: float = 60.0) -> Iterator[Event]:
+    def alerts(self, *, after: int | Event | None = None, patience: float = 60.0) -> Iterator[Event]:
         """Yield alerts as they come, each as the ``alert`` of its event; otherwise as :meth:`events` does."""
         return self.events(ALERTS, after=after, patience=patience)
 

@@ -18,6 +18,9 @@ ALERTS = f"{ROOT}.alert.*.*"
 ALERT_VERSION = 1
 """The version of alerts' bodies that :class:`Alert` reads."""
 
+REPLACED = "the log has lost it since, and holds another event there: read again from before it"
+"""Why a reader cannot go on after the last event that it knows."""
+
 _INPUT = f"{ROOT}.input.received"
 
 _MOST_DIGITS = 19
@@ -155,6 +158,19 @@ def event_of_message(subject: str, headers: Mapping[str, str] | None, data: byte
         data=_without_topic(body),
         unreadable=unreadable,
     )
+
+
+def is_same(found: Event, known: Event) -> bool:
+    """Return whether an event is the one that was read at its sequence before. One without an id may be any."""
+    return found.seq == known.seq and (found.id == known.id or not (found.id and known.id))
+
+
+def matches(topic: str, event: Event) -> bool:
+    """Return whether an event is on a public subject, which may have the wildcards ``*`` and, at its end, ``>``."""
+    wanted, tokens = topic.split("."), event.topic.split(".")
+    if wanted[-1] == ">" and len(tokens) >= len(wanted):
+        wanted, tokens = wanted[:-1], tokens[: len(wanted) - 1]
+    return len(wanted) == len(tokens) and all(each in ("*", token) for each, token in zip(wanted, tokens, strict=True))
 
 
 def topic_of(topic: str) -> str:

@@ -14,7 +14,7 @@ from neuraxis.errors import (
     ServerFailed,
     Unavailable,
 )
-from neuraxis.events import Event, event_of_row
+from neuraxis.events import REPLACED, Event, event_of_row, is_same, matches
 from neuraxis.sse import Decoder
 
 EVENTS_PATH = "/api/events"
@@ -53,7 +53,7 @@ class Following:
 
     Args:
         topic: The public subject to read.
-        after: The sequence after which it begins.
+        after: The sequence after which it begins, or the event there.
         words: Whether to include people's words.
         patience_s: Seconds without a connection after which it gives up.
         clock: Returns monotonic seconds.
@@ -67,12 +67,20 @@ class Following:
     """
 
     def __init__(
-        self, topic: str, after: int, *, words: bool, patience_s: float, clock: Callable[[], float] = time.monotonic
+        self,
+        topic: str,
+        after: int | Event,
+        *,
+        words: bool,
+        patience_s: float,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         if not patience_s >= 0:  # not for NaN either, with which it would never give up
             raise Misconfigured(f"patience={patience_s!r}: it is a number of seconds from 0 on", code="bad_value")
-        self.query = {"topic": topic, "after": str(after), **({"words": "true"} if words else {})}
-        self.last = after
+        self.last = after.seq if isinstance(after, Event) else after
+        self.query = {"topic": topic, "after": str(self.last), **({"words": "true"} if words else {})}
+        self._known = after if isinstance(after, Event) and matches(topic, after) else None
+        self._expected: Event | None = None  # what the connection begins with, unless the log has lost it
         self._patience_s = patience_s
         self._clock = clock
         self._failing_since: float | None = None
@@ -81,10 +89,16 @@ class Following:
         self._decoder = Decoder()
 
     def headers(self) -> Mapping[str, str]:
-        """Begin a connection; return its headers, which name the last event that was received."""
+        """Begin a connection; return its headers, which ask for the last event that was received, and those after it.
+
+        A log that has lost its end gives the lost sequences to other events: if it has grown past the last event's by
+        now, only that event shows it.
+        """
         self._decoder = Decoder()
         self._connecting_since = self._clock()
-        return {"accept": "text/event-stream", "last-event-id": str(self.last)}
+        self._expected = self._known
+        begin = self.last if self._known is None else self.last - 1
+        return {"accept": "text/event-stream", "last-event-id": str(begin)}
 
     @property
     def opening_s(self) -> float:
@@ -93,12 +107,20 @@ class Following:
         return min(SILENCE_S, max(0.1, self._patience_s - failing_s))
 
     def take(self, piece: bytes) -> Iterator[Event]:
-        """Yield the events that a piece of the stream completes."""
+        """Yield the events that a piece of the stream completes.
+
+        Raises:
+            BadAnswer: it holds none.
+            NeuraxisError: the log does not hold the last event any more (``log_cut``).
+        """
         self._failing_since, self._connecting_since, self._failures = None, None, 0
         for message in self._decoder.feed(piece):
             event = event_of_row(message.data)
+            expected, self._expected = self._expected, None
+            if expected is not None and not is_same(event, expected):
+                raise NeuraxisError(f"after the event of sequence {self.last:,}: {REPLACED}", code="log_cut")
             if event.seq > self.last:
-                self.last = event.seq
+                self.last, self._known = event.seq, event
                 yield event
 
     def pause_after(self, failed: NeuraxisError) -> float:

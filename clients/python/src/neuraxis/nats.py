@@ -21,7 +21,7 @@ from nats.js import errors as stream_errors
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 
 from neuraxis.errors import BadAnswer, BadInput, Forbidden, NeuraxisError, NotReachable, Unauthorized
-from neuraxis.events import ALERTS, Event, event_of_message, stored_filter, topic_of
+from neuraxis.events import ALERTS, REPLACED, Event, event_of_message, is_same, stored_filter, topic_of
 from neuraxis.nats_login import Login, options_of
 
 __all__ = ["Login", "alerts", "listen", "read"]
@@ -81,21 +81,22 @@ async def listen(topic: str, login: Login) -> AsyncGenerator[Event, None]:
                 yield event_of_message(message.subject, message.headers, message.data)
 
 
-async def read(topic: str, login: Login, *, after: int, stream: str = STREAM) -> AsyncGenerator[Event, None]:
+async def read(topic: str, login: Login, *, after: int | Event, stream: str = STREAM) -> AsyncGenerator[Event, None]:
     """Yield the events of a public subject after a sequence of the log, each once and in order, then new ones.
 
-    The login must be one that may read the log, such as ``operator``.
+    The login must be one that may read the log, such as ``operator``. ``after`` is a sequence, or the last event that
+    you processed: then it is noticed if the log has lost that event, and given its sequence to another.
 
     Raises:
         BadInput: the topic is no subject, or what follows ``after`` is not in the stream: the log ends before it, or
             the stream was trimmed, and the ledger alone has what comes next.
         NotReachable, Unauthorized, Forbidden: as for :func:`listen`.
-        NeuraxisError: what follows the last event is not in the stream any more (``log_cut``).
+        NeuraxisError: the last event, or what follows it, is not in the stream any more (``log_cut``).
     """
     _checked(topic)
-    if after < 0:
+    known, last = (after, after.seq) if isinstance(after, Event) else (None, after)
+    if last < 0:
         raise BadInput(f"after is {after}: it is a sequence of the log, from 0 on", field="after", code="bad_value")
-    last, have_read = after, False
     async with _connected(login) as (connection, failures):
         jetstream = connection.jetstream(timeout=CONNECT_S)
         while True:
@@ -108,14 +109,14 @@ async def read(topic: str, login: Login, *, after: int, stream: str = STREAM) ->
                 inactive_threshold=_UNUSED_S,
             )
             async with _reader(jetstream, stream, config, failures, batch=_FETCH, forget=True) as messages:
-                if missing := await _missing_after(jetstream, stream, last):
-                    if have_read:
+                if missing := await _missing_after(jetstream, stream, last, known):
+                    if known is not None:
                         raise NeuraxisError(f"after the event of sequence {last:,}: {missing}", code="log_cut")
                     raise BadInput(f"after={last}: {missing}", field="after", code="bad_value")
                 async for message in messages:
                     event = _event(message)
                     if event.seq > last:
-                        last, have_read = event.seq, True
+                        last, known = event.seq, event
                         yield event
 
 
@@ -262,8 +263,10 @@ async def _reader(
                 await jetstream.delete_consumer(stream, name)
 
 
-async def _missing_after(jetstream: JetStreamContext, stream: str, last: int) -> str:
+async def _missing_after(jetstream: JetStreamContext, stream: str, last: int, known: Event | None) -> str:
     """Return why the stream lacks what follows a sequence; empty if it does not, or if that cannot be told.
+
+    ``known`` is the event that was read there.
 
     The broker waits for a sequence behind the stream's end, whatever comes before it, and begins with the stream's
     first message where one before that is wanted: it says nothing of either.
@@ -279,6 +282,11 @@ async def _missing_after(jetstream: JetStreamContext, stream: str, last: int) ->
             f"the stream begins at sequence {state.first_seq:,}, and what was before is in the ledger alone: read that "
             f"by `neuraxis log export`, and begin here after {state.first_seq - 1:,}"
         )
+    if known is not None:
+        with suppress(TimeoutError, nats_errors.Error, stream_errors.Error):  # trimmed since, say
+            found = await jetstream.get_msg(stream, last)
+            if not is_same(event_of_message(str(found.subject), found.headers, found.data or b"", last), known):
+                return REPLACED
     return ""
 
 

@@ -1,5 +1,6 @@
 """A gateway and its broker: before it is reached, when it goes, and when it stands still. Nothing hangs."""
 
+import asyncio
 import contextlib
 import subprocess
 import time
@@ -7,18 +8,24 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
+import pytest
 
+from events.errors import LogError
+from events.jetstream import JetStreamLog
 from neuraxis_server.probe import why_not
 from tests.broker import Broker
 from tests.deploy.health.test_readiness import projecting
 from tests.deploy.waiting import until
 from tests.e2e.live import command, environment
+from tests.events.log.broker.test_storing import store
+from tests.full_disk import small_disk
 from tests.ports import free_port
 
 WAIT_S = 2.0
 HANGS_S = 60.0
 """What waits without a deadline, waits for longer."""
 """A machine that is busy stands still for a second now and then; what waited without end took a minute."""
+TICK = {"citizen": "ann", "arousal": 0.5}
 LOOP = {
     "loop_id": "l1",
     "reflection_status": "done",
@@ -131,3 +138,53 @@ def test_a_ledger_is_missed_where_there_was_one_and_only_there(broker: Broker, t
             until(lambda: said() == "ok", "there is one")
             process.kill()
             until(lambda: "no process writes the ledger" in said(), "it is missed")
+
+
+async def last_seq(broker: Broker) -> int:
+    log = await JetStreamLog.connect(broker.url)
+    try:
+        return (await log.info()).last_seq
+    finally:
+        await log.close()
+
+
+async def store_until_it_fails(broker: Broker) -> None:
+    log = await JetStreamLog.connect(broker.url)
+    try:
+        with pytest.raises(LogError):
+            await store(log, *range(1_000))
+    finally:
+        await log.close()
+
+
+@pytest.mark.parametrize("who", ["another", "the gateway"])
+def test_a_broker_that_never_stores_again_after_a_full_disk_is_told_until_it_is_started_again(
+    who: str, tmp_path: Path
+) -> None:
+    """nats-server does not, once a write has failed; with room on its disk it answers all questions as if it did."""
+    with (
+        small_disk(tmp_path / "small", megabytes=24) as disk,
+        Broker(disk.folder / "broker") as broker,
+        gateway(tmp_path, broker.url) as client,
+    ):
+
+        def storing() -> str:
+            return str(client.get("/readyz").json()["checks"].get("storing", ""))
+
+        until(lambda: storing() == "ok", "it stores")
+        assert storing() == "ok"
+        assert asyncio.run(last_seq(broker)) == 0, "where nothing is in doubt, nothing is tried"
+        disk.fill()
+        if who == "another":
+            assert "disk is full" in storing()
+            asyncio.run(store_until_it_fails(broker))
+        else:  # it was asked for nothing, but its own appends are not confirmed
+            until(lambda: client.post("/v1/ticks", json=TICK).status_code >= 500, "an append that fails")
+        disk.clear()
+        until(lambda: "stores nothing" in storing(), "an append that is under way is given up")
+        for _ in range(3):
+            assert "stores nothing" in storing()
+        broker.kill()
+        broker.start()
+        until(lambda: storing() == "ok", "it stores again")
+        assert asyncio.run(last_seq(broker)) > 0

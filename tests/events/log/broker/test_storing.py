@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from deploy.deploying.broker_plan import Node
+from deploy.processes.broker.users import workers_of_actors
 from events.errors import LogError, Unavailable
-from events.jetstream import JetStreamLog
+from events.jetstream import Access, Connection, JetStreamLog
 from events.jetstream.storage_check import storage_fault
 from events.jetstream.stream import stream_config
 from events.log import Append, Record
@@ -18,6 +20,7 @@ from schemas.permissions import STREAM
 from schemas.subjects import Partitions
 from tests.actors.on_broker import on_broker
 from tests.broker import Broker
+from tests.cluster import Server, deployed
 from tests.events.sealing.records import said
 from tests.events.setting import plain
 from tests.full_disk import small_disk
@@ -221,3 +224,33 @@ def test_a_broker_whose_jetstream_is_gone_says_so(broker: Broker) -> None:
         assert "JetStream switched off" in await fault(log)
 
     on_broker(broker, scenario)
+
+
+async def lead_elsewhere(connection: Connection, server: str) -> None:
+    """Have another server than this one lead the stream."""
+    async with asyncio.timeout(30):
+        while (await connection.api(f"STREAM.INFO.{STREAM}"))["cluster"].get("leader", "") in ("", server):
+            await connection.api(f"STREAM.LEADER.STEPDOWN.{STREAM}")
+            await asyncio.sleep(1)
+
+
+def test_a_cluster_stores_while_the_disk_of_one_of_three_is_full(tmp_path: Path) -> None:
+    """The consumer by which that is seen is put on any of them, so one look in three found it full."""
+    with small_disk(tmp_path / "small", megabytes=48) as disk:
+
+        def on_small_disk(node: Node, folder: Path) -> Server:
+            if node.number == 3:
+                (folder / "store").symlink_to(disk.folder)
+            return Server(node, folder)
+
+        async def looks(access: Access) -> list[str]:
+            connection = await Connection.open(access)
+            try:
+                await lead_elsewhere(connection, "neuraxis-3")
+                disk.fill()
+                return [await storage_fault(connection, STREAM) for _ in range(20)]
+            finally:
+                await connection.close()
+
+        with deployed(tmp_path / "set", nodes=3, workers=workers_of_actors(), server_of=on_small_disk) as cluster:
+            assert set(asyncio.run(looks(cluster.access("admin")))) == {""}

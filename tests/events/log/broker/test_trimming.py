@@ -37,6 +37,7 @@ from schemas.persistent import state_hash
 from schemas.subjects import EVERYTHING
 from schemas.vocabulary.ledger import LossRecorded
 from schemas.vocabulary.operator import ForgetOrdered
+from schemas.vocabulary.responder import ResponseEmitted
 from tests.actors.runtime.living import PARTITIONS, Living, at_rest, converse, living
 from tests.actors.runtime.waiting import DEADLINE_S, until
 from tests.broker import Broker
@@ -177,10 +178,19 @@ def test_what_was_removed_is_in_the_ledger_and_every_partition_goes_on_from_its_
             assert "neuraxis log trim --snapshots" in repr(await worker.ended())
         await asyncio.sleep(0)
         await until_gone(after)
+        # Also while something waits for a decision: no worker can make it before its snapshot is there.
+        async with Client.open(after) as edge:
+            waiting = new_input(
+                "Hello?", agent="agent-2", session="session-2", partitions=after.partitions, now_ns=edge.now_ns()
+            )
+            await edge.submit(waiting)
+        await projected(broker, ledger)
         await trimmed(broker, ledger, None)
         async with living(broker, "again") as worker:
             await asked(after, "Hello there")
+            await resting(after, worker)
             await worker.stopped()
+        assert waiting.exchange in exchanges(await collect(after), ResponseEmitted)
         await after.close()
 
     on_log(broker, body)

@@ -12,9 +12,11 @@ import pytest
 from events.errors import Misconfigured, Unavailable
 from events.jetstream import Access, JetStreamLog
 from events.jetstream.connection import Connection
-from events.jetstream.stream import stream_config
-from schemas.subjects import Partitions
+from events.jetstream.stream import counts_metadata, stream_config
+from schemas.subjects import FormerCounts, Partitions
 from tests.broker import Broker, nats_server, port_in, wait_until
+from tests.events.sealing.records import said
+from tests.events.setting import plain
 
 
 @asynccontextmanager
@@ -197,3 +199,24 @@ def test_a_client_finds_its_broker_again_although_something_else_answered_meanwh
         await connection.close()
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("held", [0, 3, 4, 5])
+def test_a_log_that_ends_before_it_was_repartitioned_is_refused(held: int, broker: Broker) -> None:
+    """It has lost its end: events of its present partitions, stored from there on, would be folded by nobody."""
+
+    async def connect() -> None:
+        log = await JetStreamLog.connect(broker.url, partitions=Partitions(4, 16))
+        for number in range(held):
+            await log.append([plain(said("hello", id=f"e{number}", session="s1"))])
+        config = (await log.connection.api(f"STREAM.INFO.{log.stream}"))["config"]
+        after = counts_metadata(Partitions(8, 32, (FormerCounts(4, 4, 16),)))
+        await log.connection.api(f"STREAM.UPDATE.{log.stream}", config | {"metadata": config["metadata"] | after})
+        await log.close()
+        await (await JetStreamLog.connect(broker.url, create=False)).close()
+
+    if held >= 4:
+        asyncio.run(connect())
+        return
+    with pytest.raises(Misconfigured, match=f"ends at sequence {held}, and was repartitioned after sequence 4: it has"):
+        asyncio.run(connect())
