@@ -19,12 +19,12 @@ from deploy.health.resources import (
     REMEDIES,
     SCARCE,
     Remaining,
-    account_left,
     address_space_left,
     descriptors_left,
     disk_left,
     inodes_left,
     memory_left,
+    storage_left,
 )
 from events.decoding import Recorded, decode
 from events.errors import LogError
@@ -53,10 +53,14 @@ _logger = get_logger("neuraxis.resources")
 
 
 class Measured(msgspec.Struct, frozen=True):
-    """What is left of everything that could be looked at; ``is_all`` says whether that is everything there is."""
+    """What is left of everything that could be looked at; ``is_all`` says whether that is everything there is.
+
+    ``may_store`` is how many bytes the set's own broker may store; 0: that is not known here.
+    """
 
     found: Sequence[Remaining]
     is_all: bool = True
+    may_store: int = 0
 
 
 def changes(
@@ -102,13 +106,12 @@ class ResourceWatch:
         while True:
             try:
                 await self.look()
-            except Exception as error:
-                # Only what this process itself has run out of may pass.
-                if not isinstance(error, LogError | OSError) and not exhausted(error):
-                    raise
+            except Exception as error:  # whatever it is, it must not take the ledger down
+                foreseen = isinstance(error, LogError | OSError) or bool(exhausted(error))
                 if failures.is_due():
                     code = error.code if isinstance(error, LogError) else type(error).__name__
-                    _logger.info("resources_not_recorded", error=code, detail=str(error))
+                    log = _logger.info if foreseen else _logger.warning
+                    log("resources_not_recorded", error=code, detail=str(error), exc_info=not foreseen)
             else:
                 failures.ended()
             await asyncio.sleep(INTERVAL_S)
@@ -116,7 +119,10 @@ class ResourceWatch:
     async def look(self) -> None:
         """Look once, and record what has changed; raises LogError."""
         measured = await asyncio.to_thread(self._measure)
-        found = [*measured.found, *(await storage_left(self._log) if isinstance(self._log, JetStreamLog) else ())]
+        found = list(measured.found)
+        if isinstance(self._log, JetStreamLog):
+            left = storage_left(await self._log.connection.api("INFO"), measured.may_store)
+            found += [] if left is None else [left]
         if self._scarce is None:
             self._scarce = await self._recorded()
         for event in changes(self._scarce, found, is_all=measured.is_all):
@@ -156,12 +162,6 @@ class ResourceWatch:
         last = (await self._log.info()).last_seq
         record = ledger_record(event, identity, last, self._source, rfc3339(now_ns), self._build)
         await self._log.append([Append((record,))])
-
-
-async def storage_left(log: JetStreamLog) -> list[Remaining]:
-    """Return what is left of the broker account's limit on storage, if it has one; raises LogError."""
-    left = account_left(await log.connection.api("INFO"))
-    return [] if left is None else [left]
 
 
 def left_on_machine(folder: Path, processes: Callable[[], Mapping[str, int] | None]) -> Measured:

@@ -6,7 +6,7 @@ import re
 import secrets
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppress
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -24,11 +24,13 @@ from actors.runtime.effectors.effector_worker import EffectorWorker
 from actors.runtime.effectors.spec import EffectorContext
 from actors.runtime.membership.heartbeat import MetricsAddress
 from actors.runtime.membership.heartbeat_reporting import report
+from actors.runtime.membership.stall_detector import STALL_S
 from actors.runtime.worker import Worker
 from deploy.config.configured_log import configured_log
 from deploy.config.loading import Config
-from deploy.health.resource_watch import ResourceWatch, left_on_machine
+from deploy.health.resource_watch import Measured, ResourceWatch, left_on_machine
 from deploy.processes import garbage
+from deploy.processes.broker.storage_watch import own_store, store_limit
 from deploy.processes.effector_registry import EFFECTORS, configured_effectors
 from deploy.processes.event_loop import run as run_on_loop
 from deploy.processes.inbox import is_inbox
@@ -213,7 +215,7 @@ async def _host(
         metrics.effectors = effectors
         runs += [effector.run for effector in effectors]
         ready += [effector.ready for effector in effectors]
-        working |= {effector.effector.name: effector.ready.is_set for effector in effectors}
+        working |= {effector.effector.name: effector.is_working for effector in effectors}
         reported, announced = asyncio.Event(), asyncio.Event()
         ready += [reported] if working else []
         pulse.fault = partial(_fault, announced, stop, connection, worker, working)
@@ -265,9 +267,15 @@ async def _watch_resources(job: Job, log: JetStreamLog, member: str) -> None:
         except (NotRunning, msgspec.DecodeError):  # no set of `up`: this process alone is known here
             return {}
 
+    def measure() -> Measured:
+        measured, may_store = left_on_machine(folder.path, processes), 0
+        with suppress(NotRunning, OSError):
+            may_store = store_limit(own_store(folder.path, folder.read().contexts))
+        return msgspec.structs.replace(measured, may_store=may_store)
+
     watch = ResourceWatch(
         log,
-        partial(left_on_machine, folder.path, processes),
+        measure,
         source=f"neuraxis/{member}/ledger",
         build=version("neuraxis"),
     )
@@ -343,7 +351,8 @@ async def _effectors(job: Job, log: JetStreamLog, member: str) -> AsyncIterator[
 
 def _is_well(projector: LedgerProjector) -> bool:
     """Whether a projector follows the log and can write the ledger."""
-    return projector.following.is_set() and not projector.progress.trouble
+    follows = projector.following.is_set() and projector.cut_off_s < STALL_S
+    return follows and not projector.progress.trouble
 
 
 def _projector(job: Job, log: JetStreamLog, member: str) -> LedgerProjector:
