@@ -83,6 +83,11 @@ class LogInfo(msgspec.Struct, frozen=True):
 class Tail(Protocol):
     """An endless ordered reader: no gap, no repeat, whatever happens to the connection."""
 
+    @property
+    def cut_off_s(self) -> float:
+        """For how many seconds it has tried in vain to read, although the broker can be reached; 0: it can read."""
+        ...
+
     async def next(self) -> Sequence[Stored]:
         """Wait for the next messages, in stream order; never empty.
 

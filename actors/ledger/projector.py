@@ -93,7 +93,13 @@ class LedgerProjector:
         self._gap_losses: list[LossRecorded] = []  # found in the log's middle, and not recorded yet
         self._damaged_files = 0  # that were set aside
         self._unroutable: set[str] = set()  # subjects without a reader that were warned of
+        self._tail: Tail | None = None
         self._has_opened = False  # from then on its folder must be there: it is not made again
+
+    @property
+    def cut_off_s(self) -> float:
+        """For how many seconds the log could not be read, although the broker can be reached; 0: it can."""
+        return 0.0 if self._tail is None else self._tail.cut_off_s
 
     async def run(self, stop: asyncio.Event) -> None:
         """Write until ``stop`` is set; then anchor the head, if there are rows after the last anchor, and close.
@@ -133,7 +139,7 @@ class LedgerProjector:
             await self._with_retries(self._set_aside_for_gaps, stop)
 
     async def _follow_and_search_gaps(self, writer: LedgerWriter, stop: asyncio.Event) -> None:
-        tail = await self._log.tail([EVERYTHING], self._head.seq, on_demand=True)
+        tail = self._tail = await self._log.tail([EVERYTHING], self._head.seq, on_demand=True)
         gap_search = asyncio.create_task(self._search_gaps(self._head.seq), name="ledger looks for gaps")
         file_watch = asyncio.create_task(self._watch_file(writer), name="ledger's place")
         try:

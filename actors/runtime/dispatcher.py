@@ -16,7 +16,7 @@ from actors.runtime.committer import Committer
 from actors.runtime.fair_scheduler import SLICE_NS, FairScheduler
 from actors.runtime.partition.shard import Shard
 from events.decoding import decode
-from events.log import Log, Stored
+from events.log import Log, Stored, Tail
 from events.losses import LOSS_FILTER, Losses
 from events.partition_fold import Delivery
 from events.routes import consumed_filters, own_filters, partitions_of, routes, without_overlap
@@ -71,13 +71,19 @@ class Dispatcher:
         self._routes: dict[str, tuple[tuple[Key, bool], ...]] = {}
         # Messages for actors that run trained models, which get them last, and whether the actor wrote each.
         self._model_deliveries: list[tuple[Shard, Delivery, bool]] = []
+        self._tail: Tail | None = None
         self._forgets: list[Stored] = []  # orders to forget, after which snapshots have to be taken anew
         read = [filter for actor in actors for filter in (*consumed_filters(actor), *own_filters(actor))]
         self.filters = without_overlap([*read, *SHARED_FILTERS])
 
+    @property
+    def cut_off_s(self) -> float:
+        """For how many seconds the log could not be read, although the broker can be reached; 0: it can."""
+        return 0.0 if self._tail is None else self._tail.cut_off_s
+
     async def run(self, committer: Committer, started: Callable[[], None]) -> None:
         """Read and dispatch until cancelled."""
-        tail = await self._log.tail(self.filters, self.position)
+        tail = self._tail = await self._log.tail(self.filters, self.position)
         started()
         try:
             while True:

@@ -16,7 +16,7 @@ from actors.runtime.measurements import Measurements
 from actors.runtime.membership.assignment import assign_partitions
 from actors.runtime.membership.availability import AvailabilityWatch, with_overrun
 from actors.runtime.membership.heartbeat import BEAT, Heartbeat, MetricsAddress, beat, heartbeat_of, leave
-from actors.runtime.membership.stall_detector import StallDetector, by_actor
+from actors.runtime.membership.stall_detector import STALL_S, StallDetector, by_actor
 from actors.runtime.partition.gap_check import GapCheck
 from actors.runtime.partition.shard import Shard
 from events.errors import LogError
@@ -120,6 +120,7 @@ class Worker:
         self._metrics = metrics
         self._find_gaps = find_gaps
         self._stall_detector = StallDetector()
+        self._dispatcher: Dispatcher | None = None
         self._start_seq = 0  # the log's last sequence when the worker started
         # The actors that record which stages are served.
         self._watchers = frozenset(name for name, actor in self._actors.items() if actor.on_availability is not None)
@@ -139,7 +140,7 @@ class Worker:
             self._start_seq = info.last_seq
             scheduler, losses = FairScheduler(self._clock), await Losses.of(self._log, info.last_seq)
             actors = tuple(self._actors.values())
-            dispatcher = Dispatcher(
+            dispatcher = self._dispatcher = Dispatcher(
                 self._log, actors, self.shards, info.last_seq, losses, scheduler=scheduler, clock=self._clock
             )
             self.committer = Committer(self._log, tasks, self._batch_from)
@@ -209,9 +210,11 @@ class Worker:
             _logger.warning("newer_release_runs", actors=sorted(declining - self._declined))
         self._declined |= declining
         behind = {name for (name, _), shard in self.shards.items() if shard.is_behind(self._start_seq)}
-        stalled = self._stall_detector.stalled(self.shards, asyncio.get_running_loop().time())
-        self.stalled = by_actor(stalled)
         leads = {key for key, shard in self.shards.items() if shard.role is Role.LEADING}
+        stalled = self._stall_detector.stalled(self.shards, asyncio.get_running_loop().time())
+        if self._dispatcher is not None and self._dispatcher.cut_off_s >= STALL_S:
+            stalled |= leads  # what waits for them is not even known here
+        self.stalled = by_actor(stalled)
         overruns: dict[str, Overrun] = {}
         waiting: dict[str, int] = {}
         for (name, partition), shard in self.shards.items():

@@ -16,11 +16,11 @@ import msgspec
 from deploy.cli.options import Target
 from deploy.operating.deadline import Deadline
 from deploy.processes.broker import OPERATOR
+from deploy.processes.broker.storage_watch import own_store, storing_fault
 from deploy.processes.broker_access import access_of, effective_choice
 from deploy.processes.event_loop import run_command
 from deploy.processes.running_set import NotRunning
 from events.jetstream import Access, JetStreamLog
-from events.jetstream.storage_check import storage_fault
 
 SILENCE_S = 10.0
 """Seconds without an answer after which a reading command gives up. Reading a long log may take longer."""
@@ -104,6 +104,16 @@ def stream_of(target: Target) -> str:
         return config.log.stream
 
 
+def store_of(target: Target) -> Path | None:
+    """Return the folder of the streams of the running set's own broker; None if another broker is asked."""
+    if effective_choice(target.flags, target.config().broker, os.environ).named:
+        return None
+    try:
+        return own_store(target.data.path, target.data.read().contexts)
+    except NotRunning:
+        return None
+
+
 def agent_per(target: Target) -> "AgentPer":
     """Return whom each agent serves: by the settings of the running set, unless flags name others or a broker."""
     config = target.config()
@@ -139,7 +149,7 @@ async def open_log(
     log = await JetStreamLog.connect(access, stream=stream_of(target), create=False)
     log.silence_s = SILENCE_S
     _note_removed(log, target.data.ledger)
-    reason_search = asyncio.create_task(_find_reason(deadline, log)) if deadline is not None else None
+    reason_search = asyncio.create_task(_find_reason(deadline, log, store_of(target))) if deadline is not None else None
     try:
         yield log
     finally:
@@ -162,7 +172,7 @@ def _note_removed(log: JetStreamLog, file: Path) -> None:
         )
 
 
-async def _find_reason(deadline: Deadline, log: JetStreamLog) -> None:
+async def _find_reason(deadline: Deadline, log: JetStreamLog, store: Path | None) -> None:
     """If the broker does not confirm for some time, find out why: with a full disk it does not answer at all.
 
     If it has confirmed, but no actor has answered, it is asked once, near the deadline, whether it still stores.
@@ -170,8 +180,8 @@ async def _find_reason(deadline: Deadline, log: JetStreamLog) -> None:
     while True:
         await asyncio.sleep(_CHECK_INTERVAL_S)
         if deadline.is_nearly_over:
-            deadline.reason = await storage_fault(log.connection, log.stream)
+            deadline.reason = await storing_fault(log.connection, log.stream, store)
             return
         if deadline.unconfirmed_s >= min(_UNCONFIRMED_S, (deadline.waited + deadline.left) / 4):
-            deadline.reason = await storage_fault(log.connection, log.stream) or deadline.reason
+            deadline.reason = await storing_fault(log.connection, log.stream, store) or deadline.reason
             await asyncio.sleep(_UNCONFIRMED_S)

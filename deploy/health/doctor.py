@@ -37,14 +37,14 @@ from deploy.health.stage_check import judge_budgets, judge_snapshots, judge_stag
 from deploy.health.subjects_check import examine_subjects
 from deploy.health.upstream_check import examine_upstream
 from deploy.health.webhook_check import examine_receivers
-from deploy.processes.broker.configuration import Layout
 from deploy.processes.broker.storage_watch import (
     ROOM_BYTES,
     STORE_GONE,
     STORE_REMEDY,
-    store_fault,
+    own_store,
     store_limit,
     storing_failure,
+    storing_fault,
 )
 from deploy.processes.running_set import ModelInUse, RunFile
 from deploy.processes.up import durability_promise
@@ -56,7 +56,6 @@ from events.jetstream.storage_check import (
     LEADERLESS,
     NO_STREAM,
     SWITCHED_OFF,
-    storage_fault,
 )
 from events.jetstream.stream import ensure_stream, trimmed_through
 from events.ledger import LedgerReader
@@ -147,15 +146,6 @@ class SetToExamine(msgspec.Struct, frozen=True, kw_only=True):
     logins: Mapping[str, Access] = {}
     users: Mapping[str, BrokerUser] = {}
 
-    @property
-    def has_own_broker(self) -> bool:
-        """Whether the set runs its broker itself, on this machine."""
-        return (
-            self.run is not None
-            and bool(self.run.contexts)
-            and Path(self.run.contexts).is_relative_to((self.data / "broker").resolve())
-        )
-
 
 async def examine(to_check: SetToExamine) -> list[Finding]:
     """Make all checks; one that cannot be made reports that, and the others go on."""
@@ -179,18 +169,17 @@ async def examine(to_check: SetToExamine) -> list[Finding]:
         connection = await Connection.open(to_check.access)
     except LogError as wrong:
         return [Finding("broker", Verdict.FAIL, str(wrong), _NO_BROKER), *findings]
+    store = own_store(to_check.data, to_check.run.contexts if to_check.run is not None else "")
     try:
         version = connection.nc.connected_server_version
         seen = f"nats-server {version.major}.{version.minor}.{version.patch} at {to_check.access.servers}"
-        store = Layout(to_check.data / "broker").store if to_check.has_own_broker else None
-        broker = [Finding("broker", Verdict.OK, seen), *await _jetstream(connection, store_limit(store))]
+        broker = [Finding("broker", Verdict.OK, seen), *await _jetstream(connection, store)]
         if broker[1].verdict is Verdict.FAIL:
             servers = await ask_servers(to_check.system, ())
             return [*broker, _servers(servers, (), to_check), *findings]
         failure = await storing_failure(to_check.system) if to_check.system is not None else ""
-        failure = failure or await storage_fault(connection, to_check.stream, server_most=store_limit(store))
-        storing = judge_storage(failure or await asyncio.to_thread(store_fault, store, to_check.stream))
-        return [*broker, storing, *await _log(connection, to_check), *findings]
+        failure = failure or await storing_fault(connection, to_check.stream, store)
+        return [*broker, judge_storage(failure), *await _log(connection, to_check), *findings]
     finally:
         await connection.close()
 
@@ -202,8 +191,11 @@ def judge_variables(environment: Mapping[str, str]) -> list[Finding]:
     return [Finding("variables", Verdict.WARN, f"nothing reads {', '.join(names)}", REMEDY)]
 
 
-async def _jetstream(connection: Connection, server_most: int) -> list[Finding]:
-    """Check that JetStream serves, and, where account or server has a limit, what is left of that."""
+async def _jetstream(connection: Connection, store: Path | None) -> list[Finding]:
+    """Check that JetStream serves, and what is left of a limit of the account, or of the set's own broker.
+
+    ``store`` is the folder of the streams of that broker; None: the broker is another.
+    """
     try:
         info = await connection.api("INFO")
     except NoLeader as wrong:
@@ -215,7 +207,7 @@ async def _jetstream(connection: Connection, server_most: int) -> list[Finding]:
         )
         return [Finding("jetstream", Verdict.FAIL, f"not on, or not for this user: {wrong}", remedy)]
     found = Finding("jetstream", Verdict.OK, f"on, {info['streams']} streams, {info['storage']:,} bytes stored")
-    left = storage_left(info, server_most)
+    left = storage_left(info, store_limit(store))
     return [found] if left is None else [found, judge_left("storage", [left])]
 
 
@@ -287,7 +279,8 @@ async def _workers(connection: Connection, to_check: SetToExamine, partitions: P
     try:
         members = await KeyValueMembership(connection).members()
     except LogError as wrong:
-        return [not_made("workers", "ask who is alive", wrong, if_gone=_NO_WORKERS)]
+        there = connection.connected
+        return [not_made("workers", "ask who is alive", wrong, connected=there, if_gone=_NO_WORKERS)]
     alive = readable_heartbeats(members)
     # A worker stands in for actors that it runs as long as no other worker does.
     return [

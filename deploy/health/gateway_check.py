@@ -39,7 +39,7 @@ _REMEDIES = {
     "resources": "free what it names, or give it more: the gateway serves again by itself",
     "stages": "run `neuraxis up`, or `neuraxis worker all`; the check of the stages names who is missing",
     "guardrails": "run `neuraxis up`, or `neuraxis worker guardrails`",
-    "judgements": "wait: it reads the log from its beginning, and then serves",
+    "judgements": "wait: it reads the log from its beginning, and then serves; its own log says why it cannot",
 }
 """Failed check -> what to do. A check whose failure makes others fail stands before them: only the first is named."""
 

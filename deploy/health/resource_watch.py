@@ -114,13 +114,12 @@ class ResourceWatch:
         while True:
             try:
                 await self.look()
-            except Exception as error:
-                # Only what this process itself has run out of may pass.
-                if not isinstance(error, LogError | OSError) and not exhausted(error):
-                    raise
+            except Exception as error:  # whatever it is, it must not take the ledger down
+                foreseen = isinstance(error, LogError | OSError) or bool(exhausted(error))
                 if failures.is_due():
                     code = error.code if isinstance(error, LogError) else type(error).__name__
-                    _logger.info("resources_not_recorded", error=code, detail=str(error))
+                    log = _logger.info if foreseen else _logger.warning
+                    log("resources_not_recorded", error=code, detail=str(error), exc_info=not foreseen)
             else:
                 failures.ended()
             await asyncio.sleep(INTERVAL_S)

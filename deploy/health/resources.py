@@ -51,8 +51,8 @@ REMEDIES = {
     "memory": "give it more memory, or fewer processes: the system ends what asks for more",
     "address space": "raise the limit (ulimit -v, LimitAS=): the process is given no more memory",
     "storage": (
-        "raise the limit: the account's max_storage; of the set's own broker, broker.max_store_bytes, or room on its "
-        "disk, with a new start; while some is left, `neuraxis log trim` can remove old events"
+        "raise the limit (an account's max_storage; broker.max_store_bytes of a set's own broker, or room on its disk, "
+        "with a new start); while some is left, `neuraxis log trim` can remove old events"
     ),
 }
 
@@ -115,8 +115,8 @@ def _soft_limit(limits: str, what: str) -> int | None:
 
 
 def memory_left(proc: Path = _PROC, cgroup: Path = _CGROUP) -> Remaining | None:
-    """Return the free bytes of memory of the machine or the container, whichever has the smaller share left."""
-    found = [left for left in (_machine_memory(proc), _container_memory(cgroup)) if left is not None]
+    """Return the free bytes of memory of the machine, or of the container or systemd unit: the smaller share."""
+    found = [left for left in (_machine_memory(proc), _limited_memory(_own_cgroup(proc, cgroup))) if left is not None]
     return min(found, key=lambda left: left.share, default=None)
 
 
@@ -129,27 +129,40 @@ def _machine_memory(proc: Path) -> Remaining | None:
     return Remaining("memory", "this machine", free, total)
 
 
-def _container_memory(cgroup: Path) -> Remaining | None:
+def _own_cgroup(proc: Path, cgroup: Path) -> Path:
+    """Return the folder of this process's cgroup: a systemd unit's own one, or, in a container, the outermost."""
+    try:
+        lines = (proc / "self" / "cgroup").read_text().splitlines()
+    except (OSError, UnicodeDecodeError):
+        return cgroup
+    own = next((cgroup / line.removeprefix("0::/") for line in lines if line.startswith("0::/")), cgroup)
+    return own if (own / "memory.max").exists() else cgroup
+
+
+def _limited_memory(cgroup: Path) -> Remaining | None:
     try:
         most = (cgroup / "memory.max").read_text().strip()
         used = int((cgroup / "memory.current").read_text())
         rows = dict(line.split(" ", 1) for line in (cgroup / "memory.stat").read_text().splitlines() if " " in line)
-        reclaimable = int(rows.get("inactive_file", "0"))
+        # What is kept of files is given up before a process is ended: the ledger's process reads large ones.
+        reclaimable = int(rows.get("inactive_file", "0")) + int(rows.get("active_file", "0"))
     except (OSError, ValueError):
         return None
     if most == "max":
         return None
-    return Remaining("memory", "this container", max(0, int(most) - used + reclaimable), int(most))
+    return Remaining("memory", "this container or unit", max(0, int(most) - used + reclaimable), int(most))
 
 
 def storage_left(info: Mapping[str, Any], server_most: int = 0) -> Remaining | None:
-    """Return what is left of a broker account's limit on storage, by JetStream's answer about it; None: no limit.
+    """Return what is left of the limit on storage of a broker's account, or else of an embedded broker; None: no limit.
 
-    Without one, that of the server counts: ``server_most`` bytes, 0 where that is not known.
+    ``info`` is JetStream's answer about the account. ``server_most`` is how many bytes the embedded broker may store;
+    0: the broker is another, or that is not known.
     """
     most, used = int(info.get("limits", {}).get("max_storage", -1)), int(info.get("storage", 0))
-    whose = "the account at the broker" if most > 0 else "the broker's store"
-    most = most if most > 0 else server_most
+    whose = "the account at the broker"
+    if most <= 0:
+        most, whose = server_most, "the set's own broker"
     return Remaining("storage", whose, max(0, most - used), most) if most > 0 else None
 
 

@@ -62,7 +62,7 @@ async def examine_keys(connection: Connection, stream: str) -> Finding:
     try:
         return judge_keys(await count_latest_keys(connection, stream))
     except LogError as wrong:
-        return not_made("keys", "look for them", wrong, if_gone=PUT_BACK)
+        return not_made("keys", "look for them", wrong, connected=connection.connected, if_gone=PUT_BACK)
 
 
 def judge_keys(keys: KeyCount) -> Finding:

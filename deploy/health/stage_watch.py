@@ -5,7 +5,7 @@ A stage is served if a living worker leads each of its partitions.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 from actors.runtime.membership.availability import (
@@ -19,9 +19,9 @@ from actors.swarm.settings import SwarmSettings
 from deploy.config.loading import Config
 from events.errors import LogError, NotPermitted, Unavailable
 from events.jetstream import Access, Connection, KeyValueMembership
-from events.jetstream.storage_check import storage_fault
 from events.log import Membership
 from events.loggers import get_logger
+from events.warning_backoff import WarningBackoff
 from schemas.availability import Lack
 from schemas.input_path import GUARDS, REQUIRED, WITNESSES, names_of, scopes, token_of
 from schemas.subjects import Partitions
@@ -165,7 +165,7 @@ async def log_unserved_stages(
     partitions: Partitions,
     needed: Sequence[str],
     *,
-    stream: str = "",
+    storing: Callable[[Connection], Awaitable[str]] | None = None,
     note: Callable[[str], None] = lambda fault: None,
 ) -> None:
     """Log the stages that nobody serves, until cancelled; while the broker is away, wait for it.
@@ -176,14 +176,15 @@ async def log_unserved_stages(
         access: How to reach the broker.
         partitions: The stream's partition counts.
         needed: The stages to watch.
-        stream: Whether the broker stores in it is looked at, too, for ``note``; empty: that is not looked at.
+        storing: Returns why the broker stores nothing, for ``note``; empty if it does. None: that is not looked at.
         note: Is given what keeps the set from its work, again and again; empty if nothing does.
     """
+    failures = WarningBackoff()
     while True:
         try:
             connection = await Connection.open(access, POLL_INTERVAL_S)
             try:
-                await _watch_stages(connection, partitions, needed, stream, note)
+                await _watch_stages(connection, partitions, needed, storing, note)
             finally:
                 await connection.close()
         except LogError as error:
@@ -191,29 +192,38 @@ async def log_unserved_stages(
             _logger.debug("stages_unknown", error=error.code)
         except Exception as wrong:
             first = wrong.exceptions[0] if isinstance(wrong, ExceptionGroup) else wrong
-            _logger.warning("stages_not_seen", error=type(first).__name__, exc_info=True)
+            note(f"it cannot be seen whether all stages are served ({type(first).__name__})")
+            if failures.is_due():
+                _logger.warning("stages_not_seen", error=type(first).__name__, exc_info=True)
         await asyncio.sleep(POLL_INTERVAL_S)
 
 
 async def _watch_stages(
-    connection: Connection, partitions: Partitions, needed: Sequence[str], stream: str, note: Callable[[str], None]
+    connection: Connection,
+    partitions: Partitions,
+    needed: Sequence[str],
+    storing: Callable[[Connection], Awaitable[str]] | None,
+    note: Callable[[str], None],
 ) -> None:
     stages = StageWatch(KeyValueMembership(connection), partitions, needed)
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(stages.follow(log_changes), name="stages")
+        await asyncio.sleep(TAKEOVER_S)  # nothing is certain before
         while True:
             lacking = unserved_text(stages.unserved(patient=True), partitions)
             fault = f"not served: {lacking}" if lacking else ""
+            if not stages.is_known:
+                fault = "what workers say of themselves cannot be read"
             if not connection.connected:
                 fault = _UNREACHABLE
-            elif stream:
-                fault = await storage_fault(connection, stream) or fault
+            elif storing is not None:
+                fault = await storing(connection) or fault
             note(fault)
             await asyncio.sleep(FAULT_INTERVAL_S)
 
 
-async def absence_of(stage: str, connection: Connection, partitions: Partitions) -> str:
-    """Return why nobody serves a stage, in words; empty if somebody does, or does within :data:`TAKEOVER_S`.
+async def absence_of(stages: Sequence[str], connection: Connection, partitions: Partitions) -> str:
+    """Return which stages nobody serves, in words; empty if all are served, or are within :data:`TAKEOVER_S`.
 
     Raises:
         LogError: the heartbeats cannot be read.
@@ -226,7 +236,7 @@ async def absence_of(stage: str, connection: Connection, partitions: Partitions)
             raise
         except Unavailable:  # no worker has ever run at this broker
             alive = []
-        unserved = by_stage(unserved_partitions(alive, partitions), (stage,))
+        unserved = by_stage(unserved_partitions(alive, partitions), stages)
         if not unserved or asyncio.get_running_loop().time() >= deadline:
             return unserved_text(unserved, partitions)
         await asyncio.sleep(POLL_INTERVAL_S / 2)

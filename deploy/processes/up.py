@@ -30,6 +30,7 @@ from deploy.health.session_keys_check import log_lost_keys
 from deploy.health.stage_watch import log_unserved_stages, needed_by
 from deploy.operating.api_key_file import keys_file
 from deploy.processes.broker import ADMIN, DECIDERS, EFFECTORS, GATEWAY, LEDGER, OPERATOR, EmbeddedBroker
+from deploy.processes.broker.storage_watch import own_store, storing_fault
 from deploy.processes.broker.users import context_file, write_context
 from deploy.processes.broker_access import BrokerChoice, access_of, context_of
 from deploy.processes.effector_registry import needed_effectors
@@ -216,11 +217,16 @@ async def _watch_stages(
     """
     stages = (*ACTORS, LEDGER, *needed_effectors(plan.config, attached=model.use.backend != "composer"))
     access = access_of(BrokerChoice(context=broker.context(OPERATOR)), plan.data, name="neuraxis up")
+    store = own_store(plan.data.path, broker.contexts)
+
+    async def storing(connection: Connection) -> str:
+        return await storing_fault(connection, plan.config.log.stream, store)
+
     await log_unserved_stages(
         access,
         Partitions(plan.config.log.agents, plan.config.log.sessions),
         stages,
-        stream=plan.config.log.stream if is_asked else "",
+        storing=storing if is_asked else None,
         note=on_look,
     )
 
@@ -238,7 +244,7 @@ def _check_ready_file(file: Path) -> None:
 def _is_ready_file(file: Path) -> bool:
     """Whether a file holds what a ready file does, the number of a process, or nothing, as one that was just made."""
     try:
-        content = read_bounded(file, _LONGEST_READY_FILE).strip()
+        content = read_bounded(file, _LONGEST_READY_FILE).strip(b"\0 \n")  # a power cut may leave zeros
     except OSError:  # too long, or not ours to read
         return False
     return not content or content.isdigit()

@@ -24,6 +24,7 @@ from actors.runtime.effectors.effector_worker import EffectorWorker
 from actors.runtime.effectors.spec import EffectorContext
 from actors.runtime.membership.heartbeat import MetricsAddress
 from actors.runtime.membership.heartbeat_reporting import report
+from actors.runtime.membership.stall_detector import STALL_S
 from actors.runtime.worker import Worker
 from deploy.config.configured_log import configured_log
 from deploy.config.loading import Config
@@ -217,7 +218,7 @@ async def _host(
         metrics.effectors = effectors
         runs += [effector.run for effector in effectors]
         ready += [effector.ready for effector in effectors]
-        working |= {effector.effector.name: effector.ready.is_set for effector in effectors}
+        working |= {effector.effector.name: effector.is_working for effector in effectors}
         reported, announced = asyncio.Event(), asyncio.Event()
         ready += [reported] if working else []
         pulse.fault = partial(_fault, announced, stop, connection, worker, working)
@@ -356,7 +357,8 @@ async def _effectors(job: Job, log: JetStreamLog, member: str) -> AsyncIterator[
 
 def _is_well(projector: LedgerProjector) -> bool:
     """Whether a projector follows the log and can write the ledger."""
-    return projector.following.is_set() and not projector.progress.trouble
+    follows = projector.following.is_set() and projector.cut_off_s < STALL_S
+    return follows and not projector.progress.trouble
 
 
 def _projector(job: Job, log: JetStreamLog, member: str) -> LedgerProjector:

@@ -19,7 +19,7 @@ from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
 from nats.errors import StaleConnectionError, UnexpectedEOF
 
-from events.errors import LogError, Misconfigured, NoLeader, NotPermitted, Refused, Unavailable, UnknownOutcome
+from events.errors import LogError, Misconfigured, NoLeader, NotPermitted, Unavailable, UnknownOutcome
 from events.jetstream.broker_outage import LOGIN, BrokerOutage, is_refused, on_subject, unserved
 from events.jetstream.header_client import HeaderClient
 from events.jetstream.login_files import check_credentials, check_nkey, tls_context
@@ -46,8 +46,6 @@ _NO_REPLY = "nothing came back from there"
 
 _NO_LEADER = (10008, 10009)
 """JetStream's error codes of a cluster that has no leader for the stream at the moment."""
-
-_NOT_FOUND, _FAILED = 404, 500  # statuses of answers; from the second on, the server is at fault
 
 _CONNECTION_LOST = (OSError, StaleConnectionError, UnexpectedEOF)
 _DENIED = re.compile(r'permissions violation for (publish|subscription) to "([^"]+)"', re.IGNORECASE)
@@ -485,7 +483,7 @@ def require_served(answer: Reply, subject: str) -> Reply:
 class ApiError(LogError):
     """A JetStream API call that the server did not carry out; ``number`` is its err_code, ``status`` like HTTP's.
 
-    It may be carried out later: what is not there (404) may come, and JetStream may be switched on.
+    No event was refused: it may be carried out later. What is not there may come, and a limit on consumers be raised.
     """
 
     code = "api"
@@ -496,16 +494,8 @@ class ApiError(LogError):
         super().__init__(f"{subject}: {error.get('description', 'refused')} (code {self.number})")
 
 
-class ApiRefused(ApiError, Refused):
-    """A JetStream API call that is itself at fault, so that the server never carries it out."""
-
-    code = ApiError.code
-
-
 def _api_error(subject: str, error: Mapping[str, Any]) -> LogError:
     refused = ApiError(subject, error)
-    if refused.status < _FAILED and refused.status != _NOT_FOUND:
-        return ApiRefused(subject, error)
     if refused.number not in _NO_LEADER:
         return refused
     return NoLeader(

@@ -5,15 +5,22 @@ would make a consumer each time.
 """
 
 import json
+import time
 from collections.abc import Mapping
 
-from events.errors import Conflict, Unavailable
+from events.errors import Conflict, LogError, Unavailable
 from events.jetstream.connection import ApiError, Connection
 from events.jetstream.stream import NOT_FOUND, WRONG_LAST_SEQUENCE, make_stream
 from schemas.permissions import MEMBERS_BUCKET
 
 MEMBER_EXPIRY = 3.0
 """Seconds after its last heartbeat that a member counts as dead."""
+
+SILENT_S = 2 * MEMBER_EXPIRY
+"""Seconds without a new heartbeat after which a member counts as dead although the broker still keeps the last one.
+
+The broker goes by the time of day: after its clock was set back by an hour, it would keep a dead worker's for an hour.
+"""
 
 KEY_SEPARATOR = "/"
 """What stands for the dots of a key where the key is a single token of a subject."""
@@ -85,6 +92,7 @@ class KeyValueMembership:
     def __init__(self, connection: Connection, replicas: int = 1) -> None:
         self._connection = connection
         self._replicas = replicas
+        self._seen: dict[str, tuple[str, float]] = {}  # member -> its last heartbeat's sequence, and since when known
 
     @classmethod
     async def over(cls, connection: Connection, replicas: int = 1, *, lasting: bool = False) -> "KeyValueMembership":
@@ -108,11 +116,20 @@ class KeyValueMembership:
 
     async def members(self) -> Mapping[str, bytes]:
         """Return the living members and their last heartbeats; one request whatever their number."""
+        prefix, now = f"$KV.{MEMBERS_BUCKET}.", time.monotonic()
+        asked = f"$JS.API.DIRECT.GET.KV_{MEMBERS_BUCKET}", b'{"multi_last":["' + prefix.encode() + b'>"]}'
+        try:
+            answers = [answer async for answer in self._connection.gather(*asked)]
+        except LogError:
+            self._seen = {}  # while the broker does not answer, nobody can be heard
+            raise
         found: dict[str, bytes] = {}
-        prefix = f"$KV.{MEMBERS_BUCKET}."
-        async for answer in self._connection.gather(
-            f"$JS.API.DIRECT.GET.KV_{MEMBERS_BUCKET}", b'{"multi_last":["' + prefix.encode() + b'>"]}'
-        ):
-            if "KV-Operation" not in answer.headers:
-                found[answer.headers["Nats-Subject"].removeprefix(prefix)] = answer.data
+        seen: dict[str, tuple[str, float]] = {}
+        for answer in answers:
+            member, sequence = answer.headers["Nats-Subject"].removeprefix(prefix), answer.headers["Nats-Sequence"]
+            known, since = self._seen.get(member, ("", now))
+            seen[member] = sequence, since if known == sequence else now
+            if "KV-Operation" not in answer.headers and now - seen[member][1] <= SILENT_S:
+                found[member] = answer.data
+        self._seen = seen
         return found

@@ -33,6 +33,9 @@ CANNOT_WRITE = "the broker cannot write to its store"
 LEADERLESS = "the broker's cluster has no leader: most of its servers are away, or it is choosing one"
 """The fault's text for a cluster without a majority."""
 
+MAY_NOT_ASK = "this login may not ask the broker whether it stores"
+"""The text where that is so: whether the broker stores is not known then."""
+
 _NEXT_TO_NOTHING = 0.02
 """Share of a limit in bytes below which the limit counts as reached, but at most the room of the largest record.
 
@@ -60,16 +63,6 @@ async def storage_fault(
     It names no host or path, since a gateway's public probes show it. ``server_most`` is how many bytes the server
     itself may store, which no answer tells; 0: that is not known.
     """
-    try:
-        return await permitted_storage_fault(connection, stream, deadline_s, server_most=server_most)
-    except NotPermitted:
-        return "this login may not ask the broker whether it stores"
-
-
-async def permitted_storage_fault(
-    connection: Connection, stream: str, deadline_s: float = CHECK_DEADLINE_S, *, server_most: int = 0
-) -> str:
-    """Return the same; raises NotPermitted where this login may not ask, so that it is not known."""
     if not connection.connected:
         return "the broker is away"
     try:
@@ -78,7 +71,7 @@ async def permitted_storage_fault(
     except TimeoutError:
         return f"the broker has not answered within {deadline_s:g} s"
     except NotPermitted:
-        raise
+        return MAY_NOT_ASK
     except LogError as wrong:
         return str(wrong)
 

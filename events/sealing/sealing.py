@@ -119,6 +119,14 @@ class OpenedTail:
         self._tail = tail
         self._sealing = sealing
         self._waiting: Sequence[Stored] = ()
+        self._keyless_at: float | None = None  # since when the keys cannot be had (the event loop's time)
+
+    @property
+    def cut_off_s(self) -> float:
+        """For how many seconds it could not read, or not get the keys of what it has read."""
+        if self._keyless_at is None:
+            return self._tail.cut_off_s
+        return asyncio.get_running_loop().time() - self._keyless_at
 
     async def next(self) -> Sequence[Stored]:
         """Wait for the next messages, in stream order; never empty. While the keys cannot be reached, it waits on."""
@@ -130,6 +138,8 @@ class OpenedTail:
             try:
                 batch = await self._sealing.open(self._waiting)
             except LogError as error:
+                if self._keyless_at is None:
+                    self._keyless_at = asyncio.get_running_loop().time()
                 warnings = self._sealing.wait_warnings
                 if warnings.is_due():
                     for_s = round(warnings.lasted_s, 1)
@@ -138,7 +148,7 @@ class OpenedTail:
                 wait = min(2 * wait, _RETRY_MOST)
             else:
                 self._sealing.wait_warnings.ended()
-                self._waiting = ()
+                self._waiting, self._keyless_at = (), None
                 return batch
 
     async def close(self) -> None:

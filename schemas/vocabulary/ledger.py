@@ -41,13 +41,13 @@ class LossRecorded(Event, frozen=True, kw_only=True, tag="forged_id.ledger.loss_
 
 
 Resource = Literal["disk", "inodes", "file descriptors", "memory", "address space", "storage"]
-"""What can be used up; ``storage`` is that of an account at the broker, or of the broker itself."""
+"""What can be used up; ``storage`` is that of an account at the broker, or of the set's own broker."""
 
 
 class ResourceScarce(Event, frozen=True, kw_only=True, tag="forged_id.ledger.resource_scarce"):
     """Less than a tenth of a resource is left on the machine of the ledger's process: make room before it is used up.
 
-    ``whose`` names the disk's folder, the process, the machine or container, or the account or the broker whose
+    ``whose`` names the disk's folder, the process, the machine or container, or the account or broker whose
     ``storage`` that is. ``free`` and ``total`` are bytes, of inodes and file descriptors their number.
     ``ledger.resource_sufficient`` ends it.
     """

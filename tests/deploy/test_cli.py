@@ -358,6 +358,10 @@ def test_a_ready_file_that_is_a_file_of_another_kind_is_left_alone(tmp_path: Pat
         assert result.exit_code == 2
         assert "it is there, is no ready file, and would be deleted" in " ".join(result.stderr.split())
     assert settings.read_text() == "[log]\n"
+    zeros = tmp_path / "ready"
+    zeros.write_bytes(b"\0" * 6)
+    cut = neuraxis("up", "--data", str(tmp_path / "set"), "--nats", "nats://127.0.0.1:1", "--ready-file", str(zeros))
+    assert "no broker answers" in cut.stderr, "a power cut left it"
 
 
 def test_keys_name_a_setting_that_they_have_no_use_for(tmp_path: Path) -> None:

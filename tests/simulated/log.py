@@ -15,6 +15,8 @@ _END = 2**63
 class SimulatedTail:
     """An ordered reading that outlives outages; implements ``events.log.Tail``."""
 
+    cut_off_s = 0.0
+
     def __init__(self, connection: SimulatedConnection, filters: tuple[str, ...], after: int) -> None:
         self._connection = connection
         self._filters = filters

@@ -9,12 +9,17 @@ from actors.gateway.http.check_results import OK, passes, without_locations
 from actors.gateway.http.loops.judgements import Judgements
 from actors.gateway.input_client import Client
 from events.errors import LogError, NoLeader, Unavailable
+from events.exhaustion import exhausted
 from events.loggers import get_logger
 
 _logger = get_logger("neuraxis.gateway")
 
 LOG_WAIT_S = 2.0
 """Seconds within which the log must respond to a readiness check."""
+
+
+CUT_OFF_S = 5.0
+"""Seconds for which the log may not be readable while the broker answers: a consumer is made anew in less."""
 
 
 class Readiness(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,10 +67,12 @@ class ReadinessChecks:
         log, guardrails, *further = await asyncio.gather(
             _result_of(self._log), _result_of(self._guardrails), *map(_result_of, self._further_checks.values())
         )
-        caught_up = self._judgements.caught_up.is_set()
+        unread = "" if self._judgements.caught_up.is_set() else "still being read from the log"
+        if self._judgements.cut_off_s >= CUT_OFF_S:
+            unread = "the log cannot be read from here any more: the gateway's own log says why"
         checks = {
             "log": log,
-            "judgements": OK if caught_up else "still being read from the log",
+            "judgements": unread or OK,
             "guardrails": guardrails,
             **dict(zip(self._further_checks, further, strict=True)),
         }
@@ -96,6 +103,10 @@ async def _result_of(check: Callable[[], Awaitable[str]]) -> str:
             return await check()
     except (LogError, OSError) as wrong:
         return _why(wrong)
+    except Exception as wrong:  # a bug in a check must not hide the others either
+        what = exhausted(wrong)
+        _logger.debug("check_failed", error=type(wrong).__name__, exc_info=True)
+        return f"cannot be checked: {f'this process has run out of {what}' if what else type(wrong).__name__}"
 
 
 def _why(wrong: LogError | OSError) -> str:

@@ -78,7 +78,7 @@ class EffectorWorker:
     Attributes:
         effector: The effector that it runs.
         counters: What happened.
-        ready: Set once requests can reach it.
+        ready: Set once requests can reach it for the first time.
 
     Raises:
         ValueError: the effector contradicts the catalogue.
@@ -116,7 +116,12 @@ class EffectorWorker:
         self._answers = Answers(log, log.as_stored())
         self._losses = Losses()
         self._known_losses: KnownLosses | None = None
+        self._pulls: Mapping[OrderedQueue, DurablePull] = {}
         self._start_seq = 0  # the log's last sequence when the worker started
+
+    def is_working(self) -> bool:
+        """Whether requests can reach it now, as far as is known: without its consumers at the broker, none does."""
+        return self.ready.is_set() and all(pull.began.is_set() for pull in self._pulls.values())
 
     async def run(self, stop: asyncio.Event) -> None:
         """Run until ``stop`` is set; then take no more requests, and give back what is not done by the stop deadline.
@@ -124,7 +129,7 @@ class EffectorWorker:
         Raises:
             LogCut: the log no longer holds what was read from it; a new worker may begin on what is left.
         """
-        pulls = {queue: self._pull(queue, in_order) for queue, in_order in self._queues.items()}
+        pulls = self._pulls = {queue: self._pull(queue, in_order) for queue, in_order in self._queues.items()}
         last = self._start_seq = (await self._retry_until_done(self._log.info)).last_seq
         losses = self._losses = await self._retry_until_done(lambda: Losses.of(self._log, last))
         source, now_ns = self._source, self._clock.now_ns

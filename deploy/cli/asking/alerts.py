@@ -130,7 +130,7 @@ async def _print_firing(
         await check_holds_since(source, max(since or 1, 1))
         unread = UnreadableAlerts()
         found = [each async for each in _recorded(source, since, (await source.info()).last_seq, unread)]
-        unwatched = await _unwatched(source)
+        unwatched = await _unwatched(source, target)
     firing = [each for each in still_firing(found) if is_severe_enough(each, least)]
     if not firing and not unwatched and not unread.open:
         _say_there_is_none(source, "is firing", least, since)
@@ -145,31 +145,33 @@ async def _print_firing(
         raise CheckFailed(f"no alert that can be read is firing{unread.open_text}")
 
 
-async def _unwatched(source: "Source") -> str:
+async def _unwatched(source: "Source", target: Target) -> str:
     """Return why nobody makes alerts of what happens now, and what to do, or why that cannot be told.
 
     Empty if somebody does, or nothing runs: a set that is stopped, or a file, has the alerts that are recorded.
     """
+    from deploy.cli.connect import store_of
     from deploy.health.stage_watch import absence_of
-    from events.errors import LogError, NotPermitted
-    from events.jetstream.storage_check import permitted_storage_fault
+    from deploy.processes.broker.storage_watch import storing_fault
+    from events.errors import LogError
+    from events.jetstream.storage_check import MAY_NOT_ASK
     from events.replay.sources import LedgerSource, StreamSource
+    from schemas.input_path import WITNESSES
 
     if isinstance(source, LedgerSource) and source.unreached:
         return f"{source.unreached}, and the ledger does not hold what has happened since; `neuraxis doctor` tells more"
     if not isinstance(source, StreamSource):
         return ""
     try:
-        absent = await absence_of("alerts", source.log.connection, source.partitions)
+        absent = await absence_of(WITNESSES, source.log.connection, source.partitions)
     except LogError as wrong:
         return f"whether a living worker makes alerts of what happens cannot be told: {wrong}"
     if absent:
         return f"no living worker makes alerts of what happens: {absent}; `neuraxis doctor` looks at the set's stages"
-    try:
-        fault = await permitted_storage_fault(source.log.connection, source.log.stream)
-    except NotPermitted:
+    fault = await storing_fault(source.log.connection, source.log.stream, store_of(target))
+    if not fault or fault == MAY_NOT_ASK:
         return ""
-    return f"no new alert can be stored: {fault}; `neuraxis doctor` tells more" if fault else ""
+    return f"no new alert can be stored: {fault}; `neuraxis doctor` tells more"
 
 
 async def _print_alerts(
@@ -238,7 +240,7 @@ async def _latest(
         unread = UnreadableAlerts()
         recorded = _recorded(source, since, (await source.info()).last_seq, unread)
         found = [each async for each in recorded if is_severe_enough(each, least)]
-        say_note(await _unwatched(source))
+        say_note(await _unwatched(source, target))
     _say_unread(unread)
     if not found:
         _say_there_is_none(source, "is on record", least, since)
@@ -291,7 +293,7 @@ async def _followed(
             yield each
         if isinstance(live, LedgerSource):
             return
-        say_note(await _unwatched(source))
+        say_note(await _unwatched(source, target))
         reading = await live.tail(_ALERT_FILTERS, max(after, last))
         try:
             while True:

@@ -154,12 +154,12 @@ async def _feed(
     target: Target, stream: BinaryIO, name: str, form: "LineFormat", options: dict[str, Any]
 ) -> tuple["Summary", bool]:
     """Feed until the end of the stream or an interrupt; return the counts, and whether it was interrupted."""
-    from deploy.cli.connect import open_log
+    from deploy.cli.connect import open_log, store_of
     from deploy.cli.rendering.layout.terminal import progress
     from deploy.client import client_on
     from deploy.feeding import Feeder, Tally, lines_of
     from deploy.operating.deadline import Deadline
-    from events.jetstream.storage_check import storage_fault
+    from deploy.processes.broker.storage_watch import storing_fault
 
     tally, interrupted = Tally(), asyncio.Event()
     size = os.fstat(stream.fileno()).st_size or None
@@ -181,7 +181,8 @@ async def _feed(
         seconds = time.perf_counter() - begun
         if not feeding.cancelled():
             feeding.result()
-        if tally.in_doubt and (reason := await storage_fault(log.connection, log.stream, _REASON_TIMEOUT_S)):
+        store = store_of(target)
+        if tally.in_doubt and (reason := await storing_fault(log.connection, log.stream, store, _REASON_TIMEOUT_S)):
             wrapped_lines.say(f"neuraxis: {reason}", err=True)
     if feeder.shares_memory:
         wrapped_lines.say(_SHARED_AGENT_WARNING, err=True)

@@ -129,8 +129,10 @@ async def _ledger_instead(open_things: AsyncExitStack, target: Target, why: Exce
         reason = "the broker's cluster has no leader"
     if isinstance(why, NotPermitted):
         reason = "the login lacks rights at the broker"
-    if target.data.run_file.exists():  # a set that stops in order removes it
-        ledger.unreached = "the set was killed" if reason == "the set is stopped" else reason
+    if reason != "the set is stopped":
+        ledger.unreached = reason
+    elif target.data.run_file.exists():  # a set that stops in order removes it
+        ledger.unreached = "the set was killed"
     last = (await ledger.info()).last_seq
     say_note(f"{reason}: this is read from its ledger {target.data.ledger}, up to sequence {last:,}")
     return ledger

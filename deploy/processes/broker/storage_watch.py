@@ -20,6 +20,7 @@ from deploy.processes.broker.configuration import Layout
 from deploy.processes.supervising.child import end
 from events.errors import LogError
 from events.jetstream.connection import Access, Connection
+from events.jetstream.storage_check import CHECK_DEADLINE_S, storage_fault
 from events.loggers import get_logger
 
 ROOM_BYTES = 16 * 1024 * 1024
@@ -42,6 +43,30 @@ STORE_REMEDY = (
     "copy the log while the broker still has it (`neuraxis log export --format bundle`), stop the set, and start it on "
     "that copy (`neuraxis restore`), or with the files put back"
 )
+
+
+def own_store(data: Path, contexts: str) -> Path | None:
+    """Return the folder of the streams of a set's own broker; None for another broker.
+
+    Args:
+        data: The set's data folder.
+        contexts: The folder of its logins, as ``run.json`` names it.
+    """
+    layout = Layout((data / "broker").resolve())
+    return layout.store if contexts and Path(contexts).is_relative_to(layout.folder) else None
+
+
+async def storing_fault(
+    connection: Connection, stream: str, store: Path | None, deadline_s: float = CHECK_DEADLINE_S
+) -> str:
+    """Return why a broker stores nothing in a stream, by its answers and, of an embedded one, by its files.
+
+    Empty when it stores. ``store`` is the folder of its streams, None where that is not on this machine; for the others
+    see :func:`storage_fault`.
+    """
+    most = await asyncio.to_thread(store_limit, store)
+    fault = await storage_fault(connection, stream, deadline_s, server_most=most)
+    return fault or await asyncio.to_thread(store_fault, store, stream)
 
 
 def store_limit(store: Path | None) -> int:

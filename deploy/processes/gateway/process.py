@@ -37,7 +37,7 @@ from deploy.health.readiness import LedgerProbe, StoringProbe, ok_if_empty
 from deploy.health.resources import used_up
 from deploy.health.stage_watch import StageWatch, needed_by, unserved_text
 from deploy.processes import garbage
-from deploy.processes.broker.storage_watch import store_fault, store_limit
+from deploy.processes.broker.storage_watch import storing_fault
 from deploy.processes.broker.users import GATEWAY
 from deploy.processes.event_loop import run as run_on_loop
 from deploy.processes.gateway.examinations import BrokerExaminations
@@ -53,7 +53,6 @@ from deploy.processes.supervising.stopping import first_error, stop_signal
 from events.errors import NoLeader, NotPermitted, Unavailable
 from events.exhaustion import exhausted
 from events.jetstream import Access, Connection, KeyValueMembership
-from events.jetstream.storage_check import storage_fault
 from events.log import Log, Membership
 from events.loggers import get_logger
 
@@ -177,9 +176,7 @@ async def _serve(
             raise
 
     async def storing() -> str:
-        server_most = await asyncio.to_thread(store_limit, job.store)
-        fault = await storage_fault(connection, log.stream, server_most=server_most)
-        return fault or await asyncio.to_thread(store_fault, job.store, log.stream)
+        return await storing_fault(connection, log.stream, job.store)
 
     async def unserved() -> str:
         try:
@@ -337,10 +334,8 @@ async def _look_at_readiness(readiness: ReadinessChecks, ready: asyncio.Event, s
     while pulse.is_read:
         try:
             checks = await readiness.checks()
-        except Exception as error:
-            if not (what := exhausted(error)):
-                raise
-            seen.text = f"this process has run out of {what}"
+        except Exception as error:  # whatever it is, requests are served meanwhile
+            seen.text = f"readiness cannot be checked: {exhausted(error) or type(error).__name__}"
         else:
             seen.text = "; ".join(f"{name}: {result}" for name, result in checks.items() if not passes(result))
         await asyncio.sleep(_LOOK_INTERVAL_S)

@@ -124,7 +124,7 @@ def _is_health_file(file: Path) -> bool:
         return False
     try:
         content = read_bounded(file, _LONGEST_HEALTH_FILE)
-        # One that another version left behind may have more fields, or fewer.
-        return not content.strip() or "beat_s" in msgspec.json.decode(content, type=dict[str, object])
+        # One that another version left behind may have more fields, or fewer; a power cut may leave zeros.
+        return not content.strip(b"\0 \n") or "beat_s" in msgspec.json.decode(content, type=dict[str, object])
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return False

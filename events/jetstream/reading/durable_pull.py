@@ -60,7 +60,7 @@ class DurablePull:
         imported_through: Messages up to this sequence were imported; see ``JetStreamLog``.
 
     Attributes:
-        began: Set when messages can arrive for the first time.
+        began: Set once messages can arrive; cleared while the broker does not give the consumer, though it answers.
     """
 
     def __init__(
@@ -198,6 +198,7 @@ class DurablePull:
         except (LogError, NatsError, OSError) as wrong:
             if self._connection.reading_warnings.is_due(f"{self._name}: {wrong}"):
                 _logger.info("consumer_retries", consumer=self._name, error=type(wrong).__name__, detail=str(wrong))
+            self.began.clear()
             self._must_restart.set()
             return
         self.began.set()

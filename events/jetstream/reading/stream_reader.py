@@ -114,6 +114,12 @@ class StreamReader:
         self._stop_listening: Any = None
         self._clock = asyncio.get_running_loop().time
         self._pulls: set[asyncio.Task[None]] = set()
+        self._cut_off_at: float | None = None  # since when no consumer can be made (the event loop's time)
+
+    @property
+    def cut_off_s(self) -> float:
+        """For how many seconds no consumer could be made: a right, or the service of reads, may be lacking."""
+        return 0.0 if self._cut_off_at is None else self._clock() - self._cut_off_at
 
     async def start(self) -> int:
         """Make the consumer; return how many messages matched after the start at this moment.
@@ -377,8 +383,11 @@ class StreamReader:
                 self._filled.set()
                 return
             except (LogError, NatsError, OSError) as wrong:
+                self._cut_off_at = self._clock() if self._cut_off_at is None else self._cut_off_at
                 # All readers of a connection meet this error, ten times a second.
                 if self._connection.reading_warnings.is_due(f"{self._stream}: {wrong}"):
                     _logger.info("reading_retries", stream=self._stream, error=type(wrong).__name__, detail=str(wrong))
                 await asyncio.sleep(_RETRY_WAIT)
                 self._renew.set()
+            else:
+                self._cut_off_at = None

@@ -148,6 +148,8 @@ class Counted(SystemClock):
 class InOnePiece:
     """A reading that hands inputs on once it has them all, together: how they arrive is the broker's affair."""
 
+    cut_off_s = 0.0
+
     def __init__(self, tail: Tail, inputs: int) -> None:
         self._tail = tail
         self._missing = inputs

@@ -15,13 +15,14 @@ from events.log import Append
 from events.make_decision import Cause, address_events
 from schemas.catalogue import CATALOGUE
 from schemas.event import Event, topic_of
-from schemas.input_path import WHOLE
+from schemas.input_path import WHOLE, WITNESSES
 from schemas.subjects import Partitions
 from tests.broker import Broker
 from tests.deploy.replaying.test_log_copies import neuraxis
 
 FIRING = msgspec.structs.replace(CATALOGUE["forged_id.alert.critical.breaker"].sample, status="firing")
 PASSED = CATALOGUE["forged_id.reflex.passed"].sample
+WATCHED = {"swarm": (WHOLE,), "alerts": (WHOLE,)}
 CAUSE = Cause("cause", 1, 0, "ann", "s", "exchange-0", "00", "00")
 
 
@@ -59,8 +60,16 @@ def test_without_a_worker_it_is_not_known_whether_an_alert_fires(broker: Broker)
     assert "no living worker makes alerts" in " ".join(listed.stderr.split())
 
 
-def test_with_a_worker_that_serves_it_nothing_fires(broker: Broker) -> None:
+def test_without_the_actor_that_notices_a_dead_guard_it_is_not_known_either(broker: Broker) -> None:
+    """With the guard and ``swarm`` dead, no alert fires although nobody is served."""
     stand(broker, PASSED, {"alerts": (WHOLE,)})
+    done = neuraxis("alerts", "--open", "--nats", broker.url)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "no living worker makes alerts of what happens: swarm (" in " ".join(done.stderr.split())
+
+
+def test_with_a_worker_that_serves_it_nothing_fires(broker: Broker) -> None:
+    stand(broker, PASSED, WATCHED)
     done = neuraxis("alerts", "--open", "--nats", broker.url)
     assert done.exit_code == 0, done.stderr
     assert "no alert is firing" in done.stderr
@@ -84,7 +93,7 @@ def test_where_it_cannot_be_told_whether_a_worker_does_nothing_is_said_to_be_wel
         raise NotPermitted("this login may not read the members")
 
     monkeypatch.setattr(stage_watch, "absence_of", unknown)
-    stand(broker, PASSED, {"alerts": (WHOLE,)})
+    stand(broker, PASSED, WATCHED)
     done = neuraxis("alerts", "--open", "--nats", broker.url)
     assert (done.exit_code, done.stdout) == (1, "")
     said = " ".join(done.stderr.split())
@@ -102,7 +111,7 @@ def test_an_alert_that_cannot_be_stored_cannot_fire(broker: Broker) -> None:
         config = (await log.connection.api(f"STREAM.INFO.{log.stream}"))["config"]
         await log.connection.api(f"STREAM.UPDATE.{log.stream}", config | {"max_msgs": 1})
         membership = await KeyValueMembership.over(log.connection)
-        await membership.beat("worker", msgspec.json.encode(Heartbeat(("alerts",), serves={"alerts": (WHOLE,)})))
+        await membership.beat("worker", msgspec.json.encode(Heartbeat(WITNESSES, serves=WATCHED)))
         await log.close()
 
     asyncio.run(limited())

@@ -80,6 +80,8 @@ def test_a_check_that_cannot_be_made_is_not_called_a_missing_right(
     found = not_made("x", "look", wrong, if_gone=if_gone)
     assert (found.verdict, found.detail) == (verdict, f"{said}: {wrong}")
     assert found.remedy == if_gone if verdict is FAIL else found.remedy
+    gone = not_made("x", "look", wrong, connected=False, if_gone=if_gone)
+    assert gone.verdict is WARN, "the broker went away meanwhile: nobody is to put a copy in the place of its store"
 
 
 def test_fewer_servers_than_addresses_fail_where_their_names_are_unknown() -> None:

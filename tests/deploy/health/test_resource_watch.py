@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from deploy.health.resource_watch import Measured, ResourceWatch, changes, left_on_machine
-from deploy.health.resources import REMEDIES, Remaining
+from deploy.health.resources import REMEDIES, Remaining, storage_left
 from events.decoding import Recorded, decode
 from events.jetstream import JetStreamLog
 from events.log import Log
@@ -66,11 +66,31 @@ def test_a_disk_that_is_gone_or_processes_that_cannot_be_told_leave_open_what_is
     assert "disk" in {each.what for each in measured.found}
 
 
-def test_watching_goes_on_after_the_watching_process_itself_had_run_out(
+@pytest.mark.parametrize(
+    ("limit", "server_most", "found"),
+    [
+        (-1, 0, None),
+        (-1, 1_000, ("the set's own broker", 50, 1_000)),
+        (2_000, 1_000, ("the account at the broker", 1_050, 2_000)),
+        (900, 0, ("the account at the broker", 0, 900)),
+    ],
+)
+def test_what_the_set_s_own_broker_may_store_is_watched_as_an_account_s_limit_is(
+    limit: int, server_most: int, found: tuple[str, int, int] | None
+) -> None:
+    left = storage_left({"limits": {"max_storage": limit}, "storage": 950}, server_most)
+    assert (None if left is None else (left.whose, left.free, left.total)) == found
+
+
+def test_watching_goes_on_after_the_watching_process_itself_had_run_out_and_after_a_bug(
     broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """If the watch ended, the ledger's process would end with it."""
     monkeypatch.setattr("deploy.health.resource_watch.INTERVAL_S", 0.01)
-    lacks: list[Exception] = [OSError(24, "Too many open files"), MemoryError(), RuntimeError("can't start new thread")]
+    lacks: list[Exception] = [
+        *(OSError(24, "Too many open files"), MemoryError(), RuntimeError("can't start new thread")),
+        ValueError("a bug"),
+    ]
 
     def measure() -> Measured:
         if lacks:

@@ -67,10 +67,25 @@ def test_memory_is_that_of_the_container_where_it_is_the_shorter(tmp_path: Path)
     assert memory_left(tmp_path, tmp_path / "none") == machine
     (tmp_path / "memory.max").write_text("1000\n")
     (tmp_path / "memory.current").write_text("980\n")
-    (tmp_path / "memory.stat").write_text("anon 900\ninactive_file 30\n")
-    assert memory_left(tmp_path, tmp_path) == Remaining("memory", "this container", 50, 1000)
+    (tmp_path / "memory.stat").write_text("anon 900\nactive_file 10\ninactive_file 20\n")
+    assert memory_left(tmp_path, tmp_path) == Remaining("memory", "this container or unit", 50, 1000)
     (tmp_path / "memory.max").write_text("max\n")
     assert memory_left(tmp_path, tmp_path) == machine
+
+
+def test_the_memory_of_a_systemd_unit_is_that_of_its_own_cgroup(tmp_path: Path) -> None:
+    """`neuraxis deploy systemd` limits each unit (MemoryMax), and the system ends what goes beyond."""
+    unit = tmp_path / "cgroup" / "system.slice" / "neuraxis.service"
+    unit.mkdir(parents=True)
+    for name, content in (("max", "1000"), ("current", "990"), ("stat", "inactive_file 0")):
+        (unit / f"memory.{name}").write_text(f"{content}\n")
+    (tmp_path / "self").mkdir()
+    for told in ("0::/system.slice/neuraxis.service\n", "4:memory:/x\n0::/system.slice/neuraxis.service\n"):
+        (tmp_path / "self" / "cgroup").write_text(told)
+        left = memory_left(tmp_path, tmp_path / "cgroup")
+        assert left == Remaining("memory", "this container or unit", 10, 1000)
+    (tmp_path / "self" / "cgroup").write_text("0::/not/shown/in/this/container\n")
+    assert memory_left(tmp_path, tmp_path / "cgroup") is None
 
 
 def test_this_machine_is_looked_at(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -13,8 +14,12 @@ from actors.runtime.membership.heartbeat import Heartbeat
 from actors.runtime.membership.heartbeat_reporting import report
 from deploy.health import stage_watch
 from deploy.health.stage_watch import StageWatch, log_unserved_stages, unserved_text
+from deploy.processes.broker.configuration import Layout, render, server_configuration
+from deploy.processes.broker.storage_watch import storing_fault
 from events.jetstream import Access, Connection, JetStreamLog, KeyValueMembership
+from events.log import Append, Record
 from schemas.input_path import REQUIRED, names_of, scopes
+from schemas.permissions import MEMBERS_BUCKET
 from schemas.subjects import Partitions
 from tests.actors.runtime.waiting import until
 from tests.broker import Broker
@@ -126,6 +131,7 @@ def test_the_watch_over_stages_goes_on_after_an_error_that_nobody_foresaw(
     broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stage_watch, "POLL_INTERVAL_S", 0.05)
+    noted: list[str] = []
     members, wrong = KeyValueMembership.members, [RuntimeError("a bug")]
 
     async def once_wrong(self: KeyValueMembership) -> Mapping[str, bytes]:
@@ -136,7 +142,7 @@ def test_the_watch_over_stages_goes_on_after_an_error_that_nobody_foresaw(
     monkeypatch.setattr(KeyValueMembership, "members", once_wrong)
 
     async def main() -> None:
-        async with watched(broker, "ledger") as membership:
+        async with watched(broker, "ledger", note=noted.append) as membership:
 
             async def lost() -> bool:
                 await membership.beat("w", serving("reflex"))
@@ -147,18 +153,54 @@ def test_the_watch_over_stages_goes_on_after_an_error_that_nobody_foresaw(
     with capture_logs() as logs:
         asyncio.run(main())
     assert [each["error"] for each in logs if each["event"] == "stages_not_seen"] == ["RuntimeError"]
+    assert "it cannot be seen whether all stages are served (RuntimeError)" in noted
+
+
+def test_a_set_whose_workers_cannot_be_heard_is_not_said_to_be_ready(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("POLL_INTERVAL_S", "FAULT_INTERVAL_S", "TAKEOVER_S"):
+        monkeypatch.setattr(stage_watch, name, 0.1)
+    noted: list[str] = []
+
+    async def main() -> None:
+        async with watched(broker, "reflex", note=noted.append) as membership:
+
+            async def told(fault: str) -> bool:
+                if not fault:
+                    await membership.beat("w", serving("reflex"))
+                return bool(noted) and noted[-1] == fault
+
+            await until(lambda: told(""), "all to be well")
+            connection = await Connection.open(Access(servers=broker.url))
+            await connection.api(f"STREAM.DELETE.KV_{MEMBERS_BUCKET}")
+            await connection.close()
+            await until(lambda: told("what workers say of themselves cannot be read"), "that to be told")
+
+    asyncio.run(main())
 
 
 def test_whoever_asks_whether_a_set_is_ready_is_told_what_keeps_it_from_its_work(
-    broker: Broker, monkeypatch: pytest.MonkeyPatch
+    broker: Broker, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("deploy.health.stage_watch.FAULT_INTERVAL_S", 0.1)
+    monkeypatch.setattr("deploy.processes.broker.storage_watch.store_fault", lambda store, stream: "")
     noted: list[str] = []
+    layout = Layout(tmp_path)
+
+    def limit(most: int) -> None:
+        configuration = server_configuration(layout, port=-1, sync="always", max_store=most, accounts={})
+        layout.configuration.write_bytes(render(configuration))
 
     async def main() -> None:
         log = await JetStreamLog.connect(broker.url)  # makes the stream
         try:
-            async with watched(broker, "reflex", stream=log.stream, note=noted.append) as membership:
+            await log.append([Append([Record("log.00.00.input.received", {"Nats-Msg-Id": "m"}, b"{}")])])
+
+            async def storing(connection: Connection) -> str:
+                return await storing_fault(connection, log.stream, layout.store)
+
+            async with watched(broker, "reflex", storing=storing, note=noted.append) as membership:
 
                 async def is_told(text: str) -> bool:
                     if text == "":
@@ -169,6 +211,10 @@ def test_whoever_asks_whether_a_set_is_ready_is_told_what_keeps_it_from_its_work
                     await until(lambda: is_told(text), f"{text!r} to be told, not {noted[-1:]}")
 
                 await told("not served: reflex (no owner)")
+                await told("")
+                limit(1)
+                await told("the broker's store is at its limit of 1 bytes")
+                limit(1_000_000_000)
                 await told("")
                 broker.pause()
                 await told("has not answered")

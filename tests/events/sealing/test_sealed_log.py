@@ -280,8 +280,10 @@ def test_a_tail_waits_for_the_keys_rather_than_hand_out_what_it_cannot_open(brok
         reading = asyncio.create_task(read(tail, 1))
         await until(lambda: failing.asked > 1, "it to ask for the key, in vain")
         assert not reading.done()
+        assert tail.cut_off_s > 0.0, "a worker that waits for it decides nothing, and has to say so"
         failing.reachable = True
         assert texts(await reading) == [WORDS]
+        assert tail.cut_off_s == 0.0
         await tail.close()
         await log.close()
         await other.close()

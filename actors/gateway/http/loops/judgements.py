@@ -96,6 +96,7 @@ class Judgements:
 
     def __init__(self, most: int) -> None:
         self.caught_up = asyncio.Event()
+        self._tail: Tail | None = None
         self._most = most
         self._loops: dict[tuple[str, str], Judged] = {}
         self._families: dict[tuple[str, str], FamilyStatus] = {}
@@ -131,6 +132,11 @@ class Judgements:
             if not waiting:
                 self._waiting.pop(cause, None)
 
+    @property
+    def cut_off_s(self) -> float:
+        """For how many seconds the log could not be read, although the broker can be reached; 0: it can."""
+        return 0.0 if self._tail is None else self._tail.cut_off_s
+
     async def follow(self, log: Log) -> None:
         """Read guardrails' latest events in the log, then those that are added, until cancelled.
 
@@ -139,7 +145,7 @@ class Judgements:
         Raises:
             NotPermitted: the login may not read the log.
         """
-        tail = await retry_until_reachable(lambda: self._begin(log))
+        tail = self._tail = await retry_until_reachable(lambda: self._begin(log))
         self.caught_up.set()
         try:
             while True:

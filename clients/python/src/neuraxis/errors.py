@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from neuraxis.models import Verdict
 
 _LONGEST_WAIT_S = 3600.0  # that a server may ask for
+_UNANSWERED = "unanswered"  # the server's own code of a 504
 
 
 class NeuraxisError(Exception):
@@ -115,9 +116,9 @@ def failure_of(status: int, body: Any, headers: Mapping[str, str]) -> NeuraxisEr
             return RateLimited(message, retry_after=seconds_of(headers), **more)
         case 503:
             return Unavailable(message, retry_after=seconds_of(headers), **more)
-        case 504 if _text(error.get("code")):
+        case 504 if more["code"] == _UNANSWERED:
             return Unanswered(message, **more)
-        case 504:  # a proxy's: only the server itself knows what is in its log
+        case 504:  # a proxy's, which may have a code of its own: only the server knows what is in its log
             return NotReachable("something before the server, such as a proxy, gave up waiting for it (504)", **more)
         case _ if status < 400:
             return BadAnswer(f"the server sends elsewhere (status {status}): name it by its own address", **more)

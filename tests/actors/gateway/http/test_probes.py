@@ -20,6 +20,7 @@ from events.jetstream.connection import ApiError
 from tests.actors.gateway.http.rig import gateway, guarding
 from tests.events.simulated_world import in_world
 from tests.simulated import SimulatedStream
+from tests.simulated.log import SimulatedTail
 
 WHERE = "nats://10.1.2.3:4222,nats://10.1.2.4:4222"
 
@@ -108,15 +109,32 @@ def test_a_cluster_without_a_leader_is_not_called_a_broker_that_is_away() -> Non
 
 
 def test_a_broker_that_refuses_a_question_makes_no_request_too_large() -> None:
-    switched_off = ApiError("STREAM.INFO.X", {"code": 503, "err_code": 10076, "description": "JetStream not enabled"})
+    switched_off = {"code": 503, "err_code": 10076, "description": "JetStream not enabled"}
+    limited = {"code": 400, "err_code": 10026, "description": "maximum consumers limit reached"}
     found: list[int] = []
 
     async def body(stream: SimulatedStream) -> None:
-        async with gateway(stream, records=Away(switched_off)) as client:
-            found.append((await client.get("/api/exchanges")).status_code)
+        for error in (switched_off, limited):
+            async with gateway(stream, records=Away(ApiError("CONSUMER.CREATE.X", error))) as client:
+                found.append((await client.get("/api/exchanges")).status_code)
 
     in_world(body)
-    assert found == [503]
+    assert found == [503, 503]
+
+
+def test_a_gateway_that_cannot_read_the_log_any_more_is_not_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[str] = []
+
+    async def body(stream: SimulatedStream) -> None:
+        async with guarding(stream), gateway(stream) as client:
+            await asyncio.sleep(1.0)
+            for seconds in (0.0, 4.0, 6.0):
+                monkeypatch.setattr(SimulatedTail, "cut_off_s", seconds)
+                found.append((await client.get("/readyz")).json()["checks"]["judgements"])
+
+    in_world(body)
+    assert found[:2] == ["ok", "ok"]
+    assert found[2].startswith("the log cannot be read from here any more")
 
 
 def test_a_check_that_cannot_be_made_hides_no_other() -> None:
@@ -125,11 +143,17 @@ def test_a_check_that_cannot_be_made_hides_no_other() -> None:
     async def out_of_descriptors() -> str:
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE), "/var/lib/neuraxis/store")
 
+    async def out_of_threads() -> str:
+        raise RuntimeError("can't start new thread")
+
+    async def wrong() -> str:
+        raise KeyError("a bug")
+
     async def scarce() -> str:
         return "next to no file descriptors left"
 
     async def body(stream: SimulatedStream) -> None:
-        checks = {"storing": out_of_descriptors, "resources": scarce}
+        checks = {"storing": out_of_descriptors, "resources": scarce, "ledger": out_of_threads, "stages": wrong}
         async with guarding(stream), gateway(stream, further_checks=checks) as client:
             await asyncio.sleep(1.0)
             answer = await client.get("/readyz")
@@ -140,6 +164,8 @@ def test_a_check_that_cannot_be_made_hides_no_other() -> None:
     assert status == 503
     assert told["storing"] == "cannot be checked: Too many open files"
     assert told["resources"] == "next to no file descriptors left"
+    assert told["ledger"].startswith("cannot be checked: this process has run out of processes or threads")
+    assert told["stages"] == "cannot be checked: KeyError"
     assert told["log"] == "ok"
 
 

@@ -13,6 +13,7 @@ import msgspec
 import pytest
 
 from actors.runtime.effectors import effector_worker
+from events.errors import LogError
 from events.jetstream import JetStreamLog
 from events.jetstream.reading import durable_pull as durable
 from events.jetstream.reading import pull_protocol as pulling
@@ -126,6 +127,37 @@ def test_a_worker_says_when_requests_can_reach_it(broker: Broker) -> None:
                 await worker.ready.wait()
             info = await log.connection.api(f"CONSUMER.INFO.{log.stream}.{durable_name('echo')}")
         assert sorted(info["config"]["filter_subjects"]) == ["log.*.*.asker.asked", "log.*.*.singer.sang"]
+
+    on_broker(broker, body)
+
+
+def test_a_worker_that_no_request_can_reach_any_more_does_not_say_that_it_works(broker: Broker) -> None:
+    """As where its login has lost a right, or an account is at its limit of consumers: nobody was told."""
+
+    async def body(log: JetStreamLog) -> None:
+        name = durable_name("echo")
+        usurper = {"name": name, "durable_name": name, "ack_policy": "none"}
+
+        async def delete() -> None:
+            await log.connection.api(f"CONSUMER.DELETE.{log.stream}.{name}")
+
+        async def usurped() -> bool:
+            try:
+                await delete()
+                request = {"stream_name": log.stream, "config": usurper}
+                await log.connection.api(f"CONSUMER.CREATE.{log.stream}.{name}", request)
+            except LogError:
+                return False  # the worker was faster
+            return True
+
+        async with running(broker, effector()) as (worker, _):
+            await until(worker.is_working, "requests to reach it")
+            await until(usurped, "another's consumer to have its name")
+            await until(lambda: not worker.is_working(), "it to say that none reaches it")
+            await delete()
+            await until(worker.is_working, "requests to reach it again")
+            await ask(log, 0)
+            await answered(log, 1)
 
     on_broker(broker, body)
 

@@ -132,6 +132,23 @@ def test_whether_an_alert_fires_is_not_known_of_a_set_that_nobody_stopped(stoppe
         assert "is firing" not in said
 
 
+def test_whether_an_alert_fires_is_not_known_of_a_broker_of_ones_own_that_does_not_answer(
+    stopped: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its workers were started one by one, so that no ``run.json`` tells of them."""
+    severe = ("alerts", "--open", "--since", str(stopped))  # none of those on record
+    monkeypatch.setenv("NATS_URL", "nats://127.0.0.1:1")
+    away = neuraxis(*severe)
+    monkeypatch.delenv("NATS_URL")
+    with DataFolder(tmp_path / ".neuraxis").locked():
+        starting = neuraxis(*severe)
+    for result, why in ((away, "no broker answers"), (starting, "a set runs in .neuraxis")):
+        assert result.exit_code == 1, result.output
+        said = " ".join(result.stderr.split())
+        assert f"whether an alert fires is not known: {why}" in said
+        assert "is firing" not in said
+
+
 def test_a_set_that_starts_or_is_of_another_release_is_read_from_its_ledger_and_not_called_stopped(
     stopped: int, tmp_path: Path
 ) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from deploy.processes.broker.configuration import Layout, render, server_configuration
-from deploy.processes.broker.storage_watch import STORE_GONE, store_fault, store_limit
+from deploy.processes.broker.storage_watch import STORE_GONE, own_store, store_fault, store_limit
 from events.jetstream import JetStreamLog
 from events.jetstream.storage_check import storage_fault
 from tests.broker import Broker
@@ -65,6 +65,13 @@ def test_a_file_in_the_place_of_a_folder_is_no_store(left: str, tmp_path: Path) 
     (tmp_path / left).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / left).touch()
     assert store_fault(tmp_path, "NEURAXIS").startswith(STORE_GONE)
+
+
+def test_a_set_s_own_broker_is_the_one_whose_logins_lie_beside_it(tmp_path: Path) -> None:
+    layout = Layout(tmp_path / "broker")
+    assert own_store(tmp_path, str(layout.contexts)) == layout.store
+    for others in ("", str(tmp_path / "logins"), str(tmp_path)):
+        assert own_store(tmp_path, others) is None
 
 
 def test_how_much_an_embedded_server_may_store_is_read_from_its_configuration(tmp_path: Path) -> None:

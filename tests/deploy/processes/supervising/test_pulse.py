@@ -99,7 +99,12 @@ def test_a_file_of_another_kind_is_left_alone(tmp_path: Path) -> None:
             Pulse(str(file), supervised=False)
     assert settings.read_text() == "[log]\n"
     Pulse(str(settings), supervised=True)
-    for content in ("", '{"pid": 7, "beat_s": 1.5, "fault": ""}', '{"beat_s": 1.5, "of": "another version"}'):
+    for content in (
+        "",
+        "\0" * 2048,
+        '{"pid": 7, "beat_s": 1.5, "fault": ""}',
+        '{"beat_s": 1.5, "of": "another version"}',
+    ):
         settings.write_text(content)
         Pulse(str(settings), supervised=False).report()
 

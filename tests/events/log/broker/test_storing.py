@@ -11,7 +11,7 @@ import pytest
 
 from deploy.deploying.broker_plan import Node
 from deploy.processes.broker.users import workers_of_actors
-from events.errors import LogError, Unavailable
+from events.errors import LogError, Refused, Unavailable
 from events.jetstream import Access, Connection, JetStreamLog
 from events.jetstream.storage_check import storage_fault
 from events.jetstream.stream import stream_config
@@ -151,6 +151,17 @@ def test_a_server_at_its_own_limit_is_told_where_that_is_known(broker: Broker) -
         assert await storage_fault(log.connection, log.stream, server_most=100_000) == ""
         told = await storage_fault(log.connection, log.stream, server_most=700)
         assert "the broker's store is at its limit of 700 bytes (broker.max_store_bytes)" in told
+
+    on_broker(broker, scenario)
+
+
+def test_a_question_that_the_broker_does_not_take_is_no_event_that_it_refuses(broker: Broker) -> None:
+    """At a limit on consumers, say: a request over HTTP was called too large, and an answer was given up."""
+
+    async def scenario(log: JetStreamLog) -> None:
+        with pytest.raises(LogError, match="code 10056") as raised:
+            await log.connection.api("STREAM.CREATE.ONE", {"name": "ANOTHER"})
+        assert not isinstance(raised.value, Refused)
 
     on_broker(broker, scenario)
 
