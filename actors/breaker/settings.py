@@ -5,6 +5,7 @@ from typing import Annotated
 import msgspec
 
 from schemas.event import Milliseconds, Unit
+from schemas.settings.unreachable_settings import at_most
 
 Factor = Annotated[float, msgspec.Meta(ge=0.0, lt=1.0)]
 """What a violation multiplies trust with: always less than before."""
@@ -45,7 +46,7 @@ class BreakerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
             begins anew with every recovery attempt.
         recent_falsehood_above: Falsehood that counts as high in the window.
         recent_falsehood_count: Inputs with high falsehood in the window, the latest among them, that terminate a
-            session.
+            session. Above ``window`` none would, so that new settings of that kind are refused.
         balance_below: Mean balance over the window below which an input with such a balance terminates a session.
         refusal_share_above: Share of inputs refused by an earlier guard above which a refusal terminates a session.
         refusal_interactions: Inputs before which that share does not apply.
@@ -79,7 +80,7 @@ class BreakerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     violations_above: Count = 6
     window: Count = 5
     recent_falsehood_above: Unit = 0.6
-    recent_falsehood_count: Count = 3
+    recent_falsehood_count: Annotated[Count, at_most("window")] = 3
     balance_below: Balance = -0.3
     refusal_share_above: Unit = 0.4
     refusal_interactions: Count = 10

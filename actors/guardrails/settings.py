@@ -6,6 +6,7 @@ import msgspec
 
 from schemas.effectors.model_settings import FOLLOWS_MODEL
 from schemas.event import Milliseconds, Unit
+from schemas.settings.unreachable_settings import at_most
 
 Critic = Literal["features", "llm", "off"]
 """Who scores an answer: appraisal, by the answer's features; a language model; or nobody."""
@@ -63,7 +64,7 @@ class GuardrailsSettings(msgspec.Struct, frozen=True, kw_only=True):
     fatigue_increment: Unit = 0.15
     fatigue_decay: Unit = 0.05
     improvement_threshold: Unit = 0.05
-    fatigue_threshold: Unit = 0.5
+    fatigue_threshold: Annotated[Unit, at_most("max_fatigue")] = 0.5
     max_fatigue: Unit = 1.0
     bias_threshold: Annotated[int, msgspec.Meta(ge=1, le=100)] = 3
     bias_window_ms: Milliseconds = 24 * 3600 * 1000

@@ -5,6 +5,7 @@ from typing import Annotated
 import msgspec
 
 from schemas.event import Milliseconds, Unit
+from schemas.settings.unreachable_settings import at_most
 
 MOST_CONCEPTS = 32
 """Most concepts of an exchange."""
@@ -85,7 +86,7 @@ class MemorySettings(msgspec.Struct, frozen=True, kw_only=True):
     thoughts_recalled: Annotated[int, msgspec.Meta(ge=0, le=100)] = 2
     thought_lifetime_ms: Milliseconds = 7 * 24 * _HOUR_MS
     wander_back_ms: Milliseconds = 7 * 24 * _HOUR_MS
-    fading_above: Strength = 0.2
+    fading_above: Annotated[Strength, at_most("fading_below")] = 0.2
     fading_below: Strength = 2.0
     sure_from: Unit = 0.4
     strengthened_by: Annotated[float, msgspec.Meta(ge=0.0, le=1.0)] = 0.1

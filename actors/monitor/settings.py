@@ -9,6 +9,7 @@ from typing import Annotated
 import msgspec
 
 from schemas.event import Milliseconds, Unit
+from schemas.settings.unreachable_settings import at_most
 from schemas.vocabulary.router import Mode
 
 Count = Annotated[int, msgspec.Meta(ge=1, le=10_000)]
@@ -90,7 +91,7 @@ class MonitorSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
     decisions: Count = 200
     window_ms: Milliseconds = 24 * 3_600_000
-    decisions_needed: Count = 30
+    decisions_needed: Annotated[Count, at_most("decisions")] = 30
     hysteresis: Unit = 0.02
     ranges: dict[Mode, Range] = msgspec.field(default_factory=HEALTHY.copy)
     tie_breaker_above: Unit = 0.20

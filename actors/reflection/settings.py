@@ -6,6 +6,7 @@ import msgspec
 
 from schemas.effectors.model_settings import FOLLOWS_MODEL
 from schemas.event import Milliseconds, Unit
+from schemas.settings.unreachable_settings import at_most
 
 Count = Annotated[int, msgspec.Meta(ge=1, le=4096)]
 """A number of decisions, opinions or tokens."""
@@ -55,7 +56,7 @@ class ReflectionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     confidence_above: Unit = 0.70
     disagreement_above: Unit = 0.25
     window_ms: Milliseconds = 7 * _DAY_MS
-    insights_needed: Count = 10
+    insights_needed: Annotated[Count, at_most("insights_kept")] = 10
     queue: Count = 128
     insights_kept: Count = 512
     most_tokens: Count = 1024

@@ -8,6 +8,7 @@ import msgspec
 from schemas.event import Milliseconds, Unit
 from schemas.input_path import LEDGER, REQUIRED, scopes
 from schemas.settings.measured_settings import MEASURED_ALONE, MEASURED_TOO, MeasuredTimeout
+from schemas.settings.unreachable_settings import at_most
 
 Count = Annotated[int, msgspec.Meta(ge=1, le=1000)]
 """A number of decisions."""
@@ -60,7 +61,7 @@ class SwarmSettings(msgspec.Struct, frozen=True, kw_only=True):
     window_ms: Milliseconds = 600 * 1000
     slices: Annotated[int, msgspec.Meta(ge=1, le=60)] = 10
     grace_ms: Milliseconds = 60 * 1000
-    decisions_needed: Count = 10
+    decisions_needed: Annotated[Count, at_most("decisions_kept")] = 10
     decisions_kept: Count = 100
     required: Annotated[tuple[str, ...], MEASURED_TOO] = REQUIRED
     kept: Annotated[tuple[str, ...], MEASURED_ALONE] = ("alerts", LEDGER, "webhook")

@@ -28,6 +28,7 @@ from events.files.bounded_files import PIPE_WAIT_S
 from schemas.intake.error_messages import union_members
 from schemas.intake.nearest_name import nearest_name
 from schemas.intake.strict import did_you_mean
+from schemas.settings.unreachable_settings import unreachable_setting
 
 DEFAULT_FILE = Path("neuraxis.toml")
 ENVIRONMENT_PREFIX = "NEURAXIS_"
@@ -433,6 +434,8 @@ def _checked(values: Mapping[str, Any], kind: type[msgspec.Struct]) -> msgspec.S
     for path, value in _leaves("$", msgspec.to_builtins(found)):
         if isinstance(value, int) and not _LEAST_INTEGER <= value <= _LARGEST_INTEGER:
             raise msgspec.ValidationError(f"Integer value out of range: write a smaller one - at `{path}`")
+    if wrong := unreachable_setting(found):
+        raise msgspec.ValidationError(wrong)
     return found
 
 

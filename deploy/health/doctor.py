@@ -46,7 +46,7 @@ from deploy.processes.broker.storage_watch import (
     storing_failure,
     storing_fault,
 )
-from deploy.processes.running_set import ModelInUse, RunFile
+from deploy.processes.running_set import DataFolder, ModelInUse, RunFile
 from deploy.processes.up import durability_promise
 from events.errors import LogError, NoLeader
 from events.jetstream import Access, Connection, KeyValueMembership
@@ -158,7 +158,7 @@ async def examine(to_check: SetToExamine) -> list[Finding]:
     findings = [
         judge_processes(to_check.run),
         gateway,
-        judge_shared_agent(to_check.run),
+        judge_shared_agent(to_check.run, has_keys=DataFolder(to_check.data).keys.exists()),
         judge_disk(to_check.data, _disk(to_check.data)),
         *examine_resources(to_check.data, [process.pid for process in to_check.run.processes] if to_check.run else []),
         *receivers,
@@ -313,17 +313,22 @@ def _ledger_position(path: Path) -> int | str | None:
         return str(wrong)
 
 
-def judge_shared_agent(run: RunFile | None) -> Finding:
-    """Judge whether people share an agent: it remembers across sessions, so one of them could learn of another."""
+def judge_shared_agent(run: RunFile | None, *, has_keys: bool) -> Finding:
+    """Judge whether people share an agent: it remembers across sessions, so one of them could learn of another.
+
+    ``has_keys``: callers have API keys, as those have who come in through a reverse proxy on this machine.
+    """
     if run is None or run.in_force is None:
         return Finding("agents", Verdict.SKIP, "nobody says here which agents inputs are for")
     per = run.in_force.agent_per
     if per != "shared":
         return Finding("agents", Verdict.OK, f"inputs that name no agent have one for each {per}")
     seen = "inputs that name no agent share one, which remembers across all sessions"
-    if run.http and not is_loopback(urlsplit(run.http).hostname or ""):
+    is_remote = not is_loopback(urlsplit(run.http).hostname or "")
+    if run.http and (is_remote or has_keys):
         remedy = 'set gateway.agent_per = "user" unless all who reach the gateway may know of each other'
-        return Finding("agents", Verdict.WARN, f"{seen}, and other machines reach the gateway", remedy)
+        who = "other machines reach the gateway" if is_remote else "callers have API keys"
+        return Finding("agents", Verdict.WARN, f"{seen}, and {who}", remedy)
     return Finding("agents", Verdict.OK, seen)
 
 

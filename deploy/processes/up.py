@@ -20,6 +20,7 @@ from actors.registry import ACTORS
 from actors.webhook.receivers import addresses
 from actors.webhook.settings import WebhookSettings
 from deploy.cli.rendering.greeting import Up, called_by, greeting
+from deploy.config.alert_lifetimes import check_alert_lifetimes
 from deploy.config.assignments import without_overridden
 from deploy.config.configured_log import configured_log
 from deploy.config.loading import BadConfiguration, Config
@@ -274,6 +275,7 @@ def run_settings(config: Config, model: ModelChoice) -> RunSettings:
 
 def _check_receivers(config: Config) -> None:
     """Refuse unusable receivers of alerts here, where a person sees it, not in a worker that would end each time."""
+    check_alert_lifetimes(config)
     receivers = config.section("webhook", WebhookSettings).receivers
     if receivers:
         addresses(receivers, os.environ)

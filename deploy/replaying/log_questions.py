@@ -38,7 +38,7 @@ from events.replay.states.partition_state import (
     state_at,
     value_at,
 )
-from events.replay.whatif import Report, fields_of
+from events.replay.whatif import Report, UnfitChanges, fields_of
 from schemas.intake.error_messages import union_members
 
 CONNECT_S = 10.0
@@ -46,7 +46,10 @@ CONNECT_S = 10.0
 
 
 class DecideAgain(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """The question how an exchange would have ended under other settings; nothing after ``upto`` is read."""
+    """The question how an exchange would have ended under other settings.
+
+    Nothing after the sequence ``upto`` is read; 0: the log's end, such as for an exchange that has not ended.
+    """
 
     exchange: str
     upto: int
@@ -168,7 +171,7 @@ async def answer(asked: Asked) -> Answered | Unanswered:
             return _encoded_answer(await show_state(source, asked.question))
         finally:
             await connection.close()
-    except BadConfiguration as wrong:
+    except (BadConfiguration, UnfitChanges) as wrong:
         return Unanswered(why="wrong", field="settings", message=str(wrong))
     except BadCondition as wrong:
         return Unanswered(why="wrong", field="path", message=str(wrong))
@@ -204,16 +207,18 @@ async def decide_again(source: Source, question: DecideAgain) -> DecidedAgain:
     """Decide an exchange, and all before it, again under other settings.
 
     Raises:
-        BadConfiguration: a setting is unknown, or does not take its value.
+        BadConfiguration, UnfitChanges: a setting is unknown, does not take its value, or does not fit the log.
         NothingFound: the log up to ``upto`` does not hold the exchange.
         LogError: the log cannot be read.
     """
     changes = changes_of(settings_of(None, layers_of(question.settings)), source.partitions)
     exchanges = frozenset({question.exchange})
-    (report,) = await run(source, [changes], upto=Point(seq=question.upto), examples=0, exchanges=exchanges)
+    upto = Point(seq=question.upto) if question.upto else END
+    (report,) = await run(source, [changes], upto=upto, examples=0, exchanges=exchanges)
     traced = report.traced.get(question.exchange)
     if traced is None:
-        raise NothingFound(f"the log up to sequence {question.upto} holds no exchange {question.exchange[:64]!r}")
+        part = f"the log up to sequence {question.upto}" if question.upto else "the log"
+        raise NothingFound(f"{part} holds no exchange {question.exchange[:64]!r}")
     hidden = without_texts(report).traced[question.exchange]
     return DecidedAgain(
         exchange=question.exchange,

@@ -132,7 +132,8 @@ async def run(
     ``progress`` is called with the sequence that has been reached.
 
     Raises:
-        Misconfigured: the log does not begin at its first event, or the changes do not fit it.
+        Misconfigured: the log does not begin at its first event.
+        UnfitChanges: the changed settings do not fit the log.
         LogError: the source cannot be read.
     """
     info = await source.info()

@@ -6,6 +6,8 @@ delay the end of the process.
 
 import asyncio
 import gzip
+import logging
+import os
 import random
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -58,7 +60,7 @@ class Sent(NamedTuple):
     refused: int = 0
 
 
-def check_collector(url: str) -> None:
+def check_collector(url: str, environment: Mapping[str, str] = os.environ) -> None:
     """Raise BadConfiguration if traces are configured and cannot be sent; an empty ``url`` means no traces."""
     if not url:
         return
@@ -75,6 +77,27 @@ def check_collector(url: str) -> None:
         new_client()
     except BadEnvironment as wrong:
         raise BadConfiguration(f"telemetry.traces cannot be sent: {wrong}") from wrong
+    variable, configured = _configured_headers(environment)
+    for number, header in enumerate(filter(str.strip, configured.split(",")), 1):
+        if not _parsed(header):
+            raise BadConfiguration(
+                f"{variable}: entry {number} is no NAME=VALUE, and would not be sent: write NAME=VALUE with commas "
+                "between, and values URL-encoded, such as %2C for a comma"
+            )
+
+
+def _configured_headers(environment: Mapping[str, str]) -> tuple[str, str]:
+    """Return the variable that holds headers, and its value; empty texts if none is set."""
+    return next(((name, environment[name]) for name in HEADERS_VARIABLES if environment.get(name)), ("", ""))
+
+
+def _parsed(headers: str) -> Mapping[str, str]:
+    from opentelemetry.util.re import parse_env_headers
+
+    # It would log an entry that it leaves out, which may hold a key.
+    logging.getLogger(parse_env_headers.__module__).setLevel(logging.ERROR)
+    found: Mapping[str, str] = parse_env_headers(headers, liberal=True)
+    return found
 
 
 def _is_address(url: str) -> bool:
@@ -97,14 +120,12 @@ class Collector:
     def __init__(self, url: str, timeout_s: float, environment: Mapping[str, str]) -> None:
         # Imported here alone: they cost memory and time in every worker, and the SDK may not be installed.
         from opentelemetry.sdk.resources import SERVICE_NAME, SERVICE_VERSION, Resource
-        from opentelemetry.util.re import parse_env_headers
 
         from events.libraries.http_client import httpx, new_client
 
         self._url = url if url.rstrip("/").endswith(PATH) else url.rstrip("/") + PATH
-        configured = next((environment[name] for name in HEADERS_VARIABLES if environment.get(name)), "")
         headers = {
-            **parse_env_headers(configured, liberal=True),
+            **_parsed(_configured_headers(environment)[1]),
             "content-type": "application/x-protobuf",
             "content-encoding": "gzip",
             "accept-encoding": "identity",  # the bytes read of an answer are limited, not what they would unpack to

@@ -15,18 +15,17 @@ SOURCE = "verdicts"
 CATEGORY = "verdict"
 
 
-async def rows_of_verdicts(source: Source) -> list[Row]:
-    """Return a row for each precedent in force, of all agents, in the order of recording.
+async def rows_of_verdicts(source: Source) -> tuple[list[Row], int]:
+    """Return a row for each precedent in force, of all agents, in the order of recording; and how many are left out.
 
-    Harmful ones are attacks; harmless ones are hard negatives, since a person had to decide. Left out
-    are those whose words are sealed, forgotten or redacted, and those that this release cannot read; the latter are
-    noted in ``source.unread``.
+    Harmful ones are attacks; harmless ones are hard negatives, since a person had to decide. Left out are those whose
+    words are sealed, forgotten or redacted. Those that this release cannot read are noted in ``source.unread``.
 
     Raises:
         LogError: the log cannot be read.
     """
     filters = [topic_filter(topic_of(kind)) for kind in (PrecedentRecorded, PrecedentWithdrawn)]
-    found: dict[tuple[str, str], Row] = {}
+    found: dict[tuple[str, str], Row | None] = {}  # None: its words cannot be read
     async for batch in source.history(filters, 0, (await source.info()).last_seq):
         for each in map(decode, batch):
             if not isinstance(each, Recorded):
@@ -35,9 +34,11 @@ async def rows_of_verdicts(source: Source) -> list[Row]:
             match each.message.event:
                 case PrecedentRecorded() as event:
                     found.pop((each.message.agent, event.precedent), None)
-                    if each.stored.seal in (Seal.AS_STORED, Seal.OPENED):
-                        label: Label = "attack" if event.outcome == "harmful" else "hard_benign"
-                        found[each.message.agent, event.precedent] = Row(event.description, label, CATEGORY, SOURCE)
+                    label: Label = "attack" if event.outcome == "harmful" else "hard_benign"
+                    is_readable = each.stored.seal in (Seal.AS_STORED, Seal.OPENED)
+                    row = Row(event.description, label, CATEGORY, SOURCE) if is_readable else None
+                    found[each.message.agent, event.precedent] = row
                 case PrecedentWithdrawn(precedent=name):
                     found.pop((each.message.agent, name), None)
-    return list(found.values())
+    rows = [row for row in found.values() if row is not None]
+    return rows, len(found) - len(rows)

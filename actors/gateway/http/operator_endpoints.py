@@ -234,7 +234,10 @@ async def withdraw_allowance(
 
 @get("/v1/allowances", security=READ, responses=_RESPONSES, opt={QUERY: ("agent",), OF_AGENT: True})
 async def list_allowances(request: Request[Any, Any, State], agent: Agent = "", user: User = "") -> AllowancesShown:
-    """Return an agent's allowances in force. They hold people's words."""
+    """Return an agent's allowances in force. They hold people's words.
+
+    The list is empty, too, for an agent that nothing is known of, since allowances may be given before its first input.
+    """
     operations: Operations = request.app.state.operations
     agent_name = agent_of(request, agent, user)
     check_name("agent", agent_name)

@@ -129,11 +129,16 @@ async def _print_firing(
     async with open_source(target, log_file) as source:
         await check_holds_since(source, max(since or 1, 1))
         unread = UnreadableAlerts()
-        found = [each async for each in _recorded(source, since, (await source.info()).last_seq, unread)]
+        last = (await source.info()).last_seq
+        found = [each async for each in _recorded(source, since, last, unread)]
+        whole = [each async for each in _recorded(source, None, last, UnreadableAlerts())] if since else found
         unwatched = await _unwatched(source, target)
     firing = [each for each in still_firing(found) if is_severe_enough(each, least)]
+    earlier = sum(is_severe_enough(each, least) for each in still_firing(whole)) - len(firing)
     if not firing and not unwatched and not unread.open:
         _say_there_is_none(source, "is firing", least, since)
+    if earlier:
+        say_note(f"announced before that, and firing still: {earlier}; without --since they are shown, too")
     for each in firing if count is None else latest(firing, count):
         _print_alert(each, as_json)
     if firing:

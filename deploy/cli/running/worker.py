@@ -50,6 +50,7 @@ def worker(
     check_own_weights()
     from deploy import logging_setup
     from deploy.cli.failures import WrongUse
+    from deploy.config.alert_lifetimes import check_alert_lifetimes
     from deploy.config.ignored_variables import log_ignored_variables
     from deploy.config.loading import flag_layer
     from deploy.processes import worker
@@ -63,6 +64,7 @@ def worker(
     flags = [flag_layer("--metrics", "telemetry.metrics", metrics)] if metrics is not None else []
     config = target.config(flags, every_section=True)
     check_telemetry(config)
+    check_alert_lifetimes(config)
     hosted = worker.work_with_settings(actors, config)
     if ledger_file is not None and worker.LEDGER not in hosted:
         raise WrongUse(f"--ledger says where {worker.LEDGER!r} writes, and that is not among these: leave it out")

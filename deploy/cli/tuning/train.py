@@ -67,11 +67,13 @@ def detection(target: Target, files: tuple[Path, ...], into: Path, report: Path 
 
 async def _judged(target: Target, log: Path) -> "list[Row]":
     from deploy.cli.failures import WrongUse
-    from deploy.cli.replaying.source_opening import open_source
+    from deploy.cli.replaying.source_opening import open_source, say_note
     from deploy.training.verdict_rows import rows_of_verdicts
 
     async with open_source(target, log) as source:
-        rows = await rows_of_verdicts(source)
+        rows, left_out = await rows_of_verdicts(source)
+    if left_out:
+        say_note(f"precedents whose words are sealed, forgotten or redacted, which are left out: {left_out}")
     if not rows:
         raise WrongUse(
             f"--verdicts {log}: it holds no precedents that can be read: `neuraxis precedents judge` makes them"

@@ -14,7 +14,6 @@ from actors.gateway.http.scopes import NotFound
 from deploy.config.loading import section_names
 from deploy.config.settings import LogSettings
 from deploy.processes.examiner import MOST_BYTES, Examiner
-from events.errors import Unavailable
 from events.jetstream import Access
 from schemas.intake.strict import did_you_mean
 
@@ -43,7 +42,7 @@ class BrokerExaminations:
         self._examiner = Examiner(within_s)
         self._searches = Examiner(within_s)  # apart, so that many made-up ids leave room for other questions
         self._known_settings = b""
-        self._refused: OrderedDict[bytes, InvalidField] = OrderedDict()  # by the hash of the settings that were wrong
+        self._refused: OrderedDict[bytes, InvalidField] = OrderedDict()  # by a hash of the exchange and the settings
 
     def shorten_waits(self, seconds: float) -> None:
         """Bring the deadlines of all open questions to ``seconds`` from now at most: this process is about to stop."""
@@ -53,31 +52,35 @@ class BrokerExaminations:
     async def what_if(self, exchange: str, settings: dict[str, Value]) -> bytes:
         """Return how an exchange would have ended under other settings.
 
-        Settings without a section of that name, and those that were found wrong before, are refused at once: a process
-        that knows them all takes seconds to start.
+        Settings without a section of that name, and those that were found wrong before for this exchange, are refused
+        at once: a process that knows them all takes seconds to start.
         """
         _check_sections(settings)
-        key = sha256(msgspec.json.encode(settings, order="deterministic")).digest()
+        key = sha256(msgspec.json.encode((exchange, settings), order="deterministic")).digest()
         if (known := self._refused.get(key)) is not None:
             raise InvalidField(known.field, str(known), known.code)
         ended = (await self._lookup(exchange)).ended_seq
         try:
             return await self._ask("DecideAgain", exchange=exchange, upto=ended, settings=settings)
         except InvalidField as wrong:
-            if wrong.field == "settings":
+            if wrong.field == "settings" and ended:  # the recorded settings of an open exchange are not known yet
                 self._refused[key] = wrong
                 if len(self._refused) > _MOST_REFUSED:
                     self._refused.popitem(last=False)
             raise
 
     async def why(self, exchange: str) -> bytes:
-        """Search all of the log for an exchange, and return why it ended as it did; raises NotFound and LogError."""
+        """Search all of the log for an exchange, and return why it ended as it did.
+
+        Raises:
+            NotFound, LogError: see ``Examiner.ask``.
+            InvalidField: the answer is too long, however often one asks.
+        """
         try:
             return await self._ask("Explain", self._searches, exchange=exchange)
         except InvalidField as wrong:
-            raise Unavailable(
-                f"the explanation has more than {MOST_BYTES:,} bytes: `neuraxis why {exchange}` prints it"
-            ) from wrong
+            told = f"the explanation has more than {MOST_BYTES:,} bytes: `neuraxis why {exchange}` prints it"
+            raise InvalidField("exchange", told) from wrong
 
     async def state(self, actor: str, key: str, at: int, path: str) -> bytes:
         """Return the state of an actor's partition at the sequence ``at``, or the part of it that ``path`` names.

@@ -158,6 +158,10 @@ async def _serve(
     pulse.fault = partial(_fault, ready, stop, connection, seen)
     settings = job.config.gateway
     log = await configured_log(connection, job.config.log)
+    # Single exchanges and judgements may be older than the stream's first event: they are looked up in the ledger, too.
+    # What follows the log reads new events only, so `log` itself gets no ledger.
+    whole = log.with_archive(None)
+    await attach_ledger_or_warn(whole, job.ledger)
     judgements = Judgements(settings.loops)
     membership = KeyValueMembership(connection)
     needed = needed_by(job.config)
@@ -205,9 +209,8 @@ async def _serve(
             "resources": ok_if_empty(used_up),
             "stages": ok_if_empty(unserved),
         }
-        loops = LoopService(
-            client, judgements, wait_s=settings.wait_s, unserved=partial(stages.why_unserved, "guardrails")
-        )
+        why_unserved = partial(stages.why_unserved, "guardrails")
+        loops = LoopService(client, judgements, wait_s=settings.wait_s, unserved=why_unserved, whole=whole)
         readiness = ReadinessChecks(client, judgements, hosted=hosted, further_checks=checks)
         guard = GuardService(client, wait_s=settings.wait_s, sentence=sentence_on)
         chat = ChatService(
@@ -226,10 +229,6 @@ async def _serve(
                 reading=job.config.section("reflex", ReflexSettings),  # how reflex reads what the upstream answers
             )
         )
-        # Single exchanges may be older than the stream's first event: they are looked up in the ledger, too. What
-        # follows the log reads new events only, so `log` itself gets no ledger.
-        whole = log.with_archive(None)
-        await attach_ledger_or_warn(whole, job.ledger)
         examinations = BrokerExaminations(
             job.access,
             job.config.log,
@@ -257,7 +256,8 @@ async def _serve(
                 forwarding=forwarding,
             )
         )
-        if not is_loopback(job.listener.getsockname()[0]) and settings.agent_per == "shared":
+        # Keys are asked for where others come in: from other machines, or through a reverse proxy on this one.
+        if job.keys.required and settings.agent_per == "shared":
             _logger.warning(
                 "agent_shared_by_all",
                 url=url_of(job.listener),

@@ -20,7 +20,7 @@ A second timeline is folded beside the recorded one.
   that such a decision may have changed, and that ends the same, is reported as neither equal nor changed.
 """
 
-from events.replay.whatif.changes import Changes
+from events.replay.whatif.changes import Changes, UnfitChanges
 from events.replay.whatif.comparison import fields_of
 from events.replay.whatif.record_index import RecordIndex, RecordIndexer
 from events.replay.whatif.report import (
@@ -52,5 +52,6 @@ __all__ = [
     "Tally",
     "Timeline",
     "Traced",
+    "UnfitChanges",
     "fields_of",
 ]

@@ -13,6 +13,11 @@ from schemas.intake.error_messages import error_line
 from schemas.settings.known_settings import known_part
 from schemas.settings.measured_settings import ReadBy, leaf_paths, measured_settings
 from schemas.settings.settings_fault import settings_fault
+from schemas.settings.unreachable_settings import unreachable_setting
+
+
+class UnfitChanges(Misconfigured):
+    """The changed settings do not fit the log: it holds nothing of their actor, or they contradict recorded ones."""
 
 
 class Changes(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,7 +53,7 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
         """Return why nothing can be decided again under recorded settings as changed; empty if it can.
 
         Raises:
-            Misconfigured: as :func:`changed_settings`.
+            UnfitChanges: as :func:`changed_settings`.
         """
         changed = self.settings.get(actor.name)
         event, _ = changed_settings(actor, recorded, changed) if changed else (recorded, False)
@@ -61,7 +66,7 @@ def changed_settings(actor: Actor[Any], recorded: Configured, changed: Mapping[s
     Recorded settings that this release does not accept stay as they are, unless they are changed.
 
     Raises:
-        Misconfigured: the changed ones are not valid over the recorded ones.
+        UnfitChanges: the changed ones are not valid over the recorded ones.
     """
     # Recorded settings may have been removed since; among the changed ones an unknown setting is a mistake.
     below = known_part(recorded.settings, actor.settings_type)
@@ -72,21 +77,24 @@ def changed_settings(actor: Actor[Any], recorded: Configured, changed: Mapping[s
         if settings_fault(actor.name, recorded.settings, actor.settings_type):
             _refuse_by_themselves(actor, changed)
             return event, True
-        raise _misconfigured(actor, wrong) from wrong
-    return event, settings != readable_settings(recorded, actor.settings_type)
+        raise _unfit(actor, str(wrong)) from wrong
+    before = readable_settings(recorded, actor.settings_type)
+    if (fault := unreachable_setting(settings)) and not (before and unreachable_setting(before)):
+        raise _unfit(actor, fault)
+    return event, settings != before
 
 
 def _refuse_by_themselves(actor: Actor[Any], changed: Mapping[str, Any]) -> None:
-    """Raise Misconfigured where changed settings are not valid over the default ones either."""
+    """Raise UnfitChanges where changed settings are not valid over the default ones either."""
     try:
         msgspec.convert(_merged(msgspec.to_builtins(actor.settings_type()), changed), actor.settings_type)
     except msgspec.ValidationError as wrong:
-        raise _misconfigured(actor, wrong) from wrong
+        raise _unfit(actor, str(wrong)) from wrong
 
 
-def _misconfigured(actor: Actor[Any], wrong: msgspec.ValidationError) -> Misconfigured:
-    found = error_line(actor.settings_type, str(wrong))
-    return Misconfigured(f"the changed settings of {actor.name} are not valid: {found}")
+def _unfit(actor: Actor[Any], fault: str) -> UnfitChanges:
+    found = error_line(actor.settings_type, fault)
+    return UnfitChanges(f"the changed settings of {actor.name} are not valid: {found}")
 
 
 def _merged(below: Any, above: Any) -> Any:

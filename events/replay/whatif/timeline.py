@@ -11,7 +11,6 @@ from typing import Any
 import msgspec
 
 from events.decoding import Recorded, Unreadable, decode, exchange_of, is_spontaneous
-from events.errors import Misconfigured
 from events.log import Stored
 from events.make_decision import (
     Cause,
@@ -27,7 +26,7 @@ from events.replay.body_comparison import BodyComparison
 from events.replay.verifying.unread_causes import unreadable_reason
 from events.replay.verifying.without_actor import has_decider
 from events.replay.whatif.alignment import with_recorded_ids
-from events.replay.whatif.changes import Changes, changed_settings
+from events.replay.whatif.changes import Changes, UnfitChanges, changed_settings
 from events.replay.whatif.comparison import Comparison, change_of
 from events.replay.whatif.decision_comparer import DecisionComparer, asks_alike
 from events.replay.whatif.held_decisions import HeldDecisions
@@ -51,7 +50,7 @@ _INPUT = topic_of(InputReceived)
 class Timeline:
     """Decides a recorded log again; feed it every message that ``RecordIndexer`` was fed, in order.
 
-    Raises Misconfigured if the log holds nothing of a changed actor, or changed settings are not valid with the
+    Raises UnfitChanges if the log holds nothing of a changed actor, or changed settings are not valid with the
     recorded ones.
 
     Args:
@@ -115,7 +114,7 @@ class Timeline:
         self._events = self._seq = self._unread_inputs = 0
         self._added = deque(changes.added)
         if absent := sorted(set(changes.settings) - set(self._actors)):
-            raise Misconfigured(f"the log holds nothing of {', '.join(absent)}: settings of it cannot be changed")
+            raise UnfitChanges(f"the log holds nothing of {', '.join(absent)}: settings of it cannot be changed")
 
     def feed(self, stored: Stored) -> None:
         """Take the next message of the record."""

@@ -1,5 +1,6 @@
 """The configuration: what wins, what is refused, and what the refusal says."""
 
+import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal
@@ -113,6 +114,27 @@ def test_text_from_the_environment_is_read_as_what_the_key_takes(
     variable: str, value: str, field: str, expected: object
 ) -> None:
     assert getattr(router(*environment_layers({variable: value})), field) == expected
+
+
+@each(
+    ("assignment", "told"),
+    [
+        ("breaker.recent_falsehood_count=6", "6 is above 'window', which is 5: it would never apply"),
+        ("breaker.window=2", "breaker.recent_falsehood_count: 3 is above 'window', which is 2: it would never apply"),
+        ("guardrails.max_fatigue=0.4", "guardrails.fatigue_threshold: 0.5 is above 'max_fatigue', which is 0.4"),
+        ("swarm.decisions_needed=200", "200 is above 'decisions_kept', which is 100"),
+        ("monitor.decisions_needed=201", "201 is above 'decisions', which is 200"),
+        ("reflection.insights_needed=513", "513 is above 'insights_kept', which is 512"),
+        ("memory.fading_above=3.0", "3.0 is above 'fading_below', which is 2.0"),
+    ],
+)
+def test_a_new_setting_that_would_never_apply_is_refused_and_a_recorded_one_is_read(assignment: str, told: str) -> None:
+    layer, setting = assignment_layer(assignment), assignment.partition("=")[0]
+    with pytest.raises(BadConfiguration, match=re.escape(f"--set {setting}: {told}")):
+        resolve(all_sections(), [layer])
+    ((section, values),) = layer.values.items()
+    ((key, value),) = values.items()
+    assert getattr(msgspec.convert(values, all_sections()[section], strict=False), key) == float(value)
 
 
 @each(

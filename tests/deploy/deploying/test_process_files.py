@@ -296,7 +296,7 @@ def test_helm_takes_its_chart_and_its_pods_are_hardened(manifests: list[dict[str
         "StatefulSet",
     ]  # fmt: skip
     pods = [each["spec"]["template"]["spec"] for each in manifests if each["kind"] in ("Deployment", "StatefulSet")]
-    assert len(pods) == 8
+    assert len(pods) == len(containers_of(manifests)) == 8
     for pod in pods:
         [container] = pod["containers"]
         assert pod["automountServiceAccountToken"] is False
@@ -313,6 +313,11 @@ def policies_of(manifests: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
         for each in manifests
         if each["kind"] == "NetworkPolicy"
     }
+
+
+def containers_of(manifests: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    pods = [each["spec"]["template"]["spec"] for each in manifests if each["kind"] in ("Deployment", "StatefulSet")]
+    return {container["name"]: container for pod in pods for container in pod["containers"]}
 
 
 def test_only_those_who_speak_outside_may(manifests: list[dict[str, Any]]) -> None:
@@ -340,10 +345,25 @@ def test_telemetry_that_is_configured_is_let_through(values: dict[str, Any], tmp
 
 def test_workers_are_reached_for_their_metrics_alone(tmp_path: Path) -> None:
     written("helm", tmp_path, configuration=TELEMETRY)
-    policies = policies_of(rendered_by_helm(tmp_path))
+    rendered = rendered_by_helm(tmp_path)
+    policies = policies_of(rendered)
     assert {name for name, spec in policies.items() if {} in spec["egress"]} == {"ledger"}
     for name, spec in policies.items():
         assert spec["ingress"] == [{"ports": [{"port": 8642 if name == "gateway" else 9100, "protocol": "TCP"}]}]
+    for name, container in containers_of(rendered).items():
+        environment = {each["name"]: each.get("value") for each in container["env"]}
+        told = None if name == "gateway" else "$(POD_IP):9100"
+        assert environment.get("NEURAXIS_TELEMETRY__METRICS") == told, "Prometheus resolves no pod's name"
+        assert list(environment).index("POD_IP") == 1 if told else "POD_IP" not in environment
+
+
+def test_only_the_ledger_reads_variables_from_a_secret(manifests: list[dict[str, Any]]) -> None:
+    """It sends the traces, whose collector may ask for a key."""
+    containers = containers_of(manifests)
+    given = {name: container["envFrom"] for name, container in containers.items() if "envFrom" in container}
+    assert given == {"ledger": [{"secretRef": {"name": "neuraxis-ledger-environment", "optional": True}}]}
+    for container in containers.values():
+        assert "NEURAXIS_TELEMETRY__METRICS" not in {each["name"] for each in container["env"]}
 
 
 def test_the_objects_are_those_of_kubernetes_schemas(manifests: list[dict[str, Any]]) -> None:

@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from actors.gateway.agents import AgentPer
 from actors.swarm.settings import SwarmSettings
 from actors.webhook.settings import Receiver
 from deploy.cli.options import Target
@@ -180,6 +182,24 @@ def test_the_receivers_examined_are_those_of_the_running_set_wherever_one_asks(
     assert patient.receivers == {"ops": ops}
     assert (patient.expected, patient.effectors, patient.key_file) == (Partitions(8, 32), ("webhook",), "key")
     assert (other.receivers, other.expected.agents) == ({}, 3)
+
+
+@each(
+    ("http", "has_keys", "agent_per", "verdict"),
+    [
+        ("http://127.0.0.1:8642", False, "shared", OK),
+        ("http://127.0.0.1:8642", True, "shared", WARN),  # as behind a reverse proxy
+        ("http://127.0.0.1:8642", True, "user", OK),
+        ("http://0.0.0.0:8642", True, "shared", WARN),
+        ("", True, "shared", OK),
+    ],
+)
+def test_an_agent_that_people_share_who_come_in_with_keys_is_warned_of(
+    http: str, has_keys: bool, agent_per: AgentPer, verdict: Verdict
+) -> None:
+    place = RunSettings(agents=4, sessions=16, receivers={}, effectors=(), key_file="", agent_per=agent_per)
+    run = msgspec.structs.replace(run_file(), http=http, in_force=place)
+    assert doctor.judge_shared_agent(run, has_keys=has_keys).verdict is verdict
 
 
 def test_a_set_says_what_it_was_started_with() -> None:

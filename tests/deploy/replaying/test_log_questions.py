@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -16,6 +17,7 @@ from events.replay.presence_checks import BeyondEnd, NothingFound
 from events.replay.sources import LedgerSource
 from events.replay.states.conditions import BadCondition
 from events.replay.states.partition_state import NoSuchPartition
+from events.replay.whatif import UnfitChanges
 from tests.events.ledger.messages import write
 from tests.events.recording import PARTITIONS
 from tests.events.whatif.asking import live
@@ -80,6 +82,33 @@ def test_every_decision_that_is_otherwise_is_told_with_its_numbers_and_without_w
     assert (told.fate, told.after.mode) == ("changed", "ACKNOWLEDGE")
     assert {"router", "responder"} <= {each.actor for each in told.decisions}
     assert WORDS not in msgspec.json.encode(told).decode()
+
+
+def test_an_exchange_that_has_not_ended_is_decided_again_up_to_the_end_of_the_log(tmp_path: Path) -> None:
+    log = live([("morning", WORDS)]).log
+    end = next(at for at, each in enumerate(log) if each.subject.endswith(".response.emitted"))
+    write(tmp_path / "ledger.db", log[:end], partitions=PARTITIONS)
+    question = DecideAgain(exchange="exchange-0", upto=0, settings={"router.base_scores.ACKNOWLEDGE": 1.9})
+    with closing(LedgerSource(tmp_path / "ledger.db")) as source:
+        told = asyncio.run(decide_again(source, question))
+    assert told.fate == "open"
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"breaker.guarded_below": 0.55}, "'guarded_below' is above 'cautious_below'"),
+        ({"breaker.recent_falsehood_count": 4}, "recent_falsehood_count: 4 is above 'window', which is 3"),
+    ],
+)
+def test_settings_that_do_not_go_with_the_recorded_ones_are_told_apart_from_a_log_that_cannot_be_read(
+    tmp_path: Path, settings: dict[str, Any], told: str
+) -> None:
+    path = tmp_path / "ledger.db"
+    recorded = live([("morning", WORDS)], {"breaker": {"cautious_below": 0.5, "window": 3}})
+    write(path, recorded.log, partitions=PARTITIONS)
+    with closing(LedgerSource(path)) as source, pytest.raises(UnfitChanges, match=told):
+        asyncio.run(decide_again(source, DecideAgain(exchange="exchange-0", upto=0, settings=settings)))
 
 
 def test_an_exchange_that_is_not_there_cannot_be_decide_again(source: LedgerSource) -> None:

@@ -1,5 +1,6 @@
 """Alerts as rows and lines, and what still fires."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,20 @@ def test_alerts_that_cannot_be_read_are_counted_and_fire_until_they_are_resolved
     assert (found.count, list(found.open)) == (3, ["sequence 3"])
     assert found.open_text == "; 1 cannot be read, the first at sequence 3"
     assert found.first.startswith("at sequence 2: ")
+
+
+def test_what_fires_since_before_the_beginning_asked_for_is_counted(tmp_path: Path) -> None:
+    sample = CATALOGUE["forged_id.alert.critical.breaker"].sample
+    made = [stored(seq, msgspec.structs.replace(sample, alert=f"alert-{seq}", status="firing")) for seq in (1, 2, 3)]
+    over = stored(4, msgspec.structs.replace(sample, alert="alert-3", status="resolved"))
+    write(tmp_path / "ledger.db", [*made, over])
+    for since, firing, earlier in ((None, [1, 2], 0), (1, [1, 2], 0), (2, [2], 1), (3, [], 2)):
+        chosen = () if since is None else ("--since", str(since))
+        told = CliRunner().invoke(main, ["alerts", "--open", "--json", "--log", str(tmp_path / "ledger.db"), *chosen])
+        assert [json.loads(line)["seq"] for line in told.stdout.splitlines()] == firing
+        assert told.exit_code == (1 if firing else 0)
+        said = " ".join(told.stderr.split())
+        assert (f"announced before that, and firing still: {earlier};" in said) == bool(earlier)
 
 
 def test_the_command_does_not_pass_them_over_in_silence(tmp_path: Path) -> None:

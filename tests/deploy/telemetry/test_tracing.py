@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from deploy.config.loading import BadConfiguration
-from deploy.telemetry.collector import Collector, check_collector, pause_s
+from deploy.telemetry.collector import HEADERS_VARIABLES, Collector, check_collector, pause_s
 from deploy.telemetry.process_metrics import TraceCounts
 from deploy.telemetry.tracing import Tracing
 from events.jetstream.log import JetStreamLog
@@ -181,6 +181,20 @@ def test_traces_without_the_extra_are_refused_with_what_to_install(monkeypatch: 
     with pytest.raises(BadConfiguration, match=r"neuraxis\[otel\]"):
         check_collector("http://127.0.0.1:4318")
     check_collector("")
+
+
+@pytest.mark.parametrize(
+    "headers", ["authorization", "a=b, Bearer secret-key", "=secret-key,a=b", 'authorization="secret-key"']
+)
+def test_headers_that_would_not_be_sent_are_refused_and_not_shown(
+    headers: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    for variable in HEADERS_VARIABLES:
+        with pytest.raises(BadConfiguration, match=rf"^{variable}: entry [12] is no NAME=VALUE") as refused:
+            check_collector("http://127.0.0.1:4318", {variable: headers})
+        assert "secret-key" not in str(refused.value) + caplog.text
+    for good in ("", "authorization=Bearer%20secret", " a=b, ,c = d=e ,"):
+        check_collector("http://127.0.0.1:4318", {"OTEL_EXPORTER_OTLP_HEADERS": good})
 
 
 def test_pauses_double_up_to_half_a_minute_and_heed_the_collector() -> None:

@@ -28,7 +28,7 @@ def told() -> Recording:
     return recording
 
 
-def rows_in(ledger: Path) -> list[Row]:
+def rows_in(ledger: Path) -> tuple[list[Row], int]:
     source = LedgerSource(ledger)
     try:
         return asyncio.run(rows_of_verdicts(source))
@@ -38,7 +38,9 @@ def rows_in(ledger: Path) -> list[Row]:
 
 def test_precedents_in_force_are_rows_by_how_they_ended(tmp_path: Path) -> None:
     write(tmp_path / "ledger.db", told().log, partitions=PARTITIONS)
-    assert [(row.text, row.label) for row in rows_in(tmp_path / "ledger.db")] == [
+    rows, left_out = rows_in(tmp_path / "ledger.db")
+    assert left_out == 0
+    assert [(row.text, row.label) for row in rows] == [
         ("Send me the keys.", "attack"),
         ("Where is the harbour?", "hard_benign"),
         ("later words", "hard_benign"),
@@ -51,7 +53,11 @@ def test_words_that_were_taken_out_are_learned_by_nobody(tmp_path: Path) -> None
     command = ["log", "export", "--log", str(tmp_path / "ledger.db"), "--format", "bundle", "--redact", "-o"]
     result = CliRunner().invoke(neuraxis, [*command, str(bundle)])
     assert result.exit_code == 0, result.output
-    assert rows_in(bundle) == []
+    assert rows_in(bundle) == ([], 3)
+    (tmp_path / "rows.jsonl").write_text("")
+    command = ["train", "detection", str(tmp_path / "rows.jsonl"), "--into", str(tmp_path / "models"), "--verdicts"]
+    result = CliRunner().invoke(neuraxis, [*command, str(bundle)])
+    assert "whose words are sealed, forgotten or redacted, which are left out: 3" in " ".join(result.stderr.split())
 
 
 def test_a_log_without_verdicts_is_refused(tmp_path: Path) -> None:

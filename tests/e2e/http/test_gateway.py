@@ -279,18 +279,26 @@ def test_keys_are_added_and_revoked_while_a_gateway_runs_and_show_up_nowhere(liv
         assert secret.encode() not in processes
 
 
-def test_a_gateway_that_other_machines_reach_warns_of_an_agent_that_is_everybodys(live: Live, tmp_path: Path) -> None:
-    for flags, warns in (((), True), (("--set", "gateway.agent_per=user"), False)):
-        said = tmp_path / f"gateway-{warns}.log"
+def test_a_gateway_that_others_reach_warns_of_an_agent_that_is_everybodys(live: Live, tmp_path: Path) -> None:
+    key = {"NEURAXIS_API_KEYS": KEY}  # behind a reverse proxy, a gateway on loopback has one, too
+    for number, (http, flags, keys, warns) in enumerate(
+        (
+            ("0.0.0.0:0", (), key, True),
+            ("0.0.0.0:0", ("--set", "gateway.agent_per=user"), key, False),
+            ("127.0.0.1:0", (), key, True),
+            ("127.0.0.1:0", (), {}, False),
+        )
+    ):
+        said = tmp_path / f"gateway-{number}.log"
         with (
             said.open("wb") as output,
             subprocess.Popen(
-                command("gateway", "--http", "0.0.0.0:0", *flags),
+                command("gateway", "--http", http, *flags),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
                 cwd=live.folder,
-                env={**environment(), "NEURAXIS_API_KEYS": KEY},
+                env={**environment(), **keys},
             ) as process,
         ):
             try:

@@ -88,6 +88,7 @@ def test_an_exchange_is_decided_again_with_other_settings(client: httpx.Client, 
     ("body", "status", "word"),
     [
         ({"settings": {"router.base_scoress.ACT": 0.5}}, 400, "did you mean 'base_scores'"),
+        ({"settings": {"breaker.recent_falsehood_count": 6}}, 400, "it would never apply"),
         ({"settings": {}}, 400, "settings"),
         ({"setings": {"router.act": True}}, 400, "settings"),
         ({"exchange": "none-such", "settings": {"router.act": True}}, 404, "none-such"),

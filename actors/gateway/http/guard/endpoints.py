@@ -53,8 +53,7 @@ _OPENAI_RESPONSES = {
 )
 async def guard(data: JSONBody[GuardRequest], request: Request[Any, Any, State], user: User = "") -> GuardVerdicts:
     """Have the guards check an input, or several: whether each may go to a model, and the numbers behind that."""
-    inputs = inputs_of(data)
-    checks = [(path, _check(each, _agent_for(request, each, user, path))) for path, each in inputs]
+    checks = [(path, _check(request, each, user, path)) for path, each in inputs_of(data)]
     service, found = await _checked(request, checks)
     return GuardVerdicts(
         allowed=all(each.allowed for each in found), results=tuple(_verdict(service, each) for each in found)
@@ -72,9 +71,8 @@ async def guard(data: JSONBody[GuardRequest], request: Request[Any, Any, State],
 async def moderate(data: JSONBody[ModerationRequest], request: Request[Any, Any, State], user: User = "") -> Moderation:
     """Have the guards check texts, in the shape of OpenAI's moderations."""
     texts = texts_of(data)
-    agent = agent_of(request, None, user)
     paths = ["input"] if len(texts) == 1 else [f"input[{index}]" for index in range(len(texts))]
-    checks = [(path, Check(text=text, agent=agent)) for path, text in zip(paths, texts, strict=True)]
+    checks = [(path, _check(request, GuardInput(text=text), user)) for path, text in zip(paths, texts, strict=True)]
     service, found = await _checked(request, checks)
     return Moderation(
         id=f"modr-{found[0].exchange}", model=MODEL, results=tuple(_moderated(service, each) for each in found)
@@ -84,16 +82,15 @@ async def moderate(data: JSONBody[ModerationRequest], request: Request[Any, Any,
 ENDPOINTS = (guard, moderate)
 
 
-def _agent_for(request: Request[Any, Any, State], each: GuardInput, user: str, path: str) -> str:
+def _check(request: Request[Any, Any, State], each: GuardInput, user: str, path: str = "") -> Check:
+    service: GuardService = request.app.state.guard
+    session = each.session or service.new_session()  # which has an agent of its own where every session does
     with _with_path(path):
-        return agent_of(request, each.agent, user, each.session or "")
-
-
-def _check(each: GuardInput, agent: str) -> Check:
+        agent = agent_of(request, each.agent, user, session)
     return Check(
         text=each.text,
         agent=agent,
-        session=each.session or "",
+        session=session,
         layers=layers_of(each),
         situation=situation_of(each),
     )
@@ -108,7 +105,7 @@ async def _checked(
     # All inputs are checked before the first is stored.
     for path, check in checks:
         with _with_path(path):
-            inputs.append(service.wrap(check, deadline))
+            inputs.append((check, service.wrap(check, deadline)))
     return service, await service.check(inputs, deadline)
 
 

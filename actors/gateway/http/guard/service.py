@@ -59,11 +59,11 @@ _OMITTED = {"topic", "embedding", "models"}
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
-    """An input to be checked; without a session it gets a new one."""
+    """An input to be checked."""
 
     text: str
     agent: str
-    session: str = ""
+    session: str
     layers: tuple[Layer, ...] = ()
     situation: str = "general"
 
@@ -109,11 +109,13 @@ class GuardService:
         """Return the deadline of a request that begins now."""
         return self._client.begin(self._wait_s)
 
-    def wrap(self, check: Check, deadline: WaitDeadline) -> tuple[Check, WrappedEvent]:
+    def new_session(self) -> str:
+        """Return the name of a session for an input whose caller names none."""
+        return f"check {new_exchange_id(self._client.now_ns())}"
+
+    def wrap(self, check: Check, deadline: WaitDeadline) -> WrappedEvent:
         """Check the form of an input and wrap it; raises InvalidInput."""
-        exchange = new_exchange_id(self._client.now_ns())
-        check = msgspec.structs.replace(check, session=check.session or f"check {exchange}")
-        wrapped = self._client.input(
+        return self._client.input(
             check.text,
             agent=check.agent,
             session=check.session,
@@ -122,10 +124,8 @@ class GuardService:
             # The exchange ends before the request does, so that the end, which names the stage that has not answered,
             # still reaches the caller.
             deadline_after_ms=max(1, round(1000 * (deadline.left - _MARGIN_S))),
-            exchange=exchange,
             purpose="check",
         )
-        return check, wrapped
 
     async def check(self, inputs: Sequence[tuple[Check, WrappedEvent]], deadline: WaitDeadline) -> tuple[Checked, ...]:
         """Have inputs checked; return the results in their order.

@@ -13,6 +13,7 @@ from actors.gateway.input_client import Client
 from actors.gateway.wait_deadlines import WaitDeadline
 from events.decoding import Recorded, decode
 from events.errors import Unavailable, UnknownOutcome
+from events.log import Log
 from schemas.event import Event, topic_of
 from schemas.vocabulary.guardrails import (
     GuardrailsFailed,
@@ -38,6 +39,7 @@ class LoopService:
         judgements: The projection of guardrails' events; a task must follow the log with it.
         wait_s: Seconds that a request waits for its answer.
         unserved: (agent) -> why no worker judges its loops; empty while one may: see ``Client.wait``.
+        whole: The log with what was removed from its stream's beginning, for judgements of long ago.
     """
 
     def __init__(
@@ -47,10 +49,12 @@ class LoopService:
         *,
         wait_s: float,
         unserved: Callable[[str], str] = lambda agent: "",
+        whole: Log | None = None,
     ) -> None:
         self.judgements = judgements
         self._client = client
         self._log = client.log
+        self._whole = whole or client.log
         self._wait_s = wait_s
         self._unserved = unserved
         # One at a time: each may read all judgements of the log, while this process serves everybody else.
@@ -182,13 +186,17 @@ class LoopService:
         filters = [f"{subject}.{topic_of(kind).rpartition('.')[2]}" for subject in subjects for kind in kinds]
         try:
             async with self._client.deadline(deadline), self._reading_back:
-                async for batch in self._log.history(filters, 0, repeated.seq):
+                async for batch in self._whole.history(filters, 0, repeated.seq):
                     for recorded in map(decode, (stored for stored in batch if stored.headers.get("ce-id") == decided)):
                         if isinstance(recorded, Recorded) and isinstance(recorded.message.event, Judgement):
                             return Judged(recorded.message.event, recorded.message.id, recorded.message.time_ns)
         except TimeoutError:
             raise Unanswered(f"the judgement that stands (event {decided}) is far back in the log: ask again") from None
-        raise Undecided(f"the judgement that stands (event {decided}) cannot be found in the log")
+        removed = f", whose events up to sequence {self._log.trimmed_through:,} were removed from the stream"
+        raise Undecided(
+            f"the judgement that stands (event {decided}) cannot be found in the log"
+            f"{removed if self._log.trimmed_through else ''}"
+        )
 
 
 def _unknown(agent: str, loop_id: str) -> str:

@@ -44,7 +44,7 @@ class StreamedEvent(msgspec.Struct, frozen=True):
 
 
 class Records(Protocol):
-    """Reads the log and its ledger; each method raises NotFound or a LogError."""
+    """Reads the log and its ledger; each method raises NotFound, InvalidField or a LogError."""
 
     async def exchanges(self, wanted: ExchangeFilter) -> Page:
         """Return a page of exchanges, the latest first."""
@@ -76,6 +76,7 @@ class Records(Protocol):
 _BAD = ResponseSpec(Failure, description="The question is not valid: the message names the parameter.")
 _UNKNOWN = ResponseSpec(Failure, description="There is no such exchange.")
 _TREE = ResponseSpec(dict[str, Any], description="The tree of causes, as `neuraxis why --json` prints it.")
+_TOO_LONG = ResponseSpec(Failure, description="The tree is too long to be sent: `neuraxis why` prints it.")
 _UNREAD = ResponseSpec(Failure, description="The log or its ledger cannot be read now.")
 _RESPONSES = {400: _BAD, 503: _UNREAD}
 _OF_ONE = {404: _UNKNOWN, 503: _UNREAD}
@@ -148,7 +149,12 @@ async def show_exchange(exchange: FromPath[str], request: Request[Any, Any, Stat
     return await _exchange(request, exchange)
 
 
-@get("/api/exchanges/{exchange:str}/why", security=READ, responses={200: _TREE, **_OF_ONE}, opt={OF_AGENT: True})
+@get(
+    "/api/exchanges/{exchange:str}/why",
+    security=READ,
+    responses={200: _TREE, 400: _TOO_LONG, **_OF_ONE},
+    opt={OF_AGENT: True},
+)
 async def show_why(exchange: FromPath[str], request: Request[Any, Any, State]) -> Response[bytes]:
     """Return why an exchange ended as it did: its events as a tree of causes, like `neuraxis why --json`."""
     records: Records = request.app.state.records

@@ -63,10 +63,23 @@ spec:
       env:
         - name: NEURAXIS_RUNTIME__HEALTH_FILE
           value: /tmp/health.json
+        {{- if and .root.Values.network.metricsPort (not .group.serves) }}
+        # Prometheus is told this address: it cannot resolve a pod's name.
+        - name: POD_IP
+          valueFrom:
+            fieldRef: {fieldPath: status.podIP}
+        - name: NEURAXIS_TELEMETRY__METRICS
+          value: "$(POD_IP):{{ .root.Values.network.metricsPort }}"
+        {{- end }}
         {{- range $name, $value := .root.Values.environment }}
         - name: {{ $name }}
           value: {{ $value | quote }}
         {{- end }}
+      {{- if .group.keeps }}
+      envFrom:
+        # Such as OTEL_EXPORTER_OTLP_HEADERS, where the collector of traces asks for a key.
+        - secretRef: {name: neuraxis-{{ .name }}-environment, optional: true}
+      {{- end }}
       securityContext:
         {{- include "neuraxis.hardened" . | nindent 8 }}
       resources:

@@ -95,9 +95,11 @@ async def gateway(
     metrics_source: Any = None,
     operator_keys: Sequence[str] = (),
     ring: ApiKeys | None = None,
+    log: Any = None,
+    whole: Any = None,
 ) -> AsyncIterator[httpx.AsyncClient]:
     """Open a gateway on a log, and a client to it, for the length of a block; ``ring``: in the place of the keys."""
-    log, membership = log_of(stream), SimulatedMembership(SimulatedConnection(stream, "g"))
+    log, membership = log or log_of(stream), SimulatedMembership(SimulatedConnection(stream, "g"))
 
     async def hosted() -> frozenset[str]:
         return hosted_actors(tuple((await membership.members()).values()))
@@ -108,7 +110,8 @@ async def gateway(
         judgements = Judgements(most)
         following = tasks.create_task(judgements.follow(log))
         looking = tasks.create_task(stages.follow())
-        loops = LoopService(edge, judgements, wait_s=wait_s, unserved=partial(stages.why_unserved, "guardrails"))
+        unserved = partial(stages.why_unserved, "guardrails")
+        loops = LoopService(edge, judgements, wait_s=wait_s, unserved=unserved, whole=whole)
         readiness = ReadinessChecks(edge, judgements, hosted=hosted, further_checks=further_checks)
         guard = GuardService(edge, wait_s=wait_s, sentence=sentence_on)
         chat = ChatService(edge, wait_s=answer_s, accept_s=wait_s, early=open_inbox is not None)

@@ -4,9 +4,12 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from typing import Any
+from urllib.parse import unquote
 
 import httpx
+import pytest
 
+from actors.gateway.agents import AgentPer
 from actors.gateway.http.guard.bodies import MOST_INPUTS
 from actors.gateway.http.guard.categories import CATEGORIES
 from actors.gateway.http.guard.service import AT_ONCE, VERDICTS, Check, verdict_filters
@@ -232,6 +235,23 @@ def test_a_guard_that_keeps_silent_lets_nothing_pass_and_is_named() -> None:
             assert verdict["allowed"] is False
             answer = await client.post(MODERATIONS, json={"input": QUESTION})
             assert (answer.status_code, answer.json()["error"]["code"]) == (503, "unchecked")
+
+    in_world(body)
+
+
+@pytest.mark.parametrize("agent_per", ["user", "session"])
+def test_an_input_of_nobody_has_an_agent_of_its_own_where_nobody_shares_one(agent_per: AgentPer) -> None:
+    """A moderation can name neither agent nor session: it was refused."""
+
+    async def body(stream: SimulatedStream) -> None:
+        async with gateway(stream, wait_s=0.5, agent_per=agent_per) as client:
+            for path, asked in ((GUARD, {"text": QUESTION}), (MODERATIONS, {"input": [QUESTION, ATTACK]})):
+                answer = await client.post(path, json=asked)
+                assert answer.status_code in (503, 504), "nobody answers, but it was accepted"
+        inputs = [each.headers for each in stored(stream, "input.received")]
+        whose = [(unquote(each["ce-agent"]), unquote(each["ce-session"])) for each in inputs]
+        assert len(set(whose)) == 3
+        assert [agent for agent, _ in whose] == [f"session:{session}" for _, session in whose]
 
     in_world(body)
 

@@ -2,16 +2,18 @@
 
 import asyncio
 import re
+from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
 from actors.gateway.agents import AgentPer
 from actors.registry import ACTORS
 from events.jetstream.stream import DEDUPE_WINDOW
+from events.log import Stored
 from tests.actors.gateway.asking import clock, stored
 from tests.actors.gateway.http.rig import SCORED, SEED_COMPLETION, SEED_OVERRIDE, complete, gateway, guarding, shape
 from tests.events.simulated_world import in_world
-from tests.simulated import Faults, SimulatedStream
+from tests.simulated import Faults, SimulatedConnection, SimulatedLog, SimulatedStream
 
 STATUS = "/orchestrator/guardrails-status"
 OVERRIDE = "/orchestrator/override-guardrails"
@@ -150,6 +152,41 @@ def test_a_judgement_that_is_kept_no_longer_is_found_in_the_log() -> None:
                 await complete(client, loop_id=f"other_{number}")
             assert (await client.get(f"{STATUS}/loop_001")).status_code == 404
             assert (await complete(client)).json() == first.json()
+
+    in_world(body)
+
+
+class TrimmedLog(SimulatedLog):
+    """A log whose events were all removed from the stream."""
+
+    @property
+    def trimmed_through(self) -> int:
+        """The last sequence of them."""
+        return 7
+
+    async def history(self, filters: Sequence[str], after: int, upto: int) -> AsyncIterator[Sequence[Stored]]:
+        """Read nothing."""
+        for batch in list[Sequence[Stored]]():
+            yield batch
+
+
+@pytest.mark.parametrize("has_ledger", [True, False])
+def test_a_judgement_that_was_removed_from_the_stream_is_found_where_the_ledger_is(has_ledger: bool) -> None:
+    async def body(stream: SimulatedStream) -> None:
+        log, whole = (kind(SimulatedConnection(stream, "g")) for kind in (TrimmedLog, SimulatedLog))
+        async with (
+            guarding(stream),
+            gateway(stream, most=2, log=log, whole=whole if has_ledger else log) as client,
+        ):
+            first = await complete(client)
+            for number in range(3):
+                await complete(client, loop_id=f"other_{number}")
+            again = await complete(client)
+        if has_ledger:
+            assert again.json() == first.json()
+        else:
+            assert again.status_code == 500
+            assert "cannot be found in the log, whose events up to sequence 7 were removed" in again.text
 
     in_world(body)
 

@@ -12,7 +12,6 @@ from actors.gateway.http.scopes import NotFound
 from actors.registry import ACTORS
 from deploy.config.settings import LogSettings
 from deploy.processes.gateway.examinations import BrokerExaminations
-from events.errors import Unavailable
 from events.jetstream import Access
 
 
@@ -58,7 +57,8 @@ def test_a_wrong_setting_starts_a_process_once_and_not_for_each_who_asks_again(
         raise InvalidField("settings" if b"alpha" in question else "path", "setting breaker.alpha: write less")
 
     async def found(exchange: str) -> RatedExchange:
-        return RatedExchange(exchange=exchange, agent="a", session="s", ended_seq=9)
+        ended = 0 if exchange == "an open one" else 9
+        return RatedExchange(exchange=exchange, agent="a", session="s", ended_seq=ended)
 
     monkeypatch.setattr("deploy.processes.examiner.Examiner.ask", ask)
     examined = BrokerExaminations(Access(servers="nats://127.0.0.1:9"), LogSettings(), found, within_s=0.0)
@@ -69,6 +69,10 @@ def test_a_wrong_setting_starts_a_process_once_and_not_for_each_who_asks_again(
     with pytest.raises(InvalidField, match="write less"):
         asyncio.run(examined.what_if("an exchange", {"breaker.window": 7}))
     assert len(asked) == 3, "an answer that is too large may be smaller another time"
+    for exchange, processes in (("another", 4), ("another", 4), ("an open one", 5), ("an open one", 6)):
+        with pytest.raises(InvalidField, match="write less"):
+            asyncio.run(examined.what_if(exchange, {"breaker.alpha": 7}))
+        assert len(asked) == processes, "recorded settings may differ, and those of an open exchange may change"
 
 
 def test_an_explanation_that_is_too_long_is_told_as_one_for_the_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,5 +80,5 @@ def test_an_explanation_that_is_too_long_is_told_as_one_for_the_command_line(mon
         raise InvalidField("path", "the answer has more than 8,000,000 bytes: ask for less of it, by its path")
 
     monkeypatch.setattr("deploy.processes.examiner.Examiner.ask", ask)
-    with pytest.raises(Unavailable, match=r"has more than 8,000,000 bytes: `neuraxis why x1` prints it"):
+    with pytest.raises(InvalidField, match=r"has more than 8,000,000 bytes: `neuraxis why x1` prints it"):
         asyncio.run(examinations().why("x1"))

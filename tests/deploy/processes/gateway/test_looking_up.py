@@ -16,7 +16,7 @@ from deploy.config.settings import LogSettings
 from deploy.processes.gateway.operations import BrokerOperations
 from deploy.processes.gateway.records import BrokerRecords
 from deploy.processes.query_services import serving_queries
-from deploy.replaying.log_questions import Answered, Asked, Explain, Unanswered, answer
+from deploy.replaying.log_questions import Answered, Asked, DecideAgain, Explain, Unanswered, answer
 from events.errors import Unavailable
 from events.jetstream import Access, JetStreamLog, KeyValueMembership
 from events.ledger import LedgerWriter
@@ -167,6 +167,18 @@ def test_the_search_explains_an_exchange_and_says_that_there_is_none(broker: Bro
                 else:
                     assert isinstance(found, Unanswered)
                     assert (found.why, "'made-up'" in found.message) == ("absent", True)
+
+    asyncio.run(body())
+
+
+def test_settings_of_an_actor_that_the_log_does_not_hold_are_told_as_a_wrong_question(broker: Broker) -> None:
+    async def body() -> None:
+        async with logged(broker):
+            question = DecideAgain(exchange="x0", upto=4, settings={"breaker.alpha": 0.5})
+            found = await answer(Asked(access=Access(servers=broker.url), log=LogSettings(), question=question))
+            assert isinstance(found, Unanswered)
+            assert (found.why, found.field) == ("wrong", "settings")
+            assert "the log holds nothing of breaker" in found.message
 
     asyncio.run(body())
 

@@ -81,6 +81,11 @@ class EventCutter:
     def __init__(self) -> None:
         self._buffer = bytearray()
 
+    @property
+    def held(self) -> int:
+        """The bytes that have come of an event that has not ended."""
+        return len(self._buffer)
+
     def take(self, piece: bytes) -> list[bytes]:
         """Return the events that a piece completes, each with its closing blank line.
 
@@ -118,6 +123,7 @@ class GuardedStream:
     Attributes:
         found: The reasons to withhold the rest.
         sent: Characters of its texts that were released.
+        cutter: Cuts it into events.
     """
 
     def __init__(self, prompt: Prompt, watch: Watch) -> None:
@@ -129,7 +135,7 @@ class GuardedStream:
         self._windows: dict[TextPath, AnswerWindow] = {}
         self._received = 0  # characters of all texts
         self._last_text_at: dict[AnswerWindow, int] = {}  # window -> that number after its latest text
-        self._cutter = EventCutter()
+        self.cutter = EventCutter()
         self._held: deque[_Held] = deque()
         self._held_bytes = 0
         self._first: dict[str, Any] = {}  # the fields of the first event that all events have in common
@@ -159,7 +165,7 @@ class GuardedStream:
             ValueError: an event in it is too long, or too much of the stream would be held back.
         """
         out = []
-        for raw in self._cutter.take(piece):
+        for raw in self.cutter.take(piece):
             # One by one: what is sent must not depend on how many arrive at once.
             self.read(raw)
             out.append(self._release())
@@ -169,7 +175,7 @@ class GuardedStream:
 
     def end(self) -> None:
         """End the stream: all that is still held has been read, and waits for the verdict on the rest."""
-        if rest := self._cutter.rest():
+        if rest := self.cutter.rest():
             self.read(rest)
         for window in self._windows.values():
             if not self.found:
@@ -358,11 +364,12 @@ def _strings_in(body: Any) -> Iterator[tuple[TextPath | None, str]]:
             if tokens and value and all(isinstance(each, int) and 0 <= each < 256 for each in value):
                 yield path, bytes(value).decode("utf-8", "replace")
                 continue
-            waiting += [
+            inner_values = [
                 ((*path, "" if tokens else index_of(inner, at)), inner)
-                for at, inner in reversed(list(enumerate(value)))
+                for at, inner in enumerate(value)
                 if isinstance(inner, str | dict | list)  # there may be a million numbers
             ]
+            waiting += reversed(inner_values)
 
 
 def _is_encodable(value: Any) -> bool:

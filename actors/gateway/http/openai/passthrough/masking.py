@@ -32,6 +32,7 @@ class MaskedRequest:
 
     Attributes:
         body: The bytes that are sent.
+        cutter: Cuts the answer's stream into events.
 
     Raises:
         InvalidInput: it is nested too deeply.
@@ -42,7 +43,7 @@ class MaskedRequest:
         # The texts in which a placeholder may have begun. All others would only take memory, and time for each event.
         self._restoring: dict[TextPath, StreamRestorer] = {}
         self._room = Room()
-        self._cutter = EventCutter()
+        self.cutter = EventCutter()
         self._first: dict[str, Any] = {}
         parsed: Any = msgspec.json.decode(body)
         self._masks = Masks(lambda text: found_in(text, settings.regions), _texts(parsed))
@@ -74,11 +75,11 @@ class MaskedRequest:
         Raises:
             ValueError: an event in it is too long.
         """
-        return b"".join(map(self._event, self._cutter.take(piece)))
+        return b"".join(map(self._event, self.cutter.take(piece)))
 
     def end(self) -> bytes:
         """Return the rest of a stream."""
-        rest = self._cutter.rest()
+        rest = self.cutter.rest()
         return (self._event(rest) if rest else b"") + self._flushed()
 
     def _event(self, raw: bytes) -> bytes:

@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import msgspec
 
@@ -13,7 +14,7 @@ from actors.gateway.http.openai.chat_inputs import ChatInput
 from actors.gateway.http.openai.chat_service import ExchangeFailed
 from actors.gateway.http.openai.passthrough.guarding import GuardedStream, faults_in
 from actors.gateway.http.openai.passthrough.masking import MaskedRequest
-from actors.gateway.http.openai.relayed_answer import RelayedAnswer, read_streamed_answer, read_whole_answer
+from actors.gateway.http.openai.relayed_answer import read_streamed_answer, read_whole_answer
 from actors.gateway.http.openai.streaming_response import SourceBroken
 from actors.gateway.wait_deadlines import WaitDeadline
 from events.errors import LogError
@@ -27,11 +28,13 @@ if TYPE_CHECKING:
 MOST_BYTES = 16 * 1024 * 1024
 """Most bytes of an answer that are recorded. A longer whole answer is not delivered; a longer stream is."""
 
-_LONG_ANSWER = 256 * 1024
-"""Bytes of an answer from which reading it takes more than a few milliseconds."""
+_LONG = 64 * 1024
+"""Bytes of an answer, or of one event, above which reading them takes more than a few milliseconds."""
 
 Abandoned = Literal["upstream_unreachable", "upstream_overdue", "upstream_refused", "upstream_cut", "client_left"]
 """Why an upstream's response was not relayed to its end, as ``input.abandoned`` records it."""
+
+T = TypeVar("T")
 
 _logger = get_logger("neuraxis.gateway")
 
@@ -88,7 +91,8 @@ class RelayedBody:
             if self._guarded.found:
                 return await self._last(self._guarded)
             try:
-                piece = self._guarded.take(await self._next())
+                piece = await self._next()
+                piece = await _run(partial(self._guarded.take, piece), self._guarded.cutter.held + len(piece))
             except StopAsyncIteration:
                 return await self._last(self._guarded)
             except ValueError as wrong:
@@ -101,7 +105,7 @@ class RelayedBody:
     async def _last(self, guarded: GuardedStream) -> bytes:
         """Return the rest of a stream once its end is recorded, or what replaces the rest."""
         self._over = True
-        guarded.end()
+        await _run(guarded.end, guarded.cutter.held)
         if guarded.found:
             await self.response.aclose()
         if not await self._record(guarded):
@@ -116,7 +120,7 @@ class RelayedBody:
 
     async def _record(self, guarded: GuardedStream) -> bool:
         """Record a stream; return whether it contains an answer, so that its exchange will end."""
-        answer = await _read(read_streamed_answer, bytes(self.received))
+        answer = await _run(partial(read_streamed_answer, bytes(self.received)), len(self.received))
         if answer.failed and not guarded.found:
             self._abandon("upstream_cut")
             if not guarded.is_read:
@@ -141,10 +145,11 @@ class RelayedBody:
         except StopAsyncIteration:
             if self._guarded is None:
                 if self.masked is not None:
-                    self.received[:] = self.masked.restored(bytes(self.received))
+                    received = bytes(self.received)
+                    self.received[:] = await _run(partial(self.masked.restored, received), len(received))
                 await self._end()
                 raise
-            piece = self.masked.end() if self.masked is not None else b""
+            piece = await _run(self.masked.end, self.masked.cutter.held) if self.masked is not None else b""
             if not piece:
                 raise
         except TimeoutError:
@@ -155,7 +160,7 @@ class RelayedBody:
             raise SourceBroken(f"the upstream's answer broke off ({type(wrong).__name__}): try again") from wrong
         else:
             if self.masked is not None and self._guarded is not None:
-                piece = self.masked.take(piece)
+                piece = await _run(partial(self.masked.take, piece), self.masked.cutter.held + len(piece))
         self.cut_off = self.cut_off or len(self.received) + len(piece) > MOST_BYTES
         self.received += piece[: MOST_BYTES - len(self.received)]
         return piece
@@ -176,7 +181,7 @@ class RelayedBody:
             self._abandon("upstream_refused", self.response.status_code)
             return
         self._has_outcome = True
-        answer = await _read(read_whole_answer, body)
+        answer = await _run(partial(read_whole_answer, body), len(body))
         # Reflex reads only what is recorded, so the rest is read here.
         if answer.left_unread and (found := await self._faults_of(body)):
             stopped = msgspec.structs.replace(answer.answer, stopped_for=found, delivered=0)
@@ -193,6 +198,6 @@ class RelayedBody:
             self._service.abandon(self.passed, reason, status, self.withheld_for)
 
 
-async def _read(read: Callable[[bytes], RelayedAnswer], body: bytes) -> RelayedAnswer:
-    """Return the answer in a body; a long one, as of a model that thinks aloud, is read in a thread: others wait."""
-    return read(body) if len(body) < _LONG_ANSWER else await asyncio.to_thread(read, body)
+async def _run(work: Callable[[], T], size: int) -> T:
+    """Return the result of reading ``size`` bytes; many, as of a model that thinks aloud, in a thread: others wait."""
+    return work() if size <= _LONG else await asyncio.to_thread(work)
