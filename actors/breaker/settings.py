@@ -45,7 +45,7 @@ class BreakerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
             begins anew with every recovery attempt.
         recent_falsehood_above: Falsehood that counts as high in the window.
         recent_falsehood_count: Inputs with high falsehood in the window, the latest among them, that terminate a
-            session.
+            session; a number above ``window`` is never reached.
         balance_below: Mean balance over the window below which an input with such a balance terminates a session.
         refusal_share_above: Share of inputs refused by an earlier guard above which a refusal terminates a session.
         refusal_interactions: Inputs before which that share does not apply.
