@@ -8,7 +8,8 @@ Four things cannot be expressed by the broker's permissions. For each, what hold
 
 - A wildcard matches whole tokens, so "consumers whose names start with mine" cannot be written. Instead, names of
   consumers have a random part, and no user may list names or receive advisories: so nobody can guess another user's
-  consumer. Durable consumers have fixed names (:func:`durable_name`), which are denied to all other users.
+  consumer. Durable consumers have fixed names (:func:`durable_name`, and those of the reader), which are denied to all
+  other users.
 - Reply subjects are not checked. A hostile worker can make the broker copy a stored message to the log again through
   a pull request's reply subject, once the id has left the dedupe window. The copy keeps subject, headers, body and
   id: it repeats a fact, and can neither alter nor invent one.
@@ -186,10 +187,18 @@ def stored_filters(owner: str) -> tuple[str, ...]:
     return (*deep, *bare)
 
 
-def worker_user(name: str, owner_names: Sequence[str], stream: str = STREAM, *, narrow: bool = False) -> BrokerUser:
+def worker_user(
+    name: str,
+    owner_names: Sequence[str],
+    stream: str = STREAM,
+    *,
+    narrow: bool = False,
+    alert_consumers: Sequence[str] = ALERT_CONSUMERS,
+) -> BrokerUser:
     """Return the user of the processes that run ``owner_names``.
 
-    A ``narrow`` one creates no consumers of the stream: it asks for them, and gets what its owners consume.
+    A ``narrow`` one creates no consumers of the stream: it asks for them, and gets what its owners consume. None may
+    touch ``alert_consumers``: whoever pulls from the reader's, or deletes one, takes alerts away from people.
 
     Raises:
         ValueError: the catalogue lacks an owner.
@@ -220,6 +229,7 @@ def worker_user(name: str, owner_names: Sequence[str], stream: str = STREAM, *, 
             publish_deny=(
                 *_public_subjects(sends_queries),
                 *_foreign_durables(others, stream, created=_creates_durables(owner_names)),
+                *_every_use(alert_consumers, stream),
             ),
             subscribe_allow=(
                 f"{inbox_prefix(name)}.>",
@@ -285,7 +295,9 @@ def reader_user(name: str = "reader", stream: str = STREAM, consumers: Sequence[
     )
 
 
-def auditor_user(name: str = "auditor", stream: str = STREAM) -> BrokerUser:
+def auditor_user(
+    name: str = "auditor", stream: str = STREAM, alert_consumers: Sequence[str] = ALERT_CONSUMERS
+) -> BrokerUser:
     """Return a user that may also read the log, for replays, exports and the ledger's checks; it appends nothing."""
     observer = observer_user(name).permissions
     return BrokerUser(
@@ -298,7 +310,11 @@ def auditor_user(name: str = "auditor", stream: str = STREAM) -> BrokerUser:
                 *_bucket_info(),
                 *_key_access((), stream),
             ),
-            publish_deny=(*_public_subjects(sends_queries=True), *_foreign_durables(owners(), stream)),
+            publish_deny=(
+                *_public_subjects(sends_queries=True),
+                *_foreign_durables(owners(), stream),
+                *_every_use(alert_consumers, stream),
+            ),
             subscribe_allow=(*observer.subscribe_allow, f"$KV.{keys_bucket(stream)}.>"),
             subscribe_deny=_QUERIES,
         ),
@@ -369,14 +385,21 @@ def _creates_durables(owner_names: Sequence[str]) -> bool:
 
 def _foreign_durables(others: Sequence[str], stream: str, *, created: bool = False) -> tuple[str, ...]:
     """Return what a user is denied of others' durable consumers: everything, but creation if it creates them."""
-    calls = ("INFO", "DELETE") if created else ("*",)
+    names = [name for other in others for name in durable_names(other)]
+    if not created:
+        return _every_use(names, stream)
+    calls = ("INFO", "DELETE", "MSG.NEXT")
+    return tuple(f"$JS.API.CONSUMER.{call}.{stream}.{name}" for name in names for call in calls)
+
+
+def _every_use(names: Sequence[str], stream: str) -> tuple[str, ...]:
+    """Return the subjects by which durable consumers are made, asked about, read and deleted."""
     return tuple(
         subject
-        for other in others
-        for name in durable_names(other)
+        for name in names
         for subject in (
-            *(f"$JS.API.CONSUMER.{call}.{stream}.{name}" for call in calls),
-            *(() if created else (f"$JS.API.CONSUMER.*.{stream}.{name}.>",)),
+            f"$JS.API.CONSUMER.*.{stream}.{name}",
+            f"$JS.API.CONSUMER.*.{stream}.{name}.>",
             f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{name}",
         )
     )

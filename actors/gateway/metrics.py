@@ -91,6 +91,11 @@ class Metrics:
             ("purpose", "reason"),
             registry=registry,
         )
+        self._unread = Counter(
+            "neuraxis_events_unread",
+            "Ends, alerts and answers of models that are in no other metric, since this release cannot read them.",
+            registry=registry,
+        )
         self._log = Gauge("neuraxis_log_sequence", "The sequence of the log's last event.", registry=registry)
         self._ledger = Gauge(
             "neuraxis_ledger_sequence", "The sequence that the ledger is written up to; -1: unknown.", registry=registry
@@ -135,13 +140,15 @@ class Metrics:
             await tail.close()
 
     def count(self, batch: Sequence[Stored]) -> None:
-        """Count events of the log; unreadable ones are skipped."""
+        """Count events of the log; of those that this release cannot read, only their number."""
         for stored in batch:
             if split_stored(stored.subject)[0] == _INPUT:
                 self._inputs.inc()
                 self._begin(exchange_in(stored.headers), stored.time_ns)
             elif isinstance(recorded := decode(stored), Recorded):
                 self._count(recorded, exchange_in(stored.headers))
+            else:
+                self._unread.inc()
 
     def render(self, *, log_seq: int, ledger_seq: int, served: Mapping[str, bool | None], ready: bool) -> bytes:
         """Return the metrics in the format of Prometheus, including the values just measured that are given here.

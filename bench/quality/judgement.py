@@ -5,8 +5,8 @@ their texts' hashes. The language model is shown every row that reflex, the scor
 trust evaluator (appraisal's) let pass as they ship, by the same request that appraisal makes. Its answer is read as
 appraisal reads it, and stops the row if the breaker would trip. One run shows two gates: ``both`` asks about all of
 these rows, ``llm`` only about rows whose falsehood (how untrustworthy a text looks, 0 to 1) is high enough to be
-doubtful. With ``--record FILE`` every answer is kept, and a run with the same file only asks for the answers that it
-does not hold.
+doubtful. With ``--record FILE`` every answer of the model is kept, and a run with the same file only asks for those
+that it does not hold.
 
 Run it with ``neuraxis bench detection --llm URL|local --corpus PROMPTS``.
 """
@@ -39,7 +39,7 @@ from schemas.effectors.contract import Effector
 from schemas.identity import content_hash
 from schemas.vocabulary.appraisal import AppraisalJudged, JudgementRequested
 from schemas.vocabulary.gateway import InputReceived
-from schemas.vocabulary.llm import LlmCompleted, LlmFailed
+from schemas.vocabulary.llm import ANSWER_FILTERED, ANSWER_INVALID, LlmCompleted, LlmFailed
 from schemas.vocabulary.reflex import ReflexBlocked
 
 KINDS = ("direct attacks", "indirect injections", "benign", "hard benign")
@@ -144,7 +144,8 @@ async def judge(
             [answer] = await effector.handle(message)
             assert isinstance(answer, LlmCompleted | LlmFailed)
             kept[key] = RecordedAnswer(key, answer, round((time.perf_counter() - began) * 1000, 1))
-            _keep(record, kept[key])
+            if _is_of_model(answer):
+                _keep(record, kept[key])
         found.append(_judged(kind, asked, kept[key], local.layers[0].falsehood >= TrustSettings().open_from))
     return found
 
@@ -230,9 +231,21 @@ def _read(record: Path | None) -> dict[str, RecordedAnswer]:
     if record is None or not record.exists():
         return {}
     lines = record.read_bytes().splitlines()
-    return {
-        kept.key: kept for kept in (msgspec.json.decode(line, type=RecordedAnswer) for line in lines if line.strip())
-    }
+    found = (msgspec.json.decode(line, type=RecordedAnswer) for line in lines if line.strip())
+    return {kept.key: kept for kept in found if _is_of_model(kept.answer)}
+
+
+def _is_of_model(answer: LlmCompleted | LlmFailed) -> bool:
+    """Whether the model said something: what an endpoint that is away answers is asked again in the next run."""
+    return isinstance(answer, LlmCompleted) or answer.reason in (ANSWER_INVALID, ANSWER_FILTERED)
+
+
+def check_measured(judged: Sequence[Judged]) -> None:
+    """Raise SystemExit if no answer of the model could be used: it adds nothing then, and nothing is measured."""
+    asked = [each for each in judged if each.took_ms]
+    if not judged or (asked and all(each.reason for each in asked)):
+        why = ", ".join(sorted({each.reason for each in asked})) or "no row is of a kind that is judged"
+        raise SystemExit(f"nothing was measured: none of {len(asked)} answers could be used ({why})")
 
 
 def _keep(record: Path | None, kept: RecordedAnswer) -> None:
@@ -257,7 +270,9 @@ def main() -> None:
     parser.add_argument("--characters", type=int, default=TrustSettings().characters, help="of a row shown at most")
     given = parser.parse_args()
     trust = TrustSettings(gate=given.gate, characters=given.characters, timeout_ms=120_000)
-    show(asyncio.run(run(given.corpus, given.llm, given.rows, given.record, trust, given.model)), given.gate)
+    judged = asyncio.run(run(given.corpus, given.llm, given.rows, given.record, trust, given.model))
+    show(judged, given.gate)
+    check_measured(judged)
 
 
 if __name__ == "__main__":

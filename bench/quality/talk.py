@@ -196,6 +196,8 @@ def main() -> None:
     arguments = parser.parse_args()
     talks = spread(list(talks_in(arguments.files)), arguments.most)
     counts, exchanges = run_conversations(talks, arguments.agents)
+    if not exchanges:
+        parser.error("there is nothing to run: no conversation or benign text in the files, or --most or --agents is 0")
     print("\n".join(report(counts, exchanges, len(talks))))
 
 

@@ -20,6 +20,7 @@ from deploy.processes.broker.storage_watch import own_store, storing_fault
 from deploy.processes.broker_access import access_of, effective_choice
 from deploy.processes.event_loop import run_command
 from deploy.processes.running_set import NotRunning
+from events.errors import LogError
 from events.jetstream import Access, JetStreamLog
 
 SILENCE_S = 10.0
@@ -148,7 +149,7 @@ async def open_log(
         deadline.note_servers(access.servers)
     log = await JetStreamLog.connect(access, stream=stream_of(target), create=False)
     log.silence_s = SILENCE_S
-    _note_removed(log, target.data.ledger)
+    await _note_removed(log, target.data.ledger)
     reason_search = asyncio.create_task(_find_reason(deadline, log, store_of(target))) if deadline is not None else None
     try:
         yield log
@@ -159,17 +160,21 @@ async def open_log(
         await log.close()
 
 
-def _note_removed(log: JetStreamLog, file: Path) -> None:
-    """Attach the ledger to a log whose stream was trimmed, so that all is readable; print a note if it is not here."""
+async def _note_removed(log: JetStreamLog, file: Path) -> None:
+    """Attach the ledger to a log whose stream was trimmed, so that all is readable; print a note if it is not here.
+
+    So it is with one that cannot be read, such as for want of an archive: what a command sends needs no ledger.
+    """
     from deploy.cli.wrapped_lines import say
     from deploy.config.configured_log import attach_ledger
 
-    if not attach_ledger(log, file):
-        say(
-            f"neuraxis: events up to sequence {log.trimmed_through:,} were removed from stream {log.stream}, and are "
-            "in its ledger alone: what they hold is not seen here",
-            err=True,
-        )
+    why = ""
+    try:
+        if await attach_ledger(log, file):
+            return
+    except LogError as wrong:
+        why = f" ({wrong})"
+    say(f"neuraxis: {log.unseen}: what they hold is not seen here{why}", err=True)
 
 
 async def _find_reason(deadline: Deadline, log: JetStreamLog, store: Path | None) -> None:

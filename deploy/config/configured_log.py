@@ -2,12 +2,16 @@
 
 import asyncio
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from deploy.config.settings import LogSettings
 from events.errors import LogError
 from events.jetstream import Connection, JetStreamLog
 from events.loggers import get_logger
 from schemas.subjects import Partitions
+
+if TYPE_CHECKING:
+    from events.log import Stored
 
 _logger = get_logger("neuraxis.log")
 
@@ -24,32 +28,49 @@ async def configured_log(connection: Connection, settings: LogSettings, *, creat
     )
 
 
-def attach_ledger(log: JetStreamLog, ledger: Path) -> bool:
+async def attach_ledger(log: JetStreamLog, ledger: Path) -> bool:
     """Attach the ledger, from which a log then reads the events that were removed from its stream.
 
-    Returns whether all events can be read: False if some were removed and the ledger does not hold them. Raises as
-    ``LedgerReader`` does.
+    Returns whether all events can be read: False if some were removed and the ledger does not hold them, or is that of
+    another set, whose stream may have the same name. Raises as ``LedgerReader`` does, and LogError.
     """
     if not log.trimmed_through:
         return True
-    from events.ledger import LedgerArchive, LedgerReader
+    from events.ledger import LedgerArchive
 
-    if not ledger.exists():
+    found = await asyncio.to_thread(_row_behind, ledger, log.stream, log.trimmed_through)
+    if found is None:
         return False
-    with LedgerReader(ledger) as reader:
-        info = reader.info()
-    if (info.stream, info.first_seq) != (log.stream, 1) or info.last_seq < log.trimmed_through:
-        return False
+    for row in found:
+        there = await log.at(row.seq)
+        if there is None or (there.time_ns, there.data) != (row.time_ns, row.data):
+            return False
     log.archive = LedgerArchive(ledger)
     return True
+
+
+def _row_behind(ledger: Path, stream: str, through: int) -> "list[Stored] | None":
+    """Return the row behind a sequence, none if that is the last, of a ledger with all rows up to it; None: it is not.
+
+    The stream still holds the message of that row, by which the ledger can be told from that of another set.
+    """
+    from events.ledger import LedgerReader
+
+    if not ledger.exists():
+        return None
+    with LedgerReader(ledger) as reader:
+        info = reader.info()
+        if (info.stream, info.first_seq) != (stream, 1) or info.last_seq < through:
+            return None
+        return [row for row in (reader.at(through + 1),) if row is not None]
 
 
 async def attach_ledger_or_warn(log: JetStreamLog, ledger: Path | None) -> None:
     """Attach the ledger to a process's log, if it is on this machine; else warn of events that cannot be read."""
     try:
-        if ledger is not None and await asyncio.to_thread(attach_ledger, log, ledger):
+        if ledger is not None and await attach_ledger(log, ledger):
             return
-        why = "" if ledger is None else f"{ledger} is not there, or does not hold it"
+        why = "" if ledger is None else f"{ledger} is not there, or does not hold it, or is another set's"
     except LogError as error:
         why = str(error)
     if log.trimmed_through:

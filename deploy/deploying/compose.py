@@ -95,6 +95,9 @@ def _service(process: Process, port: int) -> dict[str, Any]:
         },
     }
     if process.is_ledger:
+        # What it records of its machine names the host: a container that is made anew would have another name, and
+        # never end what the one before it said was scarce.
+        service["hostname"] = process.name
         service["volumes"].append(f"{_LEDGER_VOLUME}:{IN_CONTAINER.data}")
     if process.is_gateway:
         first, last = port, port + process.group.replicas - 1

@@ -29,6 +29,8 @@ async def stream_infos(connection: Connection, stream: str) -> AsyncIterator[tup
 async def prepare_with_copies(access: Access, config: Config) -> Sequence[str]:
     """Make what is missing, give all streams the configured number of copies, and return a line for each.
 
+    No copy is given up because of a default: a command that was not given the deployment's settings does not know them.
+
     Raises:
         LogError: the broker cannot be reached, is not what this release needs, or has too few servers.
     """
@@ -41,6 +43,9 @@ async def prepare_with_copies(access: Access, config: Config) -> Sequence[str]:
         async for name, info in stream_infos(connection, config.log.stream):
             found = info["config"]
             before = int(found["num_replicas"])
+            if before > wanted and "log.replicas" not in config.origins:
+                lines.append(f"{name}: {before} copies, which it keeps: nothing sets log.replicas")
+                continue
             if before != wanted:
                 await connection.api(f"STREAM.UPDATE.{name}", {**found, "num_replicas": wanted})
             copies = "1 copy" if wanted == 1 else f"{wanted} copies"

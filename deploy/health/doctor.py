@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -20,7 +21,7 @@ from deploy.config.ignored_variables import REMEDY, ignored_variables
 from deploy.health.findings import Finding, Verdict, not_made
 from deploy.health.gateway_check import examine_gateway
 from deploy.health.model_check import examine_effectors, examine_model
-from deploy.health.readiness import NO_LEDGER, query_ledger_fault
+from deploy.health.readiness import NO_LEDGER, LedgerHealth, query_ledger
 from deploy.health.resources import examine_resources, judge_left, storage_left
 from deploy.health.rights_check import examine_rights
 from deploy.health.servers_check import (
@@ -57,10 +58,10 @@ from events.jetstream.storage_check import (
     NO_STREAM,
     SWITCHED_OFF,
 )
-from events.jetstream.stream import ensure_stream, trimmed_through
+from events.jetstream.stream import consumers_of, ensure_stream, trimmed_through
 from events.ledger import LedgerReader
 from schemas.input_path import LEDGER
-from schemas.permissions import BrokerUser
+from schemas.permissions import BrokerUser, durable_names, owners
 from schemas.subjects import Partitions
 
 LAG_WARNING = 1_000
@@ -87,6 +88,7 @@ _NO_STREAM = (
     "by log.stream, and a login that may read it by --context"
 )
 _NEW_LEDGER = "move the file aside: the ledger's process then writes a new one from the stream"
+_WRITTEN_LATER = "nothing is lost: the ledger is written on once it can be"
 _BAD_LEDGER = f"`neuraxis log verify` tells what is wrong with it; then {_NEW_LEDGER}"
 _LEADERLESS = (
     "start the servers of the cluster that are away: more than half of them must run; the check of the servers names "
@@ -250,7 +252,7 @@ async def _log(connection: Connection, to_check: SetToExamine) -> list[Finding]:
         judge_clock(_seconds(info.get("ts", "")), our_time),
         await _consumers(connection, to_check.stream),
         *await _workers(connection, to_check, partitions),
-        await _ledger(connection, to_check.ledger, int(state["last_seq"]), trimmed),
+        await _ledger(connection, to_check, trimmed),
         await examine_effectors(connection, to_check.stream, to_check.effectors),
         await examine_model(to_check.model, os.environ, to_check.key_file, to_check.asking),
     ]
@@ -269,10 +271,14 @@ async def _copies(connection: Connection, to_check: SetToExamine) -> Finding:
 
 async def _consumers(connection: Connection, stream: str) -> Finding:
     try:
-        page = await connection.api(f"CONSUMER.LIST.{stream}")
+        consumers = await consumers_of(connection, stream)
     except LogError as wrong:
         return not_made("readers", "list them", wrong)
-    return judge_readers([int(consumer["num_pending"]) for consumer in page.get("consumers") or ()])
+    behind = {consumer["name"]: int(consumer["num_pending"]) for consumer in consumers}
+    own = {name for owner in owners() for name in durable_names(owner)}
+    durables = {each["name"] for each in consumers if each["config"].get("durable_name")} - own
+    others = {name: behind.pop(name) for name in sorted(durables)}
+    return judge_readers(list(behind.values()), others)
 
 
 async def _workers(connection: Connection, to_check: SetToExamine, partitions: Partitions) -> list[Finding]:
@@ -293,13 +299,20 @@ async def _workers(connection: Connection, to_check: SetToExamine, partitions: P
     ]
 
 
-async def _ledger(connection: Connection, path: Path, last: int, trimmed: int) -> Finding:
-    fault = await query_ledger_fault(connection)
-    if fault and fault != NO_LEDGER:
-        return Finding(
-            "ledger", Verdict.FAIL, f"{path}: {fault}", "nothing is lost: the ledger is written on once it can be"
-        )
-    return judge_ledger(path, await asyncio.to_thread(_ledger_position, path), last, trimmed)
+async def _ledger(connection: Connection, to_check: SetToExamine, trimmed: int) -> Finding:
+    path = to_check.ledger
+    try:
+        health = await query_ledger(connection)
+        position = None if to_check.run is None else await asyncio.to_thread(_ledger_position, path)
+        # Where the stream ends now: it grew, and the ledger with it, while all else was looked at.
+        last = int((await connection.api(f"STREAM.INFO.{to_check.stream}"))["state"]["last_seq"])
+    except LogError as wrong:
+        return not_made("ledger", "ask how far it is behind", wrong)
+    if to_check.run is None:
+        return judge_ledger_process(health, last)  # a file here may be of another set
+    if health.trouble and health.trouble != NO_LEDGER:
+        return Finding("ledger", Verdict.FAIL, f"{path}: {health.trouble}", _WRITTEN_LATER)
+    return judge_ledger(path, position, last, trimmed)
 
 
 def _ledger_position(path: Path) -> int | str | None:
@@ -386,13 +399,18 @@ def judge_clock(broker_time: float | None, our_time: float) -> Finding:
     return Finding("clock", verdict, seen, "synchronise both by NTP: deadlines fire by the wrong clock")
 
 
-def judge_readers(pending: Sequence[int]) -> Finding:
-    """Judge how far the stream's consumers are behind; each number counts one consumer's undelivered messages."""
-    worst = max(pending, default=0)
-    seen = f"{counted(len(pending), 'consumer')}, the slowest {counted(worst, 'message')} behind"
-    if worst <= LAG_WARNING:
-        return Finding("readers", Verdict.OK, seen)
-    return Finding("readers", Verdict.WARN, seen, "more load than the workers take: add processes with --processes")
+def judge_readers(pending: Sequence[int], others: Mapping[str, int] = MappingProxyType({})) -> Finding:
+    """Judge how far the stream's consumers are behind; each number counts one consumer's undelivered messages.
+
+    ``others``, by name, are durable ones that are not of the set, such as the reader's: they stay if nobody reads them.
+    """
+    seen = f"{counted(len(pending), 'consumer')}, the slowest {counted(max(pending, default=0), 'message')} behind"
+    if max(pending, default=0) > LAG_WARNING:
+        return Finding("readers", Verdict.WARN, seen, "more load than the workers take: add processes with --processes")
+    if late := [f"{name} {counted(count, 'message')}" for name, count in others.items() if count > LAG_WARNING]:
+        remedy = "have their readers go on; one that nobody reads any more can be deleted by the login that made it"
+        return Finding("readers", Verdict.WARN, f"{seen}; not of the set, and behind: {', '.join(late)}", remedy)
+    return Finding("readers", Verdict.OK, seen)
 
 
 def judge_workers(actors: Sequence[str], alive: Sequence[tuple[str, ...]]) -> Finding:
@@ -402,6 +420,22 @@ def judge_workers(actors: Sequence[str], alive: Sequence[tuple[str, ...]]) -> Fi
         remedy = f"run `neuraxis up`, or `neuraxis worker {' '.join(missing)}`"
         return Finding("workers", Verdict.FAIL, f"nobody runs {', '.join(missing)}", remedy)
     return Finding("workers", Verdict.OK, f"{len(alive)} alive, all {len(actors)} actors hosted")
+
+
+def judge_ledger_process(health: LedgerHealth, last: int) -> Finding:
+    """Judge by what the ledger's process says of itself how far it is behind the stream."""
+    if health.trouble == NO_LEDGER:
+        return Finding("ledger", Verdict.WARN, "no process writes the ledger", "run `neuraxis worker ledger`")
+    if health.trouble:
+        return Finding("ledger", Verdict.FAIL, health.trouble, _WRITTEN_LATER)
+    behind = last - health.position
+    if behind < 0:
+        remedy = "the stream lost what the ledger has, or is another: `neuraxis log verify` tells, where the ledger is"
+        return Finding("ledger", Verdict.FAIL, f"its process is ahead of the stream by {-behind:,}", remedy)
+    seen = f"its process is {counted(behind, 'event')} behind the stream's {last:,}"
+    if behind <= LAG_WARNING:
+        return Finding("ledger", Verdict.OK, seen)
+    return Finding("ledger", Verdict.WARN, seen, "is its disk slow, or full? `neuraxis doctor` there tells")
 
 
 def judge_ledger(path: Path, position: int | str | None, last: int, trimmed: int = 0) -> Finding:

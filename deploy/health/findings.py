@@ -32,6 +32,11 @@ ASK_BROKER = "the checks of the broker (broker, jetstream, storing, servers) say
 """What to do where a check's question to the broker got no answer, or a refusal."""
 
 
+def lacks_right(wrong: LogError) -> bool:
+    """Return whether something failed since the login lacks a right."""
+    return isinstance(wrong, NotPermitted) or "permissions violation" in str(wrong).lower()
+
+
 def not_made(check: str, what: str, wrong: LogError, *, connected: bool = True, if_gone: str = "") -> Finding:
     """Return the finding of a check that could not be made.
 
@@ -43,7 +48,7 @@ def not_made(check: str, what: str, wrong: LogError, *, connected: bool = True, 
         if_gone: What to do where the broker no longer has what was asked for, which fails; empty: that is not told
             from a broker that does not answer, which is a warning.
     """
-    if isinstance(wrong, NotPermitted) or "permissions violation" in str(wrong).lower():
+    if lacks_right(wrong):
         return Finding(check, Verdict.WARN, f"this user may not {what}: {wrong}", OTHER_USER)
     seen = f"nobody can {what} now: {wrong}"
     if if_gone and connected and isinstance(wrong, Unavailable) and not isinstance(wrong, NoLeader):

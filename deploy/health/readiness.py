@@ -9,6 +9,7 @@ import msgspec
 
 from actors.gateway import Client
 from actors.gateway.http.check_results import NOT_NEEDED, OK
+from deploy.health.findings import lacks_right
 from deploy.health.resources import REMEDIES, inodes_left
 from events.errors import LogError, Unavailable
 from events.jetstream import Connection
@@ -34,7 +35,9 @@ _TRIAL_S = 1.0
 
 
 class LedgerHealth(msgspec.Struct, frozen=True, kw_only=True):
-    """The ledger's last sequence; ``trouble`` says why nothing more can be written to it, and is empty if it can."""
+    """The ledger's last sequence, -1 where it is not known; ``trouble`` says why nothing more can be written to it, and
+    is empty if it can.
+    """
 
     position: int
     trouble: str = ""
@@ -70,17 +73,30 @@ def _reason(wrong: OSError, folder: Path) -> str:
     return "the disk is full: make room"
 
 
+async def query_ledger(connection: Connection) -> LedgerHealth:
+    """Ask the ledger's process whether it can write, and how far it has written; raises LogError where one may not."""
+    try:
+        answer = await connection.request(LEDGER_QUERY, deadline=_TIMEOUT_S)
+        if "Nats-Service-Error" not in answer.headers:
+            return msgspec.json.decode(answer.data, type=LedgerHealth)
+        trouble = answer.headers["Nats-Service-Error"]
+    except LogError as wrong:
+        if lacks_right(wrong):
+            raise
+        trouble = f"the ledger's process does not answer: {wrong}"
+        if isinstance(wrong, Unavailable):
+            trouble = NO_LEDGER if connection.connected else "the broker is away"
+    except msgspec.DecodeError as wrong:
+        trouble = f"the ledger's process does not answer: {wrong}"
+    return LedgerHealth(position=-1, trouble=trouble)
+
+
 async def query_ledger_fault(connection: Connection) -> str:
     """Ask the ledger's process whether it can write; return why not, or an empty string."""
     try:
-        answer = await connection.request(LEDGER_QUERY, deadline=_TIMEOUT_S)
-        if "Nats-Service-Error" in answer.headers:
-            return answer.headers["Nats-Service-Error"]
-        return msgspec.json.decode(answer.data, type=LedgerHealth).trouble
-    except Unavailable:
-        return NO_LEDGER if connection.connected else "the broker is away"
-    except (LogError, msgspec.DecodeError) as wrong:
-        return f"the ledger's process does not answer: {wrong}"
+        return (await query_ledger(connection)).trouble
+    except LogError as wrong:
+        return f"the ledger's process cannot be asked: {wrong}"
 
 
 class LedgerProbe:

@@ -30,12 +30,15 @@ _MOST_SHOWN = 3
 
 
 def expected_users(stream: str, alert_consumers: Sequence[str], folder: Path | None) -> dict[str, BrokerUser]:
-    """Return the logins that the catalogue knows, and those of the deployment whose logins are in ``folder``."""
+    """Return the logins of the deployment whose logins are in ``folder``; else those that the catalogue knows.
+
+    Files of logins that a deployment had once may still lie in its folder: they are none of it, whatever their names.
+    """
     workers: dict[str, Sequence[str]] = {**one_login_each(), **workers_of_actors()}
     if folder is not None:
         try:
             rows = json.loads((folder.parent / PERMISSIONS).read_bytes())
-            workers |= {row["login"]: row["owners"] for row in rows if row["owners"]}
+            workers = {row["login"]: row["owners"] for row in rows if row["owners"]}
         except (OSError, ValueError, TypeError, KeyError):
             pass  # the folder was copied without that file: logins with unknown names are skipped
     roles = {user.name for user in broker_users(stream, alert_consumers, {})}

@@ -13,7 +13,7 @@ from deploy.deploying.stream_copies import stream_infos
 from deploy.health.findings import Finding, Verdict
 from events.errors import LogError
 from events.jetstream import Access, Connection
-from events.jetstream.stream import stream_config
+from events.jetstream.stream import consumers_of, stream_config
 from schemas.subjects import Partitions
 
 _TIMEOUT_S = 2.0
@@ -145,7 +145,7 @@ async def examine_copies(connection: Connection, stream: str, wanted: int) -> Fi
         if int(info["config"]["num_replicas"]) != wanted:
             differing.append(f"{name} has {info['config']['num_replicas']}")
         late += [f"{name} on {peer}" for peer in stale_peers(info.get("cluster") or {})]
-    for consumer in (await connection.api(f"CONSUMER.LIST.{stream}")).get("consumers") or ():
+    for consumer in await consumers_of(connection, stream):
         own = int(consumer["config"].get("num_replicas", 0))
         if consumer["config"].get("durable_name") and own not in (0, wanted):
             differing.append(f"consumer {consumer['name']} has {own}")

@@ -6,6 +6,7 @@ from deploy.health.findings import Finding, Verdict, not_made
 from events.errors import LogError
 from events.jetstream import Connection
 from events.jetstream.session_keys import KeyValueKeys
+from events.jetstream.stream import subject_counts
 from events.loggers import get_logger
 from events.sealing.keys import key_name_in_headers
 from events.sealing.sealed_texts import KEY_DESTROYED, SEALED_HEADER
@@ -35,10 +36,10 @@ async def count_latest_keys(connection: Connection, stream: str) -> KeyCount:
     Raises:
         LogError: the broker cannot be asked.
     """
-    request = msgspec.json.encode({"multi_last": [topic_filter(topic_of(InputReceived))]})
+    subjects = await subject_counts(connection, stream, topic_filter(topic_of(InputReceived)))
     names = {
         key_name_in_headers(answer.headers.get("ce-agent", ""), answer.headers.get("ce-session", ""))
-        async for answer in connection.gather(f"$JS.API.DIRECT.GET.{stream}", request)
+        async for answer in connection.latest(stream, subjects)
         if answer.headers.get(SEALED_HEADER, KEY_DESTROYED) != KEY_DESTROYED
     }
     if not names:

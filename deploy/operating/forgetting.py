@@ -67,8 +67,8 @@ class Survey(msgspec.Struct, frozen=True, kw_only=True):
     Of its ``events``, ``sealed`` ones hold words that the session's key decrypts, ``gone`` ones words whose key is
     destroyed, and ``readable`` ones words in plain text. ``open`` counts exchanges without an end. ``sample_seq`` is
     the sequence of the first sealed event, 0 for none. ``reminded`` are sessions of the agent whose own events repeat
-    words of this one; see ``deploy.operating.session_copies``. ``unread`` says which events this release cannot read:
-    whether they hold words of the session is not known, unless they are sealed.
+    words of this one; see ``deploy.operating.session_copies``. ``unread`` says which events this release cannot read,
+    and that the log's beginning is not seen here, if so: whether these hold words of the session is not known.
     """
 
     agent: str
@@ -142,7 +142,7 @@ async def survey(log: JetStreamLog, agent: str, session: str) -> Survey:
         open=len(inputs - ends),
         sample_seq=sample,
         reminded=reminded,
-        unread=unread.text,
+        unread="; ".join(filter(None, (unread.text, log.unseen))),
         **counts,
     )
 
@@ -178,6 +178,7 @@ async def forget_session(
         raise NothingToForget(
             f"the log holds nothing of session {session} of agent {agent}: nothing was done; look at both names "
             "(`neuraxis log tail --no-follow --since 1` shows those there are)"
+            f"{f'; but {log.unseen}: order it where that is' if log.unseen else ''}"
         )
     order = ForgetOrdered(what="session", by=by, why=why)
     done = await _give_order(log, order, agent, session, deadline)

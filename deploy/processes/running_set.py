@@ -65,6 +65,8 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
     variables and files, as the configuration does, and hold no address. ``key_file`` holds the language model's key.
     ``agent_per`` says who shares an agent. ``stages`` are those that must be served. ``upstream`` is the address that
     requests for other models are passed on to, empty if there is none, and ``upstream_key_file`` holds its key.
+    ``replicas`` counts the stream's copies, and ``alert_consumers`` are those that the broker's user ``reader`` may
+    have; None if an older release wrote the file.
     """
 
     agents: int
@@ -76,6 +78,8 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
     stages: tuple[str, ...] = ()
     upstream: str = ""
     upstream_key_file: str = ""
+    replicas: int | None = None
+    alert_consumers: tuple[str, ...] | None = None
 
 
 class RunFile(msgspec.Struct, frozen=True, kw_only=True):

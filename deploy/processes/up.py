@@ -270,6 +270,8 @@ def run_settings(config: Config, model: ModelChoice) -> RunSettings:
         stages=needed_by(config),
         upstream=config.gateway.upstream.url,
         upstream_key_file=config.gateway.upstream.key_file,
+        replicas=config.log.replicas,
+        alert_consumers=config.broker.alert_consumers,
     )
 
 

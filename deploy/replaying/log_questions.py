@@ -5,7 +5,6 @@ goes on serving, loads no actor, and can end a question that nobody waits for by
 made by the same code as those of the commands.
 """
 
-import asyncio
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -155,6 +154,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
 
 async def answer(asked: Asked) -> Answered | Unanswered:
     """Return the answer to a question."""
+    unseen = ""
     try:
         if isinstance(asked.question, ListSettings):
             return _encoded_answer(tuple(known_settings()))
@@ -162,7 +162,8 @@ async def answer(asked: Asked) -> Answered | Unanswered:
         try:
             log = await configured_log(connection, asked.log, create=False)
             if asked.ledger:
-                await asyncio.to_thread(attach_ledger, log, Path(asked.ledger))
+                await attach_ledger(log, Path(asked.ledger))
+            unseen = log.unseen
             if isinstance(asked.question, Explain):
                 return Answered(body=msgspec.Raw(await explain_exchange(log, asked.question)))
             source = StreamSource(log)
@@ -179,8 +180,10 @@ async def answer(asked: Asked) -> Answered | Unanswered:
         return Unanswered(why="wrong", field="key", message=str(wrong))
     except BeyondEnd as wrong:
         return Unanswered(why="wrong", field="at", message=str(wrong))
-    except (NothingFound, UnknownActor) as wrong:
+    except UnknownActor as wrong:
         return Unanswered(why="absent", message=str(wrong))
+    except NothingFound as wrong:
+        return Unanswered(why="absent", message="; ".join(filter(None, (str(wrong), unseen))))
     except LogError as wrong:
         return Unanswered(why="away", message=str(wrong))
 

@@ -9,8 +9,9 @@ import asyncio
 import json
 import re
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -46,6 +47,9 @@ _NO_REPLY = "nothing came back from there"
 
 _NO_LEADER = (10008, 10009)
 """JetStream's error codes of a cluster that has no leader for the stream at the moment."""
+
+_LATEST_AT_ONCE = 1_000
+"""Subjects in one request for their last messages: the broker refuses one that more than 1,024 answer."""
 
 _CONNECTION_LOST = (OSError, StaleConnectionError, UnexpectedEOF)
 _DENIED = re.compile(r'permissions violation for (publish|subscription) to "([^"]+)"', re.IGNORECASE)
@@ -382,11 +386,24 @@ class Connection:
                     raise unserved(subject)
                 if status in ("204", "404"):
                     return
+                if status.startswith(("4", "5")):
+                    told = f"{status} {answer.headers.get('Description', '')}".rstrip()
+                    raise UnknownOutcome(
+                        f"the broker at {self.access.servers} refuses a request{on_subject(subject)}: {told}"
+                    )
                 yield answer
         finally:
             self.forget(number)
             if not self.nc.is_closed:
                 await subscription.unsubscribe()
+
+    async def latest(self, stream: str, subjects: Collection[str]) -> AsyncIterator[Reply]:
+        """Yield the last message of each of these subjects of a stream that has one; raises like :meth:`request`."""
+        left = iter(subjects)
+        while asked := list(islice(left, _LATEST_AT_ONCE)):
+            request = msgspec.json.encode({"multi_last": asked})
+            async for answer in self.gather(f"$JS.API.DIRECT.GET.{stream}", request):
+                yield answer
 
     async def close(self) -> None:
         """Close the connection; calls under way end with UnknownOutcome."""

@@ -23,6 +23,7 @@ from events.jetstream.stream import (
     counts_of,
     ensure_stream,
     subject_counts,
+    trimmed_through,
 )
 from events.log import MAX_BATCH, MAX_RECORD_BYTES, Append, Fence, LogInfo, Record, Stored, Tail
 from events.losses import LOSS_FILTER, Losses
@@ -172,6 +173,16 @@ class JetStreamLog:
         """The partition counts fixed when the stream was made."""
         return self._partitions
 
+    @property
+    def unseen(self) -> str:
+        """What of the log is not read here, in words: its beginning, if that was removed; empty if all is read."""
+        if not self.trimmed_through or self.archive is not None:
+            return ""
+        return (
+            f"events up to sequence {self.trimmed_through:,} were removed from stream {self.stream}, and are in its "
+            "ledger alone"
+        )
+
     async def close(self) -> None:
         """Close the connection."""
         await self.connection.close()
@@ -272,6 +283,8 @@ class JetStreamLog:
         """Return the log's extent."""
         found = await self.connection.api(f"STREAM.INFO.{self.stream}")
         config, state = found["config"], found["state"]
+        # More may have been removed since this log was opened.
+        self.trimmed_through = max(self.trimmed_through, trimmed_through(found))
         kept = 0 if self.archive is None else self.trimmed_through
         first, messages = (1, state["messages"] + kept) if kept else (state["first_seq"], state["messages"])
         extent = first, state["last_seq"], messages, state["bytes"]

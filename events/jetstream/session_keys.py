@@ -36,13 +36,13 @@ class KeyValueKeys:
         return cls(connection, bucket)
 
     async def load(self, names: Collection[str]) -> Mapping[str, KeyEntry]:
-        """Return what any replica holds under these names; one request whatever their number."""
-        asked = msgspec.json.encode({"multi_last": [self._prefix + name for name in names]})
+        """Return what any replica holds under these names."""
+        subjects = [self._prefix + name for name in names]
         return {
             answer.headers["Nats-Subject"].removeprefix(self._prefix): KeyEntry(
                 int(answer.headers["Nats-Sequence"]), answer.data
             )
-            async for answer in self._connection.gather(f"$JS.API.DIRECT.GET.KV_{self._bucket}", asked)
+            async for answer in self._connection.latest(f"KV_{self._bucket}", subjects)
         }
 
     async def confirm(self, name: str) -> KeyEntry | None:

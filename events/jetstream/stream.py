@@ -235,16 +235,30 @@ def _check_seal(name: str, config: dict[str, Any], wanted: bool | None) -> bool:
     return sealed
 
 
-async def subject_counts(connection: Connection, stream: str) -> dict[str, int]:
-    """Return how many messages of a stream each subject has; raises LogError."""
+async def subject_counts(connection: Connection, stream: str, filter: str = ">") -> dict[str, int]:
+    """Return how many messages of a stream each subject has that a filter matches; raises LogError."""
     by_subject: dict[str, int] = {}
     while True:
         # The broker answers in pages; an empty one is the end.
-        page = await connection.api(f"STREAM.INFO.{stream}", {"subjects_filter": ">", "offset": len(by_subject)})
+        page = await connection.api(f"STREAM.INFO.{stream}", {"subjects_filter": filter, "offset": len(by_subject)})
         found = page["state"].get("subjects") or {}
         by_subject |= found
         if not found or len(by_subject) >= int(page.get("total", 0)):
             return by_subject
+
+
+async def consumers_of(connection: Connection, stream: str) -> list[dict[str, Any]]:
+    """Return what the broker says of each consumer of a stream; raises LogError."""
+    found: list[dict[str, Any]] = []
+    offset = 0
+    while True:
+        # The broker answers in pages, of 256. One of a cluster may lack some that did not answer.
+        page = await connection.api(f"CONSUMER.LIST.{stream}", {"offset": offset})
+        found += page.get("consumers") or ()
+        step = int(page.get("limit", 0))
+        offset += step
+        if step <= 0 or offset >= int(page.get("total", 0)):
+            return found
 
 
 def counts_of(name: str, config: dict[str, Any]) -> Partitions:

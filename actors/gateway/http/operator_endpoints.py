@@ -97,7 +97,8 @@ class AllowanceShown(msgspec.Struct, frozen=True, kw_only=True):
 class AllowancesShown(msgspec.Struct, frozen=True, kw_only=True):
     """An agent's allowances in force, in the order of recording.
 
-    ``unread`` says which events about allowances were left out, since this release cannot read them; empty if none.
+    ``unread`` says which events about allowances were left out: this release cannot read them, or they were removed
+    from the stream, and the ledger that has them is not beside the gateway. Empty if none was.
     """
 
     agent: str

@@ -39,7 +39,6 @@ def list_(target: Target, log_file: Path | None, actor: str, as_json: bool) -> N
     """Print what failed, oldest first: who failed on which message and why, and what became of the exchange."""
     import msgspec
 
-    from deploy.cli.failures import CheckFailed
     from deploy.cli.output import emit
     from deploy.operating.failed_decisions import check_actor
 
@@ -47,10 +46,7 @@ def list_(target: Target, log_file: Path | None, actor: str, as_json: bool) -> N
         check_actor(actor)
     failures, unread = run_command(_failures(target, log_file))
     found = [each for each in failures if not actor or each.actor == actor]
-    if not found and unread:
-        raise CheckFailed(
-            f"no failure {f'of {actor} ' if actor else ''}that can be read is on record; {unread} cannot be"
-        )
+    _check_read(found, unread, f"of {actor} " if actor else "")
     if not found and not as_json:
         wrapped_lines.say(f"nothing {f'of {actor} ' if actor else ''}has failed", err=True)
     emit(map(msgspec.structs.asdict, found), as_json=as_json, columns=_COLUMNS)
@@ -75,13 +71,14 @@ def redrive(target: Target, sequences: tuple[int, ...], confirmed: bool, timeout
     the old one, and only once: not if it was sent again before, by whomever, and not if its exchange ended otherwise
     than FAILED or was of none. Interrupted, it goes on where it stopped when it is run again.
 
-    Exit status 1 when one of them FAILED again.
+    Exit status 1 when one of them FAILED again, or when failures are on record and this release can read none.
     """
     from deploy.cli.failures import CheckFailed
     from deploy.operating.failed_decisions import exchanges_to_redrive, named_failures
 
     if not confirmed:
-        failures, _ = run_command(_failures(target, None))
+        failures, unread = run_command(_failures(target, None))
+        _check_read(failures, unread)
         found = named_failures(failures, sequences)
         _show_plan(found, exchanges_to_redrive(found), as_json)
         return
@@ -91,6 +88,14 @@ def redrive(target: Target, sequences: tuple[int, ...], confirmed: bool, timeout
         wrapped_lines.say(f"{counted(len(again), 'input')} sent again, {failed_again:,} failed again", err=True)
     if failed_again:
         raise CheckFailed(f"{counted(failed_again, 'exchange')} FAILED again: `neuraxis failed list` tells on what")
+
+
+def _check_read(failures: "Sequence[FailedDecision]", unread: int, whose: str = "") -> None:
+    """Raise CheckFailed where failures are on record, and this release can read none: that is no lack of them."""
+    from deploy.cli.failures import CheckFailed
+
+    if not failures and unread:
+        raise CheckFailed(f"no failure {whose}that can be read is on record; {unread} cannot be")
 
 
 async def _failures(target: Target, log_file: Path | None) -> "tuple[list[FailedDecision], int]":
@@ -135,7 +140,9 @@ async def _redrive(target: Target, sequences: Sequence[int], timeout: float, as_
     async with AsyncExitStack() as open_things:
         async with Deadline(timeout, target.begun).enforced() as opening:
             source = await open_things.enter_async_context(open_indexed_source(target, None, opening))
-        for exchange in exchanges_to_redrive(named_failures(await failed_decisions(source), sequences)):
+        failures = await failed_decisions(source)
+        _check_read(failures, source.unread.count)
+        for exchange in exchanges_to_redrive(named_failures(failures, sequences)):
             recorded = await recorded_input(source, exchange)
             options = rerun_options(recorded, recorded.session, redriven_exchange(exchange))
             async with Deadline(timeout).enforced() as within:

@@ -86,8 +86,8 @@ def nats_conf(
     from deploy.deploying.nkey_files import BadSecret
     from deploy.deploying.permissions_document import permissions_rows, permissions_text
     from deploy.deploying.shared_settings import SettingsDiffer, set_along
-    from deploy.deploying.writing_broker import write_broker
-    from deploy.processes.broker.users import broker_users
+    from deploy.deploying.writing_broker import LOGINS, write_broker
+    from deploy.processes.broker.users import SYSTEM, broker_users
 
     config = Target(DEFAULT_DATA_FOLDER, "", "", "", "", config_file, assignments).config()
     _check_assignments(assignments)
@@ -121,6 +121,9 @@ def nats_conf(
         )
         ca = check_certificates(tls_ca, content_of(str(tls_ca))) if tls_ca is not None else b""
         emit(write_broker(plan, out, passwords=passwords, ca=ca, development=dev_ca), as_json=as_json)
+        known = {SYSTEM, *(user.name for user in users)}
+        if former := sorted({file.stem for file in (out / LOGINS).glob("*.json")} - known):
+            click.echo(f"{out / LOGINS} has files of logins that are none any more: {', '.join(former)}", err=True)
     except (BadLogin, BadPlan, BadSecret, SettingsDiffer) as wrong:
         raise WrongUse(str(wrong)) from wrong
     except OSError as wrong:

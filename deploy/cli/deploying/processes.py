@@ -66,7 +66,7 @@ def compose(out: Path, force: bool, groups: Sequence[str], config_file: Path | N
 @command(
     epilog=examples(
         "neuraxis deploy systemd --out deployment --program /opt/neuraxis/bin/neuraxis",
-        "neuraxis deploy systemd --out second --only senses --only path --only clock --only gateway",
+        "neuraxis deploy systemd --out second --config deployment/neuraxis.toml --only senses --only gateway",
     )
 )
 @_files_options
@@ -83,6 +83,7 @@ def systemd(
     import msgspec
 
     from deploy.cli.failures import WrongUse
+    from deploy.config.loading import DEFAULT_FILE
     from deploy.deploying.systemd import systemd_files
 
     if not program.startswith("/") or not program.isprintable() or set(program) & set(" %$\"'\\"):
@@ -94,7 +95,10 @@ def systemd(
             raise WrongUse(f"--only {', '.join(unknown)}: there is no such group: there are {', '.join(names)}")
         chosen = tuple(process for process in deployment.processes if process.name in only)
         deployment = msgspec.structs.replace(deployment, processes=chosen)
-    _write(out, systemd_files(deployment, program), deployment, force)
+    _write(out, systemd_files(deployment, program), deployment, force, other_machines=bool(only))
+    if only and config_file is None and not (out / DEFAULT_FILE).exists():
+        told = f"There is no {out / DEFAULT_FILE}: these processes have the default settings."
+        click.echo(f"{told} Name the file of the other machines with --config.", err=True)
 
 
 @command(epilog=examples("neuraxis deploy helm --out deployment --image registry.example/neuraxis:0.1.0"))
@@ -140,7 +144,8 @@ def _content(file: Path) -> bytes:
     return file.read_bytes() if file.is_file() else read_bounded(file).encode()
 
 
-def _write(out: Path, files: "Files", deployment: "Deployment", force: bool) -> None:
+def _write(out: Path, files: "Files", deployment: "Deployment", force: bool, *, other_machines: bool = False) -> None:
+    """Write the files, and say what is missing; ``other_machines`` run the rest, by the same settings and logins."""
     from deploy.cli.failures import WrongUse
     from deploy.deploying.writing_files import FilesExist, write_files
 
@@ -154,4 +159,7 @@ def _write(out: Path, files: "Files", deployment: "Deployment", force: bool) -> 
         click.echo(path)
     if missing := [secret.source for secret in deployment.secrets if not (out / secret.source).exists()]:
         click.echo(f"Before the start, put these into {out}: {', '.join(missing)}", err=True)
+        if other_machines:
+            click.echo("Copy those of the other machines: the broker would not know logins made anew.", err=True)
+            return
         click.echo(f"Logins are made by: neuraxis deploy nats-conf --out {out} {' '.join(deployment.logins)}", err=True)

@@ -16,7 +16,7 @@ def streams(target: Target) -> None:
     """Make the stream and the buckets that workers need at a broker, or check those that are there.
 
     It takes a login that may: `admin` of `nats-conf`. Workers may not. Run it before they start, and after an upgrade.
-    Streams that have another number of copies than log.replicas says get that many.
+    Streams that have another number of copies than log.replicas says get that many, where it is set.
     """
     import click
 

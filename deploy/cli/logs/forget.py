@@ -176,7 +176,7 @@ def _nothing_there(agent: str, session: str | None, fact: str | None) -> str:
 
 def _say_unread(unread: str) -> None:
     if unread:
-        say(f"{unread}: whether they hold its words is not known; look with the release that wrote them")
+        say(f"{unread}: whether they hold its words is not known; the release that wrote them, or the ledger, tells")
 
 
 def _say_reminded(sessions: tuple[str, ...]) -> None:

@@ -63,6 +63,8 @@ def _set_to_examine(target: Target) -> "SetToExamine":
     receivers, key_file = config.section("webhook", WebhookSettings).receivers, llm.api_key_file
     upstream, upstream_key_file = config.gateway.upstream.url, config.gateway.upstream.key_file
     expected = Partitions(config.log.agents, config.log.sessions)
+    replicas: int = config.log.replicas
+    alert_consumers = config.broker.alert_consumers
     effectors = needed_effectors(config, attached=model is not None and model.backend != "composer")
     stages = needed_by(config)
     in_force = run.in_force if run is not None else None
@@ -72,6 +74,8 @@ def _set_to_examine(target: Target) -> "SetToExamine":
         upstream, upstream_key_file = in_force.upstream, in_force.upstream_key_file
         stages = in_force.stages or stages
         expected = Partitions(in_force.agents, in_force.sessions)
+        replicas = in_force.replicas or replicas
+        alert_consumers = alert_consumers if in_force.alert_consumers is None else in_force.alert_consumers
     access = access_of(choice, target.data, user=ADMIN, name="neuraxis doctor")
     folder = choice.folder if choice.logins else Path(run.contexts) if run is not None and run.contexts else None
     logins = {login_name(access): access}
@@ -91,9 +95,9 @@ def _set_to_examine(target: Target) -> "SetToExamine":
         model=model,
         key_file=key_file,
         asking=tuple(f"{name}={value}" for name, value in model_settings_in(config)),  # what makes actors ask a model
-        replicas=config.log.replicas,
+        replicas=replicas,
         logins=logins,
-        users=expected_users(stream_of(target), config.broker.alert_consumers, folder),
+        users=expected_users(stream_of(target), alert_consumers, folder),
         receivers=receivers,
         upstream=upstream,
         upstream_key_file=upstream_key_file,

@@ -105,13 +105,15 @@ async def reset_breaker(
 ) -> OrderDone:
     """Reset a session's breaker, whatever state it is in.
 
+    Where the log's beginning is not seen, the breaker may have judged the session there, and is asked in any case.
+
     Raises:
         NothingFound: the breaker has judged no input of that session: the name may be misspelt.
         NotCarriedOut, LogError, InvalidInput: see :func:`give_breaker_order`.
     """
     check_orders([Order(event=event, agent=agent, session=session)], log.partitions)
     source = StreamSource(log)
-    if not await latest_breaker_events(source, agent, session, (await source.info()).last_seq, 1):
+    if not log.unseen and not await latest_breaker_events(source, agent, session, (await source.info()).last_seq, 1):
         raise no_judged_input(source, agent, session)
     return await give_breaker_order(log, agent, session, event, BreakerReset, deadline=deadline)
 

@@ -60,6 +60,9 @@ _CLIENT_OWNERS = ("gateway", "operator")
 _LEDGER_OWNERS = ("ledger",)
 _EFFECTOR_OWNERS = ("delegate", "llm", "webhook")
 
+_READING_ALL = (OPERATOR, LEDGER, GATEWAY)
+"""Users that read the whole stream although they do not run all actors."""
+
 
 class Login(msgspec.Struct, frozen=True):
     """A user's secret; never shown in a repr or a log."""
@@ -119,14 +122,15 @@ def broker_users(
     actors = set(workers_of_actors()[DECIDERS])
 
     def worker(name: str, runs: Sequence[str]) -> BrokerUser:
-        return worker_user(name, tuple(runs), stream, narrow=not actors.issubset(runs))
+        narrow = name not in _READING_ALL and not actors.issubset(runs)
+        return worker_user(name, tuple(runs), stream, narrow=narrow, alert_consumers=alert_consumers)
 
     return (
-        _with_consumer_lists(worker_user(OPERATOR, _CLIENT_OWNERS, stream)),
+        _with_consumer_lists(worker(OPERATOR, _CLIENT_OWNERS)),
         admin_user(ADMIN, stream),
         *(worker(name, owner_names) for name, owner_names in groups.items()),
-        worker_user(LEDGER, _LEDGER_OWNERS, stream),
-        worker_user(GATEWAY, ("gateway",), stream),
+        worker(LEDGER, _LEDGER_OWNERS),
+        worker(GATEWAY, ("gateway",)),
         observer_user(OBSERVER),
         reader_user(READER, stream, alert_consumers),
         specialist_user(SPECIALIST),

@@ -51,6 +51,11 @@ _ANSWER_SHARE = 0.9
 """The share of an operation's time that it may wait for an answer; the rest is for reporting how far it has come."""
 
 
+def not_beside_gateway(log: JetStreamLog) -> str:
+    """Return what of a log a gateway does not see, since its ledger is elsewhere, in words; empty if it sees all."""
+    return f"{log.unseen}, which is not beside this gateway" if log.unseen else ""
+
+
 class BrokerOperations:
     """Carries out an operator's requests on the log of a broker.
 
@@ -124,7 +129,8 @@ class BrokerOperations:
                 )
                 for each in await allowances_in_force(source, agent)
             )
-        return AllowancesShown(agent=agent, allowances=shown, unread=source.unread.text)
+            left_out = "; ".join(filter(None, (source.unread.text, not_beside_gateway(log))))
+        return AllowancesShown(agent=agent, allowances=shown, unread=left_out)
 
     async def reset_breaker(self, agent: str, session: str, by: str, why: str) -> BreakerWasReset:
         """Reset a session's breaker, and wait for its answer."""
@@ -159,13 +165,14 @@ class BrokerOperations:
     @asynccontextmanager
     async def _log(self, field: str) -> AsyncIterator[JetStreamLog]:
         """Open the log for an operator's request; errors become those of HTTP, which name the request's ``field``."""
-        has_turn = False
+        has_turn, removed = False, ""
         try:
             async with asyncio.timeout(self._wait_s), self._turns:
                 has_turn = True
                 log = await JetStreamLog.connect(self._access, stream=self._stream, create=False)
                 try:
                     await attach_ledger_or_warn(log, self._ledger)
+                    removed = not_beside_gateway(log)
                     yield log
                 finally:
                     await log.close()
@@ -180,6 +187,6 @@ class BrokerOperations:
                 "see whether it is there, and send it again"
             ) from None
         except NothingFound as wrong:
-            raise NotFound(without_locations(str(wrong))) from wrong
+            raise NotFound(without_locations("; ".join(filter(None, (str(wrong), removed))))) from wrong
         except InvalidInput as wrong:
             raise InvalidField(field, str(wrong)) from wrong

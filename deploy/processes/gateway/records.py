@@ -170,6 +170,11 @@ class BrokerRecords:
 
         if (where := await self._where(exchange)) is None:
             return await self._search(exchange)
+        if 0 < where[0] <= self._log.trimmed_through and self._whole.archive is None:
+            raise NotFound(
+                f"exchange {exchange[:64]!r} begins at sequence {where[0]:,}, and {self._log.unseen}, which is not "
+                "beside this gateway: `neuraxis why` explains it there"
+            )
         source = StreamSource(self._whole)
         messages = await source.exchange(exchange, *where)
         if len(messages) > _MOST_EXPLAINED:

@@ -12,6 +12,7 @@ from deploy.processes.broker.users import ADMIN, DECIDERS, GATEWAY, LEDGER, OBSE
 from events.jetstream import Access
 from schemas.catalogue import CATALOGUE
 from schemas.permissions import (
+    ALERT_CONSUMERS,
     MEMBERS_BUCKET,
     READ_SERVERS,
     SNAPSHOTS_BUCKET,
@@ -117,6 +118,12 @@ def _consumers(user: BrokerUser) -> Iterator[str]:
             if user.name != LEDGER:  # it creates them for effectors
                 yield f"$JS.API.CONSUMER.CREATE.{STREAM}.{name}"
                 yield f"$JS.API.CONSUMER.CREATE.{STREAM}.{name}.log.*.*.input.received"
+
+    for name in () if user.name == READER else ALERT_CONSUMERS:
+        yield from (f"$JS.ACK.{STREAM}.{name}.1.1.1.1.0", f"$JS.ACK.hub.hash.{STREAM}.{name}.1.1.1.1.0")
+        for call in ("INFO", "MSG.NEXT", "DELETE", "PAUSE", "RESET", "UNPIN", "LEADER.STEPDOWN", "CREATE"):
+            yield f"$JS.API.CONSUMER.{call}.{STREAM}.{name}"
+        yield f"$JS.API.CONSUMER.CREATE.{STREAM}.{name}.log.*.*.alert.>"
 
 
 def _buckets(user: BrokerUser) -> Iterator[str]:

@@ -76,6 +76,14 @@ def test_writing_again_keeps_every_secret(tmp_path: Path) -> None:
     assert written(tmp_path) == before
 
 
+def test_files_of_logins_that_are_none_any_more_are_named(tmp_path: Path) -> None:
+    assert nats_conf("--out", str(tmp_path)).stderr == ""
+    told = nats_conf("--out", str(tmp_path), "--login", "deciders=all", "--login", "effectors=llm,delegate,webhook")
+    assert told.exit_code == 0
+    assert "has files of logins that are none any more: act, alerts, appraisal, arbiter," in told.stderr
+    assert not {"deciders", "operator", "system"} & set(told.stderr.replace(",", " ").split())
+
+
 def test_a_login_s_file_that_holds_another_secret_is_refused_by_name(tmp_path: Path) -> None:
     nats_conf("--out", str(tmp_path))
     (tmp_path / "logins" / "router.nk").write_text("nothing of the kind")

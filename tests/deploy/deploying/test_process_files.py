@@ -16,7 +16,7 @@ import yaml
 from deploy.config.loading import all_sections, load
 from deploy.deploying.plan import GRACE_S
 from deploy.processes.supervising.stopping import STOP_DEADLINE
-from tests.deploy.deploying.written import Unit, options, refusal, written
+from tests.deploy.deploying.written import Unit, deploy, options, refusal, written
 
 KINDS = ("compose", "systemd", "helm")
 CONFIGURATION = """\
@@ -197,11 +197,28 @@ def test_a_machine_may_run_some_groups_only(tmp_path: Path) -> None:
     files = written("systemd", tmp_path, "--only", "mind", "--only", "gateway")
     assert Unit(tmp_path, "neuraxis.target").of("Wants") == ["neuraxis-worker@mind-1.service neuraxis-gateway.service"]
     assert len(files) == 5
+    # By the settings, logins and keys of the other machines: defaults would be others, and new logins strangers.
+    told = deploy("systemd", "--out", str(tmp_path / "second"), "--only", "mind").stderr
+    assert "default settings. Name the file of the other machines with --config" in told
+    assert "Copy those of the other machines" in told
+    assert "nats-conf" not in told
+    settings = tmp_path / "neuraxis.toml"
+    settings.write_text("[log]\nsealed = true\n")
+    told = deploy("systemd", "--out", str(tmp_path / "third"), "--only", "mind", "--config", str(settings)).stderr
+    assert "default settings" not in told
+    assert (tmp_path / "third/etc/neuraxis/neuraxis.toml").read_text() == settings.read_text()
     assert "write an absolute path" in refusal(
         "systemd", "--out", str(tmp_path), "--program", "/opt/neuraxis\nUser=root"
     )
     assert "'a b' is no image" in refusal("compose", "--out", str(tmp_path), "--image", "a b")
     assert "--only minds: there is no such group" in refusal("systemd", "--out", str(tmp_path), "--only", "minds")
+
+
+def test_a_ledger_keeps_its_host_s_name_when_its_container_is_made_anew(services: dict[str, Any]) -> None:
+    """What is scarce on a machine is ended by the ledger of a machine of that name."""
+    assert {name: service["hostname"] for name, service in services.items() if "hostname" in service} == {
+        "ledger": "ledger"
+    }
 
 
 def test_a_service_is_hardened(services: dict[str, Any]) -> None:

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from deploy.config.loading import RUNNING_SECTIONS, load
+from deploy.deploying.stream_copies import prepare_with_copies
 from events.errors import LogError, Misconfigured
 from events.jetstream import Connection, JetStreamLog, KeyValueMembership
 from tests.cluster import Deployed, deployed
@@ -64,3 +66,15 @@ def test_a_worker_that_comes_before_its_stream_says_who_makes_it(tmp_path: Path)
 
     with deployed(tmp_path, nodes=1, workers={"w": ("reflex",)}) as running:
         asyncio.run(come_first())
+
+
+def test_no_copy_is_given_up_because_of_a_default(tmp_path: Path) -> None:
+    def told(environment: dict[str, str]) -> list[str]:
+        config = load(RUNNING_SECTIONS, environment=environment)
+        return [*asyncio.run(prepare_with_copies(running.access("admin"), config))]
+
+    with deployed(tmp_path, nodes=3, workers={"w": ("reflex",)}) as running:
+        kept = told({})  # as without the deployment's file
+        assert len(kept) == 3
+        assert all(line.endswith("3 copies, which it keeps: nothing sets log.replicas") for line in kept), kept
+        assert all(line.endswith("1 copy, before 3") for line in told({"NEURAXIS_LOG__REPLICAS": "1"}))

@@ -28,6 +28,7 @@ from schemas.subjects import Partitions
 from tests.broker import DEADLINE_S
 from tests.cluster import Deployed, deployed
 from tests.each import each
+from tests.events.ledger.messages import exchanges, write
 
 OK, WARN, FAIL, SKIP = Verdict.OK, Verdict.WARN, Verdict.FAIL, Verdict.SKIP
 
@@ -199,6 +200,32 @@ def test_logins_of_another_release_are_told_with_what_to_do(three: Deployed, tmp
     assert found.verdict is FAIL
     assert "effectors lacks publish log.*.*.reflex.>" in found.detail
     assert "nats-server --signal reload" in found.remedy
+
+
+def test_a_ledger_that_lies_here_says_nothing_of_a_broker_that_is_named(
+    three: Deployed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".neuraxis").mkdir()
+    write(tmp_path / ".neuraxis" / "ledger.db", exchanges(100))
+    found = told(three)["ledger"]
+    assert (found.verdict, found.detail) == (WARN, "no process writes the ledger")
+
+
+def test_a_login_that_may_not_ask_the_ledger_s_process_does_not_find_that_there_is_none(three: Deployed) -> None:
+    found = told(three, three.logins / "deciders.json")["ledger"]
+    assert found.verdict is WARN
+    assert "this user may not ask how far it is behind" in found.detail
+
+
+def test_a_login_that_the_deployment_had_once_is_not_looked_at(three: Deployed, tmp_path: Path) -> None:
+    copied = tmp_path / "logins"
+    shutil.copytree(three.logins, copied)
+    shutil.copy(three.folder / "permissions.json", tmp_path)
+    shutil.copy(copied / "deciders.json", copied / "act.json")
+    found = told(three, copied)["rights"]
+    assert found.verdict is OK
+    assert found.detail == "9 logins have the catalogue's rights and no others; act not looked at"
 
 
 def test_fewer_copies_than_configured_are_told_and_made_good_by_the_command(three: Deployed) -> None:

@@ -1,6 +1,8 @@
 """What the doctor concludes from what it sees."""
 
+import asyncio
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -13,14 +15,19 @@ from deploy.cli.running.doctor import _set_to_examine
 from deploy.config.loading import Layer, all_sections, resolve
 from deploy.config.models import ModelChoice
 from deploy.health import doctor
-from deploy.health.findings import Verdict
+from deploy.health.findings import Finding, Verdict
+from deploy.health.readiness import NO_LEDGER, LedgerHealth
+from deploy.health.session_keys_check import examine_keys
 from deploy.health.stage_watch import needed_by
 from deploy.processes.running_set import DataFolder, ModelInUse, RunFile, RunSettings
 from deploy.processes.supervising.supervisor import Status
 from deploy.processes.up import run_settings
-from events.jetstream import storage_check
+from events.jetstream import JetStreamLog, storage_check
 from schemas.subjects import FormerCounts, Partitions
+from tests.broker import Broker
 from tests.each import each
+from tests.events.ledger.messages import exchanges, write
+from tests.events.setting import plain, record
 
 OK, WARN, FAIL, SKIP = Verdict.OK, Verdict.WARN, Verdict.FAIL, Verdict.SKIP
 
@@ -130,6 +137,16 @@ def test_the_slowest_reader_counts(pending: list[int], verdict: Verdict) -> None
     assert doctor.judge_readers(pending).verdict is verdict
 
 
+def test_a_durable_consumer_that_somebody_left_is_no_lack_of_workers() -> None:
+    assert doctor.judge_readers([0, 5], {"alerts": 5}).verdict is OK
+    found = doctor.judge_readers([0, 5], {"alerts": 5_000, "pager": 0})
+    assert (found.verdict, found.detail.partition("; ")[2]) == (
+        WARN,
+        "not of the set, and behind: alerts 5,000 messages",
+    )
+    assert "--processes" not in found.remedy
+
+
 def test_an_actor_that_nobody_runs_fails_with_the_command_to_run() -> None:
     assert doctor.judge_workers(("clock", "router"), [("clock",), ("router",)]).verdict is OK
     found = doctor.judge_workers(("clock", "router"), [("clock",)])
@@ -141,6 +158,73 @@ def test_an_actor_that_nobody_runs_fails_with_the_command_to_run() -> None:
 def test_the_ledger_is_measured_against_the_stream(position: int | str | None, verdict: Verdict) -> None:
     assert doctor.judge_ledger(Path("ledger.db"), position, 100).verdict is verdict
     assert doctor.judge_ledger(Path("ledger.db"), 1, 100_000).verdict is WARN
+
+
+@each(
+    ("health", "verdict"),
+    [
+        (LedgerHealth(position=100_000), OK),
+        (LedgerHealth(position=100_001), FAIL),
+        (LedgerHealth(position=1), WARN),
+        (LedgerHealth(position=-1, trouble=NO_LEDGER), WARN),
+        (LedgerHealth(position=100_000, trouble="the disk is full: make room"), FAIL),
+    ],
+)
+def test_the_ledger_of_a_broker_that_is_named_is_measured_by_its_process(
+    health: LedgerHealth, verdict: Verdict
+) -> None:
+    found = doctor.judge_ledger_process(health, 100_000)
+    assert found.verdict is verdict
+    assert bool(found.remedy) is (verdict is not OK)
+
+
+def test_every_reader_is_looked_at_however_many_there_are(broker: Broker) -> None:
+    async def examined() -> Finding:
+        log = await JetStreamLog.connect(broker.url)
+        try:
+            for number in range(300):
+                name, filter = f"c{number:03}", "log.>" if number >= 298 else "log.00.00.reflex.blocked"
+                config = {"name": name, "ack_policy": "none", "filter_subject": filter}
+                config |= {"durable_name": name} if number == 298 else {"inactive_threshold": 60 * 10**9}
+                call = f"CONSUMER.CREATE.{log.stream}.{name}.{filter}"
+                await log.connection.api(call, {"stream_name": log.stream, "config": config})
+            for _ in range(2):
+                await log.append([plain(*[record()] * 600)])
+            return await doctor._consumers(log.connection, log.stream)
+        finally:
+            await log.close()
+
+    found = asyncio.run(examined())
+    assert (found.verdict, found.detail) == (WARN, "299 consumers, the slowest 1,200 messages behind")
+
+
+def test_what_is_stored_while_the_doctor_looks_does_not_put_the_ledger_ahead(
+    broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A set that served failed: its ledger was held against where the stream had ended seconds before."""
+    data, context = DataFolder(tmp_path / "data"), tmp_path / "admin.json"
+    context.write_text(f'{{"url": "{broker.url}"}}')
+
+    async def examined() -> Finding:
+        log = await JetStreamLog.connect(broker.url)
+
+        async def meanwhile(*given: Any) -> Finding:
+            await log.append([plain(record()), plain(record()), plain(record()), plain(record())])
+            return await examine_keys(*given)
+
+        monkeypatch.setattr(doctor, "examine_keys", meanwhile)
+        try:
+            return next(found for found in await doctor.examine(patient) if found.check == "ledger")
+        finally:
+            await log.close()
+
+    with data.locked():
+        write(data.ledger, exchanges(1))
+        place = {"nats_url": broker.url, "context": str(context), "stream": "NEURAXIS"}
+        data.write(RunFile(pid=1, started="", version="", **place))
+        patient = _set_to_examine(Target(data.path, "", "", "", "", None, ()))
+        found = asyncio.run(examined())
+    assert (found.verdict, found.detail) == (OK, f"{data.ledger} is 0 events behind the stream's 4")
 
 
 def test_processes_that_are_down_or_were_started_again_are_told() -> None:
@@ -171,17 +255,27 @@ def test_the_receivers_examined_are_those_of_the_running_set_wherever_one_asks(
     (tmp_path / "neuraxis.toml").write_text("[log]\nagents = 2\n")  # of somebody else
     data = DataFolder(tmp_path / "data")
     ops = Receiver(style="slack", url_env="OPS_WEBHOOK_URL")
-    in_force = RunSettings(agents=8, sessions=32, receivers={"ops": ops}, effectors=("webhook",), key_file="key")
+    in_force = RunSettings(
+        agents=8, sessions=32, receivers={"ops": ops}, effectors=("webhook",), key_file="key",
+        replicas=3, alert_consumers=("pager",),
+    )  # fmt: skip
     with data.locked():
         context = tmp_path / "admin.json"
         context.write_text('{"url": "nats://127.0.0.1:9"}')
-        place = {"nats_url": "nats://127.0.0.1:9", "contexts": "", "context": str(context)}
+        place = {"nats_url": "nats://127.0.0.1:9", "context": str(context), "stream": "NEURAXIS"}
         data.write(RunFile(pid=1, started="", version="", in_force=in_force, **place))
         patient = _set_to_examine(Target(data.path, "", "", "", "", None, ()))
         other = _set_to_examine(Target(data.path, "", "", "", "", None, ("log.agents=3",)))
     assert patient.receivers == {"ops": ops}
     assert (patient.expected, patient.effectors, patient.key_file) == (Partitions(8, 32), ("webhook",), "key")
     assert (other.receivers, other.expected.agents) == ({}, 3)
+    # So are the copies of the stream, and what its reader may have: a set that is as it should be failed by a default.
+    assert (patient.replicas, other.replicas) == (3, 1)
+    for examined, consumer in ((patient, "pager"), (other, "alerts")):
+        allowed = examined.users["reader"].permissions.publish_allow
+        assert [each for each in allowed if each.startswith("$JS.API.CONSUMER.INFO")] == [
+            f"$JS.API.CONSUMER.INFO.NEURAXIS.{consumer}"
+        ]
 
 
 @each(
@@ -208,6 +302,7 @@ def test_a_set_says_what_it_was_started_with() -> None:
     in_force = run_settings(config, ModelChoice(use=ModelInUse(backend="composer"), why=""))
     assert in_force.receivers["ops"].url_env == "OPS_WEBHOOK_URL"
     assert (in_force.agents, in_force.effectors) == (8, ("webhook",))
+    assert (in_force.replicas, in_force.alert_consumers) == (1, ("alerts",))
 
 
 def test_a_stage_is_needed_as_the_configuration_has_it_wherever_one_looks() -> None:

@@ -9,6 +9,7 @@ from deploy.health import doctor
 from deploy.health.findings import Finding, Verdict
 from deploy.health.gateway_check import judge_gateway
 from deploy.health.model_check import judge_model
+from deploy.health.readiness import NO_LEDGER, LedgerHealth
 from deploy.processes.running_set import ModelInUse
 from deploy.processes.supervising.supervisor import Status
 from tests.deploy.health.test_doctor import run_file
@@ -22,6 +23,10 @@ def findings() -> Iterator[Finding]:
     yield doctor.judge_ledger(Path("ledger.db"), "ledger.db: a row is damaged", 10)
     yield doctor.judge_ledger(Path("ledger.db"), 20, 10)
     yield doctor.judge_ledger(Path("ledger.db"), None, 20, 10)
+    yield doctor.judge_ledger_process(LedgerHealth(position=20), 10)
+    yield doctor.judge_ledger_process(LedgerHealth(position=0), 100_000)
+    yield doctor.judge_ledger_process(LedgerHealth(position=-1, trouble=NO_LEDGER), 10)
+    yield doctor.judge_ledger_process(LedgerHealth(position=20, trouble="the disk is full"), 20)
     yield doctor.judge_processes(run_file(Status("gateway", 1, False, 0)))
     yield doctor.judge_processes(run_file(Status("gateway", 1, True, 2)))
     for check in (

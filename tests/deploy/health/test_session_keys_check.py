@@ -10,7 +10,8 @@ import pytest
 import structlog
 
 from deploy.health.findings import Verdict
-from deploy.health.session_keys_check import examine_keys, log_lost_keys
+from deploy.health.session_keys_check import KeyCount, count_latest_keys, examine_keys, log_lost_keys
+from events.errors import UnknownOutcome
 from events.jetstream import JetStreamLog
 from events.jetstream.session_keys import KeyValueKeys
 from events.log import Append
@@ -95,6 +96,46 @@ def test_a_session_whose_forgetting_stopped_half_way_has_lost_no_key_once_it_is_
         await log.close()
 
     asyncio.run(spoken())
+
+
+def test_a_log_with_more_partitions_than_the_broker_answers_about_at_once_is_looked_through(broker: Broker) -> None:
+    """No answer came then, for which no set of that size could start."""
+
+    async def spoken() -> KeyCount:
+        log = await JetStreamLog.connect(broker.url, sealed=True)
+        for agents in (range(20), range(20, 40)):
+            pairs = [(agent, session) for agent in agents for session in range(30)]
+            records = [
+                msgspec.structs.replace(
+                    said("hello", id=f"e{agent}-{session}", session=f"s{agent}-{session}"),
+                    subject=f"log.{agent:02}.{session:02}.input.received",
+                )
+                for agent, session in pairs
+            ]
+            await log.append([Append(records)])
+        try:
+            return await count_latest_keys(log.connection, log.stream)
+        finally:
+            await log.close()
+
+    assert asyncio.run(spoken()) == KeyCount(1_200, 0)
+    assert asyncio.run(_found(broker)) == (Verdict.OK, 0)
+
+
+def test_what_the_broker_refuses_to_look_up_is_not_waited_for(broker: Broker) -> None:
+    async def asked() -> None:
+        log = await JetStreamLog.connect(broker.url)
+        try:
+            with pytest.raises(UnknownOutcome, match="refuses a request: 408"):
+                async for _ in log.connection.gather(f"$JS.API.DIRECT.GET.{log.stream}", b"[]", 30.0):
+                    pass
+        finally:
+            await log.close()
+
+    async def main() -> None:
+        await asyncio.wait_for(asked(), 10)
+
+    asyncio.run(main())
 
 
 def test_a_log_that_seals_nothing_needs_no_keys(broker: Broker) -> None:

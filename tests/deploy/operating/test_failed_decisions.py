@@ -112,6 +112,22 @@ def test_an_end_that_a_later_release_wrote_is_no_lack_of_an_end(tmp_path: Path) 
     assert "cannot read how its exchange ended" in failed.why_not
 
 
+def test_failures_that_a_later_release_wrote_are_no_lack_of_failures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recording = Recording(ACTORS.values())
+    recording.configure()
+    recording.send(InputReceived(text="Hello!"), Address("ann", "noon", "e-1"))
+    recording.send(MemoryFailed(**FAILURE), Address("ann", "noon", "e-1"), ce_dataversion="2")
+    (tmp_path / ".neuraxis").mkdir()
+    write(tmp_path / ".neuraxis" / "ledger.db", recording.log, partitions=recording.partitions)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("NATS_URL", raising=False)
+    for command in ("list", "redrive"):
+        refused = neuraxis("failed", command, status=1)
+        assert "no failure that can be read is on record; 1 cannot be" in refused.stderr
+
+
 @pytest.fixture
 def with_failures(broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Broker:
     """A log in which two exchanges FAILED, one ended without memory, and one failure is of no exchange."""

@@ -4,22 +4,34 @@ import asyncio
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from actors.gateway.http.scopes import NotFound
 from actors.gateway.operator_orders import Order
+from deploy.cli.connect import open_log
+from deploy.cli.options import Target
+from deploy.config.settings import LogSettings
 from deploy.copying import repartitioning, trimming
 from deploy.copying.repartitioning import Repartitioned, cancel, repartition
+from deploy.operating.deadline import Deadline
+from deploy.operating.forgetting import NothingToForget, forget_session, survey
 from deploy.operating.order_client import give
 from deploy.processes.gateway.operations import BrokerOperations
+from deploy.processes.gateway.records import BrokerRecords
+from deploy.processes.query_services import serving_queries
+from deploy.replaying.log_questions import Answered, Asked, Explain, Unanswered, answer
 from events.errors import Misconfigured
-from events.jetstream import Access, JetStreamLog
-from events.ledger import compare, verify
+from events.jetstream import Access, JetStreamLog, KeyValueMembership
+from events.ledger import LedgerArchive, compare, verify
 from schemas.permissions import SNAPSHOTS_BUCKET
 from schemas.subjects import Partitions
 from schemas.vocabulary.allowances import AllowanceRecorded
 from schemas.vocabulary.responder import ResponseEmitted
-from tests.actors.runtime.living import PARTITIONS, at_rest, converse, living
+from tests.actors.runtime.living import PARTITIONS, at_rest, converse, exchange_of, led_by, living
 from tests.broker import Broker
+from tests.events.ledger.messages import exchanges as of_another_set
+from tests.events.ledger.messages import write
 from tests.events.log.broker.test_repartition import asked as conversed
 from tests.events.log.broker.test_trimming import CONFIG, EVERY, on_log, projected, resting, trimmed, until_gone
 from tests.events.setting import collect
@@ -145,5 +157,75 @@ def test_requests_over_http_see_allowances_that_were_removed_from_the_stream(bro
         assert [each.allowance for each in (await operations.allowances("agent-1")).allowances] == ["old"]
         await operations.withdraw("agent-1", "old", "ben", "no longer")
         assert (await operations.allowances("agent-1")).allowances == ()
+
+    on_log(broker, body)
+
+
+def test_a_gateway_without_the_ledger_says_what_it_does_not_see_and_resets_what_was_judged_there(
+    broker: Broker, tmp_path: Path
+) -> None:
+    ledger, old = tmp_path / "ledger.db", exchange_of(0, 0)
+
+    async def body(log: JetStreamLog) -> None:
+        through = await with_trimmed_log(log, broker, ledger)
+        await log.info()
+        assert log.trimmed_through == through, "a gateway that ran on meanwhile would say nothing of it"
+        unseen = f"events up to sequence {through:,} were removed from stream NEURAXIS"
+        access = Access(servers=broker.url)
+        without = BrokerOperations(access, "NEURAXIS", wait_s=20.0, ledger=tmp_path / "elsewhere.db")
+        assert unseen in (await without.allowances("agent-1")).unread
+        with pytest.raises(NotFound, match=unseen):
+            await without.withdraw("agent-1", "old", "ben", "no longer")
+        # A terminated session stays so until it is reset, however long ago its inputs were.
+        async with living(broker, "after") as worker:
+            await led_by(worker)
+            reset = await without.reset_breaker("agent-0", "session-0", "ben", "reviewed")
+            await worker.stopped()
+        assert (reset.session, reset.state) == ("session-0", "NORMAL")
+
+        after = await JetStreamLog.connect(broker.url, create=False)
+        settings = LogSettings(agents=PARTITIONS.agents, sessions=PARTITIONS.sessions)
+        for file, kind, said in ((str(ledger), Answered, old), ("", Unanswered, unseen)):
+            asked = Asked(access=access, log=settings, question=Explain(exchange=old), ledger=file)
+            assert isinstance(found := await answer(asked), kind), found
+            assert said in msgspec.json.encode(found).decode()
+        async with serving_queries(after.connection, ledger, None):
+            membership = KeyValueMembership(after.connection)
+            for archive in (LedgerArchive(ledger), None):
+                whole = after.with_archive(archive)
+                records = BrokerRecords(after.connection, after, asyncio.Event(), membership, whole=whole)
+                if archive is not None:
+                    assert old.encode() in await records.why(old)
+                    continue
+                with pytest.raises(NotFound, match=f"{unseen}.*`neuraxis why` explains it there"):
+                    await records.why(old)
+        await after.close()
+
+    on_log(broker, body)
+
+
+def test_a_command_goes_on_without_what_was_removed_where_the_ledger_cannot_be_read_or_is_another_sets(
+    broker: Broker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It may only be about to ask something. What another set once heard is no beginning of this log."""
+    ledger, damaged, other = tmp_path / "ledger.db", tmp_path / "damaged", tmp_path / "other"
+    damaged.mkdir()
+    other.mkdir()
+    (damaged / "ledger.db").write_bytes(b"no ledger any more")
+    write(other / "ledger.db", of_another_set(1_000))
+
+    async def body(log: JetStreamLog) -> None:
+        through = await with_trimmed_log(log, broker, ledger)
+        for folder, first in ((tmp_path, 1), (damaged, through + 1), (other, through + 1)):
+            removed = f"events up to sequence {through:,} were removed from stream NEURAXIS"
+            async with open_log(Target(folder, broker.url, "", "", "", None, ())) as opened:
+                assert (opened.trimmed_through, (await opened.info()).first_seq) == (through, first)
+                # Somebody's words may be there, and those of sessions that repeat them.
+                assert (removed in (await survey(opened, "agent-0", "session-0")).unread) is (folder != tmp_path)
+                with pytest.raises(NothingToForget) as nothing:
+                    await forget_session(opened, "agent-0", "never", by="ann", why="asked", deadline=Deadline(20))
+                assert (removed in str(nothing.value)) is (folder != tmp_path)
+            said = capsys.readouterr().err
+            assert (removed in said, str(damaged) in said) == (folder != tmp_path, folder == damaged), said
 
     on_log(broker, body)
