@@ -263,6 +263,9 @@ def run_settings(config: Config, model: ModelChoice) -> RunSettings:
         stages=needed_by(config),
         upstream=config.gateway.upstream.url,
         upstream_key_file=config.gateway.upstream.key_file,
+        limits=config.gateway.limits,
+        keys_file=config.gateway.keys_file and str(Path(config.gateway.keys_file).expanduser().absolute()),
+        alert_consumers=config.broker.alert_consumers,
     )
 
 

@@ -17,6 +17,7 @@ from deploy.processes.running_set import DataFolder, ModelInUse, RunFile, RunSet
 from deploy.processes.supervising.supervisor import Status
 from deploy.processes.up import run_settings
 from events.jetstream import storage_check
+from schemas.permissions import reader_user
 from schemas.subjects import FormerCounts, Partitions
 from tests.each import each
 
@@ -169,7 +170,8 @@ def test_the_receivers_examined_are_those_of_the_running_set_wherever_one_asks(
     (tmp_path / "neuraxis.toml").write_text("[log]\nagents = 2\n")  # of somebody else
     data = DataFolder(tmp_path / "data")
     ops = Receiver(style="slack", url_env="OPS_WEBHOOK_URL")
-    in_force = RunSettings(agents=8, sessions=32, receivers={"ops": ops}, effectors=("webhook",), key_file="key")
+    more = {"receivers": {"ops": ops}, "effectors": ("webhook",), "key_file": "key", "alert_consumers": ("pager",)}
+    in_force = RunSettings(agents=8, sessions=32, **more)
     with data.locked():
         context = tmp_path / "admin.json"
         context.write_text('{"url": "nats://127.0.0.1:9"}')
@@ -180,14 +182,19 @@ def test_the_receivers_examined_are_those_of_the_running_set_wherever_one_asks(
     assert patient.receivers == {"ops": ops}
     assert (patient.expected, patient.effectors, patient.key_file) == (Partitions(8, 32), ("webhook",), "key")
     assert (other.receivers, other.expected.agents) == ({}, 3)
+    assert patient.users["reader"] == reader_user("reader", patient.stream, ("pager",))
+    assert other.users["reader"] == reader_user("reader", other.stream, ("alerts",))
 
 
 def test_a_set_says_what_it_was_started_with() -> None:
     given = {"webhook": {"receivers": {"ops": {"style": "slack", "url_env": "OPS_WEBHOOK_URL"}}}, "log": {"agents": 8}}
+    given["gateway"] = {"limits": {"text_bytes": 9}}
     config = resolve(all_sections(), [Layer("test", given)])
     in_force = run_settings(config, ModelChoice(use=ModelInUse(backend="composer"), why=""))
     assert in_force.receivers["ops"].url_env == "OPS_WEBHOOK_URL"
     assert (in_force.agents, in_force.effectors) == (8, ("webhook",))
+    assert in_force.limits == config.gateway.limits
+    assert config.gateway.limits.text_bytes == 9
 
 
 def test_a_stage_is_needed_as_the_configuration_has_it_wherever_one_looks() -> None:
