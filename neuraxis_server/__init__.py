@@ -7,6 +7,7 @@ for this process and, by environment variables, for every process that it starts
 """
 
 import gc
+import io
 import os
 import signal
 import sys
@@ -29,6 +30,9 @@ def main() -> None:
         # The kernel drops signals that the first process of a container does not handle: without this handler, SIGTERM
         # could not stop a process that is still starting.
         signal.signal(signal.SIGTERM, lambda number, _frame: os._exit(128 + number))
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A locale without our arrows and quotes, such as one of Latin-1: they are written as ``\u2193``, as JSON has it.
+        sys.stdout.reconfigure(errors="backslashreplace")
     home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     sys.path[:] = ordered(sys.path, home, os.environ.get("PYTHONPATH", "").split(os.pathsep))
     os.environ.update(for_children(sys.path, home))
