@@ -31,7 +31,7 @@ def main() -> None:
         # could not stop a process that is still starting.
         signal.signal(signal.SIGTERM, lambda number, _frame: os._exit(128 + number))
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # A locale without our arrows and quotes, such as one of Latin-1: they are written as ``\u2193``, as JSON has it.
+        # A locale may lack our arrows and quotes, as Latin-1 does: they are written as ``\u2193``, as JSON has it.
         sys.stdout.reconfigure(errors="backslashreplace")
     home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     sys.path[:] = ordered(sys.path, home, os.environ.get("PYTHONPATH", "").split(os.pathsep))
