@@ -32,6 +32,7 @@ from deploy.feeding import Failure, Feeder, LineFormat, Outcome, Tally, lines_of
 from deploy.processes.event_loop import run_command
 from deploy.processes.running_set import DataFolder
 from events.loggers import structlog
+from neuraxis_server import write_every_character
 
 CONVERSATIONS = "demo_conversations.jsonl"
 EXPLAINED_ID = "jailbreak"
@@ -73,6 +74,7 @@ def main(keep: bool) -> None:
     # Only errors (40): the set's warnings, such as reconnections, are in its own log, which is shown if it fails.
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(40))
     _keep_to_itself(os.environ)
+    write_every_character()
     # SIGTERM reaches this process alone. An exit by an exception runs the `finally` that stops the set.
     signal.signal(signal.SIGTERM, _exit_on_sigterm)
     begun = time.monotonic()

@@ -83,6 +83,7 @@ def test_a_demo_keeps_to_itself_whatever_broker_and_receivers_are_configured_whe
             NEURAXIS_WEBHOOK__RECEIVERS__OPS__STYLE="slack",
             NEURAXIS_WEBHOOK__RECEIVERS__OPS__URL_ENV="OPS_WEBHOOK",
             NEURAXIS_GATEWAY__HTTP="127.0.0.1:0",
+            PYTHONIOENCODING="ascii",
         )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "14 exchanges ended, 0 bad" in done.stdout
