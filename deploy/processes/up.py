@@ -201,6 +201,7 @@ def _greet(plan: Plan, nats: str, http: str, model: ModelChoice) -> None:
         backend=model.use.backend,
         models=model.use.models,
         why=model.why,
+        doubt=model.warning,
     )
     with contextlib.suppress(OSError):  # stdout is closed: the set runs on
         print(greeting(up), flush=True)
