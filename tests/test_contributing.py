@@ -126,6 +126,12 @@ def test_who_has_followed_the_guide_gets_its_tests_all_the_same(tmp_path: Path) 
     assert first[Path("deploy/cli/__init__.py")].count(b'"sessions": ') == 1
 
 
+def test_no_other_test_counts_on_the_guides_actor_not_being_there() -> None:
+    """Such a test fails for who follows the guide: one took an event of the greeter for that of an unknown actor."""
+    others = [file for file in (ROOT / "tests").rglob("*.py") if ROOT / "tests/actors/greeter" not in file.parents]
+    assert [file.name for file in others if "greeter" in file.read_text().lower()] == [Path(__file__).name]
+
+
 def contents(folder: Path) -> dict[Path, bytes]:
     return {file.relative_to(folder): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
