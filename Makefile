@@ -8,6 +8,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input
+# Where Python is packaged without ensurepip, as in Debian without python3-venv, a first attempt leaves an environment
+# without pip behind.
+ENVIRONMENT := $(BIN)/python -c 'import pip' 2>/dev/null || $(PYTHON) -m venv $(VENV)
 LOCKED := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
 	--no-annotate --quiet
 PRODUCT := schemas events actors deploy neuraxis_server clients/python/src
@@ -24,7 +27,7 @@ help: ## Show this list
 $(READY): requirements.lock pyproject.toml clients/python/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "Python 3.11 or later is needed; choose one with: make PYTHON=python3.12" >&2; exit 2; }
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(ENVIRONMENT)
 	@echo "Installing the locked dependencies into $(VENV) ..."
 	@$(PIP) install --require-hashes --requirement requirements.lock
 	@$(PIP) install --no-deps --no-build-isolation --editable . --editable clients/python
@@ -84,7 +87,7 @@ docs: $(READY) ## Write what is derived from the catalogue into docs/reference
 	@$(BIN)/neuraxis schema asyncapi > docs/reference/asyncapi.json
 
 lock: ## Pin the dependencies anew, with hashes and without hosts: all, those of the image, those of its build
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(ENVIRONMENT)
 	@$(PIP) install uv
 	@$(BIN)/uv pip compile pyproject.toml --extra dev --extra examples --upgrade $(LOCKED) --output-file requirements.lock
 	@$(BIN)/uv pip compile pyproject.toml --constraint requirements.lock $(LOCKED) --output-file requirements-runtime.lock

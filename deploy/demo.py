@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import MutableMapping, Sequence
 from importlib.resources import files
 from io import BytesIO
 from pathlib import Path
@@ -32,6 +32,7 @@ from deploy.feeding import Failure, Feeder, LineFormat, Outcome, Tally, lines_of
 from deploy.processes.event_loop import run_command
 from deploy.processes.running_set import DataFolder
 from events.loggers import structlog
+from neuraxis_server import write_every_character
 
 CONVERSATIONS = "demo_conversations.jsonl"
 EXPLAINED_ID = "jailbreak"
@@ -43,6 +44,15 @@ CONCURRENCY = 4
 START_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 30.0
 """Seconds in which the set must be ready, and must have ended after SIGTERM."""
+
+_LEADING_OUTSIDE = (
+    "NEURAXIS_BROKER__URL",
+    "NEURAXIS_BROKER__CONTEXT",
+    "NEURAXIS_WEBHOOK__",
+    "NEURAXIS_TELEMETRY__",
+    "NEURAXIS_GATEWAY__UPSTREAM__",
+)
+"""Beginnings of the variables that set what a set speaks to besides its own processes."""
 
 _MAX_ANSWER_CHARACTERS = 70
 _MIN_WIDTH_FOR_ANSWERS = 150
@@ -63,7 +73,8 @@ def main(keep: bool) -> None:
     """Run the demonstration; ends the process with 0, or with 1 after saying what failed."""
     # Only errors (40): the set's warnings, such as reconnections, are in its own log, which is shown if it fails.
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(40))
-    os.environ.pop("NATS_URL", None)
+    _keep_to_itself(os.environ)
+    write_every_character()
     # SIGTERM reaches this process alone. An exit by an exception runs the `finally` that stops the set.
     signal.signal(signal.SIGTERM, _exit_on_sigterm)
     begun = time.monotonic()
@@ -85,12 +96,20 @@ def main(keep: bool) -> None:
         )
 
 
+def _keep_to_itself(environment: MutableMapping[str, str]) -> None:
+    """Remove the variables that would have the set use another broker's log, or send its alerts and traces out."""
+    for name in [*environment]:
+        if name == "NATS_URL" or name.upper().startswith(_LEADING_OUTSIDE):
+            del environment[name]
+
+
 def _exit_on_sigterm(*_: object) -> None:
     sys.exit(128 + signal.SIGTERM)
 
 
 def _run(folder: Path, log: Path, begun: float, *, keep: bool) -> None:
     data, ready = folder / "data", folder / "ready"
+    _configuration_of(data).write_text("")
     step("neuraxis up: an embedded broker, the actors, and the ledger")
     with log.open("wb") as output:
         running = _start(data, ready, output)
@@ -131,7 +150,16 @@ def step(what: str) -> None:
 def command(*arguments: str, data: Path) -> None:
     """Run a `neuraxis` command in this process; raises what the command raises."""
     step(f"neuraxis {' '.join(arguments)}")
-    neuraxis.main([*arguments, "--data", str(data)], prog_name="neuraxis", standalone_mode=False)
+    neuraxis.main([*arguments, *_flags(data)], prog_name="neuraxis", standalone_mode=False)
+
+
+def _configuration_of(data: Path) -> Path:
+    """Return the demonstration's own file: a ``neuraxis.toml`` of the working folder may name a broker in use."""
+    return data.with_name("neuraxis.toml")
+
+
+def _flags(data: Path) -> tuple[str, ...]:
+    return "--data", str(data), "--config", str(_configuration_of(data))
 
 
 # Without a model, so that the demo shows the same everywhere.
@@ -140,7 +168,7 @@ _UP_COMMAND = (sys.executable, "-P", "-m", "neuraxis_server", "up", "--llm", "co
 
 def _start(data: Path, ready: Path, output: BinaryIO) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(
-        [*_UP_COMMAND, "--data", str(data), "--ready-file", str(ready)],
+        [*_UP_COMMAND, *_flags(data), "--ready-file", str(ready)],
         stdin=subprocess.DEVNULL,
         stdout=output,
         stderr=output,

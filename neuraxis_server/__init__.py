@@ -7,6 +7,7 @@ for this process and, by environment variables, for every process that it starts
 """
 
 import gc
+import io
 import os
 import signal
 import sys
@@ -29,12 +30,22 @@ def main() -> None:
         # The kernel drops signals that the first process of a container does not handle: without this handler, SIGTERM
         # could not stop a process that is still starting.
         signal.signal(signal.SIGTERM, lambda number, _frame: os._exit(128 + number))
+    write_every_character()
     home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     sys.path[:] = ordered(sys.path, home, os.environ.get("PYTHONPATH", "").split(os.pathsep))
     os.environ.update(for_children(sys.path, home))
     from deploy.cli import main as run
 
     run()
+
+
+def write_every_character() -> None:
+    """Have stdout write what its locale has no character for, such as our arrows in Latin-1, as ``\\u2193``.
+
+    So it stands in JSON, too. Otherwise the command would end with an error.
+    """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def ordered(path: Iterable[str], home: str, added: Iterable[str]) -> list[str]:

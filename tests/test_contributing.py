@@ -77,6 +77,13 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the project with the guide's actor and its command in it."""
     folder = tmp_path_factory.mktemp("contributed") / "project"
     shutil.copytree(ROOT, folder, ignore=NOT_COPIED)
+    follow_the_guide(folder)
+    run(folder, "tests.schemas.write_samples")
+    return folder
+
+
+def follow_the_guide(folder: Path) -> None:
+    """Write the guide's actor and command, in place of what somebody who follows it has made of them so far."""
     files = written_files((ROOT / "CONTRIBUTING.md").read_text())
     assert set(files) == {
         "schemas/vocabulary/greeter.py",
@@ -86,15 +93,47 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     }
     commands = guided("command")
     assert set(commands) == set(OF_THE_COMMAND)
+    for place in (*OF_THE_ACTOR, *OF_THE_COMMAND):
+        if (folder / place).is_dir():
+            shutil.rmtree(folder / place)
+        else:
+            (folder / place).unlink(missing_ok=True)
+    for sample in folder.glob("tests/schemas/samples/forged_id.greeter.*"):
+        sample.unlink()
     for path, code in (files | commands).items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(code)
     listed, before = folder / "deploy/cli/__init__.py", '    "backup": '
     (line,) = [match["line"] for match in IN_COMMANDS.finditer((ROOT / "CONTRIBUTING.md").read_text())]
-    assert listed.read_text().count(before) == 1
-    listed.write_text(listed.read_text().replace(before, line + before))
-    run(folder, "tests.schemas.write_samples")
-    return folder
+    text = listed.read_text().replace(line, "")
+    assert text.count(before) == 1
+    listed.write_text(text.replace(before, line + before))
+
+
+def test_who_has_followed_the_guide_gets_its_tests_all_the_same(tmp_path: Path) -> None:
+    """They run in the tree of a contributor, too, who may have come to its last page."""
+    (tmp_path / "deploy/cli").mkdir(parents=True)
+    shutil.copy(ROOT / "deploy/cli/__init__.py", tmp_path / "deploy/cli")
+    follow_the_guide(tmp_path)
+    first = contents(tmp_path)
+    raise_behaviour(tmp_path)
+    (tmp_path / "tests/actors/greeter/test_words.py").touch()
+    (tmp_path / "tests/schemas/samples").mkdir(parents=True)
+    (tmp_path / "tests/schemas/samples/forged_id.greeter.session_begun.v1.json").touch()
+    assert contents(tmp_path) != first
+    follow_the_guide(tmp_path)
+    assert contents(tmp_path) == first
+    assert first[Path("deploy/cli/__init__.py")].count(b'"sessions": ') == 1
+
+
+def test_no_other_test_counts_on_the_guides_actor_not_being_there() -> None:
+    """Such a test fails for who follows the guide: one took an event of the greeter for that of an unknown actor."""
+    others = [file for file in (ROOT / "tests").rglob("*.py") if ROOT / "tests/actors/greeter" not in file.parents]
+    assert [file.name for file in others if "greeter" in file.read_text().lower()] == [Path(__file__).name]
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    return {file.relative_to(folder): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
 @pytest.fixture

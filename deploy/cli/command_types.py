@@ -24,6 +24,15 @@ class Command(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the arguments; raises BadParameter for a blank option or path, and for an option that is given twice."""
+        try:
+            return self._parsed(ctx, args)
+        except click.UsageError as wrong:
+            takes_text = any(each.name == "text" for each in self.params if isinstance(each, click.Argument))
+            if not (hint := _hint_for_text(wrong, args) if takes_text else ""):
+                raise
+            raise click.UsageError(f"{wrong.format_message().removesuffix('.')}{hint}", ctx) from wrong
+
+    def _parsed(self, ctx: click.Context, args: list[str]) -> list[str]:
         given, _, in_order = self.make_parser(ctx).parse_args(list(args))
         for parameter in self.get_params(ctx):
             if not isinstance(parameter, click.Option) and not isinstance(parameter.type, click.Path):
@@ -40,6 +49,15 @@ class Command(click.Command):
             if isinstance(parameter.type, click.types.StringParamType) and "FILE" not in (parameter.metavar or ""):
                 _check_text(ctx, parameter)
         return unparsed
+
+
+def _hint_for_text(wrong: click.UsageError, args: Sequence[str]) -> str:
+    """Return what to do if somebody wrote a text as several arguments, or one that reads as an option."""
+    if "unexpected extra argument" in wrong.message:
+        return ": put TEXT in quotes"
+    if isinstance(wrong, click.NoSuchOption) and any(each.startswith("-") and " " in each for each in args):
+        return ": write -- before a TEXT that begins with a dash"
+    return ""
 
 
 def _check_text(ctx: click.Context, parameter: click.Parameter) -> None:

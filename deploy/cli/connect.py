@@ -34,6 +34,8 @@ _GRACE_S = 0.25
 
 if TYPE_CHECKING:
     from actors.gateway.agents import AgentPer
+    from deploy.processes.running_set import RunSettings
+    from schemas.intake.limits import InputLimits
 
 T = TypeVar("T")
 
@@ -117,14 +119,20 @@ def store_of(target: Target) -> Path | None:
 
 def agent_per(target: Target) -> "AgentPer":
     """Return whom each agent serves: by the settings of the running set, unless flags name others or a broker."""
-    config = target.config()
-    named = effective_choice(target.flags, config.broker, os.environ).named
-    if not (named or target.config_file is not None or target.assignments):
-        with suppress(NotRunning):
-            in_force = target.data.read().in_force
-            if in_force is not None:
-                return in_force.agent_per
-    return config.gateway.agent_per
+    in_force = _settings_in_force(target)
+    return target.config().gateway.agent_per if in_force is None else in_force.agent_per
+
+
+def input_limits(target: Target) -> "InputLimits":
+    """Return how large an input may be: by the settings of the running set, unless flags name others or a broker."""
+    in_force = _settings_in_force(target)
+    return (in_force.limits if in_force is not None else None) or target.config().gateway.limits
+
+
+def _settings_in_force(target: Target) -> "RunSettings | None":
+    """Return the settings of the running set; None if there is none, or flags name others or a broker."""
+    named = effective_choice(target.flags, target.config().broker, os.environ).named
+    return None if named else target.settings_in_force()
 
 
 @asynccontextmanager

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from functools import wraps
 from math import isfinite
 from pathlib import Path
@@ -17,6 +17,7 @@ import click
 
 if TYPE_CHECKING:
     from deploy.config.loading import Config, Layer, Sections
+    from deploy.processes.running_set import RunSettings
 
 DEFAULT_DATA_FOLDER = Path(".neuraxis")
 _MAX_TIMEOUT_S = 30 * 24 * 3600
@@ -102,6 +103,16 @@ class Target:
         for layer in flags:
             if rivals := keys.intersection(dotted_keys(layer.values)):
                 raise WrongUse(f"{layer.origin} and --set {min(rivals)} set the same: give one of them")
+
+    def settings_in_force(self) -> "RunSettings | None":
+        """Return the settings that the running set was started with; None without one, or if flags name others."""
+        from deploy.processes.running_set import NotRunning
+
+        if self.config_file is not None or self.assignments:
+            return None
+        with suppress(NotRunning):
+            return self.data.read().in_force
+        return None
 
     def changes(self) -> list["Layer"]:
         """Return the layers of ``--set``, for a command that does not apply them to the configuration."""

@@ -17,6 +17,7 @@ import msgspec
 from actors.webhook.settings import Receiver
 from deploy.processes.broker.users import write_private
 from deploy.processes.supervising.supervisor import Status
+from schemas.intake.limits import InputLimits
 
 _KILLED_SET_TIMEOUT_S = 5.0
 """Seconds to wait for the lock if the set that took it was killed: its broker may still be about to end."""
@@ -65,8 +66,9 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
     variables and files, as the configuration does, and hold no address. ``key_file`` holds the language model's key.
     ``agent_per`` says who shares an agent. ``stages`` are those that must be served. ``upstream`` is the address that
     requests for other models are passed on to, empty if there is none, and ``upstream_key_file`` holds its key.
-    ``replicas`` counts the stream's copies, and ``alert_consumers`` are those that the broker's user ``reader`` may
-    have; None if an older release wrote the file.
+    ``replicas`` counts the stream's copies. ``limits`` say how large an input may be, and ``keys_file`` is the file of
+    the gateway's keys, absolute, or empty for the one in the data folder. ``alert_consumers`` are those that the
+    broker's user ``reader`` may have. The four are None if an older release wrote the file.
     """
 
     agents: int
@@ -79,6 +81,8 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
     upstream: str = ""
     upstream_key_file: str = ""
     replicas: int | None = None
+    limits: InputLimits | None = None
+    keys_file: str | None = None
     alert_consumers: tuple[str, ...] | None = None
 
 

@@ -203,6 +203,7 @@ def _greet(plan: Plan, nats: str, http: str, model: ModelChoice) -> None:
         backend=model.use.backend,
         models=model.use.models,
         why=model.why,
+        doubt=model.warning,
     )
     with contextlib.suppress(OSError):  # stdout is closed: the set runs on
         print(greeting(up), flush=True)
@@ -271,6 +272,8 @@ def run_settings(config: Config, model: ModelChoice) -> RunSettings:
         upstream=config.gateway.upstream.url,
         upstream_key_file=config.gateway.upstream.key_file,
         replicas=config.log.replicas,
+        limits=config.gateway.limits,
+        keys_file=config.gateway.keys_file and str(Path(config.gateway.keys_file).expanduser().absolute()),
         alert_consumers=config.broker.alert_consumers,
     )
 

@@ -1,5 +1,6 @@
 """``neuraxis`` beside other people's packages of the same names, by PYTHONPATH and in the working folder."""
 
+import json
 import os
 import subprocess
 import sys
@@ -57,6 +58,17 @@ def test_as_a_module_it_does_too_and_so_does_every_process_that_it_starts(projec
     given = for_children(ordered([str(project), *sys.path], str(ROOT), [str(project)]), str(ROOT))
     again = run(project, [sys.executable, "-m", "deploy.cli", "schema", "subjects"], **given)
     assert (again.returncode, again.stdout) == (0, told.stdout), again.stderr
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "ascii"])
+def test_what_a_terminal_has_no_characters_for_is_written_by_their_numbers(encoding: str, project: Path) -> None:
+    bundle = str(max(FOLDER.glob("*.nxb")))
+    command = [sys.executable, "-P", "-m", "neuraxis_server", "why", "last", "--log", bundle]
+    told = run(project, command, PYTHONIOENCODING=encoding)
+    assert (told.returncode, told.stderr) == (0, "")
+    assert "\\u2193 follows from the event above it" in told.stdout
+    as_json = run(project, [*command, "--json"], PYTHONIOENCODING=encoding)
+    assert json.loads(as_json.stdout) == json.loads(run(project, [*command, "--json"], PYTHONIOENCODING="utf-8").stdout)
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,10 @@ import pytest
 
 from tests.e2e.live import environment
 
+ROOT = Path(__file__).resolve().parent.parent.parent
 
-def demo(folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+
+def demo(folder: Path, working: Path | None = None, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run the demonstration with its temporary files in ``folder``."""
     return subprocess.run(
         [sys.executable, "-m", "deploy.demo"],
@@ -22,7 +24,8 @@ def demo(folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         timeout=120,
-        env=environment() | {"TMPDIR": str(folder)} | variables,
+        cwd=working,
+        env=environment() | {"TMPDIR": str(folder), "PYTHONPATH": str(ROOT)} | variables,
         check=False,
     )
 
@@ -65,6 +68,25 @@ def test_a_demo_that_is_kept_shows_its_dashboard_until_it_is_told_to_stop() -> N
         assert list(Path(folder).iterdir()) == []
         with pytest.raises(httpx.ConnectError):
             httpx.get(address, timeout=60, trust_env=False)
+
+
+def test_a_demo_keeps_to_itself_whatever_broker_and_receivers_are_configured_where_it_runs() -> None:
+    """Its conversations would be in a log in use, and its alerts would page somebody."""
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as working:
+        Path(working, "neuraxis.toml").write_text(
+            '[broker]\nurl = "nats://127.0.0.1:1"\n[webhook.receivers.ops]\nstyle = "slack"\nurl_env = "OPS_WEBHOOK"\n'
+        )
+        done = demo(
+            Path(folder),
+            Path(working),
+            NEURAXIS_BROKER__URL="nats://127.0.0.1:1",
+            NEURAXIS_WEBHOOK__RECEIVERS__OPS__STYLE="slack",
+            NEURAXIS_WEBHOOK__RECEIVERS__OPS__URL_ENV="OPS_WEBHOOK",
+            NEURAXIS_GATEWAY__HTTP="127.0.0.1:0",
+            PYTHONIOENCODING="ascii",
+        )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "14 exchanges ended, 0 bad" in done.stdout
 
 
 def test_a_demo_that_cannot_run_says_why() -> None:

@@ -25,6 +25,8 @@ def chat(target: Target, agent: str | None, user: str, session: str, timeout: fl
 
     Below each answer stand its mode and confidence, who wrote it, and, where there were any, the tie-break and the
     steps of an ACT loop. On a terminal a model's words appear as it speaks.
+
+    Exit status of lines that are piped in: 1 when one was not sent, or its exchange FAILED.
     """
     from actors.gateway import InvalidInput, check_name
     from deploy.cli.asking.run_exchange import run_exchange, show
@@ -43,9 +45,11 @@ def chat(target: Target, agent: str | None, user: str, session: str, timeout: fl
         import readline  # noqa: F401 (line editing and history for input())
 
         click.echo(f"session {session_name}; Ctrl-D ends", err=True)
+    unsent = failed = 0
     while (line := _next_line(at_terminal)) is not None:
         if isinstance(line, _BadLine):
             click.echo(f"not sent: {line.why}", err=True)
+            unsent += 1
             continue
         try:
             streamed = streamed_answer_for(as_json)
@@ -54,8 +58,23 @@ def chat(target: Target, agent: str | None, user: str, session: str, timeout: fl
             found = run_until(Deadline(timeout), exchange)
         except InvalidInput as wrong:
             click.echo(f"not sent: {wrong}", err=True)
+            unsent += 1
             continue
         show(found, as_json=as_json, streamed=streamed, answer_first=True)
+        failed += found.action == "FAILED"
+    if not at_terminal:  # at one, the person has read it
+        _check_all_ended_well(unsent, failed)
+
+
+def _check_all_ended_well(unsent: int, failed: int) -> None:
+    """Raise CheckFailed if a line was not sent, or its exchange FAILED."""
+    from deploy.cli.failures import CheckFailed
+    from deploy.cli.rendering.layout.counted_nouns import counted
+
+    told = [f"{counted(unsent, 'line')} {'was' if unsent == 1 else 'were'} not sent"] if unsent else []
+    told += [f"{counted(failed, 'exchange')} FAILED"] if failed else []
+    if told:
+        raise CheckFailed(f"{', and '.join(told)}: named above")
 
 
 class _BadLine(NamedTuple):

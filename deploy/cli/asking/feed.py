@@ -70,8 +70,8 @@ def feed(
     A line is {"text": ...} with optional id, session, agent, user, context, layers, documents and tool_results, or
     {"turns": [{"role", "text"}]}, whose user turns are sent in order, each after the one before has ended
     (docs/inputs.md). Other fields are refused. Anything but JSON is plain text, an input a line. Outcomes are
-    printed as exchanges end. A bad line is named on stderr, and the others go on; exit status 1 tells of it. Ctrl-C
-    prints the summary so far.
+    printed as exchanges end. A bad line is named on stderr, and the others go on; exit status 1 tells of it, and of
+    exchanges that FAILED. Ctrl-C prints the summary so far.
     """
     from actors.gateway import check_name
     from deploy.cli.connect import agent_per
@@ -111,8 +111,12 @@ def feed(
         raise CheckFailed(
             f"{file} holds no inputs: nothing was sent; put one on each line, as `neuraxis feed --help` says"
         )
+    failed = summary.actions.get("FAILED", 0)
+    failed_text = f"{counted(failed, 'exchange')} FAILED, their outcomes say on what" if failed else ""
     if summary.bad:
-        raise CheckFailed(f"{_bad_text(summary)}: named above")
+        raise CheckFailed(f"{_bad_text(summary)}: named above{failed_text and f'; {failed_text}'}")
+    if failed:
+        raise CheckFailed(failed_text)
 
 
 def _bad_text(summary: "Summary") -> str:
@@ -154,7 +158,7 @@ async def _feed(
     target: Target, stream: BinaryIO, name: str, form: "LineFormat", options: dict[str, Any]
 ) -> tuple["Summary", bool]:
     """Feed until the end of the stream or an interrupt; return the counts, and whether it was interrupted."""
-    from deploy.cli.connect import open_log, store_of
+    from deploy.cli.connect import input_limits, open_log, store_of
     from deploy.cli.rendering.layout.terminal import progress
     from deploy.client import client_on
     from deploy.feeding import Feeder, Tally, lines_of
@@ -166,7 +170,7 @@ async def _feed(
     async with AsyncExitStack() as open_things:
         async with Deadline(options["answer_s"], target.begun).enforced() as opening:
             log = await open_things.enter_async_context(open_log(target, deadline=opening))
-            client = await open_things.enter_async_context(client_on(log, target.config().gateway.limits))
+            client = await open_things.enter_async_context(client_on(log, input_limits(target)))
         feeder = Feeder(client, lambda row: _report(row, tally), **options)
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, interrupted.set)
         begun = time.perf_counter()

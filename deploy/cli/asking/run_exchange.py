@@ -13,7 +13,7 @@ import msgspec
 
 from actors.gateway.inputs import InputOptions
 from deploy.cli.asking.streamed_answer import StreamedAnswer
-from deploy.cli.connect import open_log
+from deploy.cli.connect import input_limits, open_log
 from deploy.cli.failures import CheckFailed
 from deploy.cli.options import Target
 from deploy.cli.rendering.decision import SHOWN_EVENTS, Exchange, exchange_of, lines_of, sentence_of
@@ -50,7 +50,7 @@ async def run_exchange(
     """
     async with AsyncExitStack() as stack:
         log = await stack.enter_async_context(open_log(target, deadline=deadline))
-        client = await stack.enter_async_context(client_on(log, target.config().gateway.limits))
+        client = await stack.enter_async_context(client_on(log, input_limits(target)))
         inbox = await stack.enter_async_context(client.receiving_pieces(streamed.take)) if streamed is not None else ""
         wrapped = client.input(text, inbox=inbox, **given)
         exchange = wrapped.exchange

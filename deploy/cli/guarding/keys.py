@@ -42,7 +42,10 @@ def _file_options(command: Callable[..., Any]) -> Callable[..., Any]:
         from deploy.operating.api_key_file import keys_file
 
         target = Target(data, "", "", "", "", config_file, assignments)
-        done = command(keys_file(target.config().gateway, target.data), **others)
+        in_force = target.settings_in_force()
+        named = None if in_force is None else in_force.keys_file
+        file = keys_file(target.config().gateway, target.data) if named is None else Path(named or target.data.keys)
+        done = command(file, **others)
         warn_of_unused_settings(target)
         return done
 

@@ -99,12 +99,15 @@ def import_(target: Target, file: str, name: str, by: str, timeout: float, as_js
 @click.option("--signatures", is_flag=True, help="Print every signature instead of a line a set.")
 @json_option
 def list_(target: Target, log_file: Path | None, signatures: bool, as_json: bool) -> None:
-    """Print the pattern sets in force, in library order: the first blocking match in it decides."""
+    """Print the pattern sets in force, in library order: the first blocking match in it decides.
+
+    The profile is the one that the log's workers recorded, unless --set or --config says another.
+    """
     from actors.reflex.imported_patterns import whole_library
     from deploy.cli.output import emit
 
-    imports = run_command(_imports(target, log_file))
-    library = whole_library(_settings(target).profile, imports)
+    imports, settings = run_command(_in_force(target, log_file))
+    library = whole_library(settings.profile, imports)
     emit(_signature_rows(library) if signatures else _set_rows(library, imports), as_json=as_json)
 
 
@@ -122,7 +125,10 @@ def list_(target: Target, log_file: Path | None, signatures: bool, as_json: bool
 @click.option("--shipped", is_flag=True, help="Judge by the profile alone, without imports; nothing needs to run.")
 @json_option
 def test(target: Target, text: str, log_file: Path | None, file: str, shipped: bool, as_json: bool) -> None:
-    """Print how reflex would judge TEXT (`-`: stdin), with every match; nothing is recorded."""
+    """Print how reflex would judge TEXT (`-`: stdin), with every match; nothing is recorded.
+
+    Its settings are those that the log's workers recorded, unless --set or --config says others.
+    """
     import msgspec
 
     from actors.reflex.decider import judge
@@ -141,11 +147,10 @@ def test(target: Target, text: str, log_file: Path | None, file: str, shipped: b
         raise WrongUse(f"{' and '.join(named)} each say what TEXT is judged by: give one of them")
     if says_nothing(judged_text := text_of("-") if text == "-" else text):
         raise WrongUse("the text is blank, so that there is nothing to judge: give TEXT, or - and a text on stdin")
-    settings = _settings(target)
     if file:
-        library = make_library(sets_in(file, content_of(file)))
+        settings, library = _configured(target), make_library(sets_in(file, content_of(file)))
     else:
-        imports = Imports() if shipped else run_command(_imports(target, log_file))
+        imports, settings = (Imports(), _configured(target)) if shipped else run_command(_in_force(target, log_file))
         library = whole_library(settings.profile, imports)
     if not any(True for _ in library.signatures()):
         raise CheckFailed(
@@ -187,7 +192,8 @@ def withdraw(target: Target, name: str, by: str, why: str, timeout: float, as_js
     wrapped_lines.say(f"{name} is withdrawn, from the next input on")
 
 
-def _settings(target: Target) -> "ReflexSettings":
+def _configured(target: Target) -> "ReflexSettings":
+    """Return reflex's settings by this command's configuration, which need not be that of the set."""
     from actors.reflex.settings import ReflexSettings
 
     settings = target.config(every_section=True).sections["reflex"]
@@ -218,11 +224,15 @@ def _signature_rows(library: "Library") -> Iterator[dict[str, Any]]:
         }
 
 
-async def _imports(target: Target, log_file: Path | None) -> "Imports":
-    from deploy.operating.guarding.patterns import imports_in
+async def _in_force(target: Target, log_file: Path | None) -> "tuple[Imports, ReflexSettings]":
+    """Return the imports in a log, and the settings that reflex recorded in it, unless flags name others."""
+    from deploy.operating.guarding.patterns import imports_in, recorded_settings
 
+    named = target.config_file is not None or any(each.lower().startswith("reflex.") for each in target.assignments)
     async with open_source(target, log_file) as source:
-        return await imports_in(source)
+        imports = await imports_in(source)
+        recorded = None if named else await recorded_settings(source)
+    return imports, recorded or _configured(target)
 
 
 async def _import(target: Target, event: Any, deadline: "Deadline") -> int | None:

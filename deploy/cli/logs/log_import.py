@@ -82,7 +82,8 @@ async def _import(target: Target, copy: Path, progress: "Progress", keys: "Sessi
 def report(target: Target, result: "ImportResult") -> None:
     """Say on stderr what was imported, and what its workers need."""
     settings = target.config().log
-    what = f"stream {settings.stream}: {counted(result.events, 'event')}, head {result.head[:12]}"
+    where = f" of {broker}" if (broker := broker_of(target)) else ""
+    what = f"stream {settings.stream}{where}: {counted(result.events, 'event')}, head {result.head[:12]}"
     if result.resumed_after == result.events:
         what += "; they were imported already"
     elif result.resumed_after:
@@ -101,3 +102,12 @@ def report(target: Target, result: "ImportResult") -> None:
         click.echo(
             f"its workers need log.agents = {agents} and log.sessions = {sessions} in their configuration", err=True
         )
+
+
+def broker_of(target: Target) -> str:
+    """Return the servers of the broker that flags, ``NATS_URL`` or the configuration name; empty for a data folder."""
+    from deploy.cli.connect import access_to
+    from deploy.processes.broker_access import effective_choice
+
+    named = effective_choice(target.flags, target.config().broker, os.environ).named
+    return access_to(target).servers if named else ""

@@ -26,7 +26,7 @@ def restore(target: Target, backup: Path) -> None:
     where it stopped. The keys of sealed sessions are put back, too, if the folder has them (`backup --keys`).
     """
     from deploy.cli.failures import WrongUse
-    from deploy.cli.logs.log_import import import_copy, report
+    from deploy.cli.logs.log_import import broker_of, import_copy, report
     from deploy.copying.ledger_backup import BUNDLE, KEYS, LEDGER
     from deploy.operating.session_keys import read_keys
 
@@ -39,5 +39,5 @@ def restore(target: Target, backup: Path) -> None:
             raise WrongUse(f"{backup} holds neither {LEDGER} nor {BUNDLE}: name a folder that `neuraxis backup` wrote")
         copy, keys = found[0], backup / KEYS
     report(target, import_copy(target, copy, read_keys(keys) if keys is not None and keys.exists() else None))
-    if not target.flags.named:
+    if not broker_of(target):
         wrapped_lines.say(f"neuraxis up --data {target.data.path} goes on with it", err=True)

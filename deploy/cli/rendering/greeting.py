@@ -18,7 +18,7 @@ class Up(msgspec.Struct, frozen=True, kw_only=True):
         data: The set's data folder; ``flags`` are the options by which commands find it, if they need any.
         http: The gateway's URL, empty without one; ``nats`` is the broker's.
         backend: Who answers: ``composer`` without a model, from what is remembered, else the kind of model. ``models``
-            names the models, ``why`` the reason.
+            names the models, ``why`` the reason, and ``doubt`` why they may give no answer; empty for none.
     """
 
     program: str
@@ -29,6 +29,7 @@ class Up(msgspec.Struct, frozen=True, kw_only=True):
     backend: str
     models: tuple[str, ...]
     why: str
+    doubt: str = ""
 
 
 def greeting(up: Up) -> str:
@@ -72,7 +73,8 @@ def called_by(argument: str, found: str | None, here: Path) -> str:
 
 def _model_lines(up: Up) -> list[str]:
     if up.backend != "composer":
-        return [f"model   {', '.join(up.models) or up.backend} ({up.why})"]
+        doubt = [f"        doubtful: {up.doubt}"] if up.doubt else []
+        return [f"model   {', '.join(up.models) or up.backend} ({up.why})", *doubt]
     return [
         "model   none: a composer answers, from what is remembered",
         f"        ({up.why};",

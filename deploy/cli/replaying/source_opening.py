@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 CATCH_UP_S = 2.0
 """Seconds to wait until the ledger of a running set has reached the stream's end; it is usually milliseconds behind."""
 
+_INPUTS_LOOKED_AT = 16
+"""How many inputs of a ledger are looked at, to see whether it is sealed: an input without words is not."""
+
 
 def log_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add ``--log``, as the argument ``log_file``."""
@@ -135,6 +138,8 @@ async def _ledger_instead(open_things: AsyncExitStack, target: Target, why: Exce
         ledger.unreached = "the set was killed"
     last = (await ledger.info()).last_seq
     say_note(f"{reason}: this is read from its ledger {target.data.ledger}, up to sequence {last:,}")
+    if await _has_sealed_words(ledger):
+        _say_words_are_closed(ledger)
     return ledger
 
 
@@ -257,7 +262,42 @@ async def _attach_keys(open_things: AsyncExitStack, target: Target, ledger: "Led
         log = await open_things.enter_async_context(open_log(target))
         ledger.sealing = log.sealing or ledger.sealing
     else:
-        ledger.sealing = Sealing(Keyring(_KeysOnDemand(open_things, target)))
+        keys = _KeysOnDemand(open_things, target)
+        ledger.sealing = Sealing(Keyring(keys))
+        if await _has_sealed_words(ledger) and not await keys.are_there():
+            _say_words_are_closed(ledger)
+
+
+async def _has_sealed_words(ledger: "LedgerSource") -> bool:
+    """Whether one of a ledger's first inputs is sealed by a key that may be left: then so are all that have words."""
+    from events.sealing.sealed_texts import KEY_DESTROYED, SEALED_HEADER
+    from schemas.event import topic_of
+    from schemas.subjects import topic_filter
+    from schemas.vocabulary.gateway import InputReceived
+
+    after, last = 0, (await ledger.info()).last_seq
+    for _ in range(_INPUTS_LOOKED_AT):
+        found = await ledger.first([topic_filter(topic_of(InputReceived))], after, last)
+        if found is None:
+            return False
+        if found.headers.get(SEALED_HEADER, KEY_DESTROYED) != KEY_DESTROYED:
+            return True
+        after = found.seq
+    return False
+
+
+def _say_words_are_closed(ledger: "LedgerSource") -> None:
+    """Say on stderr what is read instead of sealed words: otherwise a state, or its hash, would look like the true one.
+
+    The processes that share a replay do not say it each.
+    """
+    from multiprocessing import parent_process
+
+    if parent_process() is None:
+        say_note(
+            f"{ledger.name} has sealed words, and their keys are at the broker of its set, which is not reached: "
+            "[sealed] stands for them, also in states and their hashes"
+        )
 
 
 class _KeysOnDemand:
@@ -284,6 +324,12 @@ class _KeysOnDemand:
                 if log.sealing is not None:
                     self._store = log.sealing.keyring.store
         return self._store
+
+    async def are_there(self) -> bool:
+        """Whether the keys can be reached."""
+        from events.sealing.keys import NoKeys
+
+        return not isinstance(await self._connected(), NoKeys)
 
     async def load(self, names: Collection[str]) -> "Mapping[str, KeyEntry]":
         """Return the entries of these names."""

@@ -64,18 +64,17 @@ def _set_to_examine(target: Target) -> "SetToExamine":
     upstream, upstream_key_file = config.gateway.upstream.url, config.gateway.upstream.key_file
     expected = Partitions(config.log.agents, config.log.sessions)
     replicas: int = config.log.replicas
-    alert_consumers = config.broker.alert_consumers
     effectors = needed_effectors(config, attached=model is not None and model.backend != "composer")
-    stages = needed_by(config)
+    stages, alert_consumers = needed_by(config), config.broker.alert_consumers
     in_force = run.in_force if run is not None else None
     if in_force is not None and target.config_file is None and not target.assignments:
         # The settings that the set was started with, not the configuration of this folder, which may be another.
         receivers, effectors, key_file = in_force.receivers, in_force.effectors, in_force.key_file
         upstream, upstream_key_file = in_force.upstream, in_force.upstream_key_file
         stages = in_force.stages or stages
+        alert_consumers = alert_consumers if in_force.alert_consumers is None else in_force.alert_consumers
         expected = Partitions(in_force.agents, in_force.sessions)
         replicas = in_force.replicas or replicas
-        alert_consumers = alert_consumers if in_force.alert_consumers is None else in_force.alert_consumers
     access = access_of(choice, target.data, user=ADMIN, name="neuraxis doctor")
     folder = choice.folder if choice.logins else Path(run.contexts) if run is not None and run.contexts else None
     logins = {login_name(access): access}

@@ -9,14 +9,18 @@ import yaml
 from actors.reflex.imported_patterns import Imports, with_event
 from actors.reflex.library import InvalidLibrary, make_library
 from actors.reflex.library import Path as LibraryPath
+from actors.reflex.settings import ReflexSettings
 from deploy.operating.agent_events import events_of_agent
 from deploy.operating.guarding.item_files import UNPRINTABLE, BadFile, Item, YamlLoader, items_of
+from events.decoding import Recorded, decode
 from events.replay.sources import Source
+from schemas.actor import readable_settings
 from schemas.event import topic_of
 from schemas.intake.strict import did_you_mean, quoted_name, validation_error
 from schemas.names import wrong_with_name
-from schemas.subjects import NO_PARTITION, stored_subject
+from schemas.subjects import NO_PARTITION, stored_subject, topic_filter
 from schemas.vocabulary.patterns import PatternSet, PatternsImported, PatternsWithdrawn, Signature
+from schemas.vocabulary.reflex import ReflexConfigured
 
 # A step of a path in msgspec's errors, such as `.signatures[2]`: a key, or an index.
 _STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
@@ -113,4 +117,15 @@ async def imports_in(source: Source) -> Imports:
     async for record in events_of_agent(source, "", filters, unread=source.unread):
         if isinstance(record.message.event, PatternsImported | PatternsWithdrawn):
             found = with_event(found, record.message.event)
+    return found
+
+
+async def recorded_settings(source: Source) -> ReflexSettings | None:
+    """Return the settings that reflex recorded last; None if the log has none that this release can read."""
+    found = None
+    end = (await source.info()).last_seq
+    async for batch in source.history([topic_filter(topic_of(ReflexConfigured))], 0, end):
+        for each in map(decode, batch):
+            if isinstance(each, Recorded) and isinstance(each.message.event, ReflexConfigured):
+                found = readable_settings(each.message.event, ReflexSettings) or found
     return found

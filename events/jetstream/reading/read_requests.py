@@ -14,6 +14,7 @@ from events.jetstream.reading.get_message import get_message
 from events.jetstream.rights import ask_rights
 from events.loggers import get_logger
 from events.losses import FindGaps, merged_ranges
+from events.warning_backoff import WarningBackoff
 from schemas.permissions import READ_ROOT
 
 GAPS = "LOG.GAPS"
@@ -54,7 +55,7 @@ async def await_read_service(connection: Connection, stream: str, deadline: floa
     """Return once reads are served, at once if they need not be; raises Unavailable after ``deadline`` seconds."""
     if not connection.asks_to_read:
         return
-    end, said = asyncio.get_running_loop().time() + deadline, False
+    end, warnings = asyncio.get_running_loop().time() + deadline, WarningBackoff()
     while True:
         try:
             await get_message(connection, stream, 1)
@@ -62,9 +63,9 @@ async def await_read_service(connection: Connection, stream: str, deadline: floa
         except LogError as error:
             if asyncio.get_running_loop().time() >= end:
                 raise Unavailable(str(error)) from error
-            if not said:
-                _logger.warning("waits_for_read_service", stream=stream, detail=str(error))
-                said = True
+            if warnings.is_due():
+                for_s = round(warnings.lasted_s, 1)
+                _logger.warning("waits_for_read_service", stream=stream, detail=str(error), for_s=for_s)
         await asyncio.sleep(_RETRY_S)
 
 

@@ -25,13 +25,13 @@ def test_each_severity_of_an_owner_has_its_subject() -> None:
 
 
 def test_a_new_owner_s_severity_brings_its_subject_and_nothing_else_does() -> None:
-    class GreeterFailed(Failed, frozen=True, kw_only=True, tag="forged_id.greeter.failed"):
+    class WaiterFailed(Failed, frozen=True, kw_only=True, tag="forged_id.waiter.failed"):
         """A message that an actor of somebody else's could not decide."""
 
-    sample = GreeterFailed(reason="decider_raised", error="ValueError", failed_seq=1, failed_topic="forged_id.x.y")
-    quiet = Entry(owner="greeter", scope=Scope.SESSION, meaning="It failed.", sample=sample)
+    sample = WaiterFailed(reason="decider_raised", error="ValueError", failed_seq=1, failed_topic="forged_id.x.y")
+    quiet = Entry(owner="waiter", scope=Scope.SESSION, meaning="It failed.", sample=sample)
     loud = msgspec.structs.replace(quiet, severity=Severity.WARNING)
-    assert [entry.topic for entry in alert_entries([quiet, loud, loud])] == ["forged_id.alert.warning.greeter"]
+    assert [entry.topic for entry in alert_entries([quiet, loud, loud])] == ["forged_id.alert.warning.waiter"]
     assert alert_entries([quiet]) == ()
 
 

@@ -48,8 +48,8 @@ def test_the_body_of_an_alert_is_sent_with_what_it_means_in_words() -> None:
 
 
 def test_an_alert_of_a_subject_that_this_release_does_not_know_is_readable_still() -> None:
-    told = alert(event="forged_id.greeter.gone", figures={"reason": "asleep"})
-    assert slack_message(told, "")["text"] == "Critical: greeter.gone. forged_id.greeter.gone. reason=asleep"
+    told = alert(event="forged_id.waiter.gone", figures={"reason": "asleep"})
+    assert slack_message(told, "")["text"] == "Critical: waiter.gone. forged_id.waiter.gone. reason=asleep"
 
 
 def test_an_end_is_green_and_says_what_ended_it() -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import click
 import msgspec
+import pytest
 
 from actors.llm.calling import SentPiece
 from actors.runtime.envelopes import to_record
@@ -103,8 +104,17 @@ async def _answer(log: JetStreamLog, script: Script) -> None:
 
 def printed(broker: Broker, folder: Path, script: Script, *arguments: str, stdin: str = "") -> str:
     """Run a command against a scripted set, with no terminal about; return what it printed."""
+    status, out, err = ended(broker, folder, script, *arguments, stdin=stdin)
+    assert status == 0, err
+    return out
 
-    async def run() -> str:
+
+def ended(
+    broker: Broker, folder: Path, script: Script, *arguments: str, stdin: str = ""
+) -> tuple[int | None, str, str]:
+    """Run a command against a scripted set, with no terminal about; return its status, and what it printed."""
+
+    async def run() -> tuple[int | None, str, str]:
         async with scripted(broker, script), asyncio.timeout(DEADLINE_S):
             process = await asyncio.create_subprocess_exec(
                 *command(*arguments, "--nats", broker.url),
@@ -115,8 +125,7 @@ def printed(broker: Broker, folder: Path, script: Script, *arguments: str, stdin
                 env=environment(),
             )
             out, err = await process.communicate(stdin.encode())
-            assert process.returncode == 0, err.decode()
-            return out.decode()
+            return process.returncode, out.decode(), err.decode()
 
     return asyncio.run(run())
 
@@ -183,6 +192,23 @@ def test_a_chat_for_machines_prints_the_whole_decision_a_line_each(broker: Broke
         {"skill": "recall", "query": "my name", "found": 1, "reason": ""}
     ]
     assert (rows[0]["backend"], rows[0]["model"]) == ("llm", "qwen3:8b")
+
+
+@pytest.mark.parametrize("arguments", [("chat",), ("chat", "--json"), ("feed", "-", "--format", "text")], ids=" ".join)
+def test_lines_that_failed_fail_the_command_that_they_were_piped_into(
+    arguments: tuple[str, ...], broker: Broker, tmp_path: Path
+) -> None:
+    def script(received: InputReceived) -> Sequence[Event | bytes]:
+        told = answer("Lima.", received)
+        if received.text == "What now?":
+            failed = {"stage": "ARBITER", "action": "FAILED", "reason": "no_owner: arbiter", "mode": None}
+            told = msgspec.structs.replace(told, **failed)
+        return (told,)
+
+    lines = ("Who am I?", "What now?", "And you?")
+    status, out, err = ended(broker, tmp_path, script, *arguments, stdin="\n".join(lines))
+    assert (status, "1 exchange FAILED" in err) == (1, True), err
+    assert out.count("no_owner: arbiter") >= 1
 
 
 def test_without_a_terminal_no_words_are_asked_for_ahead(broker: Broker, tmp_path: Path) -> None:

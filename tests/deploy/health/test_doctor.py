@@ -298,11 +298,14 @@ def test_an_agent_that_people_share_who_come_in_with_keys_is_warned_of(
 
 def test_a_set_says_what_it_was_started_with() -> None:
     given = {"webhook": {"receivers": {"ops": {"style": "slack", "url_env": "OPS_WEBHOOK_URL"}}}, "log": {"agents": 8}}
+    given["gateway"] = {"limits": {"text_bytes": 9}}
     config = resolve(all_sections(), [Layer("test", given)])
     in_force = run_settings(config, ModelChoice(use=ModelInUse(backend="composer"), why=""))
     assert in_force.receivers["ops"].url_env == "OPS_WEBHOOK_URL"
     assert (in_force.agents, in_force.effectors) == (8, ("webhook",))
     assert (in_force.replicas, in_force.alert_consumers) == (1, ("alerts",))
+    assert in_force.limits == config.gateway.limits
+    assert config.gateway.limits.text_bytes == 9
 
 
 def test_a_stage_is_needed_as_the_configuration_has_it_wherever_one_looks() -> None:

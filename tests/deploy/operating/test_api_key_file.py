@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 from actors.gateway.http.keys import ApiKeys
 from deploy.cli import main
 from deploy.processes.broker.users import write_private
+from deploy.processes.running_set import DataFolder, RunFile, RunSettings
 
 
 @pytest.fixture(autouse=True)
@@ -54,6 +55,21 @@ def test_the_file_is_the_one_that_the_configuration_names(folder: Path) -> None:
     keys("add", "--scope", "ask")
     assert (folder / "ours").exists()
     assert not (folder / ".neuraxis").exists()
+
+
+@pytest.mark.parametrize("of_set", ["", "theirs"])
+def test_the_file_is_that_of_the_running_set_wherever_one_asks(of_set: str, folder: Path) -> None:
+    """A key in another file opens nothing, and one that leaked is not in it to be revoked."""
+    (folder / "neuraxis.toml").write_text('[gateway]\nkeys_file = "ours"\n')  # of somebody else
+    data = DataFolder(folder / "data")
+    named = str(folder / of_set) if of_set else ""
+    in_force = RunSettings(agents=8, sessions=32, receivers={}, effectors=(), key_file="", keys_file=named)
+    with data.locked():
+        data.write(RunFile(pid=1, started="", version="", nats_url="", in_force=in_force))
+        keys("add", "--scope", "ask", "--data", "data")
+        keys("add", "--scope", "ask", "--data", "data", "--config", "neuraxis.toml")
+    there = folder / of_set if of_set else data.keys
+    assert [len(file.read_text().splitlines()) for file in (there, folder / "ours")] == [1, 1]
 
 
 def test_there_are_no_keys_at_first() -> None:

@@ -152,6 +152,16 @@ def test_a_broker_that_is_named_takes_the_log_and_gives_it_back_to_the_byte(tmp_
     assert "not empty" in refused.stderr
 
 
+def test_a_broker_that_the_environment_names_is_named_and_no_folder(
+    tmp_path: Path, talk: Path, broker: Broker, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("NATS_URL", broker.url)
+    said = neuraxis("restore", talk, "--data", tmp_path / "restored").stderr
+    assert f"stream NEURAXIS of {broker.url}: " in said
+    assert "goes on with it" not in said
+    assert not (tmp_path / "restored").exists()
+
+
 def test_a_folder_with_a_log_of_its_own_is_refused(tmp_path: Path, talk: Path):
     (tmp_path / ".neuraxis").mkdir()
     (tmp_path / ".neuraxis" / "ledger.db").write_bytes(b"")

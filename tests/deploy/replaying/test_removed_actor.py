@@ -65,12 +65,12 @@ def test_events_of_an_actor_that_was_removed_with_its_vocabulary_are_counted_too
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = [each for batch in read_events(NEWEST) for each in batch]
-    greeted = "log._._.greeter.session_begun"
-    headers = log[-1].headers | {"ce-type": "forged_id.greeter.session_begun"}
+    removed = "log._._.removed.session_begun"
+    headers = log[-1].headers | {"ce-type": "forged_id.removed.session_begun"}
     write(
         tmp_path / "log.db",
-        [*log, msgspec.structs.replace(log[-1], seq=len(log) + 1, subject=greeted, headers=headers)],
+        [*log, msgspec.structs.replace(log[-1], seq=len(log) + 1, subject=removed, headers=headers)],
     )
-    assert "forged_id.greeter.session_begun" not in CATALOGUE
-    assert counts(log=tmp_path / "log.db") == {"forged_id.greeter.session_begun": 1}
+    assert "forged_id.removed.session_begun" not in CATALOGUE
+    assert counts(log=tmp_path / "log.db") == {"forged_id.removed.session_begun": 1}
     assert replay("--verify", "--strict", log=tmp_path / "log.db").exit_code == 1

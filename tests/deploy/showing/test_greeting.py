@@ -43,6 +43,14 @@ def test_it_names_the_models_that_answer() -> None:
     text = greeting(up(backend="openai", models=("qwen3:8b",), why="it was named"))
     assert "model   qwen3:8b (it was named)" in text
     assert "composer" not in text
+    assert "doubtful" not in text
+
+
+def test_it_says_that_a_model_may_give_no_answer() -> None:
+    """An endpoint that was named is used, even if it does not answer now."""
+    away = "it does not list its models: endpoint unreachable (ConnectError)"
+    lines = greeting(up(backend="openai", models=("qwen3:8b",), why="it was named", doubt=away)).splitlines()
+    assert lines[lines.index("  model   qwen3:8b (it was named)") + 1] == f"          doubtful: {away}"
 
 
 def test_its_commands_call_the_program_by_what_finds_it(tmp_path: Path) -> None:

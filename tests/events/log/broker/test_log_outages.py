@@ -3,11 +3,15 @@
 import asyncio
 
 import pytest
+from structlog.testing import capture_logs
 
 from events.errors import Conflict, Misconfigured, Unavailable, UnknownOutcome
+from events.jetstream.connection import Access, Connection
 from events.jetstream.log import JetStreamLog
+from events.jetstream.reading.read_requests import await_read_service
 from events.jetstream.reading.stream_reader import BACKLOG, StreamReader
 from events.log import MAX_RECORD_BYTES, Record
+from schemas.permissions import READ_ROOT
 from schemas.subjects import Partitions
 from tests.broker import Broker
 from tests.events.setting import RunOnLog, Setting, back, collect, plain, read, record, run_on_jetstream
@@ -145,3 +149,17 @@ def test_a_tail_for_one_who_stops_reading_holds_little_and_goes_on_where_it_was(
         await log.close()
 
     asyncio.run(body())
+
+
+def test_who_waits_for_a_read_service_says_so_at_once_and_again(broker: Broker) -> None:
+    async def wait() -> None:
+        connection = await Connection.open(Access(servers=broker.url))
+        try:
+            connection.ask_to_read(f"{READ_ROOT}.nobody", "NEURAXIS")
+            await await_read_service(connection, "NEURAXIS", 1.5)
+        finally:
+            await connection.close()
+
+    with capture_logs() as lines, pytest.raises(Unavailable, match="start `neuraxis worker ledger`"):
+        asyncio.run(wait())
+    assert [round(line["for_s"]) for line in lines if line["event"] == "waits_for_read_service"] == [0, 1]
