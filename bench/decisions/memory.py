@@ -61,7 +61,10 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Setup(NamedTuple):
-    """An agent's memory full of episodes, and questions near some of them."""
+    """An agent's memory full of episodes, and questions near some of them.
+
+    ``weights`` are the factors by which the similarities of its episodes are multiplied.
+    """
 
     memory: AgentMemory
     vectors: Vectors

@@ -43,7 +43,7 @@ HEADER_ROOM = 256
 # JetStream error codes.
 _BATCH_DUPLICATE = 10201
 _BATCH_INCOMPLETE = 10176
-# The account's limits (its bytes, none for such a stream, the bytes of a stream), too many requests, stream offline.
+# Limits of the account (its bytes, none that applies here, bytes of a stream), too many requests, stream offline.
 _TRY_LATER = (10002, 10120, 10122, 10167, 10194)
 _TOO_MANY = 429  # status
 

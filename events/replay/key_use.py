@@ -39,7 +39,7 @@ class KeyUse(msgspec.Struct, kw_only=True):
         return self.is_session if scope is Scope.SESSION else self.is_agent
 
     def complaint(self, key: str, kept: str, scope: Scope) -> str:
-        """Return the error for a name that is no key of a scope; ``kept`` says in words what its keys keep."""
+        """Return the error for a name that is no key of a scope; ``kept``: such as ``states are kept``."""
         kinds = {"an agent": self.is_agent, "a session": self.is_session, "an exchange": self.is_exchange}
         what = next((kind for kind, is_kind in kinds.items() if is_kind), "a partition of other actors")
         owners = list(self.sessions if scope is Scope.SESSION else self.agents)[:MOST_NAMED]

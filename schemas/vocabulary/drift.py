@@ -64,6 +64,7 @@ class DriftSkipped(Event, frozen=True, kw_only=True, tag="forged_id.drift.skippe
     """No thought this time, and when the next is due; 0: after the end of the next exchange.
 
     ``seed`` is the concept that led to no thought, by its id in memory, empty for none; it rests like one that did.
+    ``activation`` is the highest of the concepts that it activated, 0 where memory found nothing.
     ``long_gap`` and ``draws`` are as in ``drift.scheduled``; after several skips in a row the time is longer than they
     give.
     """

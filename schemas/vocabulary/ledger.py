@@ -48,7 +48,7 @@ class ResourceScarce(Event, frozen=True, kw_only=True, tag="forged_id.ledger.res
     """Less than a tenth of a resource is left on the machine of the ledger's process: make room before it is used up.
 
     ``whose`` names the disk's folder, the process, the machine or container, or the account at the broker, whose
-    ``storage`` that is. ``free`` and ``total`` are bytes, of inodes and file descriptors their number.
+    ``storage`` that is. ``free`` and ``total`` are bytes; inodes and file descriptors are counted.
     ``ledger.resource_sufficient`` ends it.
     """
 

@@ -64,8 +64,8 @@ class Verification:
         losses: What the log has recorded as lost.
         partitions: The partition counts in force where the log is read.
         readers: Releases that the log shows to have read messages which this one cannot.
-        on_verdict: Called for each message that led to events and was compared: with it, whether it came out the same,
-            and 1; with -1 if that is taken back.
+        on_verdict: Called with each message that led to events and was compared, whether it came out the same, and 1;
+            with -1 in place of 1 if that is taken back.
     """
 
     def __init__(
