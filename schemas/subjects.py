@@ -146,8 +146,8 @@ class Partitions(msgspec.Struct, frozen=True):
     def resolve(self, token: str, key: str, of_sessions: bool) -> str:
         """Return the partition in force to which a message belongs, by its token and its key.
 
-        A message without a key, or in a partition that is not its key's, belongs to the first of those that its
-        partition was divided into.
+        A message without a key, or stored in another partition than its key's, belongs to the first of the partitions
+        that its own was divided into.
         """
         if not self.former or token == NO_PARTITION:
             return token

@@ -74,8 +74,8 @@ class HeaderClient(Client):
         await super()._connect_to_server(s)
 
     async def _process_connect_init(self) -> None:
-        # Two more fixes: the library's reconnecting ends for good at an error that it does not expect, such as one that
-        # a peer which is no NATS server causes: the client would stay disconnected, and log nothing. And it takes a
+        # Two more fixes: the library's reconnecting ends for good at an error that it does not expect, such as one
+        # caused by a peer that is no NATS server: the client would stay disconnected, and log nothing. And it takes a
         # server that closes the connection before its first answer for one that it is connected to.
         try:
             await super()._process_connect_init()

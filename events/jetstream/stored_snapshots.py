@@ -33,7 +33,7 @@ _PART_DIGITS = 16
 """Digits of a snapshot's digest in the names of its chunks."""
 
 UNDER_WAY_NS = 60 * 1_000_000_000
-"""Nanoseconds for which chunks that no head names may be those of a snapshot that another process is saving."""
+"""Nanoseconds. Chunks that no head names, if they are younger, may be of a snapshot that another process is saving."""
 
 _LOADS = 3
 """How often reading a snapshot is tried, since it may be replaced meanwhile."""

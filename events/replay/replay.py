@@ -368,8 +368,8 @@ class Replay:
     def _first_pending(self, view: View, last_own_ns: int, next_cause_seq: int | None) -> Pending | None:
         """Fold waiting messages that lead to no event; return the first that leads to one, else a timer that is due.
 
-        Whether a message that only a newer release can read was decided is not known, unless the partition's next
-        event shows it, whose cause is at ``next_cause_seq``.
+        Whether a message that only a newer release can read was decided is known only if the partition's next event,
+        whose cause is at ``next_cause_seq``, shows it.
         """
         while view.waiting:
             if self._decide_silent(view):

@@ -65,7 +65,7 @@ class Familiarity(msgspec.Struct, frozen=True, kw_only=True):
     session's working memory. Gists and facts are those on the exchange's topic, and those relevant to what is said,
     from any session of the agent; an episode of another session counts as a gist. ``bearing`` is how relevant the most
     relevant of all memories is. ``world_state_present``: the agent knows a fact besides those counted. Exchanges are
-    the session's before this one.
+    the session's before this one. The topic and its numbers are appraisal's.
     """
 
     context_warmth: Unit

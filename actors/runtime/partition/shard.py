@@ -174,7 +174,7 @@ class Shard(DecisionLoop):
     # --- recovery
 
     def _to_keep(self) -> Kept | None:
-        """Return what is known to be in the log of the state that is to be discarded, None if that is not known."""
+        """Return the part of the state to be discarded that is certainly in the log; None if that is not known."""
         if self.role is Role.RECOVERING:
             return self._kept  # nothing was read since, or not all
         checkpoint = self._acknowledged if self.outbox else self.view.checkpoint()

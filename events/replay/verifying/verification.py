@@ -101,7 +101,7 @@ class Verification:
         # The last decision that came out as recorded, in case folding it raises.
         self._matched: tuple[tuple[NewEvent, ...], Compared] | None = None
         self._sealed_words: dict[ActorPartition, SealedWordsTracker] = {}
-        # Partitions whose state may be wrong, since they had settings or a behaviour that this release lacks -> which.
+        # Partitions whose state may be wrong, since they had settings or a behaviour that this release lacks -> why.
         self._untrusted_states: dict[ActorPartition, str] = {}
         self._unread_causes: dict[ActorPartition, UnreadCauses] = {}
         self._doubts: list[_Doubt] = []
