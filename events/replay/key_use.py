@@ -48,7 +48,7 @@ class KeyUse(msgspec.Struct, kw_only=True):
 
 
 async def use_of_key(source: Source, key: str, scope: Scope | None = None) -> KeyUse:
-    """Return what a name names; with a scope, only as much is read as shows that it is a key of it.
+    """Return what a name names; with a scope, reading ends once it is found to be a key of that scope.
 
     Raises:
         LogError: the log cannot be read.
