@@ -40,7 +40,7 @@ BUDGET_MS = 50.0
 
 _MODEL = "bench"
 _HOUR_NS = 3_600 * 10**9
-_TOPICS = 500  # that episodes are grouped in
+_TOPICS = 500  # groups of episodes with similar embeddings
 _SESSION = "session"
 
 Vectors = npt.NDArray[np.int8]

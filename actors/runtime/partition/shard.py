@@ -30,7 +30,7 @@ _CALM_AFTER = 5.0
 _OWN_DEADLINE = 5.0
 """Seconds that the events of an earlier leader get to arrive before this shard recovers again.
 
-They count once the process has read up to the last of these events: until then, another recovery would not help.
+The time runs out only after the process has read up to the last of these events: before, recovering would not help.
 """
 
 _logger = get_logger("neuraxis.shard")

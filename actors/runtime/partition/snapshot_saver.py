@@ -26,7 +26,7 @@ Encoded without a rest, ten megabytes delay every decision for seconds where the
 """
 
 _PACKED_ASIDE = 1_000_000
-"""Bytes of an encoded state from which on it is packed, with its checksum, in another thread."""
+"""From this size in bytes on, an encoded state is packed, with its checksum, in another thread."""
 
 _logger = get_logger("neuraxis.shard")
 
