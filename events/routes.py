@@ -18,7 +18,7 @@ WHOLE = "all"
 
 
 def main_prefix(actor: Actor[object]) -> str:
-    """Return the prefix of an actor's main subjects, of which its fences name the last event."""
+    """Return the prefix of an actor's main subjects: its fences name the last event on them."""
     return entry_of(actor.configured).prefix
 
 
