@@ -18,7 +18,7 @@ WHOLE = "all"
 
 
 def main_prefix(actor: Actor[object]) -> str:
-    """Return the prefix of an actor's main subjects, of which its fences name the last event."""
+    """Return the prefix of an actor's main subjects: its fences name the last event on them."""
     return entry_of(actor.configured).prefix
 
 
@@ -98,7 +98,7 @@ def partitions_of(actor: Actor[object], subject: str, partitions: Partitions) ->
     """Return the partitions of ``actor`` whose view a stored message belongs to.
 
     A message without the actor's key (an agent-wide event to a session-scoped actor) belongs to all of them. One of a
-    partition that was divided since may belong to any that it was divided into: their views tell by its key.
+    partition that was divided since may belong to any of its parts: their views decide by its key.
     """
     if actor.scope is Scope.GLOBAL:
         return (WHOLE,)

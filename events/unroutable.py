@@ -1,4 +1,4 @@
-"""Stored events that no actor of this release reads: their subject is no event's, or names a partition the log lacks.
+"""Stored events that no actor of this release reads: their subject belongs to no event, or to a missing partition.
 
 The log takes whatever a publisher writes below the subjects that its login may append to. A misspelt subject is stored
 like any other, and no reader's filter matches it. Pure.

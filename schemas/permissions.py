@@ -47,7 +47,7 @@ QUERY_ROOT = f"{ROOT}.query"
 """Requests that read a state and change nothing: ``forged_id.query.<owner>.<name>``."""
 
 EXCHANGE_QUERY = f"{QUERY_ROOT}.ledger.exchange"
-"""The query how an exchange ended. Its answer has people's words, those that are encrypted in the stream opened."""
+"""The query for how an exchange ended. Its answer holds people's words in clear, even those encrypted in the stream."""
 
 IMPORT_ROOT = "nx-import"
 """First token of the subjects that an import publishes recorded events on; only a stream that imports takes them."""
@@ -62,7 +62,7 @@ READ_SERVERS: Mapping[str, tuple[str, ...]] = {
     "ledger": ("CONSUMER", "STREAM", "LOG", DURABLE_CALL),
 }
 """Owners whose processes serve narrow workers' reads -> first tokens of the calls that they answer. A gateway creates
-no durable consumers: strangers reach it, and who creates one anew can change what it delivers to the effectors."""
+no durable consumers: strangers reach it, and whoever creates one again can change what it delivers to effectors."""
 
 SPECIALIST_ROOT = "specialist"
 """First token of the subjects on which specialists, services outside, are asked: ``specialist.<name>``."""
@@ -101,8 +101,8 @@ _ALERTS = "log.*.*.alert.>"
 """The filter of alerts among the stored subjects."""
 
 _QUERIES = (f"{QUERY_ROOT}.>",)
-"""Denied to listeners, though they hear all below the public root: one that joins the group of those who answer would
-be given its share of the questions, and whoever asks would wait in vain."""
+"""Queries, which listeners may not receive, though they may all else below the public root: a listener in the queue
+group of those who answer would be given a share of the queries, and whoever asks would wait in vain."""
 
 _SERVICE_ROOT = "$SRV"
 """First token of the subjects on which NATS micro services are discovered."""
@@ -247,7 +247,7 @@ def worker_user(
 def observer_user(name: str = "observer") -> BrokerUser:
     """Return a user that may read public events and alerts and send queries, and may do nothing else.
 
-    It may not ask for an exchange's end: in a sealed stream it would be told words that it cannot open.
+    It may not ask how an exchange ended: the answer holds people's words, even those that are sealed in the stream.
     """
     return BrokerUser(
         name=name,

@@ -25,9 +25,9 @@ _PIECE_ENTRIES = 256
 class ExpiringMap(msgspec.Struct, Generic[V], frozen=True):
     """A map that drops each entry between one and two lifetimes after its last use.
 
-    It has two generations. Entries are written to the younger. When the younger is one lifetime old, it becomes the
-    older, and what the older held is dropped. Every step costs O(1). The time is that of the messages, so that a replay
-    drops the same entries at the same positions of the log.
+    It has two generations. Entries are written to the younger, which began at ``since_ns``. When that is one lifetime
+    old, it becomes the older, and what the older held is dropped. Every step costs O(1). The time is that of the
+    messages, so that a replay drops the same entries at the same positions of the log.
     """
 
     young: Map[str, V] = Map()

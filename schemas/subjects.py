@@ -126,7 +126,7 @@ class Partitions(msgspec.Struct, frozen=True):
         return tuple(token_name(now, each) for each in range(number, counts[now], counts[generation]))
 
     def onward(self, token: str, key: str, of_sessions: bool) -> tuple[str, ...]:
-        """Return a token, and the later tokens of the partitions that its messages of a key belong to, oldest first."""
+        """Return a token, and those of the later partitions to which its messages with a key belong, oldest first."""
         later = (counts.resolve(token, key, of_sessions) for _, counts in self.generations[1:])
         return tuple(dict.fromkeys((token, *later)))
 
@@ -146,8 +146,8 @@ class Partitions(msgspec.Struct, frozen=True):
     def resolve(self, token: str, key: str, of_sessions: bool) -> str:
         """Return the partition in force to which a message belongs, by its token and its key.
 
-        A message without a key, or in a partition that is not its key's, belongs to the first of those that its
-        partition was divided into.
+        A message without a key, or stored in another partition than its key's, belongs to the first of the partitions
+        that its own was divided into.
         """
         if not self.former or token == NO_PARTITION:
             return token

@@ -1,4 +1,4 @@
-"""The recorded losses of a log (messages that it no longer holds), for an effector, which reads no log in order."""
+"""The messages that a log is recorded to have lost, for an effector, which does not read the log in order."""
 
 from collections.abc import Callable, Sequence
 

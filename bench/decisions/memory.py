@@ -40,7 +40,7 @@ BUDGET_MS = 50.0
 
 _MODEL = "bench"
 _HOUR_NS = 3_600 * 10**9
-_TOPICS = 500  # that episodes are grouped in
+_TOPICS = 500  # groups of episodes with similar embeddings
 _SESSION = "session"
 
 Vectors = npt.NDArray[np.int8]
@@ -61,7 +61,10 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Setup(NamedTuple):
-    """An agent's memory full of episodes, and questions near some of them."""
+    """An agent's memory full of episodes, and questions near some of them.
+
+    ``weights`` are the factors by which the similarities of its episodes are multiplied.
+    """
 
     memory: AgentMemory
     vectors: Vectors

@@ -87,6 +87,7 @@ def _row(case: str, chosen: int, candidates: int, state: State, rng: random.Rand
 
 
 def _statistics(state: State, rng: random.Random) -> Row:
+    """Measure ticks with given numbers, so that nothing is scored; ``grade`` is a score and its parts."""
     agent_state, settings = agent_state_of(state, "felix"), state.settings
     tick = tick_of(_tick(rng, 6, 0), 0.0)
     grade = score_tick(agent_state, tick, 1.0, settings).grade

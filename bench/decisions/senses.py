@@ -100,7 +100,7 @@ def texts_of(kind: str, size: int, draw: random.Random) -> Iterator[str]:
 
 
 def cases(rows: Sequence[str]) -> dict[str, list[str]]:
-    """Return the texts to judge, by kind; last come rows of about the short size, and rows joined to the long one."""
+    """Return the texts to judge, by kind; last come rows of some ``SHORT`` characters, and some joined to ``LONG``."""
     draw = random.Random(20240917)
     found: dict[str, list[str]] = {}
     for size, count in _COUNTS.items():

@@ -20,7 +20,7 @@ Measure = Callable[[], Awaitable[float]]
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """One case: the median of its rounds, and its ratio to each peer's median from the same rounds."""
+    """One case under a ``setting`` (such as a rate): the median of its rounds, and its ratio to each peer's median."""
 
     case: str
     setting: str

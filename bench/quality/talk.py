@@ -67,7 +67,10 @@ class Talk(NamedTuple):
 
 
 class Counts:
-    """Counts of the messages of simulated worlds: modes, ends, reviews and values of signals."""
+    """Counts of the messages of simulated worlds: modes, ends, reviews and values of signals.
+
+    Of the reviews, ``resolved`` counts those whose cause has passed, and ``lapsed`` those that ended without that.
+    """
 
     def __init__(self) -> None:
         self.modes: Counter[Mode] = Counter()
@@ -162,6 +165,7 @@ def report(counts: Counts, exchanges: int, conversations: int) -> Iterator[str]:
         share, healthy = counts.modes[mode] / decided, HEALTHY[mode]
         within = healthy.low <= share <= healthy.high
         outside += [] if within else [mode]
+        # Red: so far outside that the monitor would record a red flag.
         verdict = "healthy" if within else "red" if not healthy.red_below <= share <= healthy.red_above else "outside"
         yield f"{mode:12} {share:6.1%}   {healthy.low:.0%} to {healthy.high:.0%}   {verdict}"
     if outside:

@@ -115,7 +115,7 @@ def held_out(paths: Sequence[Path], folds: int = FOLDS, most: int = 300) -> dict
     rows = [*thin_out(load_turns(paths), most), *written_turns()]
     prepared = prepare(rows)
     fold_of, own = folds_of(prepared, folds), np.array([row.source.startswith(WRITTEN) for row in rows])
-    sharpness = turn_model().sharpness
+    sharpness = turn_model().sharpness  # the factor of the sum of a text's weights, as it ships
     cases, readings = [], []
     for fold in range(folds):
         model = fit_turns(prepared, np.nonzero((fold_of != fold) | own)[0], sharpness)

@@ -92,7 +92,7 @@ _marks: list[tuple[int, str, str, str, str]] = []
 """Monotonic nanoseconds, what happened, and the event's id, topic and exchange."""
 
 _stored: list[tuple[str, str, str, int]] = []
-"""Of each stored event its id, its cause's id, its topic, and the number of its flush."""
+"""For each stored event: its id, its cause's id, its topic, and the number of its flush."""
 
 _waited: list[int] = []
 """Nanoseconds of each flush, from the append to its acknowledgement."""

@@ -27,7 +27,7 @@ from deploy.processes.running_set import RunFile
 
 MINUTES = 60
 SHARE = 0.7
-"""Of the highest rate, at which requests come."""
+"""The part of the highest rate at which requests come."""
 
 PEOPLE = 500
 """People who ask in turn, one session each: so states grow with what is said, and not with who comes."""

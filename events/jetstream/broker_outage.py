@@ -1,4 +1,4 @@
-"""What is said of a broker that does not answer: in the log, at once and then at growing intervals, and in errors."""
+"""Messages about a broker that does not answer: log lines, at once and then at growing intervals, and errors."""
 
 import time
 from collections.abc import Callable

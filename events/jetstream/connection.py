@@ -61,7 +61,7 @@ _logger = get_logger("neuraxis.broker")
 class Access(msgspec.Struct, frozen=True, kw_only=True):
     """How to reach a broker: server URLs, and what it asks for. Secrets are never shown in a repr or a log.
 
-    ``credentials`` and ``nkey`` are files: a NATS credentials file, and the seed of an nkey.
+    ``credentials``, ``nkey`` and ``tls_ca`` are files: NATS credentials, an nkey's seed, and certificates to trust.
     ``inbox_prefix`` must be one the user may subscribe to (each broker user has its own).
     ``fails_if_denied``: a call that the login has no right to make fails at once, as a command needs. Without it, such
     a call waits its time out, so that a worker that tries again does not do so in a tight loop.

@@ -1,4 +1,4 @@
-"""A faster nats-py client for messages with many headers, with one fix.
+"""A faster nats-py client for messages with many headers, with fixes for faults in connecting.
 
 An event carries some sixteen headers. nats-py spends most of the time of a publish and a delivery on them (measured: 55
 of 65 µs, and 40 of 54 µs). It also wakes a task for each delivery and each publish. Here a subscription may have a
@@ -63,7 +63,7 @@ class HeaderClient(Client):
         await super().close()
 
     async def _connect_to_server(self, s: Srv) -> None:
-        # The fix. A connecting task is cancelled once: by the library when it reconnects, or by a caller's deadline. If
+        # A fix: a connecting task is cancelled once: by the library when it reconnects, or by a caller's deadline. If
         # the cancellation meets an attempt that was just refused, ``wait_for`` (until Python 3.12) raises the refusal
         # instead, and the loop over servers goes on for ever: the deadline is not kept, and the event loop, which waits
         # for every task, never ends. But ``cancelling()`` still counts the cancellation.
@@ -74,8 +74,8 @@ class HeaderClient(Client):
         await super()._connect_to_server(s)
 
     async def _process_connect_init(self) -> None:
-        # Two more fixes. The library's reconnecting ends for good at an error that it does not expect, such as one that
-        # a peer which is no NATS server causes: the client would stay disconnected, and log nothing. And it takes a
+        # Two more fixes: the library's reconnecting ends for good at an error that it does not expect, such as one
+        # caused by a peer that is no NATS server: the client would stay disconnected, and log nothing. And it takes a
         # server that closes the connection before its first answer for one that it is connected to.
         try:
             await super()._process_connect_init()

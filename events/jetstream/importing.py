@@ -32,7 +32,7 @@ Batches = Callable[[], Iterable[Sequence[Stored]]]
 """Starts reading a recorded log, from its first event, in order."""
 
 EXPECTED_LAST = "Nats-Expected-Last-Sequence"
-"""The header with which the first record of a batch is stored only directly after a sequence."""
+"""Header of a batch's first record: the stream's last sequence must be this one, or the batch is not stored."""
 
 _BATCH_BYTES = 4 * 1024 * 1024  # of the records of one append
 

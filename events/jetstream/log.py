@@ -44,7 +44,8 @@ HEADER_ROOM = 256
 # JetStream error codes.
 _BATCH_DUPLICATE = 10201
 _BATCH_INCOMPLETE = 10176
-# The account's limits (its bytes, none for such a stream, the bytes of a stream), too many requests, stream offline.
+# The account's bytes are used up, it has no limit for such a stream, or too low a one; too many requests; the stream is
+# offline.
 _TRY_LATER = (10002, 10120, 10122, 10167, 10194)
 _TOO_MANY = 429  # status
 

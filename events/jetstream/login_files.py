@@ -1,7 +1,7 @@
 """The files that a login names: certificates, an nkey's seed, a NATS credentials file. They are read before connecting.
 
-nats-py reads them only while it connects. For a file of another kind it then raises another library's error, or tries
-on.
+nats-py reads them only while it connects. For a file of another kind it then raises another library's error, or goes
+on trying to connect.
 """
 
 import re

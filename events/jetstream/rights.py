@@ -24,7 +24,10 @@ class SubjectRights(msgspec.Struct, frozen=True):
 
 
 class LoginRights(msgspec.Struct, frozen=True):
-    """A login's rights. ``responds``: whether it may answer the requests that it receives."""
+    """A login's rights.
+
+    ``responses``: how many answers to a request it may send, and for how long; None where no such right is named.
+    """
 
     publish: SubjectRights = SubjectRights()
     subscribe: SubjectRights = SubjectRights()

@@ -4,8 +4,8 @@ A broker on a full disk still answers queries, from memory, but never answers an
 position is kept on disk either, since that needs a new file beside the stream's messages. The same holds once the disk
 has no inode left, though it still stores single events until the stream needs its next file. So the check makes such a
 consumer, and deletes it again. It also reads the limits of the stream and of the account, which can be reached while
-the disk still has room. Into a sealed log no new session comes without the bucket of its keys, so the limits of that
-are read, too.
+the disk still has room. A log whose words are encrypted takes no new session without the bucket of its keys, so that
+bucket's limits are read, too.
 """
 
 import asyncio
@@ -111,7 +111,7 @@ async def _keys_fault(connection: Connection, stream: str) -> str:
 
 
 def _stream_fault(config: Mapping[str, Any], state: Mapping[str, Any]) -> str:
-    if config.get("sealed"):
+    if config.get("sealed"):  # closed for good, in JetStream's words; it is not about encryption
         return f"stream {config['name']} is sealed at the broker: it takes no more messages"
     for limit, what in (("max_msgs", "messages"), ("max_bytes", "bytes")):
         most = int(config.get(limit, -1))

@@ -3,8 +3,8 @@
 A snapshot is a head under its partition's key, and chunks under names of their own, which begin with that key. The
 chunks are written first and the head last. No chunk has a name that another snapshot's had: so a reader sees a whole
 snapshot or the one before, a process that is killed while it saves costs only the new one, and so does a full disk.
-Were the names the same, either would leave the head of one snapshot with chunks of another: of a log without its
-beginning, no state could be folded any more.
+If the names were the same, either would leave the head of one snapshot with chunks of another. Where the log's
+beginning has been removed, no state could be folded any more then.
 
 The head is written on the condition that it replaces the one that was there when the state was taken. A process that
 led the partition then, and is slow, may save long after its successor has: its older snapshot may hold words that were
@@ -32,16 +32,16 @@ _UPTO = "nx-upto"
 """Header of a snapshot: the sequence up to which every message of its partition is in it."""
 
 _PART = "nx-part"
-"""Header of a snapshot: what the names of its chunks have after its key, before a number; earlier releases had none."""
+"""Header of a snapshot: the part of its chunks' names between its key and a number; earlier releases had none."""
 
 _PART_DIGITS = 16
 """Digits of a snapshot's digest in the names of its chunks."""
 
 UNDER_WAY_NS = 60 * 1_000_000_000
-"""Nanoseconds for which chunks that no head names may be those of a snapshot that another process is saving."""
+"""Nanoseconds. Chunks that no head names, if they are younger, may be of a snapshot that another process is saving."""
 
 _LOADS = 3
-"""How often a snapshot is read that is replaced while it is read."""
+"""How often reading a snapshot is tried, since it may be replaced meanwhile."""
 
 _ELSEWHERE = "another server may have a newer one; else run `neuraxis log trim --snapshots`"
 
@@ -196,13 +196,13 @@ class KeyValueSnapshots:
                 await self._erase_message(_sequence(chunk))
 
     async def _chunks_but(self, key: str, part: str) -> AsyncIterator[Reply]:
-        """Yield the chunks below a key but those of one snapshot; a ``part`` that is empty stands for none."""
+        """Yield the chunks below a key, except those of the snapshot with this ``part``; if it is empty, all."""
         below = {"subjects_filter": f"{_ROOT}{key}.>"}
         info = await self._connection.api(f"STREAM.INFO.{_STREAM}", below)
         for subject, count in (info["state"].get("subjects") or {}).items():
             if part and subject.startswith(f"{_ROOT}{key}.{part}-"):
                 continue
-            for _ in range(count):  # of each, the last one is there to be read
+            for _ in range(count):  # each read gets the last that is left there
                 if (chunk := await self._get(subject.removeprefix(_ROOT))) is not None:
                     yield chunk
 

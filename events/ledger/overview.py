@@ -72,6 +72,7 @@ class AgentModes(msgspec.Struct, frozen=True, kw_only=True):
 class FiringAlert(msgspec.Struct, frozen=True, kw_only=True):
     """An alert that fires at the point. ``count`` is the number of its events; None if some came after the point.
 
+    ``since`` is when its first event was stored, ``detail`` what else distinguishes it from others of its ``event``.
     ``figures`` are the numbers and codes of its latest event, by the names of their fields.
     """
 

@@ -21,7 +21,10 @@ from schemas.errors import VocabularyError
 from schemas.event import Event
 
 _BODIES_INSPECTED = 25
-"""Byte-identical bodies of a subject, version and build whose fields are noted. Later ones have the same fields."""
+"""How many bodies of a subject, version and build that were made again byte-identical have their fields noted.
+
+Later ones have the same fields.
+"""
 
 _NOT_RECORDED: Any = object()
 """Stands for a value that was not recorded."""

@@ -132,6 +132,7 @@ def path_of(events: Iterable[Event]) -> tuple[str, ...]:
 
 
 def _called_on(event: Event) -> str | None:
+    """Return the owner that an event asks for something; None or empty if it asks nobody."""
     if isinstance(event, ModeSelected):
         return "act" if event.terminal_mode is None else None
     return entry_of(event).asks

@@ -39,7 +39,7 @@ class KeyUse(msgspec.Struct, kw_only=True):
         return self.is_session if scope is Scope.SESSION else self.is_agent
 
     def complaint(self, key: str, kept: str, scope: Scope) -> str:
-        """Return the error for a name that is no key of a scope; ``kept`` says in words what its keys keep."""
+        """Return the error for a name that is no key of a scope; ``kept``: such as ``states are kept``."""
         kinds = {"an agent": self.is_agent, "a session": self.is_session, "an exchange": self.is_exchange}
         what = next((kind for kind, is_kind in kinds.items() if is_kind), "a partition of other actors")
         owners = list(self.sessions if scope is Scope.SESSION else self.agents)[:MOST_NAMED]
@@ -48,7 +48,7 @@ class KeyUse(msgspec.Struct, kw_only=True):
 
 
 async def use_of_key(source: Source, key: str, scope: Scope | None = None) -> KeyUse:
-    """Return what a name names; with a scope, only as much is read as shows that it is a key of it.
+    """Return what a name names; with a scope, reading ends once it is found to be a key of that scope.
 
     Raises:
         LogError: the log cannot be read.

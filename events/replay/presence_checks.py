@@ -124,7 +124,7 @@ async def check_holds_key(
         key: The name.
         tokens: Names of partitions: these always exist.
         scope: Of what kind the key must be; by default, of any.
-        kept: What is stored under such keys, in words, for the message.
+        kept: What is kept under such keys, for the message, such as ``states are kept``.
 
     Raises:
         NothingFound: no event is.

@@ -66,7 +66,7 @@ class Replay:
             log was repartitioned: those in force at the position of the replay.
         verification: What is compared, and how it came out.
         on_view: Called with each view that is made, before anything is folded into it.
-        looks_ahead: Whether who feeds it looks up the events that it waits for, also for a verification.
+        looks_ahead: Whether its caller looks up the events that it waits for, also for a verification.
         unread: The messages that a view received, and this release cannot read; an own one raises.
         decides_tail: Whether messages after a partition's last recorded event are decided, to see which of them wait
             for a decision, instead of being folded as if they had led to nothing.
@@ -368,8 +368,8 @@ class Replay:
     def _first_pending(self, view: View, last_own_ns: int, next_cause_seq: int | None) -> Pending | None:
         """Fold waiting messages that lead to no event; return the first that leads to one, else a timer that is due.
 
-        Of a message that only a newer release can read, nothing tells whether it was decided, unless the partition's
-        next event, at ``next_cause_seq`` or later, does.
+        Whether a message that only a newer release can read was decided is known only if the partition's next event,
+        whose cause is at ``next_cause_seq``, shows it.
         """
         while view.waiting:
             if self._decide_silent(view):

@@ -132,7 +132,7 @@ class LedgerSource:
         unread: The events that were left out of what its readers show.
         keeps_snapshots: Whether snapshots of states may be kept beside the file (``events.replay.states``).
         met_sealed: Whether an event with sealed words was read.
-        unreached: Why the log that it is the ledger of cannot be read, although nobody has stopped its set; empty
+        unreached: Why the log that this ledger is a copy of cannot be read, although nobody has stopped its set; empty
             otherwise, or if that is not known.
     """
 

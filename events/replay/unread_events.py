@@ -6,7 +6,7 @@ from events.decoding import Unreadable
 
 
 def newer_behaviours_text(first: Mapping[str, int]) -> str:
-    """Return what is said of states that a newer release decided under a behaviour of its own; empty if there are none.
+    """Return a warning about states that a newer release decided under a behaviour of its own; empty if there are none.
 
     ``first``: actor -> the sequence from which on it did.
     """
@@ -63,7 +63,7 @@ class UnreadEvents:
 
     @property
     def text(self) -> str:
-        """What is said of all, with the sequence of the first and why it cannot be read; empty if there is nothing."""
+        """A warning about all, with the sequence of the first and why it cannot be read; empty if there are none."""
         return "; ".join(filter(None, (self._events_text, newer_behaviours_text(self._newer_behaviours))))
 
     @property

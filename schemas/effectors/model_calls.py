@@ -18,7 +18,7 @@ choices of modes, or to word an idle agent's thought. ``appraise``: to judge how
 """
 
 Ended = Literal["stop", "length", "content_filter", "unknown"]
-"""How a model's answer ended, in OpenAI's words: by itself, at a length, by a filter; ``unknown``: not said."""
+"""How a model's answer ended, in OpenAI's words: by itself, at a length limit, by a filter; ``unknown``: not said."""
 
 Tokens = Annotated[int, msgspec.Meta(ge=0)]
 """A count of a model's tokens; without a tokenizer, an estimate from the number of characters."""

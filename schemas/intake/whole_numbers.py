@@ -1,7 +1,7 @@
 """Whole numbers that others write as text, such as in headers. Pure."""
 
 MOST_DIGITS = 18
-"""Most digits that are read: so many always fit into 64 bits, and Python refuses to convert thousands of them."""
+"""Most digits that are read: such a number fits into 64 bits, and Python refuses to convert thousands of them."""
 
 
 def read_whole_number(text: str) -> int | None:

@@ -1,6 +1,7 @@
 """Marks for settings that running processes compare measured times with, such as a timeout or a latency budget. Pure.
 
-What was found is recorded as an event, and a replay reads that event. So what-if cannot show another value's effect.
+The result of the comparison is recorded as an event, which a replay reads. So what-if cannot show the effect of another
+value.
 """
 
 from collections.abc import Iterator, Mapping

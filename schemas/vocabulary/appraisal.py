@@ -89,10 +89,10 @@ class AppraisalCompleted(Event, frozen=True, kw_only=True, tag="forged_id.apprai
     text ``valence`` and ``arousal`` use 2,048 characters, the embedding and what follows from it 4,096. The rest does
     not count as unread, since these numbers neither pass nor refuse an input. ``turn`` is what the text is as a turn of
     a conversation; None in events that are older than this field. ``allowed`` names the allowances (texts and phrases
-    that an operator lets pass) that took something of the input out before trust and risks were judged. ``judgement``
-    is what a language model contributed to ``layers``. ``none``: it was not asked. ``over_budget``: the session had
-    used up its calls. ``awaited``: it was asked, and its judgement will count when it comes. ``heard``: it was waited
-    for, and is in the numbers. ``missing``: it was waited for and did not come; the local numbers stand.
+    that an operator lets pass) by which a part of the input was left out before trust and risks were judged.
+    ``judgement`` is what a language model contributed to ``layers``. ``none``: it was not asked. ``over_budget``: the
+    session had used up its calls. ``awaited``: it was asked, and its judgement will count when it comes. ``heard``: it
+    was waited for, and is in the numbers. ``missing``: it was waited for and did not come; the local numbers stand.
     """
 
     models: str

@@ -31,7 +31,10 @@ class ArbiterImmediate(Event, frozen=True, kw_only=True, tag="forged_id.arbiter.
 
 
 class ArbiterEscalated(Event, frozen=True, kw_only=True, tag="forged_id.arbiter.escalated"):
-    """The exchange goes to deliberation, which must end within ``deadline_after_ms``."""
+    """The exchange goes to deliberation, which must end within ``deadline_after_ms``.
+
+    ``nearest`` is as in ``arbiter.passed``.
+    """
 
     reason: Literal["no_precedent", "precedent_not_close", "precedent_without_answer"]
     nearest: str

@@ -1,4 +1,7 @@
-"""The trust circuit breaker of a session. Owner: ``breaker``."""
+"""The trust circuit breaker of a session. Owner: ``breaker``.
+
+A session has one timer: an event with ``wake_after_ms`` sets it anew, and 0 cancels it.
+"""
 
 from functools import partial
 from typing import Literal

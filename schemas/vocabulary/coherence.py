@@ -23,8 +23,8 @@ class CoherenceRejected(Event, frozen=True, kw_only=True, tag="forged_id.coheren
     ``similar`` the number of precedents it was decided with.
 
     ``unread`` is the highest share, 0 to 1, of what reflex and intuition left unread because their work is bounded, and
-    ``unread_of`` the entry that has it. It moves the entropy toward 1 by that share of the distance; from a limit on,
-    all the way. Where that rejects the input, ``unread`` is among the violations.
+    ``unread_of`` the entry that has it. The entropy is raised by that share of its distance to 1, and to 1 where the
+    share reaches the setting ``unread_limit``. Where that rejects the input, ``unread`` is among the violations.
     """
 
     entropy: Unit

@@ -32,9 +32,9 @@ Energy = Annotated[float, msgspec.Meta(ge=0.0)]
 class DriftScheduled(Event, frozen=True, kw_only=True, tag="forged_id.drift.scheduled"):
     """When an agent's mind drifts next, if it is idle then; 0: after the end of the next exchange.
 
-    ``long_gap``: the time until then is one of those that are longer by chance. ``draws`` are the numbers in [0, 1)
-    that were drawn for this, from a generator that the message which led to it seeds: the jitter, whether the time is a
-    long one, and by how much.
+    ``long_gap``: the time until then is one of those that are longer by chance. ``draws`` are the random numbers, from
+    0 to 1, for the jitter, for whether the time is a long one, and for how long; their generator is seeded with the id
+    of the message that led to this event.
     """
 
     wake_after_ms: Wake
@@ -64,6 +64,7 @@ class DriftSkipped(Event, frozen=True, kw_only=True, tag="forged_id.drift.skippe
     """No thought this time, and when the next is due; 0: after the end of the next exchange.
 
     ``seed`` is the concept that led to no thought, by its id in memory, empty for none; it rests like one that did.
+    ``activation`` is the highest of the concepts that it activated, 0 where memory found nothing.
     ``long_gap`` and ``draws`` are as in ``drift.scheduled``; after several skips in a row the time is longer than they
     give.
     """

@@ -38,8 +38,9 @@ class LoopTrace(msgspec.Struct, frozen=True, kw_only=True):
         drift_score: How far it strays from that; None where nobody scored it.
         summary_valid: Whether its reflection (what the critics made of its answer) is valid: its scores are good
             enough, and its critics agree.
-        bias_echo: Whether the same bias came up in too many loops of the agent lately.
-        repeated_tags: Those biases; ``repetition_counts``: bias tag -> in how many of the latest loops it came up.
+        bias_echo: Whether the same bias came up in too many loop families of the agent lately.
+        repeated_tags: The biases of ``bias_echo``.
+        repetition_counts: Bias tag -> in how many of the latest loop families it came up.
         reflection_fatigue: The family's fatigue after this loop: it grows with each rerun that improves nothing, and
             falls with one that does. ``fatigue_increment`` is by how much this loop moved it,
             ``fatigue_increased`` whether upwards; ``fatigue_threshold_exceeded``: it is high enough to end the family.

@@ -58,7 +58,7 @@ class IntuitionPassed(Event, frozen=True, kw_only=True, tag="forged_id.intuition
     The work for one input is bounded. ``unread`` lists the passages (``comparisons``) that were not compared with all
     precedents, the ``characters`` that were not read for that, and what the scorer should have read and did not
     (``telling``). The coherence gate counts it against the input. ``allowed`` names the allowances (texts and phrases
-    that an operator lets pass) that took something of the input out before it was judged.
+    that an operator lets pass) by which a part of the input was left out before it was judged.
     """
 
     nearest: str

@@ -47,8 +47,8 @@ Resource = Literal["disk", "inodes", "file descriptors", "memory", "address spac
 class ResourceScarce(Event, frozen=True, kw_only=True, tag="forged_id.ledger.resource_scarce"):
     """Less than a tenth of a resource is left on the machine of the ledger's process: make room before it is used up.
 
-    ``whose`` names the disk's folder, the process, the machine or container, or the account or broker whose
-    ``storage`` that is. ``free`` and ``total`` are bytes, of inodes and file descriptors their number.
+    ``whose`` names what has the resource: a disk by its folder, a process, a machine or container, or an account at the
+    broker or the broker itself. ``free`` and ``total`` are bytes; inodes and file descriptors are counted.
     ``ledger.resource_sufficient`` ends it.
     """
 

@@ -100,12 +100,13 @@ Vector = Annotated[tuple[float, ...], msgspec.Meta(max_length=4096)]
 class TickObserved(Event, frozen=True, kw_only=True, tag="forged_id.tick.observed"):
     """The state of an agent at one tick (a step of its engine), as that external engine reports it.
 
-    ``modes`` are the activations of the engine's own modes, such as ``guardian``; ``working_memory`` has the ids of
-    what is in it (the tick before is remembered), ``identity_stable`` the parts of its identity as written and
-    ``identity_current`` those it used, ``identity_lines`` the main lines of the text that says who it is,
-    ``thought_lines`` those of its thought (the text that the engine's model wrote). ``chosen`` went into its prompt of
-    at most ``token_budget`` tokens (0: no budget), ``candidates`` could have. The stimulus is the text that the prompt
-    answers, the context what the prompt holds besides. ``fatigue`` is how tired the agent is of deliberating.
+    ``modes`` are the activations of the engine's own modes, such as ``guardian``. ``working_memory`` has the ids of
+    what is in it; self-review remembers those of the tick before. ``identity_stable`` are the parts of the agent's
+    identity as written, ``identity_current`` those that it used, and ``identity_lines`` the main lines of the text that
+    says who it is. ``thought_lines`` are those of its thought, the text that the engine's model wrote. ``chosen`` went
+    into its prompt of at most ``token_budget`` tokens (0: no budget), ``candidates`` could have. The stimulus is the
+    text that the prompt answers, the context what the prompt holds besides. ``fatigue`` is how tired the agent is of
+    deliberating.
     """
 
     arousal: Unit = 0.0

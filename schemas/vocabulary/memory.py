@@ -29,8 +29,8 @@ Skill = Literal["recall", "memorize", "introspect", "associate", "delegate"]
 RetiredWhy = Literal["replaced", "corrected", "ended", "withdrawn"]
 """Why a fact is retired.
 
-``replaced``: another value was stated. ``corrected``: a person said that it was wrong. ``ended``: that it had ended.
-``withdrawn``: the person asked to have it forgotten.
+``replaced``: another value was stated. ``corrected``: a person said that it was wrong. ``ended``: a person said
+that it had ended. ``withdrawn``: the person asked to have it forgotten.
 """
 
 NO_LONGER_SO = " (no longer so)"
@@ -39,7 +39,7 @@ NO_LONGER_SO = " (no longer so)"
 Count = Annotated[int, msgspec.Meta(ge=0)]
 
 SESSIONS_AT_ONCE = 1_000
-"""Names of sessions in one ``memory.turns_forgotten``."""
+"""How many sessions one ``memory.turns_forgotten`` names at most."""
 
 
 class Recollection(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,7 +65,7 @@ class Familiarity(msgspec.Struct, frozen=True, kw_only=True):
     session's working memory. Gists and facts are those on the exchange's topic, and those relevant to what is said,
     from any session of the agent; an episode of another session counts as a gist. ``bearing`` is how relevant the most
     relevant of all memories is. ``world_state_present``: the agent knows a fact besides those counted. Exchanges are
-    the session's before this one.
+    the session's before this one. The topic and its numbers are appraisal's.
     """
 
     context_warmth: Unit

@@ -42,7 +42,7 @@ class ReflexBlocked(Event, frozen=True, kw_only=True, tag="forged_id.reflex.bloc
     """A known threat was found; the exchange ends here.
 
     The first blocking match in library order decides; ``matches`` lists all, up to the bound in the settings, each
-    signature in the first view that shows it. ``unread``: what would have had to be decoded or compared beyond the
+    signature in the first view that shows it. ``unread``: what was not decoded or compared because of the
     bounds, so that ``matches`` may lack some.
     """
 
@@ -58,10 +58,10 @@ class ReflexBlocked(Event, frozen=True, kw_only=True, tag="forged_id.reflex.bloc
 class ReflexPassed(Event, frozen=True, kw_only=True, tag="forged_id.reflex.passed"):
     """No blocking signature was found. ``flags`` are the matches that only mark an input for later stages.
 
-    ``unread``: what would have had to be decoded or compared beyond the bounds, so that a match may have gone unseen,
-    in encoded text or where longer signatures overlap with it; the coherence gate counts it against the input.
-    ``allowed`` names the allowances (texts and phrases that an operator lets pass) that took something of the input out
-    before it was judged.
+    ``unread``: what was not decoded or compared because of the bounds, so that a match may have gone unseen, in encoded
+    text or where longer signatures overlap with it; the coherence gate counts it against the input. ``allowed`` names
+    the allowances (texts and phrases that an operator lets pass) by which a part of the input was left out before it
+    was judged.
     """
 
     flags: tuple[Match, ...] = ()

@@ -1,7 +1,8 @@
 """An agent's review of its own prompting. Owner: ``self_review``.
 
 The field ``citizen`` names the agent. An entity is a piece of context that a prompt holds or could hold; a seat is a
-review's vote for or against one.
+review's vote for or against one. Modes are here what an agent attends to, such as ``guardian`` (there is danger) or
+``explorer`` (something is new), each with an activation from 0 to 1.
 """
 
 from functools import partial
@@ -74,8 +75,8 @@ class SeatsApplied(msgspec.Struct, frozen=True, kw_only=True):
 class SelfReviewTriggered(Event, frozen=True, kw_only=True, tag="forged_id.self_review.triggered"):
     """A signal exceeded its highest earlier value: the agent reviews its own prompting.
 
-    ``tick`` counts the agent's ticks from 1, ``reasons`` are the signals that did, such as ``affect_record``, first
-    those that the agent's modes weigh most, ``timestamp`` is the server's time of the tick.
+    ``tick`` counts the agent's ticks from 1. ``reasons`` are these signals, such as ``affect_record``, first those that
+    the agent's modes weigh most. ``timestamp`` is the server's time of the tick.
     """
 
     citizen: str

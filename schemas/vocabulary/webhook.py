@@ -16,7 +16,7 @@ Attempts = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class WebhookDelivered(Event, frozen=True, kw_only=True, tag="forged_id.webhook.delivered"):
-    """A receiver accepted an alert.
+    """A receiver accepted an alert, whose ``alert``, ``status`` and ``count`` are repeated here.
 
     ``request`` is the id of the alert's event, ``code`` the HTTP status of the receiver's answer, ``attempts`` the
     number of calls by the worker that delivered it.

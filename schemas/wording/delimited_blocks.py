@@ -14,7 +14,7 @@ _KEY_LENGTH = 12
 
 
 def delimited_blocks(blocks: Sequence[Block], beside: Sequence[str] = ()) -> list[str]:
-    """Return blocks between delimiter lines, whose key occurs neither in them nor in ``beside``, the other texts."""
+    """Return blocks between lines whose key occurs neither in them nor in ``beside`` (the prompt's other texts)."""
     texts = [*beside, *(body for _, body in blocks)]
     key = first_unused_key(_keys("\n".join(texts)), texts)
     return [f"[data {key}: {title}]\n{body}\n[end of data {key}]" for title, body in blocks]

@@ -60,7 +60,7 @@ _RETRY_FIRST, _RETRY_MOST = 0.05, 1.0
 """First and longest pause before the log is asked again, in seconds."""
 
 _REFUSED_WAIT = 30.0
-"""Seconds until a request is delivered again for which the broker refuses even a failure."""
+"""Seconds until a request is delivered again if the broker refuses to store even its failure."""
 
 _logger = get_logger("neuraxis.effector")
 

@@ -34,7 +34,7 @@ from schemas.availability import Availability
 from schemas.errors import UnknownVersion
 
 _OUTBOX = 1_000
-"""Most decisions that wait for their append; while so many do, nothing more is decided."""
+"""Most decisions that wait for their append; while the outbox holds this many, nothing more is decided."""
 
 _logger = get_logger("neuraxis.shard")
 

@@ -13,7 +13,7 @@ async def has_folded(log: Log, view: View, last: int) -> bool:
     The events of a decision are stored all or none, so if some are missing they are still to be read. The exception is
     a log that was cut within the decision: then the next message, if there is one, has another cause.
     """
-    latest = view.open_decision  # the last event read of a decision that has more
+    latest = view.open_decision  # the last event that was read of an incomplete decision
     if not latest:
         return view.own_last >= last
     if latest < last:

@@ -1,8 +1,8 @@
 """Folds the past of one partition: its newest usable checkpoint, then the log after that.
 
-That is the one kept in memory if the partition was led here before, else its snapshot. A leader that was paused, or
-that hands over, may have read further than its successor. Then the first events of the successor belong before the
-checkpoint's position. Such a checkpoint is passed over, since no fold from it has the order of the log.
+The checkpoint is the one kept in memory if the partition was led here before, else its snapshot. A leader that was
+paused, or that hands over, may have read further than its successor. Then the first events of the successor belong
+before the checkpoint's position. Such a checkpoint is passed over, since no fold from it has the order of the log.
 """
 
 from collections.abc import AsyncIterator
@@ -49,7 +49,7 @@ class Kept(msgspec.Struct, frozen=True):
 
 
 class FoldedHistory(msgspec.Struct, frozen=True):
-    """A partition's fold.
+    """What folding a partition's past led to.
 
     Attributes:
         after: The log is not proved complete from this sequence on.

@@ -30,7 +30,7 @@ _CALM_AFTER = 5.0
 _OWN_DEADLINE = 5.0
 """Seconds that the events of an earlier leader get to arrive before this shard recovers again.
 
-They count once the process has read up to the last of these events: until then, another recovery would not help.
+The time runs out only after the process has read up to the last of these events: before, recovering would not help.
 """
 
 _logger = get_logger("neuraxis.shard")
@@ -174,7 +174,7 @@ class Shard(DecisionLoop):
     # --- recovery
 
     def _to_keep(self) -> Kept | None:
-        """Return what is known to be in the log of the state that is to be discarded, None if that is not known."""
+        """Return the part of the state to be discarded that is certainly in the log; None if that is not known."""
         if self.role is Role.RECOVERING:
             return self._kept  # nothing was read since, or not all
         checkpoint = self._acknowledged if self.outbox else self.view.checkpoint()

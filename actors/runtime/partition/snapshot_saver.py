@@ -20,13 +20,13 @@ Saving a state of 10 MB every thousand messages would keep the disk busy.
 """
 
 _REST = 9
-"""Times as long as a piece of a large state takes to encode, others have their turn before the next piece.
+"""Rest after each piece of a large state, for other tasks, as a multiple of the time that encoding the piece took.
 
 Encoded without a rest, ten megabytes delay every decision for seconds where the processor has little to spare.
 """
 
 _PACKED_ASIDE = 1_000_000
-"""Bytes of an encoded state from which on it is packed, with its checksum, in another thread."""
+"""From this size in bytes on, an encoded state is packed, with its checksum, in another thread."""
 
 _logger = get_logger("neuraxis.shard")
 
@@ -50,8 +50,8 @@ class SnapshotSaver:
         self._due_after = context.snapshot_every  # messages
         self.last_loss = 0
         self._renew_after = 0  # the snapshot is replaced once this sequence is folded; 0: it need not be
-        self._renewing = 0  # that sequence, of the latest replacement that has become due
-        self._renewed = 0  # that sequence, of the latest replacement that was saved
+        self._renewing = 0  # the sequence of the latest replacement that has become due
+        self._renewed = 0  # the sequence of the latest replacement that was saved
         self._saving: asyncio.Task[None] | None = None
         self._closing = False
 

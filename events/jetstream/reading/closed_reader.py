@@ -19,17 +19,16 @@ HISTORY_PULL = 256
 """Messages requested at a time of a closed range.
 
 Several partitions of a process read their past at once, over the connection by which it appends. What they have asked
-for arrives before an acknowledgement does. If that were much, a slow process would take the acknowledgement for lost,
-fold the log again, and ask for more.
+for arrives before an acknowledgement does. If they asked for much, a slow process would take the acknowledgement for
+lost, fold the log again, and ask for more.
 """
 
 CLOSED_SILENCE = 20.0
 """Seconds of silence, at most, after which the reader of a closed range makes a new consumer.
 
-It waits ``SILENCE`` at first, and twice as long each time.
-
-For each new consumer the server searches the stream again. If it is too busy to begin within ``SILENCE``, many readers
-that made new ones at that rate would keep it busy for ever.
+It waits ``pull_protocol.SILENCE`` at first, and twice as long each time. For each new consumer the server searches the
+stream again. If it is too busy to begin within ``SILENCE``, many readers that made new ones at that rate would keep it
+busy for ever.
 """
 
 _CLOSED_HEARTBEAT = 0.1

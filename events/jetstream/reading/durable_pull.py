@@ -166,7 +166,7 @@ class DurablePull:
     async def _is_done_up_to_gap(self) -> bool:
         """Whether all messages before the next gap are handled, so that the consumer has to start behind the gap.
 
-        That holds if all before the gap's end is acknowledged, or if no message is open and none arrives.
+        That holds if all before the gap's end is acknowledged, or if no message waits for that and none arrives.
         """
         gap_end = next((end for end in self._gap_ends if end > self._past_gap), None)
         if gap_end is None or not self._connection.connected:

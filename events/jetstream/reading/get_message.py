@@ -28,7 +28,7 @@ class StreamMessage(msgspec.Struct, frozen=True):
 async def get_message(connection: Connection, stream: str, seq: int) -> StreamMessage | None:
     """Return the message at a sequence, None when there is none or the server cannot read it; raises LogError.
 
-    In a cluster it takes ``ABSENT_FOR_S`` seconds to be certain that there is none.
+    In a cluster it takes ``leader.ABSENT_FOR_S`` seconds to be certain that there is none.
     """
     if seq < 1:
         return None

@@ -53,7 +53,7 @@ BACKLOG = 10
 """No more messages are requested while the unread messages of this many requests are buffered."""
 
 BACKLOG_BYTES = 32 * 1024
-"""Nor while the buffer holds this many bytes for each message of a request."""
+"""No more messages are requested, either, while the buffer holds this many bytes for each message of a request."""
 
 _NS_PER_S = 1_000_000_000
 _RETRY_WAIT = 0.1  # seconds
@@ -79,8 +79,8 @@ class StreamReader:
 
         Messages up to ``imported_through`` come from another log, and are given as that one recorded them; see
         ``events.jetstream.imported``. ``gap_ends`` are the last sequences of known gaps. ``pull`` messages are
-        requested at a time; it also bounds the buffer, so that a process with many readers that may stall uses
-        a small number. ``on_demand``: see ``events.log.Log.tail``.
+        requested at a time; it also bounds the buffer, so it should be small where a process has many readers that may
+        stall. ``on_demand``: see ``events.log.Log.tail``.
         """
         self._on_demand = on_demand
         self._pull_size = pull

@@ -108,7 +108,7 @@ def _check_metadata(
     noted = {key for (key,) in connection.execute("SELECT key FROM meta")}
     if unknown := sorted(noted.difference(Meta.__struct_fields__), key=str):
         findings.add(0, Check.META, f"the file notes {unknown[0]!r} of itself, as no release up to this one does")
-    if meta.seal and meta.seal != seal_of(meta):
+    if meta.seal and meta.seal != seal_of(meta):  # a hash of what never changes
         findings.add(
             0, Check.META, f"stream {meta.stream}, {meta.agents} and {meta.sessions} partitions: one is changed"
         )

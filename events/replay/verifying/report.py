@@ -45,7 +45,7 @@ class Coverage(msgspec.Struct):
     own events that no decision yields (settings, and what a shell measured); ``timers`` are events of timers, checked
     against the pending deadlines. ``new_fields`` counts, by subject and path, bodies recorded without a field that
     today's bodies have: there is no recorded value to compare it with. ``first_unverified`` has, by reason, the
-    sequence of the first message, or event that no message led to, which was left unverified for it.
+    sequence of the first message (or event that no message led to) that was left unverified for it.
     """
 
     identical: int = 0
@@ -68,7 +68,8 @@ class Report(msgspec.Struct, frozen=True):
     """The outcome of a replay.
 
     ``state_hashes`` maps ``actor/partition`` to the hash of its final state. ``differences`` holds the first
-    ones of the log; ``coverage`` counts all. ``unreadable`` counts messages that could not be decoded, by error code.
+    ones of the log; ``coverage`` counts all. ``unreadable`` counts messages that could not be decoded, by error code,
+    ``fold_errors`` those whose fold raised, so that they were skipped.
     ``waiting`` names what each actor had pending for longest. ``active``, in a verification, holds the latest seconds
     (Unix time) in which each actor decided messages: they show whether it had stopped. ``newer_behaviours``: actor ->
     the sequence from which on a newer release decided under a behaviour that this one does not have.

@@ -64,8 +64,8 @@ class Verification:
         losses: What the log has recorded as lost.
         partitions: The partition counts in force where the log is read.
         readers: Releases that the log shows to have read messages which this one cannot.
-        on_verdict: Called for each message that led to events and was compared: with it, whether it came out the same,
-            and 1; with -1 if that is taken back.
+        on_verdict: Called with each message that led to events and was compared, whether it came out the same, and 1;
+            with -1 in place of 1 if that is taken back.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class Verification:
         # The last decision that came out as recorded, in case folding it raises.
         self._matched: tuple[tuple[NewEvent, ...], Compared] | None = None
         self._sealed_words: dict[ActorPartition, SealedWordsTracker] = {}
-        # Partitions whose state may be wrong, since they had settings or a behaviour that this release lacks -> which.
+        # Partitions whose state may be wrong, since they had settings or a behaviour that this release lacks -> why.
         self._untrusted_states: dict[ActorPartition, str] = {}
         self._unread_causes: dict[ActorPartition, UnreadCauses] = {}
         self._doubts: list[_Doubt] = []

@@ -134,10 +134,10 @@ class Partition:
         return next((reason for position, reason in reversed(self._undecidable) if position < seq), "")
 
     def why_untrusted(self, seq: int) -> str:
-        """Return why its state at a message may not be the recorded one, where it is to be that: empty if it is.
+        """Return why its state at a message may differ from the recorded one though nothing was changed; else empty.
 
-        What was decided before under a behaviour that is missing here was folded under another. Where something is
-        changed, the state is to be another one, and decisions are made on it nevertheless.
+        What was decided before under a behaviour that is missing here was folded under another. Where something was
+        changed, the state may differ, and decisions are made on it nevertheless.
         """
         if self.may_differ:
             return ""

@@ -103,7 +103,7 @@ class Timeline:
         self._actors_from_record: set[str] = set()
         # Events that the record does not hold, to be delivered directly after the message that led to them.
         self._queue: deque[Recorded] = deque()
-        # Events of decisions that the record's end has cut off.
+        # Events of decisions that lie behind the record's end.
         self._behind_end: list[NewEvent] = []
         self._comparison = Comparison(examples, chosen)
         self._tallies = {name: Tally(held={}, new_fields={}, behaviours={}) for name in self._actors}

@@ -126,7 +126,7 @@ def exchanges(**wanted: str | int) -> Call[Page]:
 
 
 def feedback(exchange: str, reward: float | None, harmful: bool | None, comment: str) -> Call[Feedback]:
-    """Feedback on an exchange; by its key it is recorded once, however often it is sent."""
+    """Feedback on an exchange; with its idempotency key it is recorded once, however often it is sent."""
     if reward is None and harmful is None and not comment.strip():
         raise BadInput("feedback says nothing: give reward, harmful or comment", field="reward", code="missing_field")
     if reward is not None and not -1.0 <= reward <= 1.0:

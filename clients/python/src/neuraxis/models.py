@@ -40,7 +40,8 @@ class Layer:
 class Input:
     """An input to check: the user's text, and the other parts of the prompt.
 
-    Without a ``session`` it is judged by itself, without regard to earlier inputs.
+    ``context`` is its kind of situation, a name of your own; see :meth:`Client.check`. Without a ``session`` it is
+    judged by itself, without regard to earlier inputs.
     """
 
     text: str = ""

@@ -24,7 +24,8 @@ class Login:
     """The address of a broker and a user's login; ``password`` is shown nowhere.
 
     ``url`` may name several servers, with commas between. ``creds`` is a credentials file, ``nkey`` a file with the
-    seed of an nkey, and ``ca`` one of certificate authorities to trust; empty: those of the system.
+    seed of an nkey, and ``ca`` one of certificate authorities to trust; empty: those of the system. ``inbox_prefix`` is
+    that of the inboxes that the user may subscribe to.
     """
 
     url: str
