@@ -70,7 +70,7 @@ class Scale(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         context_terms: Content words that the question and what came before it must have together.
-        question_terms: Content words from which on the question is compared alone.
+        question_terms: Fewest content words of a question that alone is compared with the answer for alignment.
         answer_terms: Content words that the answer must have.
         alignment: Alignment by agreement, which is in [0, 1].
         drift: Drift by agreement.

@@ -93,7 +93,7 @@ class LedgerProjector:
         self._gap_losses: list[LossRecorded] = []  # found in the log's middle, and not recorded yet
         self._damaged_files = 0  # that were set aside
         self._unroutable: set[str] = set()  # subjects without a reader that were warned of
-        self._has_opened = False  # from then on its folder must be there: it is not made again
+        self._has_opened = False  # once it has, the folder of its file must be there: it is not made again
 
     async def run(self, stop: asyncio.Event) -> None:
         """Write until ``stop`` is set; then anchor the head, if there are rows after the last anchor, and close.

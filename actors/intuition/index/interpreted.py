@@ -162,7 +162,7 @@ def _best(
     chosen = np.flatnonzero(wanted)
     if len(chosen) > most:
         # Entries below the score at rank ``most`` are dropped; equal ones stay until the order of adding decides.
-        cut = np.partition(scores[chosen], len(chosen) - most)[len(chosen) - most] if most else np.inf
-        chosen = chosen[scores[chosen] >= cut]
+        least = np.partition(scores[chosen], len(chosen) - most)[len(chosen) - most] if most else np.inf
+        chosen = chosen[scores[chosen] >= least]
     ranked = chosen[np.lexsort((positions[chosen], -scores[chosen]))][:most]
     return tuple(Hit(int(positions[at]), int(overlaps[at])) for at in ranked)

@@ -15,7 +15,7 @@ VALUE_CHARACTERS = 160
 _LISTS = word_lists()
 
 _EDGES = " \t\r\n\"'`,;:.!?()[]{}<>*_-\u2013\u2014\u2026"
-"""White space and marks that are no part of a value at whose ends they stand."""
+"""White space and marks that are removed from the ends of a value."""
 
 # Each expression below is followed by what it matches, or by an example.
 _CLOSING = re.compile(
@@ -221,9 +221,7 @@ def _ends_well(words: list[str], found: str) -> bool:
 
 def _is_no_place(found: str) -> bool:
     words = fold(found).replace(",", "").split()
-    return (
-        words[0] in _LISTS.no_place or "'s" in found or (_NO_PLACE_TAIL.match(words[-1]) is not None and len(words) > 0)
-    )
+    return words[0] in _LISTS.no_place or "'s" in found or _NO_PLACE_TAIL.match(words[-1]) is not None
 
 
 def _is_no_name(word: str) -> bool:
