@@ -26,8 +26,8 @@ class GuardrailsSettings(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         alignment_threshold: A loop with an alignment below this runs again.
         drift_threshold: A loop with a drift above this runs again.
-        summary_alignment: The scores of a loop are valid from this alignment on, and up to the drift ``summary_drift``;
-            a loop with worse ones runs again, with the reason ``summary_invalid``.
+        summary_alignment: A loop with an alignment below this, or a drift above ``summary_drift``, runs again, with the
+            reason ``summary_invalid``.
         max_reruns: Most reruns of a loop family, 0 to 20, if its loops name no limit.
         fatigue_increment: What a rerun that improved nothing adds to its family's fatigue.
         fatigue_decay: What a rerun that improved something takes from its family's fatigue.

@@ -36,8 +36,8 @@ _LEAST_SHARED = 2
 """Fewest common words of a message that repeats another."""
 
 _PARTIAL_OVERLAP, _FULL_OVERLAP = 0.5, 0.8
-"""A message repeats another if they share the first of these shares of their words and one has all words of the other,
-or if they share the second."""
+"""A message repeats another if they have at least this share of all their words in common: the first share if one has
+all words of the other, else the second."""
 
 
 class Answered(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,10 +14,10 @@ from actors.intuition.index.short_search import search_few
 from actors.intuition.index.store import SIZE_SHIFT, TALLY_MASK, Entry, Store
 
 AT_ONCE = 512
-"""Postings up to which the shortest lists are read in one call."""
+"""The shortest lists are read in one call, up to this many postings in all."""
 
 FEW = 192
-"""Postings up to which plain Python loops are faster than array operations."""
+"""Up to this many postings, plain Python loops are faster than array operations."""
 
 Scores = npt.NDArray[np.float64]
 Hits = tuple[tuple[Hit, ...], Hit | None]

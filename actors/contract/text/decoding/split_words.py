@@ -44,7 +44,7 @@ _PIECES = re.compile(r"[^\W\d_]+")
 _NOT_LETTERS = re.compile(r"[^\w\n]|[\d_]")
 _NO_LETTERS = bytes(code for code in range(128) if not chr(code).isalpha() and chr(code) != "\n")
 _FIRST_LETTERS = 4
-"""A long run is examined only if it contains this many first letters of a known word."""
+"""Length of the beginnings of words: a long run is examined only if it contains the beginning of a known word."""
 
 _LONG = re.compile(r"[^\W\d_]{16,}")
 _IS_LETTER = bytes(chr(code).isascii() and chr(code).isalpha() for code in range(256))
