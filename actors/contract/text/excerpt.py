@@ -93,9 +93,9 @@ def _chosen(
     numbered = np.flatnonzero(np.bincount(stretches))
     rows = np.searchsorted(numbered, stretches)
     # Each word counts once in a stretch.
-    has = np.zeros((len(numbered), len(WORDS)), dtype=bool)
-    has[rows, words] = True
-    counts = has.sum(axis=1)
+    occurs = np.zeros((len(numbered), len(WORDS)), dtype=bool)
+    occurs[rows, words] = True
+    counts = occurs.sum(axis=1)
     firsts = np.full(len(numbered), len(text))
     np.minimum.at(firsts, rows, positions)
     if len(numbered) <= most:

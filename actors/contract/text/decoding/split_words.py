@@ -156,8 +156,8 @@ def _long_runs(lines: str) -> list[tuple[int, int]]:
         return []
     word_begins = np.array([begin for _, begin, _ in _word_starts().find_matches_as_indexes(data)] or [len(data)])
     starts, ends = np.array(runs).T
-    has = np.searchsorted(word_begins, ends - _FIRST_LETTERS, side="right") > np.searchsorted(word_begins, starts)
-    return [runs[index] for index in np.flatnonzero(has).tolist()]
+    has_word = np.searchsorted(word_begins, ends - _FIRST_LETTERS, side="right") > np.searchsorted(word_begins, starts)
+    return [runs[index] for index in np.flatnonzero(has_word).tolist()]
 
 
 def _joined_halves(lines: str, tokens: Sequence[str], ends: Sequence[int]) -> dict[str, str]:
