@@ -141,8 +141,8 @@ def _longest_wait_ms(action: Action, settings: ActSettings) -> int:
 
 def open_actions(underway: RunningIteration) -> tuple[Action, ...]:
     """Return the actions of an iteration that have no outcome yet."""
-    closed = {outcome.performed.action.index for outcome in underway.outcomes}
-    return tuple(action for action in underway.actions if action.index not in closed)
+    performed = {outcome.performed.action.index for outcome in underway.outcomes}
+    return tuple(action for action in underway.actions if action.index not in performed)
 
 
 def begin_actions(loop: Loop, actions: tuple[Action, ...], request: str, now_ns: int) -> Loop:

@@ -111,12 +111,13 @@ def plan_call(text: str, loop: Loop, settings: ActSettings) -> ModelCall:
     lines = [line for number, step in enumerate(loop.steps) for line in _step_lines(number, step)]
     found = [each.text for step in loop.steps for outcome in step.outcomes for each in outcome.found]
     shown = [each for step in loop.steps for outcome in step.outcomes for each in _finding_texts(outcome)]
-    findings = Shortened("", sum(map(_length, found)), sum(len(each.removesuffix("…")) for each in shown))
+    kept = sum(len(each.removesuffix("…")) for each in shown)
+    findings = Shortened(text="", characters=sum(map(_length, found)), kept=kept)
     request = "\nPlan what comes next." if loop.steps else "\nPlan the first actions."
-    case = "\n".join(["The message:", message.text, *lines, request])
+    content = "\n".join(["The message:", message.text, *lines, request])
     return ModelCall(
         purpose="act",
-        messages=(ChatMessage(role="system", content=_PROMPT), ChatMessage(role="user", content=case)),
+        messages=(ChatMessage(role="system", content=_PROMPT), ChatMessage(role="user", content=content)),
         most_tokens=MOST_TOKENS,
         answer_schema=ANSWER_SCHEMA,
         timeout_ms=settings.plan_timeout_ms,

@@ -3,10 +3,10 @@
 A group is announced as *firing* when it opens and again as it grows, and as *resolved* when its condition is over. Its
 topic is the name of its events' type, as in the catalogue.
 
-an event with a severity  -> alert.<severity>.<source>, firing, if its group is to be announced and the limits allow
+an event with a severity  -> alert.<severity>.<source>, firing, if its group is to be announced and the limits allow it
 an event that ends a group -> alert.<severity>.<source>, resolved, if the group was announced
 clock.fired, own timer    -> firing, for what was held back; resolved, for what has gone quiet; alert.scheduled
-a new group, or one without room -> alert.scheduled too, where no timer is set that is early enough
+a new group, or one held back -> alert.scheduled too, if no timer is set that is early enough
 alert.<severity>.<source>    what was announced
 alert.scheduled              when the next timer is due
 alert.configured             the settings from here on
@@ -262,7 +262,7 @@ def _next_timer_ms(state: State, now_ns: int) -> int:
     if earliest_ns <= now_ns or any(_has_room(state, group, now_ns) for group in held_back):
         return _NEXT_TIMER_MS
     rest_ms = max(state.settings.rest_ms, _after_ms(earliest_ns, now_ns))
-    # At the very beginning of a minute, before other announcements have used it up.
+    # At the very beginning of a minute, before other announcements have used up its limit.
     return min(rest_ms, _after_ms(next_minute_ns(now_ns), now_ns)) if held_back else rest_ms
 
 

@@ -65,7 +65,7 @@ def grouping_of(entry: Entry) -> Grouping:
 
 
 def key_of(topic: str, message: Message) -> Key:
-    """Return the key of the group of ``topic`` that a message belongs to, or whose end it is."""
+    """Return the key of the group of ``topic`` that a message belongs to, or that it ends."""
     grouping, event = GROUPINGS[topic], message.event
     if _is_unreadable(event):
         severity = ALERTING[topic].severity

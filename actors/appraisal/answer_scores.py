@@ -18,13 +18,13 @@ An answer passes with an alignment of 0.75 or more and a drift of 0.25 or less. 
 vectors of the package wordllama, and hashed n-grams.
 
 ==================================  =============  =========  ======
-of                                  share that     wordllama  hashed
+share of                            that           wordllama  hashed
 ==================================  =============  =========  ======
 real answers                        can be judged  67 %       48 %
-real answers                        passes         95.4 %     95.4 %
-real answers that can be judged     passes         93.1 %     90.4 %
-foreign answers                     fails          58 %       30 %
-foreign answers that can be judged  fails          88 %       64 %
+real answers                        pass           95.4 %     95.4 %
+real answers that can be judged     pass           93.1 %     90.4 %
+foreign answers                     fail           58 %       30 %
+foreign answers that can be judged  fail           88 %       64 %
 ==================================  =============  =========  ======
 
 A foreign answer is one from another conversation. With six memories of other conversations among what the model was
@@ -70,7 +70,7 @@ class Scale(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         context_terms: Content words that the question and what came before it must have together.
-        question_terms: Content words from which on the question is compared alone.
+        question_terms: Fewest content words of a question that alone is compared with the answer for alignment.
         answer_terms: Content words that the answer must have.
         alignment: Alignment by agreement, which is in [0, 1].
         drift: Drift by agreement.

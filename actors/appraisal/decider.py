@@ -155,7 +155,7 @@ def _judgement_events(waiting: Waiting, event: Event) -> tuple[Event, ...]:
         case ClockFired(set_by=set_by) if set_by == topic_of(JudgementRequested):
             return events_without_answer(waiting, UNANSWERED)
         case ResponseEmitted() if waiting.local is not None:
-            # The breaker must not depend on a model's answer that nobody waits for any more.
+            # The breaker still needs the appraisal, and nobody waits for the model's answer any more.
             return events_without_answer(waiting, ENDED)
     return ()
 

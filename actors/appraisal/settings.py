@@ -25,10 +25,10 @@ class TrustSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
             input that the local numbers let pass waits for it, on every part.
         judge: ``llm`` asks a model under the gate ``local``, too; ``off`` does not. The default is ``llm`` if one is
             attached.
-        open_from: Falsehood from which a part is open, under the gates ``local`` and ``llm``. Measured on 1,200 prompts
+        open_from: Least falsehood of an open part, under the gates ``local`` and ``llm``. Measured on 1,200 prompts
             of unseen sources: of the attacks that the local guards miss a third lies above 0.08 and a twelfth above
             0.2, of harmless texts 7 % and 1 %.
-        open_to: Falsehood up to which a part is open; above it the breaker withholds the input anyway.
+        open_to: Highest falsehood of an open part; above it the breaker withholds the input anyway.
         parts: Largest number of parts of an input that a model is asked about: those with the highest falsehood.
         characters: Largest number of characters of these parts that are shown, in all.
         most_tokens: Largest length of the model's answer.
@@ -74,7 +74,7 @@ class AppraisalSettings(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         embedder: ``auto`` uses wordllama's vectors if that package is installed, else hashed n-grams; ``hashed`` uses
             hashed n-grams everywhere, so that all machines compute the same numbers.
-        topic_threshold: Similarity from which an input belongs to a topic of its session, with semantic vectors.
+        topic_threshold: An input belongs to a topic of its session if it is at least this similar, by semantic vectors.
         topic_threshold_hashed: Instead of ``topic_threshold`` with hashed n-grams. These are less similar, since they
             see equal words only.
         topics: Topics kept of a session, 1 to 64; the least recently used is dropped first.

@@ -10,9 +10,9 @@ class ArbiterSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What the arbiter decides with. A precedent is an earlier situation with its outcome, which intuition reports.
 
     Attributes:
-        harmful_from: Similarity from which a precedent with a harmful outcome denies.
-        immediate_from: Similarity from which the recorded answer of a precedent is given at once. Intuition reports
-            answers from 0.9 on, so a lower value has no effect.
+        harmful_from: An input that is at least this similar to a precedent with a harmful outcome is denied.
+        immediate_from: Least similarity of a precedent whose recorded answer is given at once. Intuition reports no
+            answers of precedents below 0.9, so a lower value has no effect.
         deliberative_timeout_ms: Time that deliberation gets before its exchange ends as FAILED.
         pending_lifetime_ms: An exchange without a ruling is kept for at least this long, and at most twice as long.
         settled_lifetime_ms: A repeated message of an exchange is recognised for at least this long after its verdict.

@@ -264,7 +264,7 @@ def danger_of(machine: Machine, settings: BreakerSettings) -> Danger | None:
     if _many_high((*falsehoods, 1.0), settings):
         return "recent_falsehood"
     if len(balances) >= earlier_inputs:
-        # The lowest balance that an input without a violation can have.
+        # The mean balance if the next input has the lowest balance that one without a violation can have.
         worst = (sum(balances) - settings.role_confusion_above) / settings.window
         if round(worst, DECIMALS) < settings.balance_below:
             return "balance_trend"

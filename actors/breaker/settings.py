@@ -35,7 +35,7 @@ class BreakerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         saturation_characters: Characters above which a layer is long.
         violation_factor: What trust is multiplied with by a violation in NORMAL.
         recovery_factor: What trust is multiplied with by a violation during a recovery attempt.
-        recovery_target: Trust from which an attempt has succeeded.
+        recovery_target: Trust at which an attempt has succeeded.
         recovery_after_ms: Time after which an attempt begins by itself.
         calm_after_ms: Time after which an attempt that has not failed ends as recovered by itself, whatever the trust.
         max_attempts: Attempts that may fail before the session is terminated; success sets the count to zero.
@@ -49,7 +49,7 @@ class BreakerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
             session. Above ``window`` none would, so that new settings of that kind are refused.
         balance_below: Mean balance over the window below which an input with such a balance terminates a session.
         refusal_share_above: Share of inputs refused by an earlier guard above which a refusal terminates a session.
-        refusal_interactions: Inputs before which that share does not apply.
+        refusal_interactions: Fewest inputs of a session to which that share applies.
         guarded_below: Trust below which the stance is guarded.
         cautious_below: Trust below which it is cautious.
         session_lifetime_ms: A session unused for this long is forgotten, at the latest after twice as long.

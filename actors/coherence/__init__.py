@@ -9,9 +9,9 @@ joins ``intuition.passed`` and ``appraisal.completed`` of an exchange, in either
 - a sign of a constitutional violation makes entropy exactly 1.0: a risk of harm, a risk to the system's own rules
   (``layer_0``), or a FLAG signature (a pattern of reflex that is reported and does not block);
 - otherwise entropy = (0.4 knowledge + 0.3 swarm) / 0.7, the mean of the two by weight;
-- the share of the input that reflex or intuition could not look at, because their work is bounded, raises entropy: by
-  the largest such share of the distance to 1; from a share of 0.9 on it is 1. Otherwise an attacker could pass the gate
-  by using up a bound;
+- if reflex or intuition could not look at a share s of the input, because their work is bounded, entropy e becomes
+  e + s (1 - e), with the largest such share; if that is 0.9 or more, entropy becomes 1. Otherwise an attacker could
+  pass the gate by using up a bound;
 - entropy strictly above 0.8 leads to ``coherence.rejected``, which ends the exchange; else to ``coherence.passed``.
 
 Knowledge is the share of similar precedents (earlier situations with their outcome) that contradict the thought, and

@@ -50,7 +50,7 @@ def swarm_of(sci: float, affects_swarm: bool, settings: CoherenceSettings) -> fl
 
 
 def counted_share(unread_share: float, settings: CoherenceSettings) -> float:
-    """Return the share for which the unread part of an input counts: 1 from the limit on, else the part's own share."""
+    """Return the share for which the unread part of an input counts: its own, or 1 if that reaches ``unread_limit``."""
     return 1.0 if unread_share and unread_share >= settings.unread_limit else unread_share
 
 

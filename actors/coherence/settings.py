@@ -28,11 +28,11 @@ class CoherenceSettings(msgspec.Struct, frozen=True, kw_only=True):
         swarm_weight: Weight of the entropy's swarm term: how little the swarm agrees.
         unknown_knowledge: The knowledge term if there is no similar precedent.
         swarm_disturbance: Added to the swarm term if the thought would affect the swarm.
-        flags_violate_from: Confidence from which a FLAG signature of reflex counts as a constitutional violation; None:
-            no flag does. Flags below it are recorded and reject nothing.
-        unread_limit: Share of an input not looked at by an earlier guard, because its work is bounded, from which the
-            input is rejected for that alone (``schemas.unread``). A smaller share raises the entropy. At 1.0 any share
-            only raises the entropy.
+        flags_violate_from: A FLAG signature of reflex with at least this confidence counts as a constitutional
+            violation; None: no flag does. Flags with less are recorded and reject nothing.
+        unread_limit: If an earlier guard could not look at this share of an input or more, because its work is bounded,
+            the input is rejected for that alone (``schemas.unread``). A smaller share raises the entropy. At 1.0 any
+            share only raises the entropy.
         pending_lifetime_ms: An exchange without a verdict is kept for at least this long, and at most twice as long.
         settled_lifetime_ms: A repeated message of an exchange is recognised for at least this long after its verdict.
         latency_budget_ms: Time for a decision; the process that makes it compares measured times with it. No decision

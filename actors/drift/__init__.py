@@ -33,7 +33,7 @@ their ids in memory, and holds text only until a model's words were read. Forget
 ends its cooldown.
 
 An agent that nobody has talked to for 7 days, or whose memory was forgotten, does not drift. A partition keeps 10,000
-agents; of more, the least recently used are dropped, and drift again after their next exchange.
+agents; if there are more, the least recently used are dropped, and drift again after their next exchange.
 """
 
 from actors.drift.decider import State, decide, evolve, reconfigured

@@ -5,7 +5,7 @@ episodes, the remembered exchanges. The composer puts it into fixed sentences, o
 
 input.received           the exchange is open; the agent is not idle
 response.emitted         the exchange is over -> drift.scheduled, if no timer is pending, or one later than usual
-clock.fired, own timer   an exchange is open -> drift.skipped (busy), until that ends
+clock.fired, own timer   an exchange is open -> drift.skipped (busy); its end schedules the next drift
                          memory has not answered -> drift.skipped (unanswered)
                          a model has not      -> drift.thought, the composer's
                          the agent is fatigued -> drift.skipped (fatigued)

@@ -31,10 +31,11 @@ class DriftSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         recent: Weight of starting from a concept of the latest episode.
         salient: Weight of starting from a concept of the most salient episode (the most exciting and new one).
         random: Weight of starting from any concept whose confidence is high enough (memory's ``sure_from``).
-        threshold: Activation from which there is a thought.
+        threshold: Least activation of a thought.
         thoughts_kept: Number of latest thoughts that are not repeated; a repetition has the same concept and episode.
         cooldown_ms: Time for which no further drift starts from the same concept.
-        fatigue_budget: Sum of activations in ``fatigue_window_ms`` from which an agent does not drift.
+        fatigue_budget: An agent does not drift once the activations of its thoughts in ``fatigue_window_ms`` add up to
+            this.
         fatigue_window_ms: Time for which a thought counts for fatigue.
         synthesis: Who puts thoughts into words: the ``composer``, by fixed sentences, or a language model; ``llm`` by
             default if one is attached.

@@ -38,7 +38,7 @@ def count_families(
 
 
 def repeated_tags(counted: Mapping[str, int], settings: GuardrailsSettings) -> tuple[str, ...]:
-    """Return the tags that came up too often."""
+    """Return the tags that too many families showed, given how many did (``count_families``)."""
     return tuple(tag for tag, count in counted.items() if count >= settings.bias_threshold)
 
 

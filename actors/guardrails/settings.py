@@ -27,13 +27,13 @@ class GuardrailsSettings(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         alignment_threshold: A loop with an alignment below this runs again.
         drift_threshold: A loop with a drift above this runs again.
-        summary_alignment: The scores of a loop are valid from this alignment on, and up to the drift ``summary_drift``;
-            a loop with worse ones runs again, with the reason ``summary_invalid``.
+        summary_alignment: A loop with an alignment below this, or a drift above ``summary_drift``, runs again, with the
+            reason ``summary_invalid``.
         max_reruns: Most reruns of a loop family, 0 to 20, if its loops name no limit.
         fatigue_increment: What a rerun that improved nothing adds to its family's fatigue.
         fatigue_decay: What a rerun that improved something takes from its family's fatigue.
         improvement_threshold: Least gain of alignment, or loss of drift, that counts as an improvement.
-        fatigue_threshold: Fatigue from which a family ends. With the other defaults three reruns come to 0.45: fatigue
+        fatigue_threshold: Fatigue at which a family ends. With the other defaults three reruns come to 0.45: fatigue
             ends a family only once ``max_reruns`` is raised, or lifted by an override.
         max_fatigue: Where fatigue stops growing.
         bias_threshold: Number of loop families with a bias, the one being judged among them, that makes it an echo.
@@ -47,7 +47,7 @@ class GuardrailsSettings(msgspec.Struct, frozen=True, kw_only=True):
         critic: Who scores an answer of this system.
         loop_critic: Who scores an external loop that brings question and answer, but not both scores; ``llm`` by
             default if a model is attached.
-        loop_critic_timeout_ms: How long a model may take for an external loop; less than a gateway waits.
+        loop_critic_timeout_ms: How long a model may take for an external loop; a gateway waits longer for the decision.
         critic_timeout_ms: How long a model may take for an answer of this system; afterwards appraisal's scores count.
         critic_tokens: Most tokens of the model's critique.
         critic_characters: Most characters of the question, and of the answer, that a model is shown: beginning and end.

@@ -32,9 +32,8 @@ map, and left out of both, the state carries an ``Index``: a handle on a store t
 
 - ``evolve`` changes the store by one entry, at a mean cost that does not depend on the number of entries (arrays grow
   in proportion to their size). The new state holds the store, and the old state no longer has one.
-- A state without a store builds one from the map at its first query. That is a state that is queried, or extended in
-  another way, after its store has moved on, or one that was read from a snapshot. Building sorts once; it takes
-  seconds for a million precedents.
+- A state has no store if it was read from a snapshot, or if its store has moved on to a later state. It builds one
+  from the map when it is queried. Building sorts once; it takes seconds for a million precedents.
 - For compaction, the handle is dropped when more entries are retired than not; the store built next holds only those
   not retired.
 

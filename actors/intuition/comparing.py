@@ -64,8 +64,8 @@ class _WorkBudget:
     def nearest(self, words: Hashes, work: int, *, most: int = 0, floor: float = 1.0, motif_floor: float) -> Nearest:
         """Compare words with the precedents, for at most ``work`` postings.
 
-        Returns up to ``most`` precedents with a similarity of ``floor`` or more, and the nearest motif from
-        ``motif_floor`` on.
+        Returns up to ``most`` precedents with a similarity of ``floor`` or more, and the nearest motif with
+        ``motif_floor`` or more.
         """
         found = self._library.nearest(
             signature_of(words),

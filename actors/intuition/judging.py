@@ -156,7 +156,10 @@ def judge(
 def judge_result(
     library: Library, settings: IntuitionSettings, source: str, result: str, models: tuple[str, ...] = ()
 ) -> IntuitionResultPassed | IntuitionResultRejected:
-    """Return the verdict on a tool's result, which is in the event ``source``."""
+    """Return the verdict on a tool's result, which is in the event ``source``.
+
+    It names no kind of situation, so it is of the kind that inputs have by default.
+    """
     found = judge(library, settings, Input((Part("tool", result),), situation="general"), models)
     if isinstance(found, IntuitionPassed):
         return IntuitionResultPassed(

@@ -24,12 +24,12 @@ class IntuitionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     Attributes:
         threshold: An input more similar than this to a motif (strictly) is rejected.
         scorer: Whether the learned scorer judges too.
-        scorer_threshold: Score from which it rejects; None: the threshold set in training, for a false-alarm rate.
+        scorer_threshold: Score at which it rejects; None: the threshold set in training, for a false-alarm rate.
         scanned_layers: The roles whose layers are judged in addition to the input's text. Without ``system``: an
             operator's prompt that quotes attacks in order to forbid them would end every exchange.
         similar_most: Most precedents, of either outcome, that a verdict lists.
         similar_floor: Least similarity of the precedents that a verdict lists.
-        answer_floor: Similarity from which the recorded answer of a listed precedent is included.
+        answer_floor: A listed precedent with at least this similarity is listed with its recorded answer.
         passage_phrases: Most successive phrases that are compared as a text of their own; 0: only whole texts are.
         passage_words: Least words of such a passage.
         work: Highest cost of comparing one input, all its parts and passages together, in postings: each entry of an

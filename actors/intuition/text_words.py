@@ -23,7 +23,7 @@ MOST_CHARACTERS = 256 * 1024
 """Most characters of a text that are read."""
 
 _LONG_WORD = 64
-"""Letters up to which the hash of a word is cached."""
+"""Most letters of a word whose hash is cached."""
 
 # Han, kana, Thai, Lao, Tibetan, Myanmar and Khmer.
 _UNSPACED = (

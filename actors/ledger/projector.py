@@ -94,7 +94,7 @@ class LedgerProjector:
         self._damaged_files = 0  # that were set aside
         self._unroutable: set[str] = set()  # subjects without a reader that were warned of
         self._tail: Tail | None = None
-        self._has_opened = False  # from then on its folder must be there: it is not made again
+        self._has_opened = False  # once it has, the folder of its file must be there: it is not made again
 
     @property
     def cut_off_s(self) -> float:

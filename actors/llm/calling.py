@@ -41,7 +41,7 @@ class Request(Protocol):
 
 
 _LONG_PROMPT = 30_000
-"""Characters of a call's messages from which reading them takes more than a few milliseconds."""
+"""If a call's messages have more characters than this, reading them takes more than a few milliseconds."""
 
 Publish = Callable[[str, bytes], Awaitable[None]]
 """Sends a body to an inbox. It may be lost: an error of the broker is not raised."""
@@ -308,7 +308,7 @@ class _PieceSender:
         self._held = ""
 
     def read_prompt(self) -> None:
-        """Read the prompt, which a long one takes a while for. Call it once, before the first attempt."""
+        """Read the prompt; a long one takes a while. Call it once, before the first attempt."""
         if self._call.stream_to:
             self._prompt = prompt_of(self._call)
             self._window = AnswerWindow(self._prompt, self._withheld_for)

@@ -82,8 +82,8 @@ def _shortened(content: str, most: int) -> tuple[str, list[Cut]]:
     given = shares(list(map(estimate, texts)), most - max(0, delimiter_tokens))
     # The person's text has priority over the data that came with it.
     given[-1] = min(estimate(texts[-1]), max(given[-1], (most - max(0, delimiter_tokens)) // 2))
-    after = most - max(0, delimiter_tokens) - given[-1]
-    given[:-1] = shares(list(map(estimate, texts[:-1])), after)
+    left_for_blocks = most - max(0, delimiter_tokens) - given[-1]
+    given[:-1] = shares(list(map(estimate, texts[:-1])), left_for_blocks)
     shown = [shorten(text, most) for text, most in zip(texts, given, strict=True)]
     parts, position = [], 0
     for (first, end), each in zip(spans, shown, strict=True):

@@ -37,7 +37,7 @@ class LlmSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         backend: Kind of endpoint. ``auto`` is ``openai`` if there is a ``base_url``; else `neuraxis up` looks for an
             Ollama on this machine, and takes the composer if there is none.
         base_url: The endpoint's address up to and with its version, such as ``https://llm.example/v1``.
-        api_key_file: File that holds the endpoint's key; the variable ``NEURAXIS_LLM_API_KEY`` is used before it.
+        api_key_file: File that holds the endpoint's key; the variable ``NEURAXIS_LLM_API_KEY`` takes precedence.
         models: The model for each purpose.
         longest_ms: Most time for one request, whatever it asks for.
         deliberation_ms: Time that `neuraxis up` gives the arbiter for a whole deliberation while a model is attached:

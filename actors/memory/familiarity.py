@@ -17,7 +17,7 @@ GISTS_WARM, FACTS_WARM, TURNS_WARM = 5, 5, 4
 """Counts of gists, facts and turns at which each part of the warmth reaches its maximum."""
 
 RELEVANT_ENERGY = 0.35
-"""Energy from which a memory is relevant to an input, not merely recalled."""
+"""Least energy of a memory that is relevant to an input, not merely recalled."""
 
 TEXT_LAYERS: frozenset[Layer] = frozenset({"fact", "episode", "gist", "turn"})
 """Layers that hold texts; a concept is only a word that occurred."""

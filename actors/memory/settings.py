@@ -36,8 +36,8 @@ class MemorySettings(msgspec.Struct, frozen=True, kw_only=True):
         facts: Facts kept of an agent; the oldest are dropped.
         episodes: Episodes kept of an agent; the oldest are dropped.
         concepts: Concepts kept of an agent; those that have not occurred for the longest time are dropped.
-        meetings: Most episodes kept of those in which a concept occurred, the latest. Its strength, confidence and
-            links are computed from them.
+        meetings: How many of the episodes in which a concept occurred are kept with it: the latest. Its strength,
+            confidence and links are computed from them.
         concepts_per_exchange: Most concepts read from an exchange; all of them are linked with one another.
         half_life_ms: Time in which a concept's strength halves.
         depth: Most hops from concept to concept over which activation spreads.
@@ -55,7 +55,7 @@ class MemorySettings(msgspec.Struct, frozen=True, kw_only=True):
         wander_back_ms: An idle agent wanders (associates without any input) only if an episode is no older than this.
         fading_above: A concept whose strength is between this and ``fading_below`` is fading; a weaker one is gone.
         fading_below: See ``fading_above``.
-        sure_from: Confidence from which wandering may begin with any concept.
+        sure_from: Least confidence of a concept with which wandering may begin at random.
         strengthened_by: Strength that a thought adds to the fading concept it began with.
         agents: Agents of a partition that are remembered. If there are more, an eighth of them, used least recently, is
             dropped.

@@ -5,7 +5,7 @@ by a brief word (ACKNOWLEDGE), or not at all (IGNORE). The router decides that. 
 input shows to be wrong; a missed ACT is one kind. Over the latest two hundred decisions of a day the monitor computes
 each mode's share; the shares of ambiguous decisions, of misroutes and of missed ACT; and how evenly the modes are
 spread. It reports each measure that leaves its healthy range, reaches a red flag (a limit far outside that range), or
-comes back: only on a change, with hysteresis, and from thirty decisions on.
+comes back: only on a change, with hysteresis, and only after thirty decisions.
 
 A decision is the first choice of an exchange. It counts as ACT if an ACT loop followed, else as the mode of the answer.
 The choice after a loop cannot be ACT; counting it would make the share of ACT too low.

@@ -77,14 +77,14 @@ class MonitorSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
     Attributes:
         decisions: Number of latest decisions that are judged, none older than ``window_ms``.
-        window_ms: Age from which a decision is not judged any more.
+        window_ms: Age at which a decision is not judged any more.
         decisions_needed: Decisions below which nothing is judged.
         hysteresis: How far inside a limit a measure must be to count as back, at most a quarter of its possible span.
         ranges: The healthy shares of each mode.
-        tie_breaker_above: Share of ambiguous decisions (two modes had nearly the same score) that is reported.
-        misroute_above: Share of misroutes (decisions that the next input shows to be wrong) that is reported.
-        missed_act_above: Share of decisions that should have been ACT that is reported.
-        entropy_below: Normalised entropy of the modes that is reported.
+        tie_breaker_above: Share above which ambiguous decisions (two modes had nearly the same score) are reported.
+        misroute_above: Share above which misroutes (decisions that the next input shows to be wrong) are reported.
+        missed_act_above: Share above which decisions that should have been ACT are reported.
+        entropy_below: Normalised entropy of the modes below which it is reported.
         agents: Agents that a partition keeps. If there are more, an eighth is dropped: first the healthy ones without a
             decision for the longest time, then others.
     """

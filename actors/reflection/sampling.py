@@ -115,8 +115,8 @@ def _due_places(shortfalls: Mapping[Stratum, float], settings: ReflectionSetting
     due = {
         stratum: max(0.0, share + shortfalls.get(stratum, 0.0)) for stratum, share in _exact_places(settings).items()
     }
-    excess = max(1.0, sum(due.values()) / settings.batch)
-    return {stratum: round(each / excess, 6) for stratum, each in due.items()}
+    divisor = max(1.0, sum(due.values()) / settings.batch)
+    return {stratum: round(each / divisor, 6) for stratum, each in due.items()}
 
 
 def _exact_places(settings: ReflectionSettings) -> dict[Stratum, float]:

@@ -395,9 +395,9 @@ def _bounded(occurrences: list[_Occurrence], limit: int, decisive: _Occurrence |
     if len(occurrences) <= limit:
         return occurrences
     seen: Counter[int] = Counter()
-    urgency: list[tuple[int, int]] = []
+    precedence: list[tuple[int, int]] = []
     for number, occurrence in enumerate(occurrences):
         rank = occurrence.hit.rank
-        urgency.append((-1 if occurrence is decisive else seen[rank], number))
+        precedence.append((-1 if occurrence is decisive else seen[rank], number))
         seen[rank] += 1
-    return [occurrences[number] for number in sorted(number for _, number in nsmallest(limit, urgency))]
+    return [occurrences[number] for number in sorted(number for _, number in nsmallest(limit, precedence))]

@@ -37,7 +37,7 @@ class ReflexSettings(msgspec.Struct, frozen=True, kw_only=True):
         secrets: What happens to an answer with keys or passwords: it is withheld, they are masked in it, or they are
             only recorded. Answers to forwarded inputs are delivered unchanged, so they are withheld where others are
             masked. In tools' results they are masked where answers are withheld.
-        leak_share: Share of a system layer in an answer from which the layer counts as revealed.
+        leak_share: A system layer counts as revealed if at least this share of it is in an answer.
         ended_lifetime_ms: Least time for which a repeated input of an ended exchange is recognised.
         latency_budget_ms: Time for a decision; the process that makes it compares measured times with it. No decision
             depends on it.

@@ -10,8 +10,8 @@ plain reading finds them. A disguise
   chance; in a short one every letter must be separate;
 - runs three words or more together, or joins them by symbols without white space, or by the same symbol each time;
 - puts symbols between words: quotation marks, brackets, emphasis; in a long signature any others, such as ``>`` at line
-  starts, where white space is beside them or it has three words or more (names in programs have two). What ends a
-  clause is none of these, since another clause may begin with the words after it.
+  starts, where white space is beside them or it has three words or more (names in programs have two). A mark
+  that ends a clause does not count, since another clause may begin with the words after it.
 
 In a text that is also in rot13 or reversed, a long signature does not occur by chance either, however it is split.
 """
@@ -26,7 +26,7 @@ from actors.reflex.normalise import JOINED, SPACED, Layout, Offsets, bare_table
 from actors.reflex.spellings import Spelling
 
 LONG = 12
-"""From this many letters on a signature does not occur by chance."""
+"""A signature with at least this many letters does not occur by chance."""
 
 FEWEST_JOINED = 3
 """Fewest words that must be run together, or joined by symbols: names in programs often have two."""

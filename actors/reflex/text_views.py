@@ -68,7 +68,7 @@ def text_views_of(text: str, encodings: Collection[str], characters: int, work: 
     """
     found = [TextView((), text)]
     unread: dict[Encoding, int] = {}
-    decoded, worked = 0, 0
+    decoded, work_done = 0, 0
     level = found[:1]
     for depth in range(DEPTH + 1):
         below: list[TextView] = []
@@ -78,9 +78,9 @@ def text_views_of(text: str, encodings: Collection[str], characters: int, work: 
                 if encoding not in encodings:
                     continue
                 # Each encoding may use up to two thirds, and leaves a third to the others.
-                budget = DecodingBudget(max(0, characters - decoded), max(0, work - worked) * 2 // 3)
+                budget = DecodingBudget(max(0, characters - decoded), max(0, work - work_done) * 2 // 3)
                 runs = _runs(readable, encoding, budget)
-                worked += runs.work
+                work_done += runs.work
                 left = runs.unread
                 if depth == DEPTH:
                     left += sum(_characters_left_encoded(parent, encoding, run) for run in runs.found)
@@ -93,7 +93,7 @@ def text_views_of(text: str, encodings: Collection[str], characters: int, work: 
                     unread[encoding] = unread.get(encoding, 0) + left
         found += below
         level = below
-    return TextViews(tuple(found), decoded, worked, tuple(unread.items()))
+    return TextViews(tuple(found), decoded, work_done, tuple(unread.items()))
 
 
 def _with_separators(text: str, runs: Sequence[EncodedRun], most: int) -> tuple[EncodedRun, ...]:

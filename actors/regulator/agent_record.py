@@ -102,7 +102,7 @@ def is_resting(
 
 
 def spent_today(record: AgentRecord, now_ns: int, settings: RegulatorSettings) -> float:
-    """Return how much of the day's allowance is used up."""
+    """Return the sum of all changes within the last ``day_ms``; ``per_day`` is its limit."""
     return sum(move.size for move in record.moves if now_ns - move.at_ns < settings.day_ms * _NS_PER_MS)
 
 

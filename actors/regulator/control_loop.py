@@ -174,10 +174,12 @@ def _change(
     event = event or next_of_series
     if event is not None:
         return _Change(event, _all_held(pressures, "behind_a_worse_one", event))
-    freed = [each.trial.parameter for each in judged if each.outcome == "helped"]
+    confirmed = [each.trial.parameter for each in judged if each.outcome == "helped"]
     handled: list[Pressure] = []
     for pressure in pressures:
-        found = correct_pressure(record, pressure, freed, now_ns, settings) if event is None else "behind_a_worse_one"
+        found: Adjusted | Held = "behind_a_worse_one"
+        if event is None:
+            found = correct_pressure(record, pressure, confirmed, now_ns, settings)
         if isinstance(found, Adjusted):
             event = found
             handled.append(_with_weight_moved(pressure, found))

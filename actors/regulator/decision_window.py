@@ -24,7 +24,7 @@ MISROUTES: tuple[Misroute, ...] = ("missed_clarify", "missed_act", "under_engage
 
 
 class Counts(msgspec.Struct, frozen=True):
-    """The counts of one slice, from ``start_ns`` on.
+    """The counts of one slice of time, which begins at ``start_ns``.
 
     Decisions by mode, ambiguous decisions, misroutes by kind, and inputs that were social gestures (a greeting,
     thanks).

@@ -27,8 +27,8 @@ pressure               condition                                           metri
 =====================  ==================================================  ============================================
 
 The monitor raises its alarms on the same shares and rates. A table lists the weights that correct each pressure
-(``REMEDIES``, ``DIMENSIONS``). Of these, the first one is moved that the router's profile has and that may be moved
-now. So under a profile that does not use appraisal's reading of a turn, ``clarify.cold_boost``,
+(``REMEDIES``, ``DIMENSIONS``). The first of these that the router's profile has, and that may be moved now, is
+moved. So under a profile that does not use appraisal's reading of a turn, ``clarify.cold_boost``,
 ``act.question_moderate_context`` and ``acknowledge.question_penalty`` (all raised) correct the misroutes.
 
 Severity is the distance beyond the threshold, as a share of the greatest possible distance. So pressures of different
@@ -210,7 +210,7 @@ def metric_of(name: PressureName, counts: Counts, settings: RegulatorSettings) -
 
 
 def chance_deviation(name: PressureName, counts: Counts, settings: RegulatorSettings) -> float:
-    """Return the standard deviation, by chance alone, of the difference of two metrics over as many decisions."""
+    """Return the standard deviation, by chance, of a metric's difference between two samples of as many decisions."""
     decisions = max(counts.decisions, 1)
     rule = _SHARES.get(name)
     if name == "mode_entropy" or name == "reflection":

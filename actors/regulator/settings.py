@@ -35,8 +35,8 @@ class RegulatorSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
         opinions_needed: Second opinions (a model's, for which reflection asks), on decisions since the latest change
             that reflection led to, that are needed to judge that change, or to make another because of reflection.
         cooldown_ms: Time between two changes of the same weight, a revert included.
-        judge_after_ms: Age from which an adjustment is judged.
-        evidence_within_ms: Age from which an adjustment is undone if nothing could be measured of it.
+        judge_after_ms: Age at which an adjustment is judged.
+        evidence_within_ms: Age at which an adjustment is undone if nothing could be measured of it.
         day_ms: Within any span of this length, all changes of an agent's weights add up to ``per_day`` at most.
         per_day: See ``day_ms``; also the greatest single change.
         least_step: The smallest adjustment. If a smaller one is needed, or only a smaller one has room, none is made:
@@ -76,8 +76,8 @@ class RegulatorSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
             whose weights were never moved, and only then others.
 
     Raises:
-        ValueError: a judgement that would look back on time before the adjustment, or a day's allowance in which not
-            even the least step has room. ``msgspec.convert`` reports it as a ``ValidationError``.
+        ValueError: a judgement that would look back on time before the adjustment, or a ``per_day`` in which not even
+            the least step has room. ``msgspec.convert`` reports it as a ``ValidationError``.
     """
 
     period_ms: Milliseconds = 24 * _HOUR_MS

@@ -45,7 +45,8 @@ def revert_failed(
     used = spent_today(record, now_ns, settings)
     room = settings.per_day - used
     for each in failed:
-        # If the day's allowance was lowered since, the step may exceed it. It is then undone on a day without others.
+        # If the setting ``per_day`` was lowered since, the step may exceed it. It is then undone on a day without other
+        # changes.
         fits = not used or abs(each.trial.deltas[-1]) <= room + _DECIMAL / 2
         if fits and not is_cooling(record, each.trial.parameter, now_ns, settings):
             return _revert(record, each)
@@ -53,7 +54,7 @@ def revert_failed(
 
 
 def is_blocked(record: AgentRecord, failed: Sequence[Judged], now_ns: int, settings: RegulatorSettings) -> bool:
-    """Whether a revert waits only for room in the day's allowance, which other changes must then not use up."""
+    """Whether a revert waits only for room within ``per_day``, which other changes must then not use up."""
     return any(not is_cooling(record, each.trial.parameter, now_ns, settings) for each in failed)
 
 
@@ -75,7 +76,7 @@ def next_step(
 def correct_pressure(
     record: AgentRecord, pressure: Pressure, confirmed: Sequence[str], now_ns: int, settings: RegulatorSettings
 ) -> Adjusted | Held:
-    """Return the change that corrects a pressure, of its first weight that may be moved; else why the first may not be.
+    """Return the change of the first weight that may be moved to correct a pressure; else why the first may not.
 
     ``confirmed`` are the weights whose adjustments were just confirmed.
     """

@@ -36,7 +36,8 @@ _LEAST_SHARED = 2
 """Fewest common words of a message that repeats another."""
 
 _PARTIAL_OVERLAP, _FULL_OVERLAP = 0.5, 0.8
-"""Share of common words from which a message repeats another if one has all words of the other, and in any case."""
+"""A message repeats another if they have at least this share of all their words in common: the first share if one has
+all words of the other, else the second."""
 
 
 class Answered(msgspec.Struct, frozen=True, kw_only=True):

@@ -110,7 +110,7 @@ STANDARD: Mapping[str, float] = MappingProxyType(
         "tiebreaker.low_confidence_streak": 0.05,
     }
 )
-"""The default: the kind of turn, as appraisal reads it, decides; the warmth of the context only modulates.
+"""The default: the kind of turn, as appraisal reads it, decides; the warmth of the context changes little.
 
 A relief lowers the score of CLARIFY where what the text lacks may be known: ``talk_relief`` from the conversation so
 far, ``fact_relief`` from facts that bear on the text. ``respond.bearing`` raises RESPOND for such facts, too, and

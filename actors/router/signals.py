@@ -36,9 +36,9 @@ _SENTENCE_END = re.compile(r"[.!?…;:\n。？！](?:(?<=[\n。？！])|(?=[\"'�
 _CLAUSE_END = re.compile(r"[,.!?…;:\n()\[\]\"“”—–~*。，？！]+|\s-+\s|\sbut\s")
 _EDGES = " \t\"'“”‘’([{<>-–—*_•¿¡#"
 WORD_EDGES = ".,!?;:…\"'“”‘’()[]{}<>*_`~"
-"""Marks that are no part of a word at whose ends they stand; ``_EDGES``: of a sentence or clause."""
+"""Marks that are removed from the ends of a word; ``_EDGES``: from those of a sentence or clause."""
 
-# Characters up to which searching the whole text costs less than finding out where to search.
+# Up to this many characters, searching the whole text costs less than finding out where to search.
 _SEARCHED_WHOLE = 200
 _INNER_WORD = re.compile(r"\w+")
 # Every reference to shared history contains one of these words; a set look-up is cheaper than a search.

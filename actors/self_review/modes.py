@@ -82,7 +82,7 @@ def with_decision(decisions: Decisions, active: Iterable[str], decision: str) ->
 
 
 def active_modes(modes: Mapping[str, float], settings: SelfReviewSettings) -> tuple[str, ...]:
-    """Return the names, sorted, of the modes that count as active: from an activation of ``active_from`` on."""
+    """Return the names, sorted, of the active modes: those with an activation of ``active_from`` or more."""
     return tuple(sorted(name for name, activation in modes.items() if activation >= settings.active_from))
 
 

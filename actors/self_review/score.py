@@ -1,7 +1,7 @@
 """The score of a prompt, from features alone. Pure, in whole millionths.
 
 ==================  ===============================================================================================
-part                of a set of entities
+part                its value for a set of entities
 ==================  ===============================================================================================
 relevance           half the cosine of stimulus and context plus half the Jaccard similarity of their terms
 energy consistency  1 - the mean difference of an entity's share of the energy and its share of the tokens

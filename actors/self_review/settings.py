@@ -34,7 +34,7 @@ class SelfReviewSettings(msgspec.Struct, frozen=True, kw_only=True):
         scores_needed: How many of the latest scores must all be good for a review to be resolved.
         calm_below: Criticality below which the agent is calm.
         criticality_alpha: Weight of the newest tick in the moving average of criticality.
-        active_from: Activation from which a mode counts as active.
+        active_from: Least activation of a mode that counts as active.
         mode_weight: Weight of a signal that an active mode stresses, for the order of a review's reasons; others: 1.
         opposition_doubt: How opposed two modes are is learned from the decisions made under each, and mixed with an
             assumed value. With this many decisions under the rarer mode both weigh the same, with more the learned one

@@ -137,7 +137,7 @@ def _moved_towards(before: int, now: int, share: int) -> int:
 
 
 def _bounded(content: dict[int, int]) -> dict[int, int]:
-    """Return a content without the weights that are too low, and without the lowest of more than ``MOST_ENTRIES``."""
+    """Return the entries with the highest weights: ``MOST_ENTRIES`` at most, and none below ``_LEAST_WEIGHT``."""
     kept = {number: weight for number, weight in content.items() if weight >= _LEAST_WEIGHT}
     if len(kept) <= MOST_ENTRIES:
         return kept

@@ -13,8 +13,8 @@ each in [0, 1] over a sliding window (default 10 minutes), and 1.0 where the win
 - decision consistency: of the last decisions on inputs like a known precedent, the share that agrees with the majority
   of those on the same precedent. It is 1.0 while there are fewer than ten.
 
-``swarm.measured`` is appended when the index is 0.05 or more away from the last one appended (1.0 before any). It is
-healthy from 0.70 on.
+``swarm.measured`` is appended when the index is 0.05 or more away from the last one appended (1.0 before any).
+The swarm is healthy at 0.70 or more.
 
 **Stages that nobody serves.** Heartbeats of workers are not events: the broker keeps them until they expire. The shell
 of the worker that leads swarm reads them; what is certain enters the log as facts: ``swarm.stage_lost`` and

@@ -21,7 +21,10 @@ _GRAVEST_FIRST: tuple[Lack, ...] = ("no_owner", "stalled", "recovering")
 
 
 class LostStage(msgspec.Struct, frozen=True):
-    """What was last recorded about a stage that nobody serves."""
+    """What was last recorded about a stage that nobody serves.
+
+    Which of its ``of`` partitions nobody serves, why, and for how long then (``absent_ms``).
+    """
 
     partitions: tuple[str, ...]
     of: int

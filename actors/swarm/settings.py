@@ -28,7 +28,7 @@ class SwarmSettings(msgspec.Struct, frozen=True, kw_only=True):
         consistency_weight: Weight of decision consistency: the share of decisions that are as most decisions on inputs
             similar to the same precedent.
         moved_by: The index is recorded again once it differs from the last recorded one by at least this much.
-        healthy_from: Index from which the swarm is healthy.
+        healthy_from: Least index of a healthy swarm.
         window_ms: Length of the window; the oldest ``1 / slices`` of it is dropped at a time.
         slices: Number of slices of the window.
         grace_ms: Time after which an accepted input without an end counts as not delivered. The default is the deadline
@@ -36,8 +36,8 @@ class SwarmSettings(msgspec.Struct, frozen=True, kw_only=True):
         decisions_needed: Decisions below which consistency is 1.0.
         decisions_kept: Number of latest decisions from which consistency is computed.
         required: The stages that every input needs: each is lost when nobody serves it.
-        kept: Further stages that are lost when nobody serves them, after somebody did. All other stages are lost if
-            something was asked of them, or if a worker hosts them but does not serve them.
+        kept: Further stages: each is lost when nobody serves it any more, but not if nobody ever did. All other stages
+            are lost if something was asked of them, or if a worker hosts them but does not serve them.
         owner_grace_ms: How long a stage may be without an owner, or not advance, before it is lost: a restart of its
             worker takes less. A worker that was killed counts as its owner until its last heartbeat expires, three
             seconds more.

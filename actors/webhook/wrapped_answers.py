@@ -44,13 +44,13 @@ def objects_in(text: str) -> list[Any]:
     found: list[Any] = []
     at = 0
     for _ in range(_MOST_OBJECTS):
-        begun = _OBJECT.search(text, at)
-        if begun is None:
+        opening = _OBJECT.search(text, at)
+        if opening is None:
             break
         try:
-            value, at = _DECODER.raw_decode(text, begun.start())
+            value, at = _DECODER.raw_decode(text, opening.start())
         except (ValueError, RecursionError):
-            at = begun.start() + 1
+            at = opening.start() + 1
         else:
             found.append(value)
     return found

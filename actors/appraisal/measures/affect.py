@@ -24,7 +24,7 @@ from vaderSentiment.vaderSentiment import (
 from actors.contract.text.folding import fold
 
 VERSION = "affect-1"
-"""Recorded in the ``models`` of events; a change of words that changes any number needs another."""
+"""Recorded in the ``models`` of events; a change of words that changes any number needs a new one."""
 
 MOST_READ = 2_048
 """Characters of a text that are read; of a longer text, half of them at each end."""

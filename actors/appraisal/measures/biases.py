@@ -14,14 +14,14 @@ from actors.contract.text.folding import fold
 from actors.contract.text.tokens import split_tokens
 
 VERSION = "bias-1"
-"""Recorded in the ``models`` of events; a change of phrases that changes any tag needs another."""
+"""Recorded in the ``models`` of events; a change of phrases that changes any tag needs a new one."""
 
 MOST_READ = 8_000
 """Characters of an answer that are read."""
 
 
 class _TagPhrases(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The phrases of a tag, and how often they must occur together."""
+    """The phrases of a tag, and how often they must occur, all counted together."""
 
     least: int
     phrases: tuple[str, ...]

@@ -6,7 +6,7 @@ request (a how-to question, an order to write or to teach) shortly before a harm
 ``layer_0`` is a verb of change before the system's own rules. Phrases are English; ``risks.json`` lists them.
 
 A long text is read in pieces: the first, the last, and those between that contain the words of a risk, since a request
-may stand anywhere. Of more than ``MOST_PIECES`` such pieces, the others are only counted as unread.
+may stand anywhere. If there are more than ``MOST_PIECES`` such pieces, the rest are only counted as unread.
 """
 
 import re
@@ -55,7 +55,7 @@ class RiskPhrases(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         against: Words against an act, such as those of prevention.
         alter: Verbs of change.
         core: The system's own rules and safeguards.
-        owner: Words that say whose they are.
+        owner: Words that say whose rules are meant: the system's own ("your").
         act: Orders that call for an action, at the beginning of a text.
         polite: Polite words that may come before an order.
         swarm: What affects all agents.

@@ -3,8 +3,8 @@
 A program that displays an answer loads its pictures without a click, so the URL of a picture is a message to its
 host. A URL that is not in the prompt itself counts if it contains words of the prompt: at least
 ``CARRIED_IN_QUERY`` letters or digits in a value of its query, or ``CARRIED_ELSEWHERE`` elsewhere; plainly, or in
-base64 or hex. Addresses that are too long to be read count, and so do those beyond the number that is examined. Links
-that must be clicked are not checked: they may well repeat what was asked for.
+base64 or hex. URLs that are too long to be read count, and so do those beyond the number that is examined. Links that
+must be clicked are not checked: they may well repeat what was asked for.
 """
 
 import base64
@@ -44,7 +44,7 @@ _NO_PROMPT = Prompt("", ())
 class Pictures:
     """The pictures found in an answer so far that carry words of its prompt.
 
-    Text is read in overlapping parts. Addresses beyond the number that is examined count as carrying.
+    Text is read in overlapping parts. URLs beyond the number that is examined count as carrying words.
 
     Attributes:
         hosts: The hosts of these pictures, in order of occurrence, each once.
@@ -130,14 +130,14 @@ def _carries(address: str, sequences: Mapping[int, frozenset[str]]) -> bool:
 
 def _holds_sequence(part: str, sequences: Mapping[int, frozenset[str]], least: int) -> bool:
     """Return whether a part of a URL, plain or decoded, has ``least`` successive characters of the prompt."""
-    for reading in _readings(_percent_decoded(part)):
-        letters = _alphanumeric(reading)
+    for decoded in _plain_and_decoded(_percent_decoded(part)):
+        letters = _alphanumeric(decoded)
         if any(letters[at : at + least] in sequences[least] for at in range(len(letters) - least + 1)):
             return True
     return False
 
 
-def _readings(part: str) -> Iterator[str]:
+def _plain_and_decoded(part: str) -> Iterator[str]:
     yield part
     for decode in (_from_base64, bytes.fromhex):
         try:

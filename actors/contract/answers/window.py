@@ -1,7 +1,7 @@
 """Reads an answer while it arrives: how much of it may be sent on, and what was found in it. Pure.
 
-The last :data:`WINDOW` characters are held back: the longest key or password that is looked for has as many. What may
-become longer is held back from where it begins: an incomplete URL, or a word that may be an encoding. A repeated
+The last :data:`WINDOW` characters are held back, as many as the longest key or password that is looked for has. What
+may become longer is held back from where it begins: an incomplete URL, or a word that may be an encoding. A repeated
 system prompt is short at first. So once a tenth of a layer is in the answer, nothing more is sent until the whole
 answer was read.
 
@@ -65,7 +65,7 @@ class AnswerWindow:
     Args:
         prompt: What its model was asked.
         faults: The faults for which the answer is withheld.
-        leak_share: Share of a system layer from which it counts as revealed.
+        leak_share: A system layer counts as revealed if at least this share of it is in the answer.
         beside: The window of another text of the same answer, which has read the same prompt already. An answer may
             have hundreds of texts, and a prompt hundreds of thousands of characters.
 

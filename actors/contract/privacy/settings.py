@@ -10,7 +10,7 @@ class PrivacySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         mask: Whether they are masked for agents that ``agents`` does not name. Needs the extra ``privacy``.
         agents: Agent -> whether they are masked for that agent.
         regions: Countries (``DE``, ``US``, by ISO 3166) whose telephone numbers are found without their country code,
-            too. Nothing starts that is to mask and has one that is not known.
+            too. A program that has to mask does not start with an unknown one.
     """
 
     mask: bool = False

@@ -1,13 +1,12 @@
 """The part of a long text that is read: its beginning, its end, and the surroundings of instruction words.
 
-These are words typical of instructions to a model.
-
-Instructions to a model are usually at either end of a text, or contain certain words. The whole text is searched for
-these words, as they are and in every rewriting (``instruction_words``). Stretches with the most different words are
-read first: an instruction has several ("ignore", "instructions", "system prompt"), while other texts repeat one.
-Stretches with several words that still are not read are counted. Someone may flood a text with such words to push an
-instruction out of the excerpt; the count reveals that. Texts of up to ``WHOLE`` characters are read whole. Encoded or
-rewritten parts are looked for in an excerpt of ``MOST_FOR_DECODING`` characters.
+Instruction words are words typical of instructions to a model. Such instructions are usually at either end of a text,
+or contain these words. The whole text is searched for the words, as they are and in every rewriting
+(``instruction_words``). Stretches with the most different words are read first: an instruction has several ("ignore",
+"instructions", "system prompt"), while other texts repeat one. Stretches with several words that still are not read are
+counted. Someone may flood a text with such words to push an instruction out of the excerpt; the count reveals that.
+Texts of up to ``WHOLE`` characters are read whole. Encoded or rewritten parts are looked for in an excerpt of
+``MOST_FOR_DECODING`` characters.
 """
 
 from functools import lru_cache
@@ -94,9 +93,9 @@ def _chosen(
     numbered = np.flatnonzero(np.bincount(stretches))
     rows = np.searchsorted(numbered, stretches)
     # Each word counts once in a stretch.
-    has = np.zeros((len(numbered), len(WORDS)), dtype=bool)
-    has[rows, words] = True
-    counts = has.sum(axis=1)
+    occurs = np.zeros((len(numbered), len(WORDS)), dtype=bool)
+    occurs[rows, words] = True
+    counts = occurs.sum(axis=1)
     firsts = np.full(len(numbered), len(text))
     np.minimum.at(firsts, rows, positions)
     if len(numbered) <= most:

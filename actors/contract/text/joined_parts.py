@@ -14,7 +14,7 @@ from typing import NamedTuple
 from actors.contract.text.excerpt import WHOLE, Excerpt, instruction_positions
 
 MOST_JOINED = 4_096
-"""Most characters of a joined text: below the length from which judges treat a text as long."""
+"""Most characters of a joined text, which judges do not treat as a long one yet."""
 
 PER_TEXT = 256
 """The fixed cost of judging one more text, in characters."""

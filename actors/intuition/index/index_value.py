@@ -17,7 +17,7 @@ COMPILED_FROM = 2048
 """From this many entries on the compiled engine is used, if installed; for fewer, loading it does not pay."""
 
 COMPACTED_FROM = 1024
-"""A store is built anew, without its retired entries, once it has this many of them, and as many as other entries."""
+"""A store is built anew, without its retired entries, once it has this many of them, and no more others."""
 
 
 class SimilarEntry(NamedTuple):

@@ -14,10 +14,10 @@ from actors.intuition.index.short_search import search_few
 from actors.intuition.index.store import SIZE_SHIFT, TALLY_MASK, Entry, Store
 
 AT_ONCE = 512
-"""Postings up to which the shortest lists are read in one call."""
+"""The shortest lists are read in one call, up to this many postings in all."""
 
 FEW = 192
-"""Postings up to which plain Python loops are faster than array operations."""
+"""Up to this many postings, plain Python loops are faster than array operations."""
 
 Scores = npt.NDArray[np.float64]
 Hits = tuple[tuple[Hit, ...], Hit | None]
@@ -162,7 +162,7 @@ def _best(
     chosen = np.flatnonzero(wanted)
     if len(chosen) > most:
         # Entries below the score at rank ``most`` are dropped; equal ones stay until the order of adding decides.
-        cut = np.partition(scores[chosen], len(chosen) - most)[len(chosen) - most] if most else np.inf
-        chosen = chosen[scores[chosen] >= cut]
+        least = np.partition(scores[chosen], len(chosen) - most)[len(chosen) - most] if most else np.inf
+        chosen = chosen[scores[chosen] >= least]
     ranked = chosen[np.lexsort((positions[chosen], -scores[chosen]))][:most]
     return tuple(Hit(int(positions[at]), int(overlaps[at])) for at in ranked)

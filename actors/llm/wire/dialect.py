@@ -165,8 +165,8 @@ def _with_smaller_context(dialect: Dialect, said: str, call: ModelCall) -> Diale
     assert overflow is not None
     estimated = sum(estimate(each.content) for each in call.messages)
     if overflow.context >= _LEAST_CONTEXT and overflow.context != dialect.context:
-        dense = overflow.prompt / estimated if estimated and overflow.prompt < 10 * estimated else 1.0
-        return msgspec.structs.replace(dialect, context=overflow.context, density=min(_MOST_DENSITY, max(1.0, dense)))
+        density = overflow.prompt / estimated if estimated and overflow.prompt < 10 * estimated else 1.0
+        return msgspec.structs.replace(dialect, context=overflow.context, density=min(_MOST_DENSITY, max(1.0, density)))
     if dialect.context:
         return msgspec.structs.replace(dialect, density=min(_MOST_RAISED_DENSITY, dialect.density * 1.5))
     context = max(_LEAST_CONTEXT, (estimated + call.most_tokens) * 3 // 4)

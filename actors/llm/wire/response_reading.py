@@ -35,7 +35,7 @@ _LONGER_WITH_TEXT = 10
 """Factor of that time if the finish reason comes with text: some endpoints write one in every piece."""
 
 _MARGIN_S = 0.1
-"""Seconds before its caller stops waiting at which the end of a stream is no longer waited for."""
+"""The end of a stream is waited for until this many seconds before its caller stops waiting."""
 
 OnPiece = Callable[[str], Awaitable[None]]
 """Gets a piece of an answer's text."""

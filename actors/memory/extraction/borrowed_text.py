@@ -27,7 +27,7 @@ _RULE = re.compile(r"^[ \t]*[-=_*~]{3,}", re.M)
 """A line that separates parts of a text."""
 
 _LEAST_VERSE_LINES = 4
-"""Lines from which a text is verse, if most of them do not end a sentence."""
+"""Fewest lines of a text that is verse, if most of them do not end a sentence."""
 
 _FRAGMENT = re.compile(
     r"\W*(?!(?:how|what|who|when|where|why|hello|hi|hey|ok|okay|"

@@ -203,7 +203,7 @@ _CONDITION = re.compile(r"(?:if|unless|whenever|provided|in case|as long as|or s
 """The beginning of a condition, which makes the clause before it a supposition."""
 
 _EDGES = " \t\r\n\"'`,;:.!?()[]{}<>*_-\u2013\u2014\u2026"
-"""White space and marks that are no part of a clause at whose ends they stand."""
+"""White space and marks that are removed from the ends of a clause."""
 
 
 class Sentence(NamedTuple):

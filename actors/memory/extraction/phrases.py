@@ -15,7 +15,7 @@ VALUE_CHARACTERS = 160
 _LISTS = word_lists()
 
 _EDGES = " \t\r\n\"'`,;:.!?()[]{}<>*_-\u2013\u2014\u2026"
-"""White space and marks that are no part of a value at whose ends they stand."""
+"""White space and marks that are removed from the ends of a value."""
 
 # Each expression below is followed by what it matches, or by an example.
 _CLOSING = re.compile(
@@ -95,18 +95,17 @@ def name_in(text: str, *, may_be_lower_case: bool, after: re.Pattern[str] = _AFT
     found = _capitals(words, _LISTS.particle, _MOST_NAMES)
     if found:
         rest = text[len(found) :].strip()
-        is_one = (found.endswith(",") or after.match(rest) is not None) and fold(words[0]).strip(
-            ","
-        ) not in _LISTS.no_name
+        first = fold(words[0]).strip(",")
+        is_one = (found.endswith(",") or after.match(rest) is not None) and first not in _LISTS.no_name
         return found.rstrip(",") if is_one and "'s" not in found else ""
-    alone = re.split(r"\s*,|\s+(?:and|but|by the way|from|not)\b", text)[0]
-    words = fold(alone).split()
+    beginning = re.split(r"\s*,|\s+(?:and|but|by the way|from|not)\b", text)[0]
+    words = fold(beginning).split()
     is_one = (
         may_be_lower_case
         and 1 <= len(words) <= 2
         and all(re.fullmatch(r"[^\W\d_]+(?:['-][^\W\d_]+)*", word) for word in words)
     )
-    return alone if is_one and not any(_is_no_name(word) for word in words) else ""
+    return beginning if is_one and not any(_is_no_name(word) for word in words) else ""
 
 
 def capitals_in(text: str) -> str:
@@ -148,10 +147,10 @@ def place_in(text: str, clause: str, *, generic: bool = True) -> str:
         return found.rstrip(",") if not _is_no_place(found) and _ends_well(words, found) else ""
     if words[0][0].isdigit() and len(words) > 1 and words[1][0].isupper():
         return text if len(words) <= 6 else ""
-    alone = re.split(r"\s+(?:with|since|for|now|and|but|at the moment)\b|,", text)[0]
-    folded = fold(alone).split()
+    beginning = re.split(r"\s+(?:with|since|for|now|and|but|at the moment)\b|,", text)[0]
+    folded = fold(beginning).split()
     is_one = is_lower_case(clause) and 1 <= len(folded) <= 2 and all(word.isalpha() for word in folded)
-    return alone if is_one and _LISTS.no_place.isdisjoint(folded) else ""
+    return beginning if is_one and _LISTS.no_place.isdisjoint(folded) else ""
 
 
 def organisation_in(text: str, clause: str) -> str:
@@ -173,10 +172,10 @@ def organisation_in(text: str, clause: str) -> str:
     found = _capitals(words, _LISTS.joining | {"and"}, 6)
     if found:
         return found.rstrip(",") if fold(words[0]).strip(",") not in _LISTS.no_employer else ""
-    alone = re.split(r"\s+(?:as|since|for|now|and|but|in)\b|,", text)[0]
-    folded = fold(alone).split()
+    beginning = re.split(r"\s+(?:as|since|for|now|and|but|in)\b|,", text)[0]
+    folded = fold(beginning).split()
     is_one = is_lower_case(clause) and 1 <= len(folded) <= 2 and folded[-1].isalpha()
-    return alone if is_one and _LISTS.no_employer.isdisjoint(folded) else ""
+    return beginning if is_one and _LISTS.no_employer.isdisjoint(folded) else ""
 
 
 def job_in(text: str, *, known: bool) -> tuple[str, str]:
@@ -221,9 +220,7 @@ def _ends_well(words: list[str], found: str) -> bool:
 
 def _is_no_place(found: str) -> bool:
     words = fold(found).replace(",", "").split()
-    return (
-        words[0] in _LISTS.no_place or "'s" in found or (_NO_PLACE_TAIL.match(words[-1]) is not None and len(words) > 0)
-    )
+    return words[0] in _LISTS.no_place or "'s" in found or _NO_PLACE_TAIL.match(words[-1]) is not None
 
 
 def _is_no_name(word: str) -> bool:

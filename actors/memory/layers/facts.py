@@ -188,7 +188,7 @@ def energy_of(key: str, fact: StatedFact, sought: frozenset[str]) -> float:
     """Return how strongly terms recall a fact, in [0, 1].
 
     It is the mean of two shares: of the terms sought, those that the fact contains or its kind relates to (an allergy
-    to food); and of the terms that ask for its key, those that are sought. Without any of the former it is 0.
+    to food); and of the terms that ask for its key, those that are sought. It is 0 if the first share is 0.
     """
     related = _RELATED.get(kind_of(key), _NONE)
     shared = sum(term in fact.terms or term in related for term in sought)

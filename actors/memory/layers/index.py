@@ -78,8 +78,8 @@ NOTHING = Ranking(np.zeros(0), np.zeros(0, np.int64))
 class _Rows:
     """The rows of one kind, in the order of adding. Arrays have spare room; the first ``count`` rows are in use.
 
-    ``added_at`` and ``retired_at`` are the versions from which on a row counts, and no longer counts. ``squares`` are
-    the vectors' products with themselves.
+    A row counts from the version ``added_at`` on, and no longer from ``retired_at`` on. ``squares`` are the vectors'
+    products with themselves.
     """
 
     def __init__(self, vectors: Bytes, squares: Numbers, weights: Floats, numbers: Numbers) -> None:

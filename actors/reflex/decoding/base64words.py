@@ -140,10 +140,10 @@ def _neighbours(codes: npt.NDArray[np.uint8], starts: Offsets, ends: Offsets) ->
     begins, closes = ends[:-1], starts[1:]
     near: Flags = (codes[begins] == _SPACE) & (codes[closes - 1] == _SPACE)
     # A gap that begins and ends with white space is examined if there is anything between.
-    wide = np.flatnonzero(near & (closes - begins > 2))
-    if len(wide):
+    long_gaps = np.flatnonzero(near & (closes - begins > 2))
+    if len(long_gaps):
         separators = np.concatenate(([0], np.cumsum((codes == _OTHER) | (codes == _PADDING), dtype=np.int32)))
-        near[wide] = separators[begins[wide]] == separators[closes[wide]]
+        near[long_gaps] = separators[begins[long_gaps]] == separators[closes[long_gaps]]
     return near
 
 

@@ -158,9 +158,8 @@ def base64_runs(text: str, ascii_text: bytes, budget: DecodingBudget) -> Encoded
         cost = sum(_BASE64_WORK + _DIGIT_WORK * (end - start) for start, end in others)
         if work + cost <= budget.work:
             spans[index] += others
-        work += min(
-            cost, budget.work - work + 1
-        )  # the first that the budget does not allow ends it: the next ones are no shorter
+        # The first run that the budget does not allow ends the loop: the next ones are as long, or longer.
+        work += min(cost, budget.work - work + 1)
     unread += sum(int(lengths[chosen[index]]) for index in with_alternatives.tolist() if len(spans[index]) == 1)
     parts = [ascii_text[start:end].translate(_URL_SAFE, _NOT_BASE64) for some in spans for start, end in some]
     texts = texts_in(list(map(_from_base64, parts)))

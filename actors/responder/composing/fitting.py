@@ -106,7 +106,7 @@ def cut_of_turns(turns: Sequence[Turn], kept: Sequence[Turn]) -> list[Cut]:
 
 
 def cut_of_memories(context: ExchangeContext, memories: Iterable[Memory]) -> list[Cut]:
-    """Return what a prompt lacks of the memories, of the first ``memory_most``: more are never shown.
+    """Return what a prompt lacks of the first ``memory_most`` memories; more are never shown.
 
     A memory with the same text as another one is not missing: one stands for both.
     """

@@ -77,7 +77,7 @@ def _digits(alphabet: bytes) -> Digits:
 
 _ALPHABETS = tuple(map(_digits, (_RFC_1924, _ASCII85, _Z85)))
 
-_BEGUN, _NO_TEXT = 0, 1
+_START, _NO_TEXT = 0, 1
 """States of the automaton in ``_states``: nothing is read yet; the bytes are no text."""
 
 
@@ -93,21 +93,21 @@ def _states() -> npt.NDArray[np.uint8]:
     little, little_letter, big, big_letter, little_mark, big_mark = range(7, 13)
     printed = [code for code in range(128) if re.fullmatch(_PRINTED, bytes([code]))]
     states = np.full((13, 256), _NO_TEXT, dtype=np.uint8)
-    for state in (_BEGUN, one, utf8):
+    for state in (_START, one, utf8):
         states[state, printed] = utf8
         states[state, 0xC2:0xE0], states[state, 0xE0:0xF0], states[state, 0xF0:0xF5] = more, more2, more3
     for state, follows in ((more, utf8), (more2, more), (more3, more2)):
         states[state, 0x80:0xC0] = follows
     # UTF-16, little-endian or big-endian: one of the two bytes of a Latin letter is zero.
-    states[_BEGUN, printed] = one
+    states[_START, printed] = one
     states[one, 0] = little
     states[little, printed] = little_letter
     states[little_letter, 0] = little
-    states[_BEGUN, 0] = big
+    states[_START, 0] = big
     states[big, printed] = big_letter
     states[big_letter, 0] = big
-    states[_BEGUN, 0xFF], states[little_mark, 0xFE] = little_mark, little
-    states[_BEGUN, 0xFE], states[big_mark, 0xFF] = big_mark, big_letter
+    states[_START, 0xFF], states[little_mark, 0xFE] = little_mark, little
+    states[_START, 0xFE], states[big_mark, 0xFF] = big_mark, big_letter
     return states
 
 
@@ -141,7 +141,7 @@ def _runs(data: npt.NDArray[np.uint8]) -> Iterator[str | Undecoded]:
     for digits in _ALPHABETS:
         begins = starts
         for length in (_GROUP, _LEAST):  # the first group excludes nearly all positions
-            begins = begins[_is_text(digits[data[begins[:, None] + np.arange(length)]])]
+            begins = begins[_begins_as_text(digits[data[begins[:, None] + np.arange(length)]])]
         end, decoded = 0, 0
         for begin in begins.tolist():
             if begin < end:
@@ -171,17 +171,17 @@ def _possible_starts(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.intp]:
     return np.flatnonzero(dense & follows)
 
 
-def _is_text(windows: Digits) -> npt.NDArray[np.bool_]:
+def _begins_as_text(windows: Digits) -> npt.NDArray[np.bool_]:
     """Return which rows decode to the beginning of a text."""
     groups = windows.reshape(len(windows), windows.shape[1] // _GROUP, _GROUP)
     values = groups @ _POWERS
-    is_text: npt.NDArray[np.bool_] = np.all(groups < _NOT_IN_ALPHABET, axis=(1, 2)) & np.all(values >> 32 == 0, axis=1)
-    left = np.flatnonzero(is_text)
-    states = np.full(len(left), _BEGUN, dtype=np.uint8)
+    possible: npt.NDArray[np.bool_] = np.all(groups < _NOT_IN_ALPHABET, axis=(1, 2)) & np.all(values >> 32 == 0, axis=1)
+    left = np.flatnonzero(possible)
+    states = np.full(len(left), _START, dtype=np.uint8)
     for code in _bytes_of(values[left]).T:
         states = _STATES[states, code]
-    is_text[left] = states != _NO_TEXT
-    return is_text
+    possible[left] = states != _NO_TEXT
+    return possible
 
 
 def _bytes_of(values: Digits) -> npt.NDArray[np.uint8]:

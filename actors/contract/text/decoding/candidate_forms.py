@@ -1,7 +1,7 @@
 """A fast check of which disguises a text may contain at all, at a microsecond per thousand characters.
 
-The search for a form is the slowest part of undoing it, and nearly no text contains any. So each form has a cheap
-check. It passes every text in which the search would find something, and some others.
+The search for a form of disguise is the slowest part of undoing it, and nearly no text contains any. So each form has a
+cheap check. It passes every text in which the search would find something, and some others.
 """
 
 import re

@@ -69,7 +69,7 @@ def _ciphers() -> tuple[tuple[Undo, ...], Known, Known]:
     symbols.
     """
     common = [word for word in COMMON_WORDS if len(word) > 1]
-    alphabets = [_LOWER_CASE[by:] + _LOWER_CASE[:by] for by in range(1, 26)] + [_LOWER_CASE[::-1]]
+    alphabets = [_LOWER_CASE[shift:] + _LOWER_CASE[:shift] for shift in range(1, 26)] + [_LOWER_CASE[::-1]]
     undo: list[Undo] = []
     words: dict[bytes, tuple[int, ...]] = {}
     tokens: dict[bytes, tuple[int, ...]] = {}

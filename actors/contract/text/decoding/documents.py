@@ -38,7 +38,7 @@ _FEWEST = 3
 """Fewest values or names that are joined."""
 
 _MOST = 32_768
-"""Up to this many characters of joined values are read whole; of more, only the surroundings of instruction words."""
+"""Up to this many characters of joined values are read whole; otherwise only the surroundings of instruction words."""
 
 _LONGEST_VALUE = 64
 """Most characters of a piece: a longer value is read as a text of its own elsewhere."""

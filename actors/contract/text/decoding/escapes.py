@@ -106,11 +106,11 @@ _MAY_HAVE_BLANKS = ("\\", "&", "=", "<", "[", "\x1b", "U+", "^^", "%u")
 
 
 def undo_blanks(text: str) -> str:
-    """Return a text around its escaped white space and letters and its markup, with these undone; empty without any.
+    """Return a text with its markup and its escaped white space and letters undone; empty if it has none of these.
 
-    A single escape or tag is undone: in ``all previous\\ninstructions`` a letter stands between two words of an
-    instruction, a search misses ``pr\\u00e9vious``, and ``all <b>previous</b> instructions`` has letters
-    in its tags.
+    Of a long text without markup, only the surroundings of what is escaped are returned. A single escape or tag is
+    undone: in ``all previous\\ninstructions`` a letter stands between two words of an instruction, a search misses
+    ``pr\\u00e9vious``, and ``all <b>previous</b> instructions`` has letters in its tags.
     """
     if not any(map(text.__contains__, _MAY_HAVE_BLANKS)):
         return ""

@@ -30,7 +30,7 @@ _LONGEST_GAP = 5
 """Most characters between the digits of two numbers of one run: a separator or two, and ``0o``."""
 
 _MOST_RUNS = 1_024
-"""Most runs that are read in every way: of more, a sample from the whole text. The others are read as decimal only."""
+"""If a text has more runs, this many from all over the text are read in every way, the others as decimal only."""
 
 _LONG = 4_096
 """A run of decimal numbers with at least this many characters is decoded in one vectorised pass."""

@@ -5,8 +5,8 @@ dotted, encoded word by word, in lower case, or transformed (rot13, reversed), a
 only if it decodes to text.
 
 A text is split once into words (``encoded_words``). Long words, words with capitals in unusual places, and tokens with
-symbols in them are examined. ``MOST_RUNS`` of each kind, spread over the text, are decoded, and as many of the others
-that begin like text. Runs beyond that are counted.
+symbols in them are examined. ``MOST_RUNS`` of each kind, spread over the text, are decoded, and at most ``MOST_RUNS``
+of the others, which must begin like text. Runs beyond that are counted.
 """
 
 import base64
@@ -23,7 +23,8 @@ from actors.contract.text.decoding.plausibility import PRINTED, is_mostly_letter
 from actors.contract.text.decoding.undecoded import Undecoded
 
 MOST_RUNS = 1_024
-"""Most runs of one kind decoded in a text: of more, a sample from the whole text, and as many that begin like text."""
+"""If a text has more runs of one kind, this many are decoded from all over the text, and at most this many that begin
+like text."""
 
 _BEGINNING = 40  # a multiple of 4, 5 and 8
 """Characters by which the beginning is checked: whole blocks in each of the encodings."""

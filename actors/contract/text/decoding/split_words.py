@@ -44,7 +44,7 @@ _PIECES = re.compile(r"[^\W\d_]+")
 _NOT_LETTERS = re.compile(r"[^\w\n]|[\d_]")
 _NO_LETTERS = bytes(code for code in range(128) if not chr(code).isalpha() and chr(code) != "\n")
 _FIRST_LETTERS = 4
-"""First letters of a longer word by which a long run is examined at all."""
+"""Length of the beginnings of words: a long run is examined only if it contains the beginning of a known word."""
 
 _LONG = re.compile(r"[^\W\d_]{16,}")
 _IS_LETTER = bytes(chr(code).isascii() and chr(code).isalpha() for code in range(256))
@@ -154,10 +154,10 @@ def _long_runs(lines: str) -> list[tuple[int, int]]:
     runs = bounds_of_runs(np.frombuffer(data.translate(_IS_LETTER), dtype=np.bool_), _RUN)
     if not runs:
         return []
-    begun = np.array([begin for _, begin, _ in _word_starts().find_matches_as_indexes(data)] or [len(data)])
+    word_begins = np.array([begin for _, begin, _ in _word_starts().find_matches_as_indexes(data)] or [len(data)])
     starts, ends = np.array(runs).T
-    has = np.searchsorted(begun, ends - _FIRST_LETTERS, side="right") > np.searchsorted(begun, starts)
-    return [runs[index] for index in np.flatnonzero(has).tolist()]
+    has_word = np.searchsorted(word_begins, ends - _FIRST_LETTERS, side="right") > np.searchsorted(word_begins, starts)
+    return [runs[index] for index in np.flatnonzero(has_word).tolist()]
 
 
 def _joined_halves(lines: str, tokens: Sequence[str], ends: Sequence[int]) -> dict[str, str]:

@@ -38,7 +38,8 @@ WEIGHT_UNIT = 16.0
 """Feature weights are integer multiples of one over this."""
 
 ENOUGH_KNOWN, ENOUGH_SEEN = 0.5, 0.6
-"""Shares of features that have a weight, and of words seen in training, from which the weights are trusted fully."""
+"""The weights are trusted fully if at least these shares of a text's features have a weight, and of its words were seen
+in training."""
 
 _SQUARINGS = 14
 """Times that a number is squared to compute an exponential: 1 + x / 2^14 to the power of 2^14."""

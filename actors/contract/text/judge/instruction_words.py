@@ -65,7 +65,7 @@ WORDS = (
 """The search terms: instruction words, then the plain ones in rot13, then reversed. Leetspeak is undone first."""
 
 SPACED_LEAST = 6
-"""From this many single characters in a row, each followed by a space, they are read as one word."""
+"""At least this many single characters in a row, each followed by a space, are read as one word."""
 
 _ASCII = tuple((number, word.encode()) for number, word in enumerate(WORDS) if word.isascii())
 _OTHERS = tuple((number, word) for number, word in enumerate(WORDS) if not word.isascii())

@@ -27,7 +27,7 @@ _DATA_ENDS = 256
 """Characters read at either end of a long run without a space: it is data, of which the decoded text is read."""
 
 SHORT = 2_000
-"""Characters up to which a text is short: what was read of it takes 80 KB at most, against 700 KB of a long one."""
+"""Most characters of a short text: what was read of it takes 80 KB at most, against 700 KB of a long one."""
 
 _CACHED_SHORT, _CACHED_LONG = 512, 32
 """Most short and long texts whose features are cached.
