@@ -97,8 +97,8 @@ class Sender:
     def close(self) -> None:
         """Cancel what is in flight and the futures of its callers, since nothing would resolve them any more."""
         self._closed = True
-        under_way: list[asyncio.Future[Any]] = [*self._singles_in_flight, *self._waiting_callers]
-        for each in under_way:
+        unresolved: list[asyncio.Future[Any]] = [*self._singles_in_flight, *self._waiting_callers]
+        for each in unresolved:
             each.cancel()
 
     async def store(self, records: Sequence[Record], deadline: WaitDeadline) -> int:
@@ -151,7 +151,8 @@ class Sender:
                 self._singles_in_flight.add(single)
                 single.add_done_callback(self._singles_in_flight.discard)
             while len(self._singles_in_flight) >= SINGLES:
-                # A backlog collects into a batch. But not for long: a broker that is away acknowledges nothing.
+                # Meanwhile a backlog collects into a batch. But not for long: a broker that is away acknowledges
+                # nothing.
                 ended, _ = await asyncio.wait(
                     self._singles_in_flight, timeout=_RETRY_MOST, return_when=asyncio.FIRST_COMPLETED
                 )

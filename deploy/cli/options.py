@@ -30,6 +30,7 @@ class Target:
 
     Attributes:
         begun: When the command began, by ``time.monotonic``; its timeout counts from then.
+        flags: The broker that the options name, if they name one.
         assignments: What ``--set`` gave, as ``KEY=VALUE``.
     """
 
@@ -62,7 +63,7 @@ class Target:
     def config(
         self, flags: Sequence["Layer"] = (), *, every_section: bool = False, more: "Sections | None" = None
     ) -> "Config":
-        """Load the sections about running a set, with ``flags`` on top.
+        """Load the sections about running a set; what the command's other options set (``flags``) has precedence.
 
         ``more`` are sections of actors to load besides; ``every_section`` loads those of all actors and effectors. A
         ``--set`` of a section that is not loaded is checked, too, unless ``more`` is given: the processes of a set all

@@ -27,8 +27,8 @@ from schemas.vocabulary.ledger import LossRecorded
 async def record_loss_from_snapshots(access: Access, config: Config, ledger: Path) -> None:
     """Record a loss in the log if snapshots are ahead of both it and the ledger.
 
-    What the ledger holds of the lost messages its own process records, since it knows more. Call it while no worker
-    runs: the next event that a worker appends would reuse a sequence that was lost.
+    If the ledger holds lost messages, the ledger's process records their loss, since it knows more. Call this while no
+    worker runs: the next event that a worker appends would reuse a sequence that was lost.
 
     Raises:
         LogError: the broker cannot be asked.

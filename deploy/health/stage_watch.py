@@ -176,8 +176,8 @@ async def log_unserved_stages(
         access: How to reach the broker.
         partitions: The stream's partition counts.
         needed: The stages to watch.
-        stream: Whether the broker stores in it is looked at, too, for ``note``; empty: that is not looked at.
-        note: Is given what keeps the set from its work, again and again; empty if nothing does.
+        stream: ``note`` is told, too, why the broker cannot store in this stream; empty: that is not checked.
+        note: Called every few seconds with what keeps the set from its work; an empty text if nothing does.
     """
     while True:
         try:

@@ -55,7 +55,7 @@ class Iteration(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ActLoop(msgspec.Struct, frozen=True, kw_only=True):
-    """An ACT loop: what was looked up, step by step, before the answer. ``found`` counts what came of it.
+    """An ACT loop: what was looked up, step by step, before the answer. ``found`` counts what was found in all.
 
     ``termination`` says why it ended; None if it never finished.
     """

@@ -174,7 +174,7 @@ class GuardrailsShown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GuardrailsOverridden(msgspec.Struct, frozen=True, kw_only=True):
-    """An override that is in force, and who ordered it why."""
+    """An override that is in force, who ordered it, and why."""
 
     status: Literal["success"] = "success"
     loop_id: str

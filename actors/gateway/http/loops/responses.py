@@ -71,7 +71,10 @@ def status_of(judged: Judged, family: FamilyStatus, now_ns: int) -> GuardrailsSh
 
 
 def _is_forced(family: FamilyStatus, now_ns: int) -> bool:
-    """Return whether a family was ended by a limit that was not lifted since, or by a bias echo, which cannot be."""
+    """Return whether a family was ended by a limit that was not lifted since, or by a repeated bias.
+
+    Nobody can lift the limit on repeated biases.
+    """
     triggers = family.latest.rerun_trigger if family.latest.force_finalize else ()
     return (
         "bias_echo" in triggers

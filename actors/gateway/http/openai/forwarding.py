@@ -41,7 +41,7 @@ FETCH_S = 5.0
 """Seconds within which an upstream must list its models."""
 
 MOST_FETCHED = 4 * 1024 * 1024
-"""Most bytes of such a list."""
+"""Most bytes of an upstream's list of models."""
 
 _MOST_KNOWN = 64
 """Most lists of models whose findings are remembered."""

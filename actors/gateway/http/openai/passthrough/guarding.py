@@ -29,7 +29,7 @@ LONGEST_EVENT = 4 * 1024 * 1024
 """Most bytes of one event: a longer one is not sent on."""
 
 MOST_HELD = 16 * 1024 * 1024
-"""Most bytes of a stream that are held back: as many as of a whole answer."""
+"""Most bytes of a stream that are held back: the same limit as for a whole answer."""
 
 _LONG_PROMPT = 30_000
 """Characters of system layers from which reading them takes more than a few milliseconds."""
