@@ -10,7 +10,7 @@ from events.log import MAX_BATCH, Append, Log, Record
 from events.loggers import get_logger
 
 BATCH_FROM = 24
-"""From this many waiting events on, one atomic batch is cheaper than single publishes."""
+"""With this many waiting events or more, one atomic batch is cheaper than single publishes."""
 
 SINGLES = 16
 """Most single publishes in flight; what is queued then waits until one of them ends."""
@@ -125,7 +125,7 @@ class Sender:
             async with self._deadlines.deadline(deadline):
                 return await asyncio.shield(accepted)
         except TimeoutError:
-            if grace_s := deadline.stall_grace_s:
+            if grace_s := deadline.stall_grace_s:  # this process stood still: the acknowledgement may have come
                 await asyncio.wait((accepted,), timeout=grace_s)
             if accepted.done() and not accepted.cancelled():
                 return accepted.result()

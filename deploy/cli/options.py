@@ -352,7 +352,7 @@ def _add_older_weights(_context: click.Context, _option: click.Parameter, folder
 
 
 def examples(*lines: str) -> str:
-    """Return a command's epilog that shows examples, one a line."""
+    """Return a command's epilog that shows examples, each on a line."""
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 

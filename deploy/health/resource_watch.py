@@ -104,7 +104,7 @@ class ResourceWatch:
             try:
                 await self.look()
             except Exception as error:
-                # Only what this process itself has run out of may pass.
+                # A shortage of this process's own resources may end; any other error may not.
                 if not isinstance(error, LogError | OSError) and not exhausted(error):
                     raise
                 if failures.is_due():

@@ -74,7 +74,7 @@ class Prepared(msgspec.Struct, frozen=True, eq=False):
 
     ``folds`` has the fold of each corpus row; ``quotes`` the rows that share wording with a fold. A family is the
     sources of one project or collection (``family_of``), which are held out together. An n-gram must occur in
-    several sources; ``support`` has for each of ``families`` as how many sources it counts. ``attack`` says whether
+    several sources; ``support`` has for each of ``families`` how many sources it counts for. ``attack`` says whether
     a row is one.
     """
 

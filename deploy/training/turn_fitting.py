@@ -37,7 +37,7 @@ KNOWN_ROWS = 2
 """A word is known to the model if at least this many rows have it."""
 
 COMMON_ROWS, COMMON_SOURCES, MOST_COMMON = 12, 6, 1_500
-"""How many rows, and how many sources, have a common word at least; and the most common words of a model."""
+"""Fewest rows, and fewest sources, that have a word which counts as common; and most such words of a model."""
 
 PENALTY = 1.0
 """Weight of the squared norm of the coefficients."""

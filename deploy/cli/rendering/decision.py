@@ -180,7 +180,7 @@ def tiebreak_line(tiebreak: Tiebreak) -> str:
 
 
 def act_lines(act: ActLoop) -> Iterator[str]:
-    """Yield an ACT loop, an iteration a line and its end."""
+    """Yield a line for each iteration of an ACT loop, and one for its end."""
     for each in act.iterations:
         steps = "; ".join(map(_step_text, each.steps)) or "nothing"
         reason = f" ({each.reason})" if each.reason else ""

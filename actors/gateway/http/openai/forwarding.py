@@ -50,7 +50,7 @@ _logger = get_logger("neuraxis.gateway")
 
 
 class FetchedResponse(msgspec.Struct, frozen=True):
-    """A response of the upstream to a request that is no exchange."""
+    """A response of the upstream to a request that begins no exchange, such as for its list of models."""
 
     status: int
     headers: list[tuple[bytes, bytes]]
@@ -201,7 +201,7 @@ class UpstreamForwarder:
         return end_of(answered, agent=passed.agent, session=passed.session)
 
     async def fetch(self, path: str, headers: Headers) -> FetchedResponse:
-        """Send the upstream a request that is no exchange; raises UpstreamFailed."""
+        """Send the upstream a request that begins no exchange; raises UpstreamFailed."""
         try:
             async with asyncio.timeout(FETCH_S):
                 response = await self._upstream.send("GET", path, headers=headers)
@@ -219,7 +219,7 @@ class UpstreamForwarder:
         return FetchedResponse(response.status_code, headers_to_return(response), body)
 
     async def _faults_of(self, body: bytes) -> tuple[AnswerFault, ...]:
-        """Return why an answer that is no exchange's is withheld.
+        """Return why the answer to a request without an exchange is withheld.
 
         A list of models may be long, and clients ask for it again and again: each is read once, and one at a time.
         """

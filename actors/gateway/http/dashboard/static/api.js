@@ -2,7 +2,7 @@
 
 const KEY = "neuraxis-operator-key"; // the name under which the session storage of the browser keeps the key
 const QUIET_MS = 40_000; // the gateway says something every 15 seconds: without it the connection is dead
-const RETRY_MS = [500, 1_000, 2_000, 4_000]; // between attempts to follow the events; the last one from then on
+const RETRY_MS = [500, 1_000, 2_000, 4_000]; // pauses between attempts to follow the events; the last one is repeated
 
 /** The gateway cannot be reached. */
 export class Unreachable extends Error {}

@@ -194,5 +194,5 @@ class RelayedBody:
 
 
 async def _read(read: Callable[[bytes], RelayedAnswer], body: bytes) -> RelayedAnswer:
-    """Return the answer in a body. A long one (with reasoning, say) is read in a thread: others are served meanwhile."""
+    """Return the answer in a body; a long one, with reasoning, say, is read in a thread, so that others are served."""
     return read(body) if len(body) < _LONG_ANSWER else await asyncio.to_thread(read, body)
