@@ -41,7 +41,7 @@ from schemas.subjects import topic_filter
 from schemas.vocabulary.ledger import Resource, ResourceScarce, ResourceSufficient
 
 INTERVAL_S = 5.0
-"""Seconds between two looks."""
+"""Seconds between two looks at what is left of each resource."""
 
 SUFFICIENT = 1.25 * SCARCE
 """The share from which a resource that was scarce suffices again: one at the limit is not reported at every look."""
@@ -115,7 +115,7 @@ class ResourceWatch:
             await asyncio.sleep(INTERVAL_S)
 
     async def look(self) -> None:
-        """Look once, and record what has changed; raises LogError."""
+        """Look once at what is left of each resource, and record what has changed; raises LogError."""
         measured = await asyncio.to_thread(self._measure)
         found = [*measured.found, *(await storage_left(self._log) if isinstance(self._log, JetStreamLog) else ())]
         if self._scarce is None:

@@ -12,7 +12,7 @@ from schemas.intake.timestamps import rfc3339
 from schemas.vocabulary.guardrails import GuardrailsRerunOrdered, LoopTrace
 
 NO_ALIGNMENT, ALL_DRIFT = 0.0, 1.0
-"""The scores that are reported for a loop without any."""
+"""The scores that are reported for a loop that nobody has scored."""
 
 
 def decision_of(judged: Judged) -> LoopDecision:
