@@ -53,7 +53,7 @@ class Target:
         of_assignments = {key: named for key in _BROKERS if (named := _set_to(assignments, key))}
         if nats or context:
             _refuse_second_broker("--nats" if nats else "--context", of_assignments)
-        else:  # a flag that sets a key is a flag: NATS_URL must not win over it
+        else:  # ``--set`` of a key counts as the flag for it: NATS_URL must not win over it
             nats, context = (of_assignments.get(key, "") for key in _BROKERS)
         self.flags = BrokerChoice(url=nats, context=context, creds=creds, tls_ca=tls_ca)
         self.config_file = config_file
@@ -87,7 +87,7 @@ class Target:
         )
 
     def _wait_for_pipe_s(self) -> float:
-        """Return the seconds within which a configuration that is a pipe must be written: those that are left."""
+        """Return the seconds within which a configuration that is a pipe must be written, within the timeout."""
         from events.files.bounded_files import PIPE_WAIT_S
 
         context = click.get_current_context(silent=True)
@@ -120,7 +120,7 @@ class Target:
         return [(key.partition(".")[0].lower(), key) for key in keys]
 
     def config_flags(self) -> tuple[str, ...]:
-        """Return the flags that give another process the same configuration; its broker is named to it otherwise."""
+        """Return the flags that give another process the same configuration, without its broker."""
         from deploy.config.assignments import key_of
 
         file = ("--config", str(self.config_file)) if self.config_file is not None else ()

@@ -46,7 +46,7 @@ _GATE = "appraisal.trust.gate"
 
 
 class ModelChoice(msgspec.Struct, frozen=True, kw_only=True):
-    """The model of a set, for ``run.json`` (``use``); ``models`` names that for each purpose, ``why`` says why it is.
+    """The model of a set: ``use`` is for ``run.json``, ``models`` names it for each purpose, ``why`` it was chosen.
 
     ``warning`` says what is doubtful about it, or is empty. ``context`` is the models' context in tokens, by the
     settings or the endpoint; 0: not known. ``assumed``: it is Ollama's default context.

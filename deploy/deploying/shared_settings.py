@@ -1,7 +1,7 @@
 """The ``neuraxis.toml`` beside a broker's files: what every process of the deployment must agree on with the broker.
 
 The settings of the processes are often added to the same file, and the files are written again after an upgrade. So a
-file that says more is kept as it is, if it agrees with the broker's.
+file with further settings is kept as it is, if it agrees with the broker's.
 """
 
 import json

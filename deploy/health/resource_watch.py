@@ -81,11 +81,11 @@ def changes(
 
 
 class ResourceWatch:
-    """Watches what is left, and records when that becomes scarce.
+    """Watches what is left of each resource, and records when that becomes scarce.
 
     Args:
         log: The log to record it in; the login may append the ledger's events.
-        measure: Returns what is left of everything.
+        measure: Returns what is left of each resource of this machine.
         source: The source named in the events.
         build: The version of the code, for the events.
     """

@@ -37,7 +37,7 @@ class OpinionCount(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Shown(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of an agent's reflection at its last round; ``asked`` counts the decisions that a model is judging.
+    """The state of an agent's reflection; ``asked`` counts the decisions that a model is judging.
 
     ``counted`` is the number of the model's opinions that count, and ``disagreement`` the share of them, in [0, 1],
     that disagree with the decision. ``pressure``: that has lasted, and the regulator may change a weight of the router.

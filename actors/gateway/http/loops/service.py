@@ -34,7 +34,7 @@ class LoopService:
     """Appends the events of requests and waits for the answers.
 
     Args:
-        client: Sends events and waits.
+        client: Sends events, and waits for answers.
         judgements: The projection of guardrails' events; a task must follow the log with it.
         wait_s: Seconds that a request waits for its answer.
         unserved: (agent) -> why no worker judges its loops; empty while one may: see ``Client.wait``.

@@ -44,7 +44,7 @@ MOST_FETCHED = 4 * 1024 * 1024
 """Most bytes of an upstream's list of models."""
 
 _MOST_KNOWN = 64
-"""Most lists of models whose findings are remembered."""
+"""Most lists of models whose faults are remembered."""
 
 _logger = get_logger("neuraxis.gateway")
 
@@ -113,7 +113,7 @@ class UpstreamForwarder:
     ) -> AsyncIterator["UpstreamForwarder"]:
         """Forward requests while the block runs.
 
-        ``wait_s`` is how many seconds the upstream may take for one request. ``watch`` says for which findings a stream
+        ``wait_s`` is how many seconds the upstream may take for one request. ``watch`` says for which faults a stream
         is ended. ``privacy`` says which personal data is masked.
         """
         async with asyncio.TaskGroup() as tasks:

@@ -137,7 +137,7 @@ class GuardedStream:
 
     @property
     def is_read(self) -> bool:
-        """Whether the stream was searched for everything. ``orders`` (attacks on what reads it) only reflex finds."""
+        """Whether the stream was searched for all faults. Only reflex finds ``orders`` (attacks on what reads it)."""
         return "orders" not in self._watch.faults
 
     @property
