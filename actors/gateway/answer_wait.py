@@ -79,7 +79,7 @@ async def await_answer(
                     )
         return waiting.result()
     except TimeoutError:
-        if grace_s := deadline.stall_grace_s:
+        if grace_s := deadline.stall_grace_s:  # this process stood still: the answer may have come meanwhile
             await asyncio.wait((waiting,), timeout=grace_s)
         if waiting.done() and not waiting.cancelled():
             return waiting.result()

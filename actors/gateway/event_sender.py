@@ -10,7 +10,7 @@ from events.log import MAX_BATCH, Append, Log, Record
 from events.loggers import get_logger
 
 BATCH_FROM = 24
-"""From this many waiting events on, one atomic batch is cheaper than single publishes."""
+"""With this many waiting events or more, one atomic batch is cheaper than single publishes."""
 
 SINGLES = 16
 """Most single publishes in flight; what is queued then waits until one of them ends."""
@@ -90,8 +90,8 @@ class Sender:
     def close(self) -> None:
         """Cancel what is in flight and the futures of its callers, since nothing would resolve them any more."""
         self._closed = True
-        under_way: list[asyncio.Future[Any]] = [*self._singles_in_flight, *self._waiting_callers]
-        for each in under_way:
+        unresolved: list[asyncio.Future[Any]] = [*self._singles_in_flight, *self._waiting_callers]
+        for each in unresolved:
             each.cancel()
 
     async def store(self, records: Sequence[Record], deadline: WaitDeadline) -> int:
@@ -118,7 +118,7 @@ class Sender:
             async with self._deadlines.deadline(deadline):
                 return await asyncio.shield(accepted)
         except TimeoutError:
-            if grace_s := deadline.stall_grace_s:
+            if grace_s := deadline.stall_grace_s:  # this process stood still: the acknowledgement may have come
                 await asyncio.wait((accepted,), timeout=grace_s)
             if accepted.done() and not accepted.cancelled():
                 return accepted.result()
@@ -144,7 +144,8 @@ class Sender:
                 self._singles_in_flight.add(single)
                 single.add_done_callback(self._singles_in_flight.discard)
             while len(self._singles_in_flight) >= SINGLES:
-                # A backlog collects into a batch. But not for long: a broker that is away acknowledges nothing.
+                # Meanwhile a backlog collects into a batch. But not for long: a broker that is away acknowledges
+                # nothing.
                 ended, _ = await asyncio.wait(
                     self._singles_in_flight, timeout=_RETRY_MOST, return_when=asyncio.FIRST_COMPLETED
                 )

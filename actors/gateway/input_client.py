@@ -316,7 +316,7 @@ class Client:
             is_wanted: Whether an event is the wanted one; an exception from it ends the wait.
             what: What is being answered, for the error message.
             within: How long to wait.
-            unserved: Returns why nobody answers; empty while somebody may.
+            unserved: Returns the stage that would answer if nobody serves it; empty while somebody may.
 
         Raises:
             NoEnd: it did not come in time, or no worker runs that would give it.

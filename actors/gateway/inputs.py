@@ -73,8 +73,8 @@ def new_input(
         NothingSaid: it is to be checked or forwarded, and only its system layers, which are not judged, have text. What
             is to be answered may be blank: the router ignores it.
         InvalidInput: too large, too many layers, text that is no Unicode (lone surrogates), a name that is missing,
-            overlong or (of an agent or session) has control characters, an inbox that is none, or a deadline outside
-            1 ms to 30 days.
+            overlong or (of an agent or session) has control characters, a ``reply_to`` that is no inbox, or a deadline
+            outside 1 ms to 30 days.
     """
     check_name("agent", agent)
     check_name("session", session)

@@ -43,8 +43,8 @@ _NS_PER_S, _US_PER_S = 1e9, 1e6
 class Metrics:
     """The metrics of one gateway, in a registry of their own.
 
-    Counters that alert rules watch begin at 0 for all their labels. Prometheus computes an increase from two samples:
-    of a counter that appears with its first event, that event would never be an increase.
+    Counters that alert rules watch begin at 0 for all their labels. Prometheus computes an increase from two samples.
+    So if a counter appeared only with its first event, no increase would include that event.
     """
 
     def __init__(self) -> None:

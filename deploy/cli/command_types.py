@@ -18,8 +18,8 @@ class Command(click.Command):
     """A command that refuses blank options and paths, options of one value given twice, and arguments not in UTF-8.
 
     A blank value usually comes from a shell variable that is not set. It must not mean the same as no option:
-    ``log export --agent "$WHO"`` would write everybody's words. A blank path would be the working folder. Of an option
-    that is given twice only the last value would count: ``log export --session a --session b`` would leave one out.
+    ``log export --agent "$WHO"`` would write everybody's words. A blank path would be the working folder. If an option
+    is given twice, only the last value would count: ``log export --session a --session b`` would leave one out.
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

@@ -31,6 +31,7 @@ class Target:
 
     Attributes:
         begun: When the command began, by ``time.monotonic``; its timeout counts from then.
+        flags: The broker that the options name, if they name one.
         assignments: What ``--set`` gave, as ``KEY=VALUE``.
     """
 
@@ -53,7 +54,7 @@ class Target:
         of_assignments = {key: named for key in _BROKERS if (named := _set_to(assignments, key))}
         if nats or context:
             _refuse_second_broker("--nats" if nats else "--context", of_assignments)
-        else:  # a flag that sets a key is a flag: NATS_URL must not win over it
+        else:  # ``--set`` of a key counts as the flag for it: NATS_URL must not win over it
             nats, context = (of_assignments.get(key, "") for key in _BROKERS)
         self.flags = BrokerChoice(url=nats, context=context, creds=creds, tls_ca=tls_ca)
         self.config_file = config_file
@@ -63,7 +64,7 @@ class Target:
     def config(
         self, flags: Sequence["Layer"] = (), *, every_section: bool = False, more: "Sections | None" = None
     ) -> "Config":
-        """Load the sections about running a set, with ``flags`` on top.
+        """Load the sections about running a set; what the command's other options set (``flags``) has precedence.
 
         ``more`` are sections of actors to load besides; ``every_section`` loads those of all actors and effectors. A
         ``--set`` of a section that is not loaded is checked, too, unless ``more`` is given: the processes of a set all
@@ -87,7 +88,7 @@ class Target:
         )
 
     def _wait_for_pipe_s(self) -> float:
-        """Return the seconds within which a configuration that is a pipe must be written: those that are left."""
+        """Return the seconds within which a configuration that is a pipe must be written, within the timeout."""
         from events.files.bounded_files import PIPE_WAIT_S
 
         context = click.get_current_context(silent=True)
@@ -130,7 +131,7 @@ class Target:
         return [(key.partition(".")[0].lower(), key) for key in keys]
 
     def config_flags(self) -> tuple[str, ...]:
-        """Return the flags that give another process the same configuration; its broker is named to it otherwise."""
+        """Return the flags that give another process the same configuration, without its broker."""
         from deploy.config.assignments import key_of
 
         file = ("--config", str(self.config_file)) if self.config_file is not None else ()
@@ -362,7 +363,7 @@ def _add_older_weights(_context: click.Context, _option: click.Parameter, folder
 
 
 def examples(*lines: str) -> str:
-    """Return a command's epilog that shows examples, one a line."""
+    """Return a command's epilog that shows examples, each on a line."""
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 

@@ -1,4 +1,4 @@
-"""Printing rows: one JSON object a line for programs, or a table for people."""
+"""Printing rows: one JSON object on each line for programs, or a table for people."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar

@@ -1,7 +1,7 @@
 """The configuration: defaults, one TOML file, environment, flags. Later ones win, and each value knows its origin.
 
-A section is a frozen struct: those of ``deploy.config.settings``, and one an actor. Unknown keys are refused with the
-nearest known name. Tables are merged key by key; every other value, a list included, is replaced whole.
+A section is a frozen struct: those of ``deploy.config.settings``, and one for each actor and effector. Unknown keys are
+refused with the nearest known name. Tables are merged key by key; any other value, a list included, is replaced whole.
 """
 
 import tomllib
@@ -89,7 +89,7 @@ class Value(msgspec.Struct, frozen=True):
 
 
 class Config(msgspec.Struct, frozen=True):
-    """The configuration in effect: a struct a section, and the origin of every key that is not at its default."""
+    """The configuration in effect: a struct for each section, and the origin of each key that is not at its default."""
 
     sections: Mapping[str, msgspec.Struct]
     origins: Mapping[str, str]
@@ -144,7 +144,7 @@ RUNNING_SECTIONS: Sections = {
 
 
 def all_sections() -> Sections:
-    """Return every section there is: those about the set, one an actor, one an effector. Loads all of them."""
+    """Return every section there is: those about the set, of each actor and of each effector. Loads all of them."""
     from actors.ledger import LedgerSettings
     from actors.registry import ACTORS
     from deploy.processes.effector_registry import EFFECTORS

@@ -46,10 +46,10 @@ _GATE = "appraisal.trust.gate"
 
 
 class ModelChoice(msgspec.Struct, frozen=True, kw_only=True):
-    """The model of a set: the settings for its workers, ``why`` it was chosen, and a ``warning`` (or empty).
+    """The model of a set: ``use`` is for ``run.json``, ``models`` names it for each purpose, ``why`` it was chosen.
 
-    ``context`` is the models' context in tokens, by the settings or the endpoint; 0: not known. ``assumed``: it is
-    Ollama's default context.
+    ``warning`` says what is doubtful about it, or is empty. ``context`` is the models' context in tokens, by the
+    settings or the endpoint; 0: not known. ``assumed``: it is Ollama's default context.
     """
 
     use: ModelInUse

@@ -78,8 +78,8 @@ class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         processes: Copies of the process that runs the actors; partitions are shared out among them.
-        snapshot_every: Messages of a partition between two snapshots of its state; after a large snapshot more: one for
-            each 2 KiB of it.
+        snapshot_every: Messages of a partition between two snapshots of its state; after a large snapshot, one message
+            for each 2 KiB of it, if that is more.
         standby: Whether workers fold along with partitions that others lead, to take over at once.
         log_level: Lowest level that is logged. People's words appear at ``debug`` only.
         log_format: ``json`` lines, ``pretty`` for people, or ``auto``: pretty on a terminal.
@@ -102,7 +102,7 @@ class TelemetrySettings(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         metrics: Where each worker process tells Prometheus its metrics, as HOST:PORT (port 0: any free one), or
-            ``off``. A port that is taken is replaced by a free one. Nobody is asked for a key there.
+            ``off``. A port that is taken is replaced by a free one. Reading them needs no key.
         traces: Address of a collector of OpenTelemetry that takes OTLP over HTTP, such as ``http://127.0.0.1:4318``;
             empty: traces are not sent. The process that writes the ledger sends them, with the headers in
             ``OTEL_EXPORTER_OTLP_HEADERS``. This needs the extra ``otel``.

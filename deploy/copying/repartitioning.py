@@ -26,7 +26,14 @@ from actors.registry import ACTORS
 from actors.runtime.envelopes import to_record
 from deploy.config.loading import Config
 from deploy.copying.import_bundle import admin_in_folder
-from deploy.copying.stopped_log import has_bucket, has_pending, refuse_members, stream_info, views_of_partitions
+from deploy.copying.stopped_log import (
+    fold_silent_messages,
+    has_bucket,
+    has_pending,
+    refuse_members,
+    stream_info,
+    views_of_partitions,
+)
 from deploy.copying.written_snapshots import check_archive, close_bucket, open_bucket, write_snapshots
 from deploy.processes.running_set import DataFolder
 from events.decoding import Recorded, decode
@@ -306,7 +313,7 @@ def _check_states(before: Replay, dividing: Replay, after: Partitions) -> int:
     """
     checked = 0
     for origin in views_of_partitions(before):
-        has_pending(origin)  # folds the rest, which leads to no event
+        fold_silent_messages(origin)
         actor, name, partition = origin.actor, origin.actor.name, origin.partition
         children = [
             part

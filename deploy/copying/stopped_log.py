@@ -69,9 +69,13 @@ def views_of_partitions(replay: Replay) -> Iterator[View]:
             yield view
 
 
+def fold_silent_messages(view: View) -> None:
+    """Fold the messages that a partition has yet to decide, up to the first one that leads to an event."""
+    while view.waiting and view.fold_silent():
+        pass
+
+
 def has_pending(view: View) -> bool:
-    """Whether a partition has yet to decide a message; earlier messages that lead to no event are folded."""
-    while view.waiting:
-        if not view.fold_silent():
-            return True
-    return bool(view.open_decision)
+    """Whether a partition has yet to decide a message that leads to an event; the messages before it are folded."""
+    fold_silent_messages(view)
+    return bool(view.waiting or view.open_decision)

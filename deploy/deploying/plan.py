@@ -137,8 +137,8 @@ class Deployment(msgspec.Struct, frozen=True, kw_only=True):
         processes: Its processes, one for each group.
         configuration: The configuration file that all of them read.
         port: Where the gateway listens, on every address of its machine or container.
-        metrics_port: Where each worker tells Prometheus its metrics; 0: on no port that is known before, or to nobody
-            outside its machine or container.
+        metrics_port: The port on which each worker serves its metrics to Prometheus; 0: a port that is not known
+            beforehand, or none that can be reached from outside its machine or container.
         environment: Environment variables of all of them; no secrets.
     """
 
@@ -244,6 +244,8 @@ def _process(group: Group, config: Config, logins: Path, port: int) -> Process:
 
 
 class _FilesOfContext(msgspec.Struct):
+    """The files that a NATS context names."""
+
     nkey: str = ""
     creds: str = ""
     ca: str = ""

@@ -1,7 +1,7 @@
 """The ``neuraxis.toml`` beside a broker's files: what every process of the deployment must agree on with the broker.
 
 The settings of the processes are often added to the same file, and the files are written again after an upgrade. So a
-file that says more is kept as it is, if it agrees with the broker's.
+file with further settings is kept as it is, if it agrees with the broker's.
 """
 
 import json
@@ -14,7 +14,7 @@ from deploy.config.loading import RUNNING_SECTIONS, BadConfiguration, Config, La
 from deploy.config.text_files import read_bounded
 from deploy.deploying.broker_plan import BrokerPlan
 
-ALONG = ("agents", "sessions", "sealed")
+FIXED_KEYS = ("agents", "sessions", "sealed")
 """Keys of the section ``log`` that are fixed when the stream is made; written if somebody has set them."""
 
 _HEAD = "# Every process of the deployment takes this file: --config, or neuraxis.toml in its folder.\n"
@@ -26,9 +26,9 @@ class SettingsDiffer(ValueError):
     code = "bad_configuration"
 
 
-def set_along(config: Config) -> dict[str, Any]:
-    """Return those of :data:`ALONG` that the configuration sets, with their values."""
-    return {key: getattr(config.log, key) for key in ALONG if f"log.{key}" in config.origins}
+def fixed_settings(config: Config) -> dict[str, Any]:
+    """Return those of :data:`FIXED_KEYS` that the configuration sets, with their values."""
+    return {key: getattr(config.log, key) for key in FIXED_KEYS if f"log.{key}" in config.origins}
 
 
 def shared_settings(plan: BrokerPlan) -> dict[str, dict[str, Any]]:
@@ -49,10 +49,10 @@ def settings_text(plan: BrokerPlan) -> str:
 
 
 def settings_to_write(plan: BrokerPlan, file: Path) -> bytes | None:
-    """Return what to write into the file of settings; None if it says more than that, and agrees: it is kept.
+    """Return what to write into the file of settings; None if the file has further settings and fits the plan.
 
     Raises:
-        SettingsDiffer: it says more, and contradicts the plan, or is no configuration.
+        SettingsDiffer: the file has further settings and contradicts the plan, or is no configuration.
         OSError: it cannot be read.
     """
     text = settings_text(plan)
@@ -80,7 +80,7 @@ def settings_to_write(plan: BrokerPlan, file: Path) -> bytes | None:
 
 
 def _keys(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield section and key of each value; a section that is none, or empty, counts as a key."""
+    """Yield section and key of each value; the key is empty for a value outside of sections."""
     for section, inner in values.items():
         if isinstance(inner, Mapping):
             yield from ((section, key) for key in inner)

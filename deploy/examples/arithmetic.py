@@ -9,7 +9,7 @@ MAX_CHARACTERS = 200
 """Length of an expression at most, in characters."""
 
 MAX_DIGITS = 300
-"""Digits of a whole number at most, also of one on the way to the result."""
+"""The most digits of a whole number, also of an intermediate result."""
 
 _BINARY: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add,

@@ -17,7 +17,7 @@ Id = str | int | float | None
 
 
 MOST_TURNS = 10_000
-"""Turns of a conversation, at most: each has the layers of those before it, which take as much memory each time."""
+"""Most turns of a conversation: each input holds the layers of all turns before it, in memory of its own."""
 
 
 class LineFormat(StrEnum):

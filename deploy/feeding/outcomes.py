@@ -7,7 +7,7 @@ from schemas.effectors.model_calls import Cut
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An exchange and its end; ``feed`` prints one such object a line.
+    """An exchange and its end; ``feed`` prints one such object on each line.
 
     ``id`` is the line's own, else its number. ``turn`` counts a conversation's inputs from 1; single inputs have none.
     ``latency_ms`` is measured by this process, from sending the input to receiving its end. ``finish_reason`` is set if

@@ -32,9 +32,9 @@ async def record_loss_from_snapshots(
 ) -> None:
     """Record a loss in the log if snapshots are ahead of both it and the ledger.
 
-    What the ledger holds of the lost messages its own process records, since it knows more. Call it before workers run
-    where that can be: each event that they append reuses a sequence that was lost, and once all are reused, nothing is
-    found. ``source`` is the one named in the event.
+    If the ledger holds lost messages, the ledger's process records their loss, since it knows more. Call this before
+    workers run where that can be: each event that they append reuses a sequence that was lost, and once all are reused,
+    nothing is found. ``source`` is the one named in the event.
 
     Raises:
         LogError: the broker cannot be asked.

@@ -2,8 +2,8 @@
 
 The ledger's process watches its machine: the disk of the data folder, memory, and the file descriptors and address
 space of the set's processes. It also watches the limit of the account at the broker, or of the set's own broker. The
-events become warnings (``alerts``). What the log says is scarce on this machine when the process starts stays so until
-it is found to suffice.
+events become warnings (``alerts``). A resource of this machine that is scarce by the log when the process starts counts
+as scarce until enough of it is found to be left.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ from schemas.subjects import topic_filter
 from schemas.vocabulary.ledger import Resource, ResourceScarce, ResourceSufficient
 
 INTERVAL_S = 5.0
-"""Seconds between two looks."""
+"""Seconds between two looks at what is left of each resource."""
 
 SUFFICIENT = 1.25 * SCARCE
 """The share from which a resource that was scarce suffices again: one at the limit is not reported at every look."""
@@ -54,7 +54,7 @@ _logger = get_logger("neuraxis.resources")
 
 
 class Measured(msgspec.Struct, frozen=True):
-    """What is left of everything that could be looked at; ``is_all`` says whether that is everything there is."""
+    """What is left of the resources that could be measured; ``is_all``: whether all of them could be."""
 
     found: Sequence[Remaining]
     is_all: bool = True
@@ -65,8 +65,8 @@ def changes(
 ) -> list[ResourceScarce | ResourceSufficient]:
     """Return the events to be recorded, given what the log says is scarce, and what is left of everything now.
 
-    What is not among ``found`` any more is no longer scarce: its process has ended, or its limit is gone. Unless not
-    all could be looked at (``is_all``): then nothing is known of it.
+    A resource that is not in ``found`` any more is no longer scarce: its process has ended, or its limit is gone. But
+    if not all could be measured (``is_all``), nothing is known of it.
     """
     remaining = {(left.what, left.whose): left for left in found if left.what in get_args(Resource) and left.total > 0}
     events: list[ResourceScarce | ResourceSufficient] = []
@@ -81,11 +81,11 @@ def changes(
 
 
 class ResourceWatch:
-    """Watches what is left, and records when that becomes scarce.
+    """Watches what is left of each resource, and records when that becomes scarce.
 
     Args:
         log: The log to record it in; the login may append the ledger's events.
-        measure: Returns what is left of everything.
+        measure: Returns what is left of each resource of this machine.
         source: The source named in the events.
         build: The version of the code, for the events.
         server_most: Returns how many bytes the broker itself may store; 0: that is not known.
@@ -125,7 +125,7 @@ class ResourceWatch:
             await asyncio.sleep(INTERVAL_S)
 
     async def look(self) -> None:
-        """Look once, and record what has changed; raises LogError."""
+        """Look once at what is left of each resource, and record what has changed; raises LogError."""
         measured = await asyncio.to_thread(self._measure)
         found = [*measured.found, *await self._storage()]
         if self._scarce is None:
@@ -167,7 +167,7 @@ class ResourceWatch:
                     scarce.add((event.resource, event.whose))
                 elif isinstance(event, ResourceSufficient):
                     scarce.discard((event.resource, event.whose))
-        # Other machines' ledgers look after what is theirs.
+        # Each machine's resources are watched by its own ledger process; the account's storage by any.
         return frozenset((what, whose) for what, whose in scarce if whose.endswith(_here()) or what == "storage")
 
     async def _record(self, event: ResourceScarce | ResourceSufficient) -> None:

@@ -181,7 +181,7 @@ def judge_left(what: str, remaining: Sequence[Remaining]) -> Finding:
 def examine_resources(folder: Path, pids: Sequence[int]) -> list[Finding]:
     """Judge inodes, file descriptors and memory for the set of a data folder and its processes.
 
-    Of processes whose addresses are limited, it judges these, too.
+    Also judge the address space of processes for which it is limited.
     """
     inodes, memory = inodes_left(folder), memory_left()
     descriptors = [left for pid in pids if (left := descriptors_left(pid)) is not None]

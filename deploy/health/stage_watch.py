@@ -1,7 +1,7 @@
 """Watching which stages are served. It reads the workers' heartbeats and needs no actor, so it works when all are gone.
 
-A stage is what workers serve: an actor, an effector or the ledger. By default those are watched that every input needs.
-A stage is served if a living worker leads each of its partitions.
+A stage is what workers serve: an actor, an effector or the ledger. By default, the stages that every input needs are
+watched. A stage is served if a living worker leads each of its partitions.
 """
 
 import asyncio
@@ -170,14 +170,14 @@ async def log_unserved_stages(
 ) -> None:
     """Log the stages that nobody serves, until cancelled; while the broker is away, wait for it.
 
-    Whatever else goes wrong is logged, and the watch begins anew: nobody would miss it.
+    Whatever else goes wrong is logged, and the watch begins anew: nobody would notice its end.
 
     Args:
         access: How to reach the broker.
         partitions: The stream's partition counts.
         needed: The stages to watch.
         storing: Returns why the broker stores nothing, for ``note``; empty if it does. None: that is not looked at.
-        note: Is given what keeps the set from its work, again and again; empty if nothing does.
+        note: Called every few seconds with what keeps the set from its work; an empty text if nothing does.
     """
     failures = WarningBackoff()
     while True:

@@ -17,7 +17,7 @@ RECENT_S = 24 * 3600.0
 """Seconds for which an event that no actor reads is warned of: it stays in the log, and the warning need not."""
 
 MOST_EXAMINED = 1_000
-"""Subjects whose latest event is looked at, one question to the broker each. Further ones count as written lately."""
+"""Subjects whose latest event is looked at: a request to the broker for each. Further ones count as written lately."""
 
 _REMEDY = (
     "have its publisher write it again, on the subject and in the partitions that docs/inputs.md describes; `neuraxis "

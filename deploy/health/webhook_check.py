@@ -74,7 +74,7 @@ def _leads_to_https(root: str, response: httpx.Response) -> bool:
 
 
 _LOGIN_OF_PROXY = 407
-_NOT_BEHIND_IT = (502, 503, 504)
+_RECEIVER_AWAY = (502, 503, 504)
 """Statuses of a proxy, or of another server that stands before the receiver, when the receiver does not answer it."""
 
 
@@ -91,7 +91,7 @@ def judge_receiver(name: str, receiver: Receiver, answer: int | str, *, leads_to
     if answer == _LOGIN_OF_PROXY:
         remedy = "put the proxy's login into HTTPS_PROXY, or name the receiver's host in NO_PROXY"
         return Finding(check, Verdict.FAIL, f"cannot be reached: the proxy wants a login (HTTP {answer})", remedy)
-    if answer in _NOT_BEHIND_IT:
+    if answer in _RECEIVER_AWAY:
         seen = f"what stands before it answers that it is away (HTTP {answer})"
         return Finding(check, Verdict.WARN, seen, "look whether it runs; alerts wait for it meanwhile")
     if isinstance(answer, int):

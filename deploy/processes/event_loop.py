@@ -1,7 +1,7 @@
 """The event loop of a worker and of the gateway: uvloop, where it is installed and the settings allow it.
 
 uvloop does the same work with less processor time (``docs/performance.md``). Nothing depends on which loop runs: the
-supervisor (``neuraxis up``), commands and simulations use asyncio's own. Whatever may connect to somewhere runs by
+supervisor (``neuraxis up``), commands and simulations use asyncio's own. Whatever may connect to a server runs by
 :func:`run`: on the loops made here, a name server that does not answer keeps no process from ending (``name_lookup``).
 """
 

@@ -19,7 +19,7 @@ _Question = tuple[Any, ...]
 
 
 class NameLookups:
-    """The look-ups of one event loop. Whoever asks again what is being asked waits for the same thread.
+    """The look-ups of one event loop. Equal ones at the same time share one thread.
 
     So an outage of the name server costs a thread for each name, however often somebody tries to connect.
     """

@@ -156,7 +156,7 @@ def _is_quick(request: Request) -> bool:
     return wanted == ExchangeFilter(before=wanted.before, at=wanted.at, limit=wanted.limit)
 
 
-def _sort_of(request: Request) -> bytes | None:
+def _key_of(request: Request) -> bytes | None:
     """Return the question of a request: of those that wait with the same one, all get one answer.
 
     Every dashboard asks for the same overview, several times a second while exchanges end.
@@ -172,7 +172,7 @@ async def _queued(
     most_waiting: int = MOST_WAITING,
 ) -> QuestionQueue:
     """Return a queue for questions, which is served as long as the stack is open; quick ones do not wait in it."""
-    queue = QuestionQueue(query, is_quick, sort_of=_sort_of, most_waiting=most_waiting)
+    queue = QuestionQueue(query, is_quick, key_of=_key_of, most_waiting=most_waiting)
     await stack.enter_async_context(queue.serving())
     return queue
 

@@ -29,7 +29,7 @@ class QuestionQueue:
     Args:
         answer: Answers a request.
         is_quick: Whether a request is answered as it comes, without a turn. Its answer must take no long time.
-        sort_of: Returns what two requests have in common if one answer does for both; None: each has one of its own.
+        key_of: Returns a key that requests with the same answer share; None for a request that is answered alone.
         most_waiting: See :data:`MOST_WAITING`.
         patience_s: See :data:`PATIENCE_S`.
     """
@@ -39,13 +39,13 @@ class QuestionQueue:
         answer: Callable[[Request], Awaitable[None]],
         is_quick: Callable[[Request], bool] = lambda request: False,
         *,
-        sort_of: Callable[[Request], bytes | None] = lambda request: None,
+        key_of: Callable[[Request], bytes | None] = lambda request: None,
         most_waiting: int = MOST_WAITING,
         patience_s: float = PATIENCE_S,
     ) -> None:
         self._answer = answer
         self._is_quick = is_quick
-        self._sort_of = sort_of
+        self._key_of = key_of
         self._most_waiting = most_waiting
         self._patience_s = patience_s
         self._waiting: deque[tuple[float, Request]] = deque()
@@ -90,8 +90,8 @@ class QuestionQueue:
 
         All of them came before their answer is made, so none of them is told anything old.
         """
-        sort = self._sort_of(request)
-        others = [each for each in self._waiting if sort is not None and self._sort_of(each[1]) == sort]
+        key = self._key_of(request)
+        others = [each for each in self._waiting if key is not None and self._key_of(each[1]) == key]
         if not others:
             return request
         taken = {id(each) for each in others}

@@ -244,7 +244,7 @@ def _check_ready_file(file: Path) -> None:
 
 
 def _is_ready_file(file: Path) -> bool:
-    """Whether a file holds what a ready file does, the number of a process, or nothing, as one that was just made."""
+    """Whether a file holds what a ready file does, a process id, or nothing, like a file that was just made."""
     try:
         content = read_bounded(file, _LONGEST_READY_FILE).strip(b"\0 \n")  # a power cut may leave zeros
     except OSError:  # too long, or not ours to read

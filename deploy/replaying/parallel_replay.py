@@ -47,7 +47,7 @@ _MOST_DIFFERENCES = 20
 """How many differences a report keeps, to be shown."""
 
 _EVENTS_PER_PROCESS = {False: 100_000, True: 10_000}
-"""By whether decisions are made again: how many events justify the two seconds in which another process starts."""
+"""Whether decisions are made again -> how many events justify the two seconds in which another process starts."""
 
 _POLL_INTERVAL_S = 0.1
 

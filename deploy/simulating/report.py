@@ -42,9 +42,9 @@ class Day(msgspec.Struct, frozen=True, kw_only=True):
 class Change(msgspec.Struct, frozen=True, kw_only=True):
     """A change of a weight by the regulator, or its confirmation of one; ``day`` counts from the beginning, in days.
 
-    ``what`` says in words what happened, such as ``adjusted``. ``pressure`` names the fault of the routing that led to
-    it; ``metric_before`` and ``metric_after`` measure that fault, and are to fall. ``planted``: the simulation made it,
-    not the regulator.
+    ``what`` says in words what happened, such as ``adjusted``, or ``faded`` for a step back to the weight's own value.
+    ``pressure`` names the fault of the routing that led to it; ``metric_before`` and ``metric_after`` measure that
+    fault, and are to fall. ``planted``: the simulation made it, not the regulator.
     """
 
     day: float

@@ -50,9 +50,9 @@ class Outcome(Enum):
 
 
 class Sent(NamedTuple):
-    """How sending spans ended: ``refused`` of them for good although the others were taken.
+    """How sending spans ended; ``refused`` counts those that the collector refused for good while it took the others.
 
-    ``after_s`` is after how many seconds the collector wants them again (0: any).
+    ``after_s`` is how many seconds later the collector wants the spans again; 0: it did not say.
     """
 
     outcome: Outcome

@@ -26,7 +26,8 @@ from schemas.vocabulary.llm import LlmCompleted, LlmFailed
 from schemas.vocabulary.responder import ResponseEmitted
 
 MOST_KEPT = 10_000
-"""How many exchanges are remembered, the latest ones: later events of an older exchange get no spans."""
+"""Most exchanges that are remembered, the latest ones (later events of an older exchange get no spans), and most events
+of each."""
 
 ROOT_NAME = "exchange"
 _NS_PER_US = 1_000

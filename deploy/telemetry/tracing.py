@@ -50,7 +50,7 @@ class Tracing:
         log: The log to follow, as it is stored: sealed words are not decrypted.
         collector: Takes the spans.
         file: Keeps the position.
-        counts: The counts to update.
+        counts: The counts of spans to update.
         most_waiting: See :data:`MOST_WAITING`.
         gather_s: See :data:`GATHER_S`.
         pause: Returns the seconds to wait, from failures in a row and the seconds that the collector asked for.

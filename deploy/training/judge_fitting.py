@@ -74,7 +74,7 @@ class Prepared(msgspec.Struct, frozen=True, eq=False):
 
     ``folds`` has the fold of each corpus row; ``quotes`` the rows that share wording with a fold. A family is the
     sources of one project or collection (``family_of``), which are held out together. An n-gram must occur in
-    several sources; ``support`` has for each of ``families`` as how many sources it counts. ``attack`` says whether
+    several sources; ``support`` has for each of ``families`` how many sources it counts for. ``attack`` says whether
     a row is one.
     """
 
@@ -113,7 +113,7 @@ def prepare(corpus: Sequence[Row], folds: int = FOLDS) -> Prepared:
 
 
 def fit(prepared: Prepared, recipe: Recipe, left_out: Collection[int] = ()) -> tuple[Table, float]:
-    """Train on all folds except those left out; return the table, with weights as multiples of a unit, and the bias."""
+    """Train on all folds except those left out; return the weights, times ``WEIGHT_UNIT`` and rounded, and the bias."""
     allowed = training_indices(prepared.rows, prepared.folds, left_out, prepared.quotes)
     indices = np.array([index for index in allowed if prepared.rows[index].category not in recipe.without])
     held = {family_of(prepared.corpus[index].source) for index, fold in enumerate(prepared.folds) if fold in left_out}

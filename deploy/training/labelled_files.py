@@ -24,7 +24,7 @@ _PIPE_WAIT_S = 600.0
 """Seconds within which a pipe must be written to its end: a corpus may be unpacked on its way."""
 
 _SIMILAR = 0.8
-"""From this similarity on, an unknown field is taken for a misspelt known one. Corpora have fields of their own."""
+"""An unknown field at least this similar to a known one counts as misspelt. Corpora have fields of their own."""
 
 
 def labelled_rows(path: Path, kind: type[RowT]) -> Iterator[RowT]:

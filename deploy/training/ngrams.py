@@ -51,9 +51,10 @@ class Grams(msgspec.Struct, frozen=True, eq=False):
     """The n-grams of rows that a training may use, whichever folds it leaves out.
 
     ``keys`` are their hashes, ascending. The occurrences, one in each element of ``grams``, ``firsts``, ``lasts`` and
-    ``befores``, are sorted by unit, n-gram and segment; ``befores`` has the first segment of the occurrence before of
-    the same n-gram, or -1. Unit ``i`` has the occurrences from ``starts[i]`` on, ``segments[i]`` segments, and belongs
-    to row ``rows[i]``; ``is_text[i]`` says whether it is a row's text and not a view of it.
+    ``befores``, are sorted by unit, n-gram and segment: ``firsts`` and ``lasts`` have the segments in which an
+    occurrence begins and ends, ``befores`` that in which the previous one of the same n-gram in the unit begins, or -1.
+    Unit ``i`` has the occurrences from ``starts[i]`` on, ``segments[i]`` segments, and belongs to row ``rows[i]``;
+    ``is_text[i]`` says whether it is a row's text and not a view of it.
     """
 
     keys: npt.NDArray[np.uint32]

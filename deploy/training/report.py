@@ -29,7 +29,7 @@ _LEAST_ROWS = 15
 
 
 class Share(msgspec.Struct, frozen=True):
-    """Of ``rows`` rows of one kind, from one source or all, the share that each guard stops, and that any stops."""
+    """The share that each guard stops, and that any stops, of ``rows`` rows of one kind, from one source or all."""
 
     kind: str
     source: str

@@ -37,7 +37,7 @@ KNOWN_ROWS = 2
 """A word is known to the model if at least this many rows have it."""
 
 COMMON_ROWS, COMMON_SOURCES, MOST_COMMON = 12, 6, 1_500
-"""How many rows, and how many sources, have a common word at least; and the most common words of a model."""
+"""Fewest rows, and fewest sources, that have a word which counts as common; and most such words of a model."""
 
 PENALTY = 1.0
 """Weight of the squared norm of the coefficients."""
@@ -154,7 +154,7 @@ def calibrated_sharpness(prepared: Prepared, folds: Indices, indices: Indices) -
 
 
 def scores_of(prepared: Prepared, model: TurnModel, indices: Indices) -> Numbers:
-    """Return a model's scores of rows, each times how far it can be trusted; the sharpness is not applied yet."""
+    """Return a model's scores of each kind for each row, times how far they can be trusted, without the sharpness."""
     found = [evidence_of(model, prepared.turns[index]) for index in indices.tolist()]
     return np.array([np.array(scores) * certainty for scores, certainty in found])
 

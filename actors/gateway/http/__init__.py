@@ -2,13 +2,13 @@
 
 A request becomes an event in the log and waits for the event that answers it; nothing is decided here. The state kept
 is a bounded projection, which a restart rebuilds from the log. One thing is kept in this process only: which part of
-each chat has been read.
+each chat the guards have read.
 
 ``openai``              any client of OpenAI's: chats, models
 ``guard``               checks without an answer, moderations
 ``loops``               whether an orchestrator's loop runs again (reflection guardrails); states of agents (ticks)
-``operator_endpoints``  verdicts and allowances of operators
-``records``             exchanges, why, events
+``operator_endpoints``  orders of operators, such as a verdict on an exchange, or a breaker's reset
+``records``             exchanges, explanations of their decisions, events
 ``dashboard``           the page that shows them
 ``metrics``             what Prometheus reads
 ``feedback``            how an exchange turned out, by its application

@@ -50,7 +50,7 @@ class MetricsSource:
 
     async def render(self) -> bytes:
         """Return all metrics in the format of Prometheus; raises LogError where the log cannot be read."""
-        # At the same time: who scrapes does not wait for long.
+        # All three at the same time, so that a scrape does not take long.
         asking, checking = asyncio.ensure_future(self._ledger_seq()), asyncio.ensure_future(self._ready())
         try:
             log_seq, ledger_seq, ready = await self._log_seq(), await asking, await checking

@@ -25,7 +25,7 @@ from schemas.vocabulary.loops import Who
 from schemas.vocabulary.precedents import ShortText
 
 HARM_LEVEL = 0.9
-"""How bad the harm of a precedent was where nobody says it: above 0, at most 1."""
+"""How bad the harm of a precedent was, above 0 and at most 1, if its verdict does not say it."""
 
 ExchangeOutcome = Literal["harm", "false-alarm", "benign"]
 """How an exchange turned out."""

@@ -136,7 +136,7 @@ async def check_query_and_headers(connection: ASGIConnection[Any, Any, Any, Any]
             raise InvalidField(name, f"the header {name} is empty: give it a value, or leave it out")
         if len(connection.headers.getall(name, [])) > 1:
             raise InvalidField(name, f"the header {name} stands twice: keep one of them", "key_twice")
-    _refuse_idle_key(connection, handler)
+    _refuse_key_without_effect(connection, handler)
     accepted = {name.lower() for name in ours}
     for name in connection.headers:
         if name.lower() in accepted:
@@ -146,8 +146,8 @@ async def check_query_and_headers(connection: ASGIConnection[Any, Any, Any, Any]
             raise InvalidField(name, f"there is no header {quoted_name(name)}: {hint}", "unknown_field")
 
 
-def _refuse_idle_key(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
-    """Refuse an ``Idempotency-Key`` where a repeat is a request of its own: its caller relies on the contrary.
+def _refuse_key_without_effect(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
+    """Refuse an ``Idempotency-Key`` where a repeat counts as another request: its caller relies on the contrary.
 
     Clients of OpenAI's may send one with whatever they post.
     """

@@ -313,7 +313,7 @@ async def _followed(
 
 
 def _start_of(since: int | None) -> tuple[int, int]:
-    """Return the sequence and the time (Unix nanoseconds) from which on alerts are wanted; None means all."""
+    """Return the sequence after which alerts are wanted, and the time (Unix nanoseconds) from which; None means all."""
     if since is None:
         return 0, 0
     return (since - 1, 0) if since > 0 else (0, time.time_ns() + since * 1_000_000_000)

@@ -94,14 +94,14 @@ def agent_of(target: Target, agent: str | None, user: str, session: str) -> str:
 
     if agent is not None:
         check_name("agent", agent)
-    warn_of_idle_user(agent, user)
+    warn_of_user_without_effect(agent, user)
     per = agent_per(target)
     if warning := why_user_is_ignored(agent or "", per=per, user=user):
         wrapped_lines.say(f"neuraxis: {warning}", err=True)
     return agent_for(agent or "", per=per, user=user or current_user_name(), session=session)
 
 
-def warn_of_idle_user(agent: str | None, user: str) -> None:
+def warn_of_user_without_effect(agent: str | None, user: str) -> None:
     """Say on stderr that a user changes nothing beside a named agent: whoever names one relies on their own agent."""
     if agent is not None and user:
         wrapped_lines.say("neuraxis: --user changes nothing: --agent names the agent; leave one of them out", err=True)

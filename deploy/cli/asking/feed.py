@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import click
 
 from deploy.cli import wrapped_lines
-from deploy.cli.asking.ask import ANSWER_S, warn_of_idle_user
+from deploy.cli.asking.ask import ANSWER_S, warn_of_user_without_effect
 from deploy.cli.command_types import command
 from deploy.cli.options import Number, Target, agent_and_user_options, examples, target_options, timeout_option
 from deploy.cli.rendering.layout.counted_nouns import counted
@@ -80,7 +80,7 @@ def feed(
 
     if agent is not None:
         check_name("agent", agent)
-    warn_of_idle_user(agent, user)
+    warn_of_user_without_effect(agent, user)
     if session:
         check_name("session", session)
     for field in ignored:

@@ -85,7 +85,7 @@ def nats_conf(
     from deploy.deploying.logins import BadLogin, grouped_logins, one_login_each
     from deploy.deploying.nkey_files import BadSecret
     from deploy.deploying.permissions_document import permissions_rows, permissions_text
-    from deploy.deploying.shared_settings import SettingsDiffer, set_along
+    from deploy.deploying.shared_settings import SettingsDiffer, fixed_settings
     from deploy.deploying.writing_broker import LOGINS, write_broker
     from deploy.processes.broker.users import SYSTEM, broker_users
 
@@ -117,7 +117,7 @@ def nats_conf(
             folder=check_folder("--at", at),
             tls=tls or dev_ca or tls_ca is not None,
             tls_ca=dev_ca or tls_ca is not None,
-            log=set_along(config),
+            log=fixed_settings(config),
         )
         ca = check_certificates(tls_ca, content_of(str(tls_ca))) if tls_ca is not None else b""
         emit(write_broker(plan, out, passwords=passwords, ca=ca, development=dev_ca), as_json=as_json)
@@ -148,7 +148,7 @@ def _check_assignments(assignments: Sequence[str]) -> None:
 
 
 def _check_copies(config: "Config", nodes: int) -> None:
-    """Refuse a number of copies that so many servers do not keep."""
+    """Refuse a set log.replicas that is not the number of servers: each server keeps one copy."""
     from deploy.cli.failures import WrongUse
 
     origin = config.origins.get("log.replicas")

@@ -140,7 +140,7 @@ def _deployment(out: Path, config_file: Path | None, groups: Sequence[str]) -> "
 def _content(file: Path) -> bytes:
     from deploy.config.text_files import read_bounded
 
-    # A pipe can be read only once: what was read of it is kept there.
+    # A pipe can be read only once: ``read_bounded`` keeps what it has read.
     return file.read_bytes() if file.is_file() else read_bounded(file).encode()
 
 

@@ -69,7 +69,8 @@ class OverrideShown(msgspec.Struct, frozen=True, kw_only=True):
 class Shown(msgspec.Struct, frozen=True, kw_only=True):
     """A loop, and the judgements and overrides of its family, oldest first.
 
-    ``trace`` is what was known of the loop when it was judged; ``best`` is the loop of the family with the best score.
+    ``trace`` is what was known of the loop when it was judged; ``best`` is the loop of the family whose alignment
+    exceeds its drift by most.
     """
 
     agent: str

@@ -59,8 +59,9 @@ class OppositionShown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Shown(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of an agent's self-review; scores are oldest first.
+    """The state of an agent's self-review.
 
+    Each score, in [0, 1], rates the prompt of a tick; scores are oldest first.
     ``ticks`` counts the exchanges that were looked at, and the steps that an external engine reported. ``criticality``,
     in [0, 1], is how tense the agent is. ``gate`` decides which ticks are reviewed: it is ``warming_up`` (too few ticks
     so far), ``open`` (the next signal that fires starts a review) or ``armed`` (a review is not resolved yet, and no

@@ -64,19 +64,19 @@ def alert_of(stored: Stored) -> AlertShown | None:
 
 
 class _AnyAlert(msgspec.Struct, frozen=True):
-    """What every alert has, of whichever release."""
+    """The fields that an alert has in every release."""
 
     alert: str
     status: str
 
 
 class UnreadableAlerts:
-    """Collects alerts that this release cannot read, as those of a later one.
+    """Collects alerts that this release cannot read, such as those of a later release.
 
     Attributes:
         count: How many there are.
         first: Where the first one is, and why it cannot be read.
-        open: Those of them that fire, or may: the id (``sequence N`` where not even that can be read) -> its sequence.
+        open: Those that fire, or may fire: the alert's id (``sequence N`` if that cannot be read) -> its sequence.
     """
 
     def __init__(self) -> None:

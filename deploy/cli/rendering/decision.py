@@ -55,7 +55,7 @@ class Iteration(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ActLoop(msgspec.Struct, frozen=True, kw_only=True):
-    """An ACT loop: what was looked up, step by step, before the answer. ``found`` counts what came of it.
+    """An ACT loop: what was looked up, step by step, before the answer. ``found`` counts what was found in all.
 
     ``termination`` says why it ended; None if it never finished.
     """
@@ -180,7 +180,7 @@ def tiebreak_line(tiebreak: Tiebreak) -> str:
 
 
 def act_lines(act: ActLoop) -> Iterator[str]:
-    """Yield an ACT loop, an iteration a line and its end."""
+    """Yield a line for each iteration of an ACT loop, and one for its end."""
     for each in act.iterations:
         steps = "; ".join(map(_step_text, each.steps)) or "nothing"
         reason = f" ({each.reason})" if each.reason else ""

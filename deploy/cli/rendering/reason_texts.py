@@ -52,7 +52,7 @@ COHERENCE: Mapping[str, str] = {
     "DISSONANT": "answering it would not fit what this system is bound to, or knows",
     UNREAD: "too much of it could not be looked at within the work that one input may cost",
 }
-"""Reason of a refusal by coherence -> the same in words."""
+"""Reason of a refusal by coherence -> its words."""
 
 RULES: Mapping[str, str] = {
     "harm": "answering it could do harm",
@@ -77,14 +77,14 @@ BREAKER: Mapping[str, str] = {
     "refusal_share": "it ended the session: too large a share of its inputs was refused",
     "violation_count": "it ended the session: too many violations of all kinds",
 }
-"""Reason for which the breaker refuses, or gives a fixed notice -> the same in words."""
+"""Reason for which the breaker refuses, or gives a fixed notice -> its words."""
 
 ARBITER: Mapping[str, str] = {
     "constitutional_risk": "the risk to the constitution was confirmed",
     "harmful_precedent": "an earlier input like it did harm",
     "unknown_outcome": "what is known of inputs like it could not be had",
 }
-"""Reason of a refusal by the arbiter -> the same in words."""
+"""Reason of a refusal by the arbiter -> its words."""
 
 UNSERVED: Mapping[str, str] = {
     "no_owner": "no worker runs it",
@@ -166,7 +166,7 @@ DELIBERATIVE_FAILURES: Mapping[str, str] = {
     "upstream_silent": "nobody told what the model said that it was forwarded to",
     "client_left": "nobody waited for the answer of the model that it was forwarded to",
 }
-"""Reason of an input that was let pass and got no answer -> the same in words."""
+"""Reason why an input that the guards let pass got no answer -> its words."""
 
 STANCES: Mapping[Stance, str] = {
     "normal": "is answered as usual",

@@ -210,7 +210,7 @@ async def _run(
         ]
         say_note(await check_reaches(source, upto))
         if precedents:
-            # Else nobody would go by them, and nothing would change.
+            # Otherwise no decision would use them, and nothing would change.
             await check_holds_key(source, agent, scope=Scope.AGENT, kept="precedents are kept")
         last = min((await source.info()).last_seq, upto.seq)
         with progress("deciding anew", last) as advance:

@@ -26,7 +26,10 @@ class StratumShown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OpinionCount(msgspec.Struct, frozen=True, kw_only=True):
-    """How many of the latest opinions name a dimension (in what a decision was ambiguous), and how many disagree."""
+    """How many of a model's latest opinions on decisions name a dimension, and how many of those disagree.
+
+    A dimension says in what a decision was ambiguous.
+    """
 
     dimension: str
     counted: int
@@ -34,10 +37,10 @@ class OpinionCount(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Shown(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of an agent's reflection at its last round; ``asked`` counts the decisions that a model is judging.
+    """The state of an agent's reflection; ``asked`` counts the decisions that a model is judging.
 
-    ``counted`` is the number of opinions that count, and ``disagreement`` the share of them, in [0, 1], that disagree
-    with the decision. ``pressure``: that has lasted, and the regulator may change a weight of the router.
+    ``counted`` is the number of the model's opinions that count, and ``disagreement`` the share of them, in [0, 1],
+    that disagree with the decision. ``pressure``: that has lasted, and the regulator may change a weight of the router.
     """
 
     agent: str

@@ -27,7 +27,7 @@ ROOM_BYTES = 16 * 1024 * 1024
 """Bytes that must be free before the server is restarted: with less, the disk would be full again at once."""
 
 ROOM_INODES = 64
-"""Inodes that must be free before then, too: a stream's next block is a new file."""
+"""Inodes that must be free before the server is restarted: a stream's next block is a new file."""
 
 _FAILURE = "write error"
 """What the server's health says of a stream that stores nothing any more."""

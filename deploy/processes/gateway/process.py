@@ -57,7 +57,7 @@ from events.log import Log, Membership
 from events.loggers import get_logger
 
 _LOOK_INTERVAL_S = 5.0
-"""Seconds between two looks at what a probe that reads files is told."""
+"""Seconds between two readiness checks for the health file and systemd."""
 
 GRACE_S = 3.0
 """Seconds that open requests may still wait for their answers after the signal to stop."""
@@ -329,7 +329,7 @@ def _fault(ready: asyncio.Event, stop: asyncio.Event, connection: Connection, se
 
 
 async def _look_at_readiness(readiness: ReadinessChecks, ready: asyncio.Event, seen: _SeenFault, pulse: Pulse) -> None:
-    """Make the readiness checks at intervals, for systemd and the health file, where one of them is there."""
+    """Make the readiness checks at intervals, if systemd or the health file is told of their results."""
     await ready.wait()
     while pulse.is_read:
         try:

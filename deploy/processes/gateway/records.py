@@ -46,7 +46,8 @@ _EVENTS_PER_PULL = 16
 """Events that are requested at a time for each reader: if it stops reading, about a hundred are held for it."""
 
 KEEP_ALIVE_S = 15.0
-"""Seconds without an event after which a reader gets an empty message: it shows a dead connection, and proxies wait."""
+"""Seconds without an event after which a reader gets an empty message: so proxies keep the connection open, and a dead
+one is noticed."""
 
 _NO_LEDGER = "no process writes the ledger, and lists come from it: run `neuraxis up`, or `neuraxis worker ledger`"
 

@@ -52,13 +52,13 @@ def readable_by(owner: str) -> tuple[str, ...]:
     return (*consumed, *requests, *stored_filters(owner), LOSS_FILTER)
 
 
-def check_filter(whose: Sequence[str], wanted: str) -> None:
+def check_filter(owners: Sequence[str], wanted: str) -> None:
     """Raise Denied unless one of the owners may read all that a filter matches."""
-    if not any(covers(pattern, wanted) for owner in whose for pattern in readable_by(owner)):
-        raise Denied(f"{', '.join(whose)} may not read {wanted}")
+    if not any(covers(pattern, wanted) for owner in owners for pattern in readable_by(owner)):
+        raise Denied(f"{', '.join(owners)} may not read {wanted}")
 
 
-def check_consumer(whose: Sequence[str], stream: str, name: str, request: ConsumerRequest, *, durable: bool) -> None:
+def check_consumer(owners: Sequence[str], stream: str, name: str, request: ConsumerRequest, *, durable: bool) -> None:
     """Raise Denied unless owners may have the consumer that they ask for."""
     config = request.config
     if unknown := sorted(config.keys() - _CONFIG_FIELDS):
@@ -66,8 +66,8 @@ def check_consumer(whose: Sequence[str], stream: str, name: str, request: Consum
     if request.stream_name != stream or config.get("name") != name:
         raise Denied("the request is about another stream or consumer than its subject names")
     if durable:
-        if config.get("durable_name") != name or name not in {each for one in whose for each in durable_names(one)}:
-            raise Denied(f"{name} is not a durable consumer of {', '.join(whose)}")
+        if config.get("durable_name") != name or name not in {each for one in owners for each in durable_names(one)}:
+            raise Denied(f"{name} is not a durable consumer of {', '.join(owners)}")
     elif "durable_name" in config or request.action != "create":
         # Only a new one: whoever may change a consumer may take it from its reader.
         raise Denied(f"{name} would not be a new consumer of one reading")
@@ -75,4 +75,4 @@ def check_consumer(whose: Sequence[str], stream: str, name: str, request: Consum
     if not filters:
         raise Denied("a consumer without a filter would read everything")
     for wanted in filters:
-        check_filter(whose, str(wanted))
+        check_filter(owners, str(wanted))

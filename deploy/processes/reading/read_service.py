@@ -74,27 +74,27 @@ class ReadService:
         except ApiError as error:
             return _error(error.status, error.number, str(error))
 
-    async def _answer(self, whose: Sequence[str], call: str, data: bytes) -> Any:
+    async def _answer(self, owners: Sequence[str], call: str, data: bytes) -> Any:
         api_call = call.removeprefix(f"{DURABLE_CALL}.")
         if api_call.startswith(self._creating):
             request, name = msgspec.json.decode(data, type=ConsumerRequest), api_call.removeprefix(self._creating)
-            check_consumer(whose, self._log.stream, name, request, durable=call != api_call)
+            check_consumer(owners, self._log.stream, name, request, durable=call != api_call)
             return await self._log.connection.api(api_call, msgspec.to_builtins(request))
         if call == self._getting:
-            return await self._get(whose, msgspec.json.decode(data, type=_GetMessage))
+            return await self._get(owners, msgspec.json.decode(data, type=_GetMessage))
         if call == self._finding_gaps:
             return await self._find_gaps(msgspec.json.decode(data, type=GapsQuestion))
         raise Denied(f"there is no call {call}")
 
-    async def _get(self, whose: Sequence[str], wanted: _GetMessage) -> Any:
+    async def _get(self, owners: Sequence[str], wanted: _GetMessage) -> Any:
         # Whoever records a loss must name the last message of that subject in its append: everybody may read it.
         if wanted.last_by_subj and wanted.last_by_subj != OWN_FILTER:
-            check_filter(whose, wanted.last_by_subj)
+            check_filter(owners, wanted.last_by_subj)
         asked = {"last_by_subj": wanted.last_by_subj} if wanted.last_by_subj else {"seq": wanted.seq}
         answer = await self._log.connection.api(self._getting, asked)
         message = answer["message"]
         try:
-            check_filter(whose, message["subject"])
+            check_filter(owners, message["subject"])
         except Denied:
             # That it is there, and since when, tells a reader whether the log is still the one that it has read.
             answer["message"] = {field: message[field] for field in ("subject", "seq", "time")}

@@ -119,7 +119,7 @@ def _write_over(file: Path, content: bytes) -> None:
 
 
 def _is_health_file(file: Path) -> bool:
-    """Whether a file holds what a health file does, or nothing, as one that was just made."""
+    """Whether a file holds what a health file does, or nothing, like a file that was just made."""
     if not file.is_file():  # such as /dev/null, in whose place a file would be put
         return False
     try:

@@ -140,7 +140,7 @@ class ProgramKeeper:
         try:
             process = await self.program.start()
         except Exception as failed:
-            if not self._was_ready or not _is_passing(failed):
+            if not self._was_ready or not _is_temporary(failed):
                 raise
             return str(failed)
         self._update(pid=process.pid)
@@ -176,7 +176,7 @@ class ProgramKeeper:
         _logger.info("program_ready", program=self.program.name, pid=self.status.pid)
 
     def _failure_to_get_ready(self, wrong: BaseException) -> str:
-        if not self._was_ready or not _is_passing(wrong):
+        if not self._was_ready or not _is_temporary(wrong):
             raise wrong
         return str(wrong)
 
@@ -267,7 +267,7 @@ class Supervisor:
                     _logger.debug("program_gave_up", program=keeper.program.name, error=str(wrong))
 
 
-def _is_passing(wrong: BaseException) -> bool:
+def _is_temporary(wrong: BaseException) -> bool:
     """Whether a program that was ready before is to be tried again, and the others run on meanwhile.
 
     What this process or its machine has run out of, such as file descriptors or threads, comes back.

@@ -140,7 +140,7 @@ def test_one_answer_does_for_all_who_wait_with_the_same_question() -> None:
                 raise KeyError("a bug")
             await request.respond(request.data * 2)
 
-        queue = QuestionQueue(answer, sort_of=lambda request: request.data)
+        queue = QuestionQueue(answer, key_of=lambda request: request.data)
         async with queue.serving():
             await queue(asked("first", b"now"))
             await begun.wait()

@@ -38,7 +38,7 @@ class FeedbackService:
     """Appends feedback of callers on exchanges.
 
     Args:
-        client: Sends events and waits.
+        client: Sends events, and waits until they are stored.
         lookup: See :data:`Lookup`.
         wait_s: Seconds that a request waits until its event is stored.
     """

@@ -1,4 +1,4 @@
-"""The bodies of checks: inputs in the shape used everywhere, and verdicts with the numbers behind them."""
+"""The bodies of checks: inputs in our own shape or OpenAI's, and verdicts with the numbers behind them."""
 
 from typing import Annotated, Any, Literal
 
@@ -108,7 +108,7 @@ def inputs_of(body: GuardRequest) -> tuple[tuple[str, GuardInput], ...]:
     """Return the inputs of a request, each with its path in the body (empty: the body itself).
 
     Raises:
-        InvalidField: it has inputs both ways.
+        InvalidField: it has ``inputs``, and an input of its own beside them.
     """
     if body.inputs is None:
         found: tuple[tuple[str, GuardInput], ...] = (("", body),)

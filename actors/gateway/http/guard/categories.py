@@ -9,7 +9,7 @@ violence, self-harm) are left out: no guard looks for them, so ``false`` would n
 category                set                                                           score
 ======================  ============================================================  =================================
 ``prompt_injection``    a pattern set on overriding instructions; the breaker's       its confidence; the highest
-                        ``role_confusion``                                            falsehood of a layer
+                        violation ``role_confusion``                                  falsehood of a layer
 ``jailbreak``           a pattern set on jailbreaks                                   its confidence
 ``prompt_extraction``   a pattern set on revealing the system prompt                  its confidence
 ``indirect_injection``  a pattern set on instructions hidden in documents             its confidence
@@ -19,7 +19,7 @@ category                set                                                     
 ``harmful_precedent``   a precedent that did harm                                     its similarity
 ``harm``, ``illicit``   the risk of harm; a pattern set on it                         1 or 0; its confidence
 ``tampering``           the risk to the system's own rules; a pattern set on it       1 or 0; its confidence
-``flooding``            the breaker's ``context_saturation``                          the falsehood it was found with
+``flooding``            the breaker's violation ``context_saturation``                the falsehood it was found with
 ``dissonant``           an entropy that nothing above explains                        the entropy
 ``unread``              too much of the input could not be read                       the share not read
 ======================  ============================================================  =================================
@@ -143,8 +143,8 @@ def _scores(event: Event) -> Iterator[tuple[str, float]]:
         case IntuitionRejected() | IntuitionPassed():
             if event.score is not None:
                 yield "learned_attack", event.score
-            motif = event.motif if isinstance(event, IntuitionRejected) else event.nearest
-            if motif:
+            nearest = event.motif if isinstance(event, IntuitionRejected) else event.nearest
+            if nearest:
                 yield "harmful_precedent", event.similarity
             yield from (
                 ("harmful_precedent", each.similarity) for each in event.precedents if each.outcome == "harmful"

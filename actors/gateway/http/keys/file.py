@@ -18,7 +18,7 @@ class BadKeyFile(ValueError):
 
 
 class _AnyKey(msgspec.Struct, frozen=True):
-    """What a key of every release has."""
+    """The fields that a key has in every release."""
 
     id: Id
     hash: Hash

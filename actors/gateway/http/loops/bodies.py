@@ -46,7 +46,8 @@ class LoopCompletion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     ``answer``; without those the loop is not run again. ``bias_tags`` names the biases that they found, and
     ``critics_conflict`` says that they contradict each other. ``orchestrator_persona`` names the role in which the
     orchestrator asks. ``max_reruns`` is the limit of the loop's family, which is the loop and all its reruns, from now
-    on. An override counts for this decision and, for a time, for later ones in the family; it needs ``override_by``.
+    on. ``override_fatigue`` lifts the limit on reruns that improve nothing, ``override_max_reruns`` that on all reruns:
+    for this decision and, for a time, for later ones in the family. Either needs ``override_by``.
     """
 
     loop_id: Annotated[str, msgspec.Meta(min_length=1, max_length=MOST_LOOP_ID)]
@@ -66,7 +67,7 @@ class LoopCompletion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class GuardrailsOverride(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A person lifts guardrails for the family of a loop, for a time; a flag that is false puts its guardrail back.
+    """A person lifts limits for the family of a loop, for a time; a flag that is false puts its limit back.
 
     At least one of the two flags is given; the other is then false.
     """
@@ -174,7 +175,7 @@ class GuardrailsShown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GuardrailsOverridden(msgspec.Struct, frozen=True, kw_only=True):
-    """An override that is in force, and who ordered it why."""
+    """An override that is in force, who ordered it, and why."""
 
     status: Literal["success"] = "success"
     loop_id: str

@@ -79,7 +79,8 @@ class Judged(msgspec.Struct, frozen=True):
 class FamilyStatus(msgspec.Struct, frozen=True):
     """The status of a loop family (a loop with its reruns): its latest judgement, and until when limits are lifted.
 
-    Times are Unix nanoseconds; 0 for a limit that nobody has lifted.
+    ``fatigue_lifted_ns`` is for the limit on reruns that improve nothing, ``reruns_lifted_ns`` for the limit on all
+    reruns: Unix nanoseconds, 0 if nobody has lifted it.
     """
 
     latest: LoopTrace
@@ -185,7 +186,7 @@ class Judgements:
         if isinstance(message.event, GuardrailsOverridden):
             self._lift(message.agent, message.event, message.time_ns)
         cause = _completion(message.event) or recorded.envelope.cause
-        # Loops of an exchange answer no request here, and would displace the ones that do.
+        # Judgements on an exchange's own loop answer no request here, and would displace those that do.
         if not cause or message.exchange or not isinstance(message.event, ANSWERS):
             return
         answer = Answer(message.event, message.id, message.seq, message.time_ns, message.agent)

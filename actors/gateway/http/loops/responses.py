@@ -12,7 +12,7 @@ from schemas.intake.timestamps import rfc3339
 from schemas.vocabulary.guardrails import GuardrailsRerunOrdered, LoopTrace
 
 NO_ALIGNMENT, ALL_DRIFT = 0.0, 1.0
-"""The scores that are reported for a loop without any."""
+"""The scores that are reported for a loop that nobody has scored."""
 
 
 def decision_of(judged: Judged) -> LoopDecision:
@@ -71,7 +71,10 @@ def status_of(judged: Judged, family: FamilyStatus, now_ns: int) -> GuardrailsSh
 
 
 def _is_forced(family: FamilyStatus, now_ns: int) -> bool:
-    """Return whether a family was ended by a limit that was not lifted since, or by a bias echo, which cannot be."""
+    """Return whether a family was ended by a limit that was not lifted since, or by a repeated bias.
+
+    Nobody can lift the limit on repeated biases.
+    """
     triggers = family.latest.rerun_trigger if family.latest.force_finalize else ()
     return (
         "bias_echo" in triggers

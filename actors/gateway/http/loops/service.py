@@ -35,7 +35,7 @@ class LoopService:
     """Appends the events of requests and waits for the answers.
 
     Args:
-        client: Sends events and waits.
+        client: Sends events, and waits for answers.
         judgements: The projection of guardrails' events; a task must follow the log with it.
         wait_s: Seconds that a request waits for its answer.
         unserved: (agent) -> why no worker judges its loops; empty while one may: see ``Client.wait``.
@@ -85,7 +85,7 @@ class LoopService:
         raise _undecided(answer)
 
     async def override(self, agent: str, ordered: LoopOverridden, key: str) -> GuardrailsOverridden:
-        """Have an override take effect.
+        """Have limits of a loop's family lifted for a time (that on reruns, or on those that improve nothing).
 
         Raises:
             UnknownLoop: guardrails do not know this loop.
@@ -114,7 +114,7 @@ class LoopService:
             raise UnknownLoop(_unknown(agent, loop_id))
         trace = judged.event.trace
         family = self.judgements.family_of(agent, trace.family)
-        if family is None:  # dropped before its loop, since each is kept up to a number of its own
+        if family is None:  # dropped before the loop: judgements and families are kept up to limits of their own
             family = FamilyStatus(trace, trace.fatigue_lifted_ns, trace.reruns_lifted_ns)
         return judged, family, self._client.now_ns()
 

@@ -35,8 +35,8 @@ class ChatInput(msgspec.Struct, frozen=True, kw_only=True):
     """An input made of a request, and the whole conversation, which counts as read once the input is judged.
 
     ``wordless``: the user sent something that is not text, such as a picture. ``caller``: who asks; empty if the
-    session was named. ``conversation`` is its key among the histories. ``messages`` and ``definitions`` are all that
-    the request has, read before or not.
+    session was named. ``conversation`` is its key among the histories. ``messages`` are all that the request has, read
+    before or not; ``definitions`` are its tools and its other parameters with text that the model is shown.
     """
 
     agent: str

@@ -41,16 +41,16 @@ FETCH_S = 5.0
 """Seconds within which an upstream must list its models."""
 
 MOST_FETCHED = 4 * 1024 * 1024
-"""Most bytes of such a list."""
+"""Most bytes of an upstream's list of models."""
 
 _MOST_KNOWN = 64
-"""Most lists of models whose findings are remembered."""
+"""Most lists of models whose faults are remembered."""
 
 _logger = get_logger("neuraxis.gateway")
 
 
 class FetchedResponse(msgspec.Struct, frozen=True):
-    """A response of the upstream to a request that is no exchange."""
+    """A response of the upstream to a request that begins no exchange, such as for its list of models."""
 
     status: int
     headers: list[tuple[bytes, bytes]]
@@ -113,7 +113,7 @@ class UpstreamForwarder:
     ) -> AsyncIterator["UpstreamForwarder"]:
         """Forward requests while the block runs.
 
-        ``wait_s`` is how many seconds the upstream may take for one request. ``watch`` says for which findings a stream
+        ``wait_s`` is how many seconds the upstream may take for one request. ``watch`` says for which faults a stream
         is ended. ``privacy`` says which personal data is masked.
         """
         async with asyncio.TaskGroup() as tasks:
@@ -201,7 +201,7 @@ class UpstreamForwarder:
         return end_of(answered, agent=passed.agent, session=passed.session)
 
     async def fetch(self, path: str, headers: Headers) -> FetchedResponse:
-        """Send the upstream a request that is no exchange; raises UpstreamFailed."""
+        """Send the upstream a request that begins no exchange; raises UpstreamFailed."""
         try:
             async with asyncio.timeout(FETCH_S):
                 response = await self._upstream.send("GET", path, headers=headers)
@@ -219,7 +219,7 @@ class UpstreamForwarder:
         return FetchedResponse(response.status_code, headers_to_return(response), body)
 
     async def _faults_of(self, body: bytes) -> tuple[AnswerFault, ...]:
-        """Return why an answer that is no exchange's is withheld.
+        """Return why the answer to a request without an exchange is withheld.
 
         A list of models may be long, and clients ask for it again and again: each is read once, and one at a time.
         """

@@ -135,7 +135,7 @@ def all_text_in(value: Any, key: str = "") -> Iterator[str]:
             elif text := _text_of_file(value):
                 yield text
         elif isinstance(value, Mapping):
-            names = sorted(value)  # clients write the same message in any order
+            names = sorted(value)  # clients may write the fields of the same message in another order
             yield from names if key == "properties" else filter(_is_words, names)
             waiting += [("" if key == "properties" else name, value[name]) for name in reversed(names)]
         elif isinstance(value, list):

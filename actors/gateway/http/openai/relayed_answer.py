@@ -48,7 +48,7 @@ def read_whole_answer(body: bytes) -> RelayedAnswer:
         chunks = _chunks(body) if is_stream(body[:64]) else json_values(body)
         answer = _answer_of_chunks(chunks, body)
     else:
-        # Of further choices no more is recorded than their length, and all that is delivered is read below.
+        # Only the length of further choices is recorded; ``left_unread`` has their texts read as well.
         further, choices = choices[MOST_CHOICES:], choices[:MOST_CHOICES]
         messages = [_mapping(choice.get("message")) for choice in choices]
         others = [{name: value for name, value in found.items() if name != "choices"}]

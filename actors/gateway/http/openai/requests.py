@@ -25,7 +25,7 @@ _NAMED_ELSEWHERE = {
 }
 """Fields that inputs have at the other endpoints, and completions have not -> what to do.
 
-Among the unknown parameters, which are passed over, they would change nothing, and one agent would remember for all.
+Otherwise they would be ignored, like unknown parameters, and callers would share an agent, and what it remembers.
 """
 
 TEXT_PARTS = frozenset({"text", "input_text", "output_text"})

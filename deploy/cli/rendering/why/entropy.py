@@ -2,8 +2,8 @@
 
 The entropy, in [0, 1], is how much speaks against what an input asks for. Its parts are ``knowledge`` (the share of
 similar precedents that speak against it), ``swarm`` (how badly the actors as a whole work together just now) and the
-rules of the constitution that it would violate. The share of the input that was not read raises it; from a limit on,
-that counts as all of it (``counted_share``).
+rules of the constitution that it would violate. The share of the input that was not read raises it, too; a share at or
+above a limit counts as 1 (``counted_share``).
 """
 
 from actors.coherence.entropy import counted_share, entropy_of

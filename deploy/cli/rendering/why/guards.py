@@ -164,6 +164,7 @@ def _appraisal_judged(event: AppraisalJudged) -> Lines:
 
 
 def _turn(event: AppraisalCompleted) -> Lines:
+    """Return as which kind of turn the input was read: the probability of each kind."""
     if event.turn is None:
         return []
     kinds = sorted(numbers_in(event.turn), key=lambda kind: -kind[1])

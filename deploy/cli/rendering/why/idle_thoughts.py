@@ -1,7 +1,7 @@
 """Drift (the thoughts of an idle agent, and what led to them) as lines for people. Pure.
 
-A thought begins with a concept of memory, its seed, which a strategy looks for; it activates others, each by a share in
-[0, 1]. Fatigue is the activation that was spent lately. A concept rests for a while after a thought began with it.
+A thought begins with a concept of memory, its seed, which a strategy looks for; it activates others, each to a degree
+in [0, 1]. Fatigue is the activation that was spent lately. A concept rests for a while after a thought began with it.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from schemas.vocabulary.drift import DriftScheduled, DriftSkipped, DriftStarted,
 from schemas.vocabulary.memory import MemoryWandered
 
 _MAX_THOUGHT_CHARACTERS = 400
-# Why there is no thought, or why memory found nothing -> the same in words.
+# Why there is no thought, or why memory found nothing -> its words.
 _SKIP_REASONS: Mapping[str, str] = {
     "busy": "an exchange is open",
     "fatigued": "too many thoughts lately",

@@ -29,7 +29,7 @@ MAX_CHARACTERS = 86
 
 _MAX_TOOLTIP_CHARACTERS = 400
 
-# Sizes in pixels, but _MAX_DEPTH: levels of indentation. A row's height and its box's, and the step of indentation.
+# In pixels: the height of a row and of its box, a step of indentation, and the margin. _MAX_DEPTH: most such steps.
 _ROW, _BOX, _INDENT, _MARGIN, _MAX_DEPTH = 46, 36, 26, 16, 12
 _LEGEND, _SWATCH = 34, 22  # the legend's height, and the width of the sample before each of its entries
 _BOX_WIDTH, _LANE, _LABEL = 640, 240, 92  # a box, the lane of time bars beside the boxes, and a bar's label

@@ -1,6 +1,6 @@
 """A model's second look at routing decisions, as lines for people. Pure.
 
-A stratum is why a decision is looked at again, such as its low confidence; a dimension is in what it can be ambiguous.
+A stratum is why a decision is looked at again, such as its low confidence; a dimension says in what it was ambiguous.
 A pressure is disagreement that lasts: the regulator may then change a weight of the router.
 """
 

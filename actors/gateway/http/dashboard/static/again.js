@@ -15,7 +15,7 @@ const FATES = {
   held: "It cannot be told how it would end.",
 };
 
-/** The form below a decision. */
+/** The form below a decision that decides its exchange again. */
 export class Again {
   #form = byId("what-if");
   #exchange = "";
@@ -37,7 +37,7 @@ export class Again {
     });
   }
 
-  /** Be about another exchange; what is under way of the one before is ended. */
+  /** Show the form for another exchange; a request about the one before is aborted. */
   about(exchange) {
     if (exchange === this.#exchange) return;
     this.#aborting?.abort();

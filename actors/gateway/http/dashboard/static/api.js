@@ -2,7 +2,7 @@
 
 const KEY = "neuraxis-operator-key"; // the name under which the session storage of the browser keeps the key
 const QUIET_MS = 40_000; // the gateway says something every 15 seconds: without it the connection is dead
-const RETRY_MS = [500, 1_000, 2_000, 4_000]; // between attempts to follow the events; the last one from then on
+const RETRY_MS = [500, 1_000, 2_000, 4_000]; // pauses between attempts to follow the events; the last one is repeated
 
 /** The gateway cannot be reached. */
 export class Unreachable extends Error {}
@@ -43,7 +43,7 @@ async function request(path, { headers = {}, signal, method = "GET", body } = {}
   }
   if (answer.ok) return answer;
   const message = await answer.json().then((body) => String(body.message), () => answer.statusText);
-  // What may be looked at need not be changed: a key that opens the page stays where an act is refused.
+  // A key that may read need not be one that may change things: it is kept when only a change is refused.
   if (answer.status === 401 || (answer.status === 403 && method === "GET")) throw new KeyNeeded(message);
   throw new Refused(answer.status, message);
 }
@@ -85,7 +85,7 @@ export async function postJson(path, body, signal = undefined) {
   }
 }
 
-/** Feed server-sent events from pieces of text, as the standard has them; `onEvent` is called with each. */
+/** Return a function that parses server-sent events from pieces of text; `onEvent` is called with each event. */
 export function eventParser(onEvent) {
   let rest = "";
   let event = { id: "", name: "", data: [] };
@@ -107,7 +107,7 @@ export function eventParser(onEvent) {
 }
 
 /**
- * Follow the events of a subject until `signal` aborts, over connections that end and begin again behind the last event.
+ * Follow the events of a subject until `signal` aborts. A connection that ends is made anew, from the last event on.
  * `onEvent` is called with each event, `onConnection` with whether the connection is there, and the error if not.
  */
 export async function follow(topic, { onEvent, onConnection, signal }) {
@@ -145,10 +145,10 @@ export async function follow(topic, { onEvent, onConnection, signal }) {
       throw new Unreachable("The stream of events broke off");
     } catch (wrong) {
       if (signal.aborted) return;
-      // A connection that breaks in the middle of a reading is the browser's own error.
+      // For a connection that breaks while it is read, browsers throw errors of their own.
       onConnection(false, wrong instanceof KeyNeeded || wrong instanceof Refused ? wrong : new Unreachable("The stream of events broke off"));
       if (wrong instanceof KeyNeeded) return;
-      if (wrong instanceof Refused) last = ""; // the log is another one: it does not hold what came last
+      if (wrong instanceof Refused) last = ""; // the log was replaced: it does not hold the last event
     }
     const wait = RETRY_MS[Math.min(failures, RETRY_MS.length - 1)];
     failures += 1;

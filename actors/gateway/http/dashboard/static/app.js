@@ -62,7 +62,7 @@ async function load() {
       getJson("/api/overview", { at: point }, aborting.signal),
     ]);
     if (aborting.signal.aborted) return;
-    // In one frame: where no graphics card paints, each frame that changes something costs more than all the making.
+    // In one frame: without a graphics card, painting a frame costs more than building all elements.
     requestAnimationFrame(() => show(page, seen, point));
     loaded = true;
     works("refresh");
@@ -192,7 +192,7 @@ async function loadDecision(exchange) {
 
 function refreshDecision() {
   if (!state.opened || !state.decision) return;
-  // One that had no end may have one now; another point shows another part of the tree.
+  // A decision that had no end may have one now; another point shows another part of the tree.
   if (!state.decision.critical_path.length && !state.point) loadDecision(state.opened);
   else if (state.shownAt !== state.point) {
     replace(byId("decision-text"), explained(state.decision, state.point));
@@ -212,7 +212,7 @@ function closeDecision() {
 
 byId("close").addEventListener("click", closeDecision);
 document.addEventListener("keydown", (press) => {
-  // Of an open dialog it closes that alone.
+  // If a dialog is open, Escape closes only the dialog.
   if (press.key === "Escape" && !press.target.closest("dialog")) closeDecision();
 });
 
@@ -223,7 +223,7 @@ const trouble = { refresh: null, events: null, ready: null };
 let loaded = false;
 let lookedAt = -Infinity; // when readiness was last asked for, in milliseconds of performance.now()
 
-// What is recorded can be shown while nothing new can be: only readiness tells.
+// The recorded exchanges can be shown although new ones are not served: only the readiness checks tell.
 async function lookAtReadiness() {
   if (performance.now() - lookedAt < REFRESH_MS / 2) return;
   lookedAt = performance.now();
@@ -314,7 +314,7 @@ function start() {
     },
     onConnection: (there, wrong) => {
       if (!there) {
-        // A log that was restored may be shorter: what was known of the one before would be waited for without end.
+        // A log that was restored may be shorter: it would never reach the sequences of the log before.
         if (wrong instanceof Refused) state.lastEvent = state.head = 0;
         return failed("events", wrong);
       }

@@ -1,6 +1,6 @@
 // Making elements. Text goes in as text nodes alone: what people wrote is never read as markup.
 
-/** Return an element. Attributes whose value is null, undefined or false are left out; true is an empty one. */
+/** Return an element. Attributes with the value null, undefined or false are left out; true gives an empty attribute. */
 export function element(name, attributes = {}, ...children) {
   return filled(document.createElement(name), attributes, children);
 }

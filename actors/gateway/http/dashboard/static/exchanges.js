@@ -13,7 +13,7 @@ export class Exchanges {
   constructor(chosen) {
     this.#body.addEventListener("click", (click) => {
       const row = click.target.closest("tr[data-exchange]");
-      // Text that is being marked in a row is not a choice of it.
+      // Selecting text in a row does not open it.
       if (row && (click.target.closest("button") || !String(getSelection()))) chosen(row.dataset.exchange);
     });
   }
@@ -50,7 +50,7 @@ export class Exchanges {
     (this.#rows.get(exchange)?.row.querySelector("button") ?? document.getElementById("exchanges")).focus();
   }
 
-  // A screen reader would read each change: it is told of the latest every few seconds.
+  // A screen reader reads each change of the status: it changes every few seconds at most.
   #showStatus(text, atOnce) {
     clearTimeout(this.#statusTimer);
     const wait = this.#lastStatusMs + 3_000 - performance.now();
@@ -88,7 +88,7 @@ export class Exchanges {
   }
 }
 
-// Roles are named: where a phone's width lays rows out otherwise, a browser would take them for no table any more.
+// Roles are explicit: the layout for phones changes `display`, and browsers then no longer treat this as a table.
 function cell(label, kind, ...children) {
   return element("td", { role: "cell", "data-label": label, class: kind || null },
     children.filter((child) => child !== ""));

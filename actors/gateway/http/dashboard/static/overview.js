@@ -32,7 +32,7 @@ export function showOverview({ recorded, now }, exchanges, filterBySession, rese
   panelWithOmissions("regulator", "regulator", recorded.adjustments, () => adjustments(recorded.adjustments));
   panelWithOmissions("reviews", "self_review", recorded.reviews, () => reviews(recorded.reviews));
   panel("stages", [now, recorded.head], () => stages(now, recorded.head));
-  // Listeners are set again where a button came to be anew.
+  // Buttons that were built anew have no listeners yet.
   for (const button of byId("breakers").querySelectorAll("button[data-session]")) {
     button.onclick = () => filterBySession(button.dataset.session);
   }
@@ -43,7 +43,7 @@ export function showOverview({ recorded, now }, exchanges, filterBySession, rese
 
 const shown = new Map(); // panel -> the data it was built from, as JSON
 
-// A panel is built anew where what it shows has changed, and each day: times of another day are told with their date.
+// A panel is built anew when its data has changed, and each day: times of another day are shown with their date.
 function panel(place, data, make) {
   const key = JSON.stringify([data, new Date().toDateString()]);
   if (shown.get(place) === key) return;

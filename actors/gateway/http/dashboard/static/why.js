@@ -6,7 +6,7 @@ const ROOT = "forged_id."; // how the name of every event begins; it is not show
 const SHORT = 60; // characters of a text in the line that sums an event up
 const FEW = 5; // fields in that line
 
-/** Return a decision as elements; `point` is the point of the log behind which nothing has happened, 0 its end. */
+/** Return a decision as elements; `point` is the sequence up to which its events are shown, 0 for all of them. */
 export function explained(decision, point) {
   const criticalPath = new Set(decision.critical_path);
   const roots = decision.roots.map((root) => until(root, point)).filter(Boolean);

@@ -29,7 +29,7 @@ LONGEST_EVENT = 4 * 1024 * 1024
 """Most bytes of one event: a longer one is not sent on."""
 
 MOST_HELD = 16 * 1024 * 1024
-"""Most bytes of a stream that are held back: as many as of a whole answer."""
+"""Most bytes of a stream that are held back: the same limit as for a whole answer."""
 
 _LONG_PROMPT = 30_000
 """Characters of system layers from which reading them takes more than a few milliseconds."""
@@ -143,7 +143,7 @@ class GuardedStream:
 
     @property
     def is_read(self) -> bool:
-        """Whether the stream was searched for everything. ``orders`` (attacks on what reads it) only reflex finds."""
+        """Whether the stream was searched for all faults. Only reflex finds ``orders`` (attacks on what reads it)."""
         return "orders" not in self._watch.faults
 
     @property

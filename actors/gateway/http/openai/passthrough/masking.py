@@ -42,7 +42,7 @@ class MaskedRequest:
         self.body = body
         # The texts in which a placeholder may have begun. All others would only take memory, and time for each event.
         self._restoring: dict[TextPath, StreamRestorer] = {}
-        self._room = Room()
+        self._room = Room()  # how much personal data may still be put back into the answer
         self.cutter = EventCutter()
         self._first: dict[str, Any] = {}
         parsed: Any = msgspec.json.decode(body)

@@ -199,5 +199,5 @@ class RelayedBody:
 
 
 async def _run(work: Callable[[], T], size: int) -> T:
-    """Return the result of reading ``size`` bytes; many, as of a model that thinks aloud, in a thread: others wait."""
+    """Return the result of reading ``size`` bytes; many, with reasoning, say, in a thread, so that others are served."""
     return work() if size <= _LONG else await asyncio.to_thread(work)
