@@ -67,7 +67,7 @@ async def ask_servers(system: Access | None, expected: Collection[str]) -> list[
         connection = await Connection.open(system)
         try:
             inbox = connection.new_inbox()
-            await connection.nc.subscribe(inbox, cb=receive)
+            await connection.subscribe(inbox, receive)
             await connection.publish("$SYS.REQ.SERVER.PING.JSZ", b'{"config":true}', reply=inbox)
             try:
                 async with asyncio.timeout(_TIMEOUT_S if expected else _GATHER_S):

@@ -24,9 +24,8 @@ async def listening_inbox(connection: Connection, on_message: Callable[[bytes], 
         on_message(message.data)
 
     inbox = connection.new_inbox()
-    subscription = await connection.nc.subscribe(inbox, cb=receive)
+    subscription = await connection.subscribe(inbox, receive)
     try:
         yield inbox
     finally:
-        if not connection.closed:
-            await subscription.unsubscribe()
+        await connection.unsubscribe(subscription)

@@ -10,6 +10,7 @@ import json
 import re
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from contextlib import suppress
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -17,6 +18,7 @@ from typing import Any
 import msgspec
 from nats.aio.client import Client
 from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
 from nats.errors import StaleConnectionError, UnexpectedEOF
 
@@ -281,6 +283,26 @@ class Connection:
         except NatsError as wrong:
             raise Unavailable(f"the broker took no message{on_subject(subject)}: {wrong}") from wrong
 
+    async def subscribe(
+        self, subject: str, on_message: Callable[[Msg], Awaitable[None]], queue: str = ""
+    ) -> Subscription:
+        """Call ``on_message`` with each message of a subject, or with this member's share of those of a ``queue``.
+
+        A subscription that is made while the broker is away begins when it is back.
+
+        Raises:
+            Unavailable: the connection was closed.
+        """
+        try:
+            return await self.nc.subscribe(subject, queue=queue, cb=on_message)
+        except NatsError as wrong:
+            raise Unavailable(f"nothing can be heard{on_subject(subject)}: {wrong}") from wrong
+
+    async def unsubscribe(self, subscription: Subscription) -> None:
+        """End a subscription; it ended before where the connection was closed."""
+        with suppress(NatsError, OSError):
+            await subscription.unsubscribe()
+
     async def request(
         self, subject: str, data: bytes = b"", headers: dict[str, str] | None = None, deadline: float = REPLY_DEADLINE
     ) -> Reply:
@@ -370,7 +392,7 @@ class Connection:
         inbox = self.new_inbox()
         number, ended = self.expect(subject)  # ended early where the right is lacking, or the connection is lost
         ended.add_done_callback(lambda _: answers.put_nowait(None))
-        subscription = await self.nc.subscribe(inbox, cb=on_message)
+        subscription = await self.subscribe(inbox, on_message)
         try:
             await self.publish(subject, data, reply=inbox)
             while True:
@@ -394,8 +416,7 @@ class Connection:
                 yield answer
         finally:
             self.forget(number)
-            if not self.nc.is_closed:
-                await subscription.unsubscribe()
+            await self.unsubscribe(subscription)
 
     async def latest(self, stream: str, subjects: Collection[str]) -> AsyncIterator[Reply]:
         """Yield the last message of each of these subjects of a stream that has one; raises like :meth:`request`."""

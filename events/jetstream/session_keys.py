@@ -91,5 +91,5 @@ async def watch(connection: Connection, stream: str, keyring: Keyring) -> None:
     async def on_write(msg: Msg) -> None:
         keyring.note_written(msg.subject.removeprefix(prefix), msg.data)
 
-    await connection.nc.subscribe(f"{prefix}>", cb=on_write)
+    await connection.subscribe(f"{prefix}>", on_write)
     connection.on_reconnect(keyring.forget_all)

@@ -136,15 +136,15 @@ async def serving_reads(log: JetStreamLog, owner: str) -> AsyncIterator[None]:
         tasks.add(task)
         task.add_done_callback(tasks.discard)
 
-    subscriptions = [await connection.nc.subscribe(each, queue=_QUEUE, cb=take) for each in served_reads((owner,))]
+    subscriptions = [await connection.subscribe(each, take, _QUEUE) for each in served_reads((owner,))]
     with suppress(NatsError, TimeoutError):  # while the connection is lost; the client subscribes again after that
         for _ in range(2):  # nats-py's flush overtakes what still waits to be written, such as these subscriptions
             await connection.nc.flush()
     try:
         yield
     finally:
-        for subscription in subscriptions if not connection.closed else ():
-            await subscription.unsubscribe()
+        for subscription in subscriptions:
+            await connection.unsubscribe(subscription)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

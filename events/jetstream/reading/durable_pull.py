@@ -258,7 +258,7 @@ class DurablePull:
                 await self._on_message(msg)
 
         self._inbox = self._connection.new_inbox()
-        self._subscription = await self._connection.nc.subscribe(self._inbox, cb=on_message)
+        self._subscription = await self._connection.subscribe(self._inbox, on_message)
         self._last_received = self._clock()
 
     async def _stop(self) -> None:
@@ -266,11 +266,8 @@ class DurablePull:
         self._generation += 1
         self._requested = 0
         subscription, self._subscription = self._subscription, None
-        if subscription is not None and not self._connection.closed:
-            try:
-                await subscription.unsubscribe()
-            except NatsError as wrong:
-                _logger.debug("unsubscribe", error=type(wrong).__name__)
+        if subscription is not None:
+            await self._connection.unsubscribe(subscription)
 
     async def _request_missing(self) -> None:
         missing = self._waiting_callers - self._requested - self._arrived.qsize()

@@ -235,11 +235,8 @@ class StreamReader:
         subscription, self._subscription = self._subscription, None
         consumer, self._consumer = self._consumer, ""
         self._generation += 1
-        if subscription is not None and not self._connection.nc.is_closed:
-            try:
-                await subscription.unsubscribe()
-            except NatsError as wrong:
-                _logger.debug("unsubscribe", error=type(wrong).__name__)
+        if subscription is not None:
+            await self._connection.unsubscribe(subscription)
         if consumer and self._connection.connected:
             try:
                 # Nobody waits for the answer: an idle consumer expires by itself.

@@ -4,6 +4,9 @@ import asyncio
 
 import pytest
 
+from deploy.processes.inbox import listening_inbox
+from events.errors import Unavailable
+from events.jetstream import KeyValueMembership
 from events.jetstream.connection import Access, Connection
 from events.jetstream.header_client import HeaderClient
 from tests.broker import Broker
@@ -80,3 +83,20 @@ def test_a_client_whose_time_is_up_the_moment_a_server_refuses_it_tries_no_more(
         return bool(done)
 
     assert asyncio.run(main())
+
+
+def test_whoever_subscribes_with_a_closed_connection_is_told_so_by_an_error_of_the_log(broker: Broker) -> None:
+    """A worker that looked for the other members while it ended was ended by the client library's own error."""
+
+    async def main() -> None:
+        connection = await Connection.open(Access(servers=broker.url))
+        members = await KeyValueMembership.over(connection)
+        async with listening_inbox(connection, lambda body: None):
+            await connection.close()
+        with pytest.raises(Unavailable):
+            await members.members()
+        with pytest.raises(Unavailable):
+            async with listening_inbox(connection, lambda body: None):
+                pass
+
+    asyncio.run(main())

@@ -199,5 +199,5 @@ class RelayedBody:
 
 
 async def _run(work: Callable[[], T], size: int) -> T:
-    """Return the result of reading ``size`` bytes; many, with reasoning, say, in a thread: others are served meanwhile."""
+    """Return the result of reading ``size`` bytes; many are read in a thread, so that others are served meanwhile."""
     return work() if size <= _LONG else await asyncio.to_thread(work)
