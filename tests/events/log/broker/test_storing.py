@@ -248,7 +248,7 @@ def test_a_cluster_stores_while_the_disk_of_one_of_three_is_full(tmp_path: Path)
             try:
                 await lead_elsewhere(connection, "neuraxis-3")
                 disk.fill()
-                return [await storage_fault(connection, STREAM) for _ in range(20)]
+                return [await storage_fault(connection, STREAM, 10.0) for _ in range(20)]  # of a busy machine
             finally:
                 await connection.close()
 
