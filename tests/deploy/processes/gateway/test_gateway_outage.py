@@ -172,18 +172,17 @@ def test_a_broker_that_never_stores_again_after_a_full_disk_is_told_until_it_is_
             return str(client.get("/readyz").json()["checks"].get("storing", ""))
 
         until(lambda: storing() == "ok", "it stores")
-        assert storing() == "ok"
         assert asyncio.run(last_seq(broker)) == 0, "where nothing is in doubt, nothing is tried"
         disk.fill()
         if who == "another":
-            assert "disk is full" in storing()
+            until(lambda: "disk is full" in storing(), "that is seen")
             asyncio.run(store_until_it_fails(broker))
         else:  # it was asked for nothing, but its own appends are not confirmed
             until(lambda: client.post("/v1/ticks", json=TICK).status_code >= 500, "an append that fails")
         disk.clear()
         until(lambda: "stores nothing" in storing(), "an append that is under way is given up")
         for _ in range(3):
-            assert "stores nothing" in storing()
+            assert storing() != "ok"
         broker.kill()
         broker.start()
         until(lambda: storing() == "ok", "it stores again")

@@ -4,6 +4,7 @@ import asyncio
 import os
 import resource
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -237,12 +238,15 @@ def test_a_broker_whose_jetstream_is_gone_says_so(broker: Broker) -> None:
     on_broker(broker, scenario)
 
 
-async def lead_elsewhere(connection: Connection, server: str) -> None:
-    """Have another server than this one lead the stream."""
-    async with asyncio.timeout(30):
-        while (await connection.api(f"STREAM.INFO.{STREAM}"))["cluster"].get("leader", "") in ("", server):
-            await connection.api(f"STREAM.LEADER.STEPDOWN.{STREAM}")
-            await asyncio.sleep(1)
+async def led_elsewhere(connection: Connection, server: str) -> None:
+    """Wait until another server than this one leads the stream, and all streams."""
+    async with asyncio.timeout(40):
+        while True:
+            with suppress(LogError):
+                await connection.api("INFO")
+                if (await connection.api(f"STREAM.INFO.{STREAM}"))["cluster"].get("leader", "") not in ("", server):
+                    return
+            await asyncio.sleep(0.2)
 
 
 def test_a_cluster_stores_while_the_disk_of_one_of_three_is_full(tmp_path: Path) -> None:
@@ -254,14 +258,18 @@ def test_a_cluster_stores_while_the_disk_of_one_of_three_is_full(tmp_path: Path)
                 (folder / "store").symlink_to(disk.folder)
             return Server(node, folder)
 
-        async def looks(access: Access) -> list[str]:
+        async def looks(access: Access, small: Server, wait_ready: Callable[[], None]) -> list[str]:
             connection = await Connection.open(access)
             try:
-                await lead_elsewhere(connection, "neuraxis-3")
+                await led_elsewhere(connection, "neuraxis-3")
+                small.start()
+                await asyncio.to_thread(wait_ready)
                 disk.fill()
-                return [await storage_fault(connection, STREAM) for _ in range(20)]
+                return [await storage_fault(connection, STREAM, 10.0) for _ in range(20)]  # of a busy machine
             finally:
                 await connection.close()
 
         with deployed(tmp_path / "set", nodes=3, workers=workers_of_actors(), server_of=on_small_disk) as cluster:
-            assert set(asyncio.run(looks(cluster.access("admin")))) == {""}
+            small = cluster.servers[2]
+            small.kill()  # whatever it leads is led by another then
+            assert set(asyncio.run(looks(cluster.access("admin"), small, cluster.wait_ready))) == {""}
