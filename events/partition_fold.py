@@ -4,7 +4,8 @@ Live work, recovery, standby, replay and verification all fold through this clas
 The order can be reconstructed later, because every own event carries the sequence of its cause.
 
 A partition's *fence* is the condition of its appends: the last event under its actor's main subjects is the one that
-the writer knows. So only the worker that leads the partition, and has read what earlier leaders wrote, can append.
+the writer knows. So only the worker that leads the partition, and has read what earlier leaders wrote, can append. An
+actor's main subjects begin as that of its ``configured`` event does.
 """
 
 from collections import deque

@@ -18,7 +18,10 @@ WHOLE = "all"
 
 
 def main_prefix(actor: Actor[object]) -> str:
-    """Return the prefix of an actor's main subjects: its fences name the last event on them."""
+    """Return the prefix of an actor's main subjects, which is that of its ``configured`` event.
+
+    Its fences name the last event on them.
+    """
     return entry_of(actor.configured).prefix
 
 

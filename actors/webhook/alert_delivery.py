@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from actors.runtime.clock import Clock
-from actors.runtime.effectors.handover import Handover
+from actors.runtime.effectors.left_to_others import LeftToOthers
 from actors.webhook.http_call import OVERDUE, CallFailed, post_to_receiver
 from actors.webhook.payloads import payload
 from actors.webhook.receivers import Address, is_wanted, queue_numbers
@@ -71,7 +71,7 @@ class AlertDelivery:
         self._queue_numbers = queue_numbers(addresses)
         self._answer_s, self._patience_s = settings.answer_ms / 1000, settings.patience_ms / 1000
         self._calls: dict[str, CallHistory] = {}
-        self._unknown_receivers = Handover(clock, settings.unknown_ms / 1000)
+        self._unknown_receivers = LeftToOthers(clock, settings.unknown_ms / 1000)
 
     async def queue_alert(self, message: Message) -> Sequence[Event]:
         """Distribute an alert to the receivers that want it.

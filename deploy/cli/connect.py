@@ -171,7 +171,8 @@ async def open_log(
 async def _note_removed(log: JetStreamLog, file: Path) -> None:
     """Attach the ledger to a log whose stream was trimmed, so that all is readable; print a note if it is not here.
 
-    So it is with one that cannot be read, such as for want of an archive: what a command sends needs no ledger.
+    A note is printed also where the ledger cannot be read, since an archive is missing, say: a command that only sends
+    something needs no ledger.
     """
     from deploy.cli.wrapped_lines import say
     from deploy.config.configured_log import attach_ledger

@@ -84,8 +84,8 @@ _NO_BROKER = (
     "--nats, the login (--creds or --context) and whether this machine reaches it"
 )
 _NO_STREAM = (
-    "start the workers, which make the stream: `neuraxis up`, or `neuraxis worker all`; one of another name is named "
-    "by log.stream, and a login that may read it by --context"
+    "start the workers, which make the stream: `neuraxis up`, or `neuraxis worker all`; if the stream has another "
+    "name, set log.stream, and if this login may not read it, name one that may with --context"
 )
 _NEW_LEDGER = "move the file aside: the ledger's process then writes a new one from the stream"
 _WRITTEN_LATER = "nothing is lost: the ledger is written on once it can be"

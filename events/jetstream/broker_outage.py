@@ -64,7 +64,7 @@ def unserved(subject: str) -> Unavailable:
     if subject.startswith(f"{READ_ROOT}."):
         return Unavailable(
             "this login reads the log through the process of a ledger or a gateway, and none answers: start "
-            "`neuraxis worker ledger` or, unless effectors have to start, `neuraxis gateway`"
+            "`neuraxis worker ledger`, or `neuraxis gateway`, through which effectors cannot read"
         )
     if subject.startswith(_INTERNAL_PREFIXES):
         return Unavailable("the broker does not serve or store this now: JetStream is off there, or not up yet")

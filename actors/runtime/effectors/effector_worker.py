@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from actors.runtime.clock import Clock, SystemClock
 from actors.runtime.effectors.answered_ids import Answer, Answers
-from actors.runtime.effectors.handover import NEWER_S, Handover
+from actors.runtime.effectors.left_to_others import NEWER_S, LeftToOthers
 from actors.runtime.effectors.requests import (
     EFFECT_ABANDONED,
     EFFECT_RAISED,
@@ -106,7 +106,7 @@ class EffectorWorker:
         self._build = build
         self._ack_wait = ack_wait
         self._stop_deadline = stop_deadline
-        self._handover = Handover(self._clock, newer_s)
+        self._left_to_others = LeftToOthers(self._clock, newer_s)
         self._prefix = entry_of(effector.failed).prefix
         main = OrderedQueue("", effector.consumes, _takes_any, _ignoring_turn(effector.handle))
         # Queue -> whether its requests are performed one after another.
@@ -329,7 +329,7 @@ class EffectorWorker:
         if isinstance(decoded, Unreadable):
             stored = decoded.stored
             if decoded.code == UnknownVersion.code and (
-                pause_s := self._handover.pause_s(in_flight.queue.name, stored.seq, stored.time_ns)
+                pause_s := self._left_to_others.pause_s(in_flight.queue.name, stored.seq, stored.time_ns)
             ):
                 raise TryLater(pause_s)
             return self._failure(request, decoded.code)

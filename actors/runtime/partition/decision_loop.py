@@ -16,7 +16,7 @@ import msgspec
 from actors.runtime.budget import Budget
 from actors.runtime.committer import Group
 from actors.runtime.context import Context, Role
-from actors.runtime.effectors.handover import NEWER_S, Handover
+from actors.runtime.effectors.left_to_others import NEWER_S, LeftToOthers
 from actors.runtime.fair_scheduler import LONG_BYTES, SLICE_NS
 from actors.runtime.partition.completeness_proof import CompletenessProof
 from actors.runtime.partition.event_author import EventAuthor
@@ -71,7 +71,7 @@ class DecisionLoop(ABC):
         self._own_in_flight: set[str] = set()  # ids of the events in the outbox
         self._refused: set[int] = set()  # sequences of the causes whose decisions the broker refused to store
         self._own_arrived = asyncio.Event()  # set when an own event was read or acknowledged, or the state discarded
-        self._handover_to_newer = Handover(context.clock, NEWER_S)
+        self._left_to_newer = LeftToOthers(context.clock, NEWER_S)
         self._recheck: asyncio.TimerHandle | None = None  # for a message left to workers of a newer release
         self.declines = False
         self._stopping = False
@@ -163,7 +163,7 @@ class DecisionLoop(ABC):
         if not isinstance(delivery, Unreadable) or delivery.code != UnknownVersion.code:
             return False
         kind = ""  # one for all messages: what a worker must know to decide them is the same, a newer release
-        pause_s = self._handover_to_newer.pause_s(kind, delivery.stored.seq, delivery.stored.time_ns)
+        pause_s = self._left_to_newer.pause_s(kind, delivery.stored.seq, delivery.stored.time_ns)
         if pause_s and (self._recheck is None or self._recheck.when() <= asyncio.get_running_loop().time()):
             self._recheck = asyncio.get_running_loop().call_later(pause_s, self.turn)
         return bool(pause_s)

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from actors.runtime.context import Context, Role
-from actors.runtime.effectors.handover import NEWER_S
+from actors.runtime.effectors.left_to_others import NEWER_S
 from actors.runtime.measurements import LEASE_LEFT, LEASE_TAKEN
 from actors.runtime.partition.decision_loop import DecisionLoop
 from actors.runtime.partition.log_damage import has_folded, is_own_gone, lost_fence

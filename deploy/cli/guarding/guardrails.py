@@ -109,7 +109,7 @@ def guardrails() -> None:
 def show(target: Target, loop: str, log_file: Path | None, agent: str, as_json: bool) -> None:
     """Print how a loop was judged, with its numbers, and the judgements and overrides of its family.
 
-    The loop of an answer of ours is named by its exchange.
+    A loop around an answer that this system gave has the name of its exchange.
     """
     state_output.print_state(run_command(_show(target, log_file, agent, loop)), _head, as_json=as_json)
 

@@ -85,7 +85,7 @@ BRIEF, RECORDS = "NEURAXIS_BENCH_BRIEF", "NEURAXIS_BENCH_RECORDS"
 @click.option(
     "--gate",
     type=click.Choice(["llm", "both"]),
-    help="With --llm: ask about prompts that the local numbers leave open, or about all that pass.",
+    help="With --llm: ask about prompts that appraisal leaves open without it, or (both) about all that it lets pass.",
 )
 @click.option("--characters", type=whole_number(256), help="With --llm: characters of a prompt shown at most.")
 @click.option("--record", type=click.Path(dir_okay=False), help="With --llm: file that keeps the answers, for reruns.")

@@ -52,7 +52,7 @@ _ANSWER_SHARE = 0.9
 
 
 def not_beside_gateway(log: JetStreamLog) -> str:
-    """Return what of a log a gateway does not see, since its ledger is elsewhere, in words; empty if it sees all."""
+    """Return a text that says which part of a log a gateway cannot see without its ledger; empty if it sees all."""
     return f"{log.unseen}, which is not beside this gateway" if log.unseen else ""
 
 

@@ -21,14 +21,14 @@ _MOST = 1_000
 _NS_PER_S = 1_000_000_000
 
 
-class _LeftToOthers(msgspec.Struct):
+class _Left(msgspec.Struct):
     """Since when a request has been left to others, and how often."""
 
     since_ns: int
     times: int = 0
 
 
-class Handover:
+class LeftToOthers:
     """Remembers which requests were left to others.
 
     Args:
@@ -39,7 +39,7 @@ class Handover:
     def __init__(self, clock: Clock, patience_s: float) -> None:
         self._clock = clock
         self._patience_s = patience_s
-        self._left: dict[tuple[str, int], _LeftToOthers] = {}
+        self._left: dict[tuple[str, int], _Left] = {}
         self._not_taken_at: dict[str, int] = {}  # kind -> when a request of it was found not to be taken
 
     def pause_s(self, kind: str, seq: int, stored_ns: int) -> float:
@@ -57,7 +57,7 @@ class Handover:
         if stored_ns <= self._not_taken_at.get(kind, -1):
             return 0.0
         now_ns = self._clock.elapsed_ns()
-        left = self._left.setdefault((kind, seq), _LeftToOthers(now_ns))
+        left = self._left.setdefault((kind, seq), _Left(now_ns))
         if len(self._left) > _MOST:
             del self._left[next(iter(self._left))]  # the oldest: others have most likely taken it
         if now_ns - left.since_ns >= self._patience_s * _NS_PER_S:
