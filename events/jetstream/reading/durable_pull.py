@@ -209,8 +209,8 @@ class DurablePull:
         config: dict[str, Any] = {
             "name": self._name,
             "durable_name": self._name,
-            # From the start: an unanswered request must be answered, however old. A look-up of their answers tells which
-            # have been answered.
+            # From the start: an unanswered request must be answered, however old. Which have been answered, a look-up
+            # of their answers tells.
             "deliver_policy": "all",
             "ack_policy": "explicit",
             "ack_wait": int(self._ack_wait * _NS_PER_S),
