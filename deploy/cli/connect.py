@@ -107,7 +107,7 @@ def stream_of(target: Target) -> str:
         return config.log.stream
 
 
-def store_of(target: Target) -> Path | None:
+def target_store(target: Target) -> Path | None:
     """Return the folder of the streams of the running set's own broker; None if another broker is asked."""
     if effective_choice(target.flags, target.config().broker, os.environ).named:
         return None
@@ -157,9 +157,11 @@ async def open_log(
         deadline.note_servers(access.servers)
     log = await JetStreamLog.connect(access, stream=stream_of(target), create=False)
     log.silence_s = SILENCE_S
-    await _note_removed(log, target.data.ledger)
-    reason_search = asyncio.create_task(_find_reason(deadline, log, store_of(target))) if deadline is not None else None
+    reason_search = None
     try:
+        await _note_removed(log, target.data.ledger)
+        if deadline is not None:
+            reason_search = asyncio.create_task(_find_reason(deadline, log, target_store(target)))
         yield log
     finally:
         if reason_search is not None:

@@ -61,7 +61,8 @@ async def trim(access: Access, config: Config, ledger: Path, older_than_s: float
     The login must be one that may change streams. No worker may run.
 
     Raises:
-        Misconfigured: a worker runs, the ledger is not this stream's, a message is undecided, or the ledger is too old.
+        Misconfigured: a worker runs, the ledger is not this stream's or is too old, or something is to be removed while
+            a message is undecided.
         LedgerDamaged: the ledger is not sound.
         LogError: the broker cannot be reached, or refuses.
     """

@@ -33,8 +33,8 @@ def judge_gateway(url: str, status: int, checks: dict[str, str]) -> Finding:
 
 _REMEDIES = {
     "http": "is its process alive? start the set again with `neuraxis up`, or the gateway with `neuraxis gateway`",
-    "log": "the broker is away or takes nothing: the checks of the broker say which",
-    "storing": "make room on the broker's disk, raise its limits, or start its servers, as the check of storing says",
+    "log": "the broker is away, or its cluster has no leader: the checks of the broker say which",
+    "storing": "make room on the broker's disk, raise its limits, or start its servers anew: its check says which",
     "ledger": "make room where the ledger lies, or start its process with `neuraxis worker ledger`",
     "resources": "free what it names, or give it more: the gateway serves again by itself",
     "stages": "run `neuraxis up`, or `neuraxis worker all`; the check of the stages names who is missing",

@@ -115,8 +115,9 @@ def _soft_limit(limits: str, what: str) -> int | None:
 
 
 def memory_left(proc: Path = _PROC, cgroup: Path = _CGROUP) -> Remaining | None:
-    """Return the free bytes of memory of the machine, or of the container or systemd unit: the smaller share."""
-    found = [left for left in (_machine_memory(proc), _limited_memory(_own_cgroup(proc, cgroup))) if left is not None]
+    """Return the free bytes of memory of the machine, or of a container or systemd unit: the smallest share."""
+    limited = map(_limited_memory, _own_cgroups(proc, cgroup))
+    found = [left for left in (_machine_memory(proc), *limited) if left is not None]
     return min(found, key=lambda left: left.share, default=None)
 
 
@@ -129,14 +130,14 @@ def _machine_memory(proc: Path) -> Remaining | None:
     return Remaining("memory", "this machine", free, total)
 
 
-def _own_cgroup(proc: Path, cgroup: Path) -> Path:
-    """Return the folder of this process's cgroup: a systemd unit's own one, or, in a container, the outermost."""
+def _own_cgroups(proc: Path, cgroup: Path) -> tuple[Path, ...]:
+    """Return the folders of this process's cgroups, each of which may have a limit: a unit, its slices, a container."""
     try:
         lines = (proc / "self" / "cgroup").read_text().splitlines()
     except (OSError, UnicodeDecodeError):
-        return cgroup
-    own = next((cgroup / line.removeprefix("0::/") for line in lines if line.startswith("0::/")), cgroup)
-    return own if (own / "memory.max").exists() else cgroup
+        return (cgroup,)
+    own = next((Path(line.removeprefix("0::/")) for line in lines if line.startswith("0::/")), Path())
+    return tuple(cgroup / each for each in (own, *own.parents))
 
 
 def _limited_memory(cgroup: Path) -> Remaining | None:

@@ -8,7 +8,7 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from deploy.config.settings import BrokerSettings
-from deploy.processes.broker.configuration import Layout
+from deploy.processes.broker.storage_watch import own_store
 from deploy.processes.broker.users import OPERATOR, Context, context_file
 from deploy.processes.running_set import DataFolder, NotReachableYet
 from events.files.bounded_files import MOST_SECRET_BYTES, read_bounded
@@ -217,5 +217,4 @@ def _readable(file: str) -> str:
 
 def store_of(choice: BrokerChoice, data: DataFolder) -> Path | None:
     """Return the folder of the streams of a set's own broker, whose logins lie beside it; None for another broker."""
-    layout = Layout(data.broker.resolve())
-    return layout.store if choice.context and Path(choice.context).resolve().parent == layout.contexts else None
+    return own_store(data.path, str(Path(choice.context).resolve().parent)) if choice.context else None

@@ -155,7 +155,7 @@ async def _unwatched(source: "Source", target: Target) -> str:
 
     Empty if somebody does, or nothing runs: a set that is stopped, or a file, has the alerts that are recorded.
     """
-    from deploy.cli.connect import store_of
+    from deploy.cli.connect import target_store
     from deploy.health.stage_watch import absence_of
     from deploy.processes.broker.storage_watch import storing_fault
     from events.errors import LogError
@@ -173,7 +173,7 @@ async def _unwatched(source: "Source", target: Target) -> str:
         return f"whether a living worker makes alerts of what happens cannot be told: {wrong}"
     if absent:
         return f"no living worker makes alerts of what happens: {absent}; `neuraxis doctor` looks at the set's stages"
-    fault = await storing_fault(source.log.connection, source.log.stream, store_of(target))
+    fault = await storing_fault(source.log.connection, source.log.stream, target_store(target))
     if not fault or fault == MAY_NOT_ASK:
         return ""
     return f"no new alert can be stored: {fault}; `neuraxis doctor` tells more"

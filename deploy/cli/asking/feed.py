@@ -158,7 +158,7 @@ async def _feed(
     target: Target, stream: BinaryIO, name: str, form: "LineFormat", options: dict[str, Any]
 ) -> tuple["Summary", bool]:
     """Feed until the end of the stream or an interrupt; return the counts, and whether it was interrupted."""
-    from deploy.cli.connect import input_limits, open_log, store_of
+    from deploy.cli.connect import input_limits, open_log, target_store
     from deploy.cli.rendering.layout.terminal import progress
     from deploy.client import client_on
     from deploy.feeding import Feeder, Tally, lines_of
@@ -185,7 +185,7 @@ async def _feed(
         seconds = time.perf_counter() - begun
         if not feeding.cancelled():
             feeding.result()
-        store = store_of(target)
+        store = target_store(target)
         if tally.in_doubt and (reason := await storing_fault(log.connection, log.stream, store, _REASON_TIMEOUT_S)):
             wrapped_lines.say(f"neuraxis: {reason}", err=True)
     if feeder.shares_memory:

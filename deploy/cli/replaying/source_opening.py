@@ -253,6 +253,8 @@ def say_note(note: str) -> None:
 
 async def _attach_keys(open_things: AsyncExitStack, target: Target, ledger: "LedgerSource") -> None:
     """Give a ledger the keys of the broker that a flag names; without such a flag, keys are fetched when needed."""
+    from multiprocessing import parent_process
+
     from events.sealing.keys import Keyring
     from events.sealing.sealing import Sealing
 
@@ -264,7 +266,8 @@ async def _attach_keys(open_things: AsyncExitStack, target: Target, ledger: "Led
     else:
         keys = _KeysOnDemand(open_things, target)
         ledger.sealing = Sealing(Keyring(keys))
-        if await _has_sealed_words(ledger) and not await keys.are_there():
+        # A process that shares a replay says nothing, so it need not know.
+        if parent_process() is None and await _has_sealed_words(ledger) and not await keys.are_there():
             _say_words_are_closed(ledger)
 
 
@@ -287,23 +290,18 @@ async def _has_sealed_words(ledger: "LedgerSource") -> bool:
 
 
 def _say_words_are_closed(ledger: "LedgerSource") -> None:
-    """Say on stderr what is read instead of sealed words: otherwise a state, or its hash, would look like the true one.
-
-    The processes that share a replay do not say it each.
-    """
-    from multiprocessing import parent_process
-
-    if parent_process() is None:
-        say_note(
-            f"{ledger.name} has sealed words, and their keys are at the broker of its set, which is not reached: "
-            "[sealed] stands for them, also in states and their hashes"
-        )
+    """Say on stderr what is read instead of sealed words, so that no state or hash is taken for the true one."""
+    say_note(
+        f"{ledger.name} has sealed words, and their keys are at the broker of its set, which is not reached: "
+        "[sealed] stands for them, also in states and their hashes"
+    )
 
 
 class _KeysOnDemand:
     """The keys of the running set, or of the broker in the environment; none if neither can be reached.
 
-    It connects when the first key is needed: most files hold no sealed words, and are read without a broker.
+    It connects when the first key is needed, or is asked for: most files hold no sealed words, and are read without a
+    broker.
     """
 
     def __init__(self, open_things: AsyncExitStack, target: Target) -> None:

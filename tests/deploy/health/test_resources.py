@@ -84,6 +84,11 @@ def test_the_memory_of_a_systemd_unit_is_that_of_its_own_cgroup(tmp_path: Path) 
         (tmp_path / "self" / "cgroup").write_text(told)
         left = memory_left(tmp_path, tmp_path / "cgroup")
         assert left == Remaining("memory", "this container or unit", 10, 1000)
+    # A process in a group of its own within a container, or a unit in a slice with a limit: that limit ends it, too.
+    (unit / "memory.max").write_text("max\n")
+    for name, content in (("max", "2000"), ("current", "1900"), ("stat", "inactive_file 0")):
+        (unit.parent / f"memory.{name}").write_text(f"{content}\n")
+    assert memory_left(tmp_path, tmp_path / "cgroup") == Remaining("memory", "this container or unit", 100, 2000)
     (tmp_path / "self" / "cgroup").write_text("0::/not/shown/in/this/container\n")
     assert memory_left(tmp_path, tmp_path / "cgroup") is None
 
