@@ -11,7 +11,7 @@ from tests.actors.on_broker import on_broker
 from tests.actors.runtime.waiting import until
 from tests.broker import Broker
 
-SOON_S = 2.0
+SOON_S = 3.0
 """Seconds within which a deleted consumer is gone, long before an idle one expires (5 s)."""
 
 
@@ -58,7 +58,7 @@ async def looked(log: JetStreamLog, answers: Callable[[int], Awaitable[str]]) ->
 
 def test_a_slow_cluster_is_asked_for_few_consumers_and_keeps_none(broker: Broker) -> None:
     async def slowly(number: int) -> str:
-        await asyncio.sleep(0.8)
+        await asyncio.sleep(0.6)
         return "one"
 
     async def scenario(log: JetStreamLog) -> None:
