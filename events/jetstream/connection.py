@@ -390,9 +390,9 @@ class Connection:
             answers.put_nowait(Reply(msg.headers or {}, msg.data))
 
         inbox = self.new_inbox()
+        subscription = await self.subscribe(inbox, on_message)
         number, ended = self.expect(subject)  # ended early where the right is lacking, or the connection is lost
         ended.add_done_callback(lambda _: answers.put_nowait(None))
-        subscription = await self.subscribe(inbox, on_message)
         try:
             await self.publish(subject, data, reply=inbox)
             while True:

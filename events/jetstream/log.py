@@ -344,7 +344,7 @@ class JetStreamLog:
         except BaseException:
             await reader.close()
             raise
-        return reader if self.sealing is None else OpenedTail(reader, self.sealing)
+        return reader if self.sealing is None else OpenedTail(reader, self.sealing, lambda: self.connection.connected)
 
 
 def _fenced(record: Record, fence: Fence | None) -> dict[str, str]:

@@ -10,6 +10,7 @@ bucket's limits are read, too.
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from events.errors import LogError, NoLeader, NotPermitted, Unavailable
@@ -46,8 +47,11 @@ _SOON_S = 0.5
 """Seconds in which one server of a cluster should have answered; then others are tried."""
 
 _MOST_TRIED = 16
-"""Consumers that are then made to find a majority of the servers that store: of three servers, one look in 300 does not
-find two that do."""
+"""Consumers that are then made at most, to find a majority of the servers that store: of three servers, one look in 300
+does not find two that do."""
+
+_AT_ONCE = 3
+"""Consumers that are being made at a time. Those that take longer than :data:`_SOON_S` do not count."""
 
 # JetStream error codes: the store cannot be written; the server has no storage left.
 _STORE_FAILED = (10012, 10104)
@@ -145,21 +149,23 @@ async def _disk_fault(connection: Connection, stream: str, replicas: int) -> str
     """Return why no consumer can be made whose position is kept on disk; empty if one can.
 
     In a cluster each is put on one of the servers with a copy of the stream, whichever. Appends go on while most of
-    these can store, so others are tried where one cannot, or does not answer.
+    these can store, so others are tried where one cannot, or does not answer: a few at a time, since a cluster that is
+    only slow would get slower.
     """
+    if replicas == 1:
+        return (await _consumer_fault(connection, stream))[0]
     first = asyncio.create_task(_consumer_fault(connection, stream))
-    tried = [first]
+    tried, late = [first], set[asyncio.Task[tuple[str, str]]]()
     try:
-        await asyncio.wait(tried, timeout=_SOON_S if replicas > 1 else None)
-        if first.done() and not first.result()[0]:
-            return ""
-        if replicas > 1:
-            tried += [asyncio.create_task(_consumer_fault(connection, stream)) for _ in range(_MOST_TRIED)]
-        for ended in asyncio.as_completed(tried):
-            await ended
-            storing = {each.result()[1] for each in tried if each.done() and not each.result()[0]}
-            if (first.done() and not first.result()[0]) or len(storing) > replicas // 2:
+        while running := {each for each in tried if not each.done()}:
+            ended, _ = await asyncio.wait(running, timeout=_SOON_S, return_when=asyncio.FIRST_COMPLETED)
+            found = [each.result() for each in tried if each.done()]
+            if (first.done() and not first.result()[0]) or len({at for no, at in found if not no}) > replicas // 2:
                 return ""
+            if not ended:
+                late |= running
+            room = min(_AT_ONCE - len(running - ended - late), 1 + _MOST_TRIED - len(tried))
+            tried += [asyncio.create_task(_consumer_fault(connection, stream)) for _ in range(room)]
         return first.result()[0]
     finally:
         for each in tried:
@@ -168,7 +174,11 @@ async def _disk_fault(connection: Connection, stream: str, replicas: int) -> str
 
 
 async def _consumer_fault(connection: Connection, stream: str) -> tuple[str, str]:
-    """Make such a consumer, and delete it again; return why that fails, empty if it does not, and its server."""
+    """Make such a consumer, and delete it again; return why that fails, empty if it does not, and its server.
+
+    Raises:
+        NotPermitted: this login may not make one.
+    """
     name = f"nx-{connection.access.user or 'any'}-look-{connection.new_name()}"
     config = {
         "name": name,
@@ -178,19 +188,32 @@ async def _consumer_fault(connection: Connection, stream: str) -> tuple[str, str
         "num_replicas": 1,
         "inactive_threshold": 5 * _NS_PER_S,
     }
+    may_exist = True  # also where the answer is late, or nobody waits for it any more
     try:
         made = await connection.api(
             f"CONSUMER.CREATE.{stream}.{name}", {"stream_name": stream, "config": config, "action": "create"}
         )
+        return "", str((made.get("cluster") or {}).get("leader", ""))
+    except NotPermitted:
+        may_exist = False
+        raise
     except ApiError as error:
-        if error.number in _STORE_FAILED:  # the server tells its own log which of these it is
-            return (
-                f"{CANNOT_WRITE}: its disk is full, out of inodes, or read-only, or it has no file descriptors left; "
-                "make room"
-            ), ""
-        if error.number in _OUT_OF_STORAGE:
-            return "the broker has no room left for streams (max_file_store): raise it, or make room", ""
+        may_exist = False
+        return _refusal(error), ""
+    except LogError as error:
         return str(error), ""
-    # Nobody waits for the answer: an idle consumer expires by itself.
-    await connection.publish(f"$JS.API.CONSUMER.DELETE.{stream}.{name}", b"")
-    return "", str((made.get("cluster") or {}).get("leader", ""))
+    finally:
+        if may_exist:
+            with suppress(LogError):  # nobody waits for the answer: an idle consumer expires by itself
+                await connection.publish(f"$JS.API.CONSUMER.DELETE.{stream}.{name}", b"")
+
+
+def _refusal(error: ApiError) -> str:
+    if error.number in _STORE_FAILED:  # the server tells its own log which of these it is
+        return (
+            f"{CANNOT_WRITE}: its disk is full, out of inodes, or read-only, or it has no file descriptors left; "
+            "make room"
+        )
+    if error.number in _OUT_OF_STORAGE:
+        return "the broker has no room left for streams (max_file_store): raise it, or make room"
+    return str(error)

@@ -59,6 +59,7 @@ class KeyValueSnapshots:
         self._connection = connection
         self._root = root
         self._saved: dict[str, int] = {}  # key -> the revision that was saved here last
+        self._heads: dict[str, Reply] = {}  # key -> the head whose revision was asked for, without its data
 
     @classmethod
     async def over(cls, connection: Connection, replicas: int = 1, root: str = "") -> "KeyValueSnapshots":
@@ -75,9 +76,12 @@ class KeyValueSnapshots:
 
     async def revision(self, key: str) -> int:
         """Return the revision of the snapshot under ``key``, 0 when there is none; see ``events.log.Snapshots``."""
-        # Another server of a cluster may answer before it has what was saved here last.
         saved, head = self._saved.pop(key, 0), await self._get(key)
-        return max(saved, 0 if head is None else int(_sequence(head)))
+        if head is None:
+            return 0  # it was dropped since, or the bucket was made anew
+        self._heads[key] = Reply(head.headers, b"")
+        # Another server of a cluster may answer before it has what was saved here last.
+        return max(saved, int(_sequence(head)))
 
     async def save(self, key: str, data: bytes, upto: int, replaces: int | None = None) -> None:
         """Replace the snapshot under ``key``; see ``events.log.Snapshots``."""
@@ -85,7 +89,9 @@ class KeyValueSnapshots:
             packed, digest = await asyncio.to_thread(_compressed, data)
         else:
             packed, digest = _compressed(data)
-        replaced, part = await self._get(key), digest[:_PART_DIGITS]
+        replaced, part = self._heads.pop(key, None), digest[:_PART_DIGITS]
+        if replaced is None or int(_sequence(replaced)) != replaces:
+            replaced = await self._get(key)
         chunks = [packed[start : start + _CHUNK] for start in range(_CHUNK, len(packed), _CHUNK)]
         written = [await self._put(_chunk_name(key, part, number), chunk) for number, chunk in enumerate(chunks, 1)]
         head = {"nx-chunks": str(len(chunks)), "nx-sha256": digest, "nx-written": ",".join(map(str, written))}

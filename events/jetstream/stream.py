@@ -159,17 +159,17 @@ async def ensure_stream(
             "again"
         )
     counts, is_sealed = _check(name, config, partitions), _check_seal(name, config, sealed)
-    await _check_end(connection, name, counts)
+    await _check_end(connection, name, counts, int(found["state"]["last_seq"]))
     return StreamFacts(counts, is_sealed, imported_through, trimmed_through(found))
 
 
-async def _check_end(connection: Connection, name: str, partitions: Partitions) -> None:
-    """Refuse a stream that ends before it got its present partitions.
+async def _check_end(connection: Connection, name: str, partitions: Partitions, last_seq: int) -> None:
+    """Refuse a stream that ends before it got its present partitions; ``last_seq`` is where it was said to end.
 
     What is stored in them from there on would be folded by nobody: until then the former ones are read.
     """
     through = partitions.former[-1].through if partitions.former else 0
-    if through and (end := await confirmed_end(connection, name, through)) < through:
+    if last_seq < through and (end := await confirmed_end(connection, name, through)) < through:
         raise Misconfigured(
             f"stream {name} ends at sequence {end:,}, and was repartitioned after sequence {through:,}: it has lost "
             "its end, and what is stored from here on would be passed over; put back a copy of the broker's store, or "

@@ -1,7 +1,7 @@
 """Sealing texts when they are appended to a log, and opening them when they are read."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from events.errors import LogError, Unavailable
 from events.log import Append, Record, Seal, Stored, Tail
@@ -113,17 +113,21 @@ class Sealing:
 
 
 class OpenedTail:
-    """A tail whose messages have their sealed texts opened; implements ``events.log.Tail``."""
+    """A tail whose messages have their sealed texts opened; implements ``events.log.Tail``.
 
-    def __init__(self, tail: Tail, sealing: Sealing) -> None:
+    ``is_connected`` tells whether the broker that holds the keys can be reached at this moment.
+    """
+
+    def __init__(self, tail: Tail, sealing: Sealing, is_connected: Callable[[], bool]) -> None:
         self._tail = tail
         self._sealing = sealing
+        self._is_connected = is_connected
         self._waiting: Sequence[Stored] = ()
         self._keyless_at: float | None = None  # since when the keys cannot be had (the event loop's time)
 
     @property
     def cut_off_s(self) -> float:
-        """For how many seconds it could not read, or not get the keys of what it has read."""
+        """For how many seconds it could not read, or not get the keys of what it has read; see ``events.log.Tail``."""
         if self._keyless_at is None:
             return self._tail.cut_off_s
         return asyncio.get_running_loop().time() - self._keyless_at
@@ -138,7 +142,9 @@ class OpenedTail:
             try:
                 batch = await self._sealing.open(self._waiting)
             except LogError as error:
-                if self._keyless_at is None:
+                if not self._is_connected():
+                    self._keyless_at = None
+                elif self._keyless_at is None:
                     self._keyless_at = asyncio.get_running_loop().time()
                 warnings = self._sealing.wait_warnings
                 if warnings.is_due():

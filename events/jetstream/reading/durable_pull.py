@@ -60,7 +60,8 @@ class DurablePull:
         imported_through: Messages up to this sequence were imported; see ``JetStreamLog``.
 
     Attributes:
-        began: Set once messages can arrive; cleared while the broker does not give the consumer, though it answers.
+        began: Set once messages can arrive; cleared while the broker does not give the consumer, though it answers,
+            and where the connection is lost while the consumer is asked for.
     """
 
     def __init__(

@@ -118,7 +118,10 @@ class StreamReader:
 
     @property
     def cut_off_s(self) -> float:
-        """For how many seconds no consumer could be made: a right, or the service of reads, may be lacking."""
+        """For how many seconds no consumer could be made: a right may be lacking, or the service of reads.
+
+        It counts anew after each loss of the connection.
+        """
         return 0.0 if self._cut_off_at is None else self._clock() - self._cut_off_at
 
     async def start(self) -> int:
@@ -371,6 +374,7 @@ class StreamReader:
                 self._filled.set()
                 return
             if not self._connection.connected:
+                self._cut_off_at = None
                 continue
             try:
                 await self._create()

@@ -191,6 +191,52 @@ def test_a_snapshot_that_was_dropped_does_not_come_back(broker: Broker) -> None:
     with_bucket(broker, body)
 
 
+def test_a_process_saves_again_after_its_snapshot_was_dropped(broker: Broker) -> None:
+    """It sent the revision of the dropped one: a worker that ended then left no snapshot at all."""
+
+    async def body(one: KeyValueSnapshots, other: KeyValueSnapshots) -> None:
+        await one.save(KEY, LARGE, 3, await one.revision(KEY))
+        await other.drop(KEY)
+        await one.save(KEY, SMALL, 12, await one.revision(KEY))
+        assert await other.load(KEY) == SMALL
+
+    with_bucket(broker, body)
+
+
+def test_a_process_saves_again_after_the_bucket_was_made_anew(broker: Broker) -> None:
+    async def main() -> None:
+        log = await JetStreamLog.connect(broker.url)
+        try:
+            one = await KeyValueSnapshots.over(log.connection)
+            await one.save(KEY, LARGE, 3)
+            await log.connection.api(f"STREAM.DELETE.KV_{SNAPSHOTS_BUCKET}")
+            other = await KeyValueSnapshots.over(log.connection)
+            await one.save(KEY, SMALL, 12, await one.revision(KEY))
+            assert await other.load(KEY) == SMALL
+        finally:
+            await log.close()
+
+    asyncio.run(main())
+
+
+def test_a_head_that_is_replaced_is_read_once_and_overwritten(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def body(one: KeyValueSnapshots, other: KeyValueSnapshots) -> None:
+        await one.save(KEY, LARGE, 3)
+        asked: list[str] = []
+        get = KeyValueSnapshots._get
+
+        async def counted(snapshots: KeyValueSnapshots, name: str) -> Reply | None:
+            asked.append(name)
+            return await get(snapshots, name)
+
+        monkeypatch.setattr(KeyValueSnapshots, "_get", counted)
+        await one.save(KEY, SMALL, 12, await one.revision(KEY))
+        assert asked == [KEY]
+        assert pieces_on_disk(broker.folder, LARGE) == []
+
+    with_bucket(broker, body)
+
+
 def test_a_process_may_replace_its_own_snapshots_one_after_another(broker: Broker) -> None:
     async def body(one: KeyValueSnapshots, other: KeyValueSnapshots) -> None:
         for number in range(3):

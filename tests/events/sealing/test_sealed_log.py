@@ -291,6 +291,31 @@ def test_a_tail_waits_for_the_keys_rather_than_hand_out_what_it_cannot_open(brok
     asyncio.run(body())
 
 
+def test_a_tail_that_waits_for_keys_counts_no_time_without_a_broker(broker: Broker) -> None:
+    async def body() -> None:
+        log = await JetStreamLog.connect(broker.url, sealed=True)
+        await log.append([plain(said(WORDS))])
+        other = await JetStreamLog.connect(broker.url, sealed=True)
+        keyring_of(other).store = failing = OutOfReach(store_of(other))
+        tail = await other.tail(["log.>"], 0)
+        reading = asyncio.create_task(read(tail, 1))
+        await until(lambda: tail.cut_off_s > 0.0, "it to ask for the key, in vain")
+        broker.kill()
+        await until(lambda: not other.connection.connected, "the connection to be lost")
+        await until(lambda: tail.cut_off_s == 0.0, "the time without a broker not to count")
+        since = asyncio.get_running_loop().time()
+        broker.start()
+        await until(lambda: tail.cut_off_s > 0.0, "it to ask for the key again, in vain")
+        assert tail.cut_off_s < asyncio.get_running_loop().time() - since
+        failing.reachable = True
+        assert texts(await reading) == [WORDS]
+        await tail.close()
+        await log.close()
+        await other.close()
+
+    asyncio.run(body())
+
+
 def test_whether_a_log_is_sealed_is_fixed_when_it_is_made(broker: Broker) -> None:
     async def body() -> None:
         sealed = await JetStreamLog.connect(broker.url, stream="SEALED", sealed=True)

@@ -100,3 +100,16 @@ def test_whoever_subscribes_with_a_closed_connection_is_told_so_by_an_error_of_t
                 pass
 
     asyncio.run(main())
+
+
+def test_a_call_that_cannot_hear_its_answers_is_not_waited_for_ever_after(broker: Broker) -> None:
+    async def main() -> None:
+        connection = await Connection.open(Access(servers=broker.url))
+        await connection.close()
+        with pytest.raises(Unavailable, match="nothing can be heard"):
+            async for _ in connection.gather("$JS.API.DIRECT.GET.NEURAXIS", b"{}"):
+                pass
+        assert connection._calls == {}
+        assert connection._subjects == {}
+
+    asyncio.run(main())

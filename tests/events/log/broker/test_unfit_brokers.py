@@ -12,7 +12,7 @@ import pytest
 from events.errors import Misconfigured, Unavailable
 from events.jetstream import Access, JetStreamLog
 from events.jetstream.connection import Connection
-from events.jetstream.stream import counts_metadata, stream_config
+from events.jetstream.stream import counts_metadata, ensure_stream, stream_config
 from schemas.subjects import FormerCounts, Partitions
 from tests.broker import Broker, nats_server, port_in, wait_until
 from tests.events.sealing.records import said
@@ -197,6 +197,33 @@ def test_a_client_finds_its_broker_again_although_something_else_answered_meanwh
             while not connection.connected:  # noqa: ASYNC110 - the client tells nobody
                 await asyncio.sleep(0.05)
         await connection.close()
+
+    asyncio.run(main())
+
+
+def test_a_repartitioned_log_that_holds_its_end_is_asked_about_once(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    api = Connection.api
+
+    async def counted(connection: Connection, subject: str, *arguments: object, **named: object) -> dict[str, object]:
+        asked.append(subject)
+        return await api(connection, subject, *arguments, **named)  # type: ignore[arg-type]
+
+    async def main() -> None:
+        log = await JetStreamLog.connect(broker.url, partitions=Partitions(4, 16))
+        try:
+            await log.append([plain(said("hello", id="e1", session="s1"))])
+            config = (await log.connection.api(f"STREAM.INFO.{log.stream}"))["config"]
+            after = counts_metadata(Partitions(8, 32, (FormerCounts(1, 4, 16),)))
+            await log.connection.api(f"STREAM.UPDATE.{log.stream}", config | {"metadata": config["metadata"] | after})
+            monkeypatch.setattr(Connection, "api", counted)
+            facts = await ensure_stream(log.connection, log.stream, None)
+            assert facts.partitions.agents == 8
+            assert asked == [f"STREAM.INFO.{log.stream}"]
+        finally:
+            await log.close()
 
     asyncio.run(main())
 
