@@ -16,7 +16,16 @@ from actors.ledger.anchoring import AnchorState, anchor_append, due_before_stop,
 from actors.ledger.loss_detection import find_gaps, find_loss
 from actors.ledger.settings import LedgerSettings
 from events.errors import Conflict, LedgerDamaged, LogCut, LogError, Unavailable
-from events.ledger import Head, LedgerArchive, LedgerWriter, belongs_to_other_program, path_aside, put_aside
+from events.ledger import (
+    Head,
+    LedgerArchive,
+    LedgerWriter,
+    belongs_to_other_program,
+    delete_draft,
+    path_aside,
+    put_aside,
+    put_in_place,
+)
 from events.log import Log, Stored, Tail
 from events.loggers import get_logger
 from events.loss_recording import log_loss, loss_of_gap, record_losses
@@ -155,6 +164,7 @@ class LedgerProjector:
 
     async def _set_aside_if_log_lost_its_end(self) -> bool:
         """Set the file aside if the log has lost the end of what the file holds."""
+        await asyncio.to_thread(self._put_begun_in_place)
         if self._path.exists():
             async with await self._open():
                 loss = await find_loss(self._log, self._path)
@@ -164,7 +174,8 @@ class LedgerProjector:
 
     async def _set_aside_for_gaps(self) -> bool:
         """Set the file aside, since it holds messages that are missing in the middle of the log."""
-        await self._set_aside(self._gap_losses)
+        if not await asyncio.to_thread(self._put_begun_in_place):
+            await self._set_aside(self._gap_losses)
         return True
 
     async def _set_aside_damaged(self, damage: LedgerDamaged) -> bool:
@@ -189,16 +200,38 @@ class LedgerProjector:
             await self._begin_another(kept)
 
     async def _begin_another(self, kept: Path) -> None:
-        """Rename the file, and begin the next one with what was removed from the stream, which no other file holds."""
+        """Rename the file, and begin the next one with what was removed from the stream, which no other file holds.
+
+        The next one has the name ``-begun`` only while it is whole, so that whoever finds the ledger gone, since the
+        process was killed between two renames, can put it in place.
+        """
         if not (removed := self._log.trimmed_through):
             await asyncio.to_thread(put_aside, self._path, kept)
             return
-        begun = self._path.with_name(f"{self._path.stem}-begun{self._path.suffix}")
-        async with await LedgerWriter.open(begun, self._stream, self._log.partitions) as writer:
+        draft = self._beside("draft")
+        await asyncio.to_thread(delete_draft, draft)  # a killed process left it half written
+        async with await LedgerWriter.open(draft, self._stream, self._log.partitions) as writer:
             async for batch in LedgerArchive(self._path).history([EVERYTHING], 0, removed):
                 await writer.append(batch)
+            if not await writer.is_in_place():
+                raise Unavailable(f"another process has replaced {draft}: run one process on a ledger")
+        # It replaces the one of a process that was killed before it had renamed the ledger: a copy as well.
+        await asyncio.to_thread(put_aside, draft, self._beside("begun"))
         await asyncio.to_thread(put_aside, self._path, kept)
-        await asyncio.to_thread(put_aside, begun, self._path)
+        await asyncio.to_thread(self._put_begun_in_place)
+
+    def _put_begun_in_place(self) -> bool:
+        """Put the next file in the place of one that was set aside; return whether there was one to be put there."""
+        begun = self._beside("begun")
+        # What was not trimmed can be read from the stream.
+        if not self._log.trimmed_through or self._path.exists() or not begun.exists():
+            return False
+        put_in_place(begun, self._path)
+        _logger.info("ledger_begun_in_place", path=str(self._path))
+        return True
+
+    def _beside(self, what: str) -> Path:
+        return self._path.with_name(f"{self._path.stem}-{what}{self._path.suffix}")
 
     async def _record(self, losses: Sequence[LossRecorded]) -> None:
         await record_losses(self._log, losses, self._source, rfc3339(self._now_ns()), self._build)

@@ -309,7 +309,7 @@ async def _ledger(connection: Connection, to_check: SetToExamine, trimmed: int) 
     except LogError as wrong:
         return not_made("ledger", "ask how far it is behind", wrong)
     if to_check.run is None:
-        return judge_ledger_process(health, last)  # a file here may be of another set
+        return judge_ledger_process(health, last, trimmed)  # a file here may be of another set
     if health.trouble and health.trouble != NO_LEDGER:
         return Finding("ledger", Verdict.FAIL, f"{path}: {health.trouble}", _WRITTEN_LATER)
     return judge_ledger(path, position, last, trimmed)
@@ -422,8 +422,15 @@ def judge_workers(actors: Sequence[str], alive: Sequence[tuple[str, ...]]) -> Fi
     return Finding("workers", Verdict.OK, f"{len(alive)} alive, all {len(actors)} actors hosted")
 
 
-def judge_ledger_process(health: LedgerHealth, last: int) -> Finding:
-    """Judge by what the ledger's process says of itself how far it is behind the stream."""
+def judge_ledger_process(health: LedgerHealth, last: int, trimmed: int = 0) -> Finding:
+    """Judge by what the ledger's process says of itself how far it is behind the stream.
+
+    A ledger alone has the events up to ``trimmed``: without its process nobody can be asked for them.
+    """
+    if health.trouble == NO_LEDGER and trimmed:
+        seen = f"no process writes the ledger, which alone has the events up to sequence {trimmed:,}"
+        remedy = "run `neuraxis worker ledger` where that file is, or with a backup of it; do not begin another"
+        return Finding("ledger", Verdict.FAIL, f"{seen}: they were removed from the stream", remedy)
     if health.trouble == NO_LEDGER:
         return Finding("ledger", Verdict.WARN, "no process writes the ledger", "run `neuraxis worker ledger`")
     if health.trouble:

@@ -197,7 +197,6 @@ async def _host(
     projector: LedgerProjector | None = None
     working: dict[str, Callable[[], bool]] = {}  # name -> whether it does its work, for what is not an actor
     if LEDGER in job.hosted:
-        await _look_for_loss(job, member)
         # Sealed words stay sealed in the ledger, which holds what the stream holds, and which people copy.
         projector = _projector(job, log.as_stored(), member)
         runs.append(projector.run)
@@ -215,6 +214,10 @@ async def _host(
         serving_reads(log, LEDGER) if LEDGER in job.hosted else nullcontext(),
         asyncio.TaskGroup() as background_tasks,
     ):
+        if LEDGER in job.hosted:
+            # Workers that may not read the whole log are served meanwhile. The projector is not at work yet: what it
+            # appends takes sequences that were lost.
+            await _look_for_loss(job, member)
         metrics.effectors = effectors
         runs += [effector.run for effector in effectors]
         ready += [effector.ready for effector in effectors]
@@ -246,6 +249,8 @@ async def _host(
 
 async def _look_for_loss(job: Job, member: str) -> None:
     """Record a loss of the log's end that only snapshots show; the ledger is written also where that cannot be told."""
+    if job.store is not None:
+        return  # `up` looks after each start of its own broker, before that counts as ready
     try:
         await record_loss_from_snapshots(job.access, job.config, job.ledger_file, f"neuraxis/{member}/ledger")
     except LogError as wrong:

@@ -11,7 +11,13 @@ from events.ledger.backup import back_up
 from events.ledger.checking.chain import Head
 from events.ledger.checking.compare import compare
 from events.ledger.checking.report import Check, Comparison, Finding, Verification
-from events.ledger.checking.setting_aside import belongs_to_other_program, path_aside, put_aside
+from events.ledger.checking.setting_aside import (
+    belongs_to_other_program,
+    delete_draft,
+    path_aside,
+    put_aside,
+    put_in_place,
+)
 from events.ledger.checking.verify import verify
 from events.ledger.exchange_list import ExchangeFilter, ExchangeRow, Page, list_exchanges
 from events.ledger.exchange_result import ExchangeResult, exchange_result
@@ -47,11 +53,13 @@ __all__ = [
     "back_up",
     "belongs_to_other_program",
     "compare",
+    "delete_draft",
     "exchange_result",
     "list_exchanges",
     "overview_at",
     "path_aside",
     "put_aside",
+    "put_in_place",
     "rebuild",
     "verify",
 ]

@@ -9,7 +9,7 @@ import sqlite3
 from pathlib import Path
 
 from events.errors import Unavailable
-from events.files.sqlite_side_files import SIDE_FILES
+from events.files.sqlite_side_files import SIDE_FILES, clear_side_files
 from events.ledger.schema import PAGE_SIZE
 from events.ledger.sqlite_errors import translated_errors
 
@@ -55,6 +55,29 @@ def put_aside(path: Path, kept: Path, *, damaged: bool = False) -> None:
         _flush(path.parent)
     except OSError as error:
         raise Unavailable(f"{path}: cannot be put aside as {kept.name}: {error}; grant the right to write") from error
+
+
+def put_in_place(whole: Path, path: Path) -> None:
+    """Rename a whole ledger that no process has open, without files beside it, to ``path``, where there is none.
+
+    Raises Unavailable: the folder cannot be written now.
+    """
+    try:
+        # Of the ledger that was set aside: a process may have been killed before it had renamed them, too.
+        clear_side_files(path)
+        whole.rename(path)
+        _flush(path.parent)
+    except OSError as error:
+        raise Unavailable(f"{whole}: cannot be renamed {path.name}: {error}; grant the right to write") from error
+
+
+def delete_draft(path: Path) -> None:
+    """Delete a ledger that was never whole, if there is one, and the files beside it; raises Unavailable."""
+    try:
+        for ending in ("", *SIDE_FILES):
+            path.with_name(path.name + ending).unlink(missing_ok=True)
+    except OSError as error:
+        raise Unavailable(f"{path}: cannot be deleted: {error}; grant the right to write") from error
 
 
 def is_no_ledger(path: Path) -> bool:

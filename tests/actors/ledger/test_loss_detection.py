@@ -1,8 +1,10 @@
 """A log that lost messages: the projector notices, keeps the ledger that has them, says so in the log, and goes on."""
 
 import asyncio
+import errno
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -10,11 +12,11 @@ import pytest
 from actors.ledger import LedgerProjector, LedgerSettings, projector
 from events.errors import LedgerDamaged, Misconfigured
 from events.jetstream.log import JetStreamLog
-from events.ledger import LedgerReader, compare, verify
+from events.ledger import LedgerReader, LedgerWriter, compare, verify
 from events.log import LogInfo, Stored
 from events.losses import LOSS_FILTER, Losses
 from schemas.vocabulary.ledger import LossRecorded
-from tests.actors.ledger.test_projector import Run, in_world, is_back, log_of, records
+from tests.actors.ledger.test_projector import SETTINGS, Run, in_world, is_back, log_of, records
 from tests.broker import Broker
 from tests.events.ledger.messages import PARTITIONS, exchanges, flip, query
 from tests.faults.cuts import cut_tail, drop_index, flip_bit
@@ -123,6 +125,115 @@ def test_a_ledger_that_alone_has_a_logs_beginning_is_kept_and_another_begun_with
     assert found.ok, found
     assert found.first_seq == 1
     assert sorted(file.name for file in tmp_path.glob("*.db")) == [kept.name, path.name]
+
+
+class Killed(BaseException):
+    """Ends a projector as a signal does."""
+
+
+@pytest.mark.parametrize("step", ["half written", "ledger-begun.db", "ledger-before-loss-31.db", "ledger.db"])
+def test_a_beginning_that_its_ledger_alone_has_outlives_a_kill_at_each_step(
+    step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While the copy of it is half written, once it is whole, while there is no ledger, and once the copy is that."""
+    path, removed, kept = tmp_path / "ledger.db", 25, tmp_path / "ledger-before-loss-31.db"
+    rename, append = Path.rename, LedgerWriter.append
+
+    async def killed_append(writer: LedgerWriter, batch: Sequence[Stored], *more: Any) -> Any:
+        if writer._path != path:
+            await append(writer, batch[:5], *more)
+            raise Killed
+        return await append(writer, batch, *more)
+
+    def killed_rename(file: Path, to: Path) -> Path:
+        rename(file, to)
+        if to.name == step:
+            raise Killed
+        return to
+
+    async def follow(stream: SimulatedStream, *, again: bool) -> None:
+        log = Trimmed(SimulatedConnection(stream))
+        log.removed = removed
+        if not again:
+            await log.append(records(exchanges(20)[:30]))
+            with monkeypatch.context() as patched:
+                patched.setattr(Path, "rename", killed_rename)
+                if step == "half written":
+                    patched.setattr(LedgerWriter, "append", killed_append)
+                with pytest.raises(Killed):
+                    await LedgerProjector(log, path).run(asyncio.Event())
+            assert path.exists() is (step != kept.name)
+        run = Run(log, path)
+        await run.reaches(len(stream.store.messages))
+        await run.stop()
+        compared = await compare(path, log)
+        assert compared.ok, compared
+        assert compared.archived == removed
+
+    async def twice(stream: SimulatedStream) -> None:
+        await follow(stream, again=False)
+        await follow(stream, again=True)
+
+    in_world(lambda stream: _follow_only(stream, path))
+    in_world(twice)
+    assert verify(kept).ok
+    assert (verify(path).ok, verify(path).first_seq) == (True, 1)
+    assert sorted(file.name for file in tmp_path.iterdir() if file.suffix == ".db") == [kept.name, path.name]
+
+
+def test_a_copy_of_the_beginning_is_put_in_place_once_its_folder_can_be_written_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, rename, refused = tmp_path / "ledger.db", Path.rename, list[str]()
+
+    def refuse(file: Path, to: Path) -> Path:
+        if to == path and len(refused) < 2:
+            refused.append(file.name)
+            raise PermissionError(errno.EACCES, "the folder cannot be written now")
+        return rename(file, to)
+
+    async def after(stream: SimulatedStream) -> None:
+        log = Trimmed(SimulatedConnection(stream))
+        log.removed = 25
+        await log.append(records(exchanges(20)[:30]))
+        run = Run(log, path)
+        await run.reaches(31)
+        await run.stop()
+        assert (await compare(path, log)).archived == 25
+
+    in_world(lambda stream: _follow_only(stream, path))
+    monkeypatch.setattr(Path, "rename", refuse)
+    in_world(after)
+    assert refused == ["ledger-begun.db"] * 2
+    assert verify(path).ok
+
+
+def test_a_ledger_set_aside_for_a_gap_is_set_aside_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the copy of the beginning is put in its place at the second attempt."""
+    path, rename, refused = tmp_path / "ledger.db", Path.rename, list[str]()
+
+    def refuse(file: Path, to: Path) -> Path:
+        if to == path and not refused:
+            refused.append(file.name)
+            raise PermissionError(errno.EACCES, "the folder cannot be written now")
+        return rename(file, to)
+
+    async def after(stream: SimulatedStream) -> None:
+        log = Trimmed(SimulatedConnection(stream))
+        log.removed = 25
+        await log.append(records(exchanges(20)[:40]))
+        writer = LedgerProjector(log, path, settings=SETTINGS)
+        writer._gap_losses = [LossRecorded(first_seq=30, through_seq=31, known_by="ledger", given_again=False)]
+        async with asyncio.timeout(30):
+            assert await writer._with_retries(writer._set_aside_for_gaps, asyncio.Event())
+        assert len((await Losses.of(log, len(stream.store.messages))).found) == 1
+
+    in_world(lambda stream: _follow_only(stream, path))
+    monkeypatch.setattr(Path, "rename", refuse)
+    in_world(after)
+    assert refused == ["ledger-begun.db"]
+    assert sorted(file.name for file in tmp_path.glob("*.db")) == ["ledger-before-loss-30.db", path.name]
+    assert (verify(path).ok, verify(path).rows) == (True, 25)
 
 
 def test_an_older_copy_of_a_ledger_that_lacks_what_was_removed_from_the_log_is_refused(tmp_path: Path) -> None:

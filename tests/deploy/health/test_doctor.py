@@ -178,6 +178,28 @@ def test_the_ledger_of_a_broker_that_is_named_is_measured_by_its_process(
     assert bool(found.remedy) is (verdict is not OK)
 
 
+def test_a_trimmed_stream_whose_ledger_nobody_writes_fails() -> None:
+    nobody = LedgerHealth(position=-1, trouble=NO_LEDGER)
+    found = doctor.judge_ledger_process(nobody, 20, 10)
+    assert found.verdict is FAIL
+    assert "alone has the events up to sequence 10" in found.detail
+    assert "do not begin another" in found.remedy
+    assert doctor.judge_ledger_process(LedgerHealth(position=20), 20, 10).verdict is OK
+
+
+def test_a_doctor_of_a_broker_that_is_named_knows_what_was_trimmed(broker: Broker, tmp_path: Path) -> None:
+    to_check = _set_to_examine(Target(tmp_path, broker.url, "", "", "", None, ()))
+
+    async def judged() -> list[Verdict]:
+        log = await JetStreamLog.connect(broker.url)
+        try:
+            return [(await doctor._ledger(log.connection, to_check, trimmed)).verdict for trimmed in (0, 10)]
+        finally:
+            await log.close()
+
+    assert asyncio.run(judged()) == [WARN, FAIL]
+
+
 def test_every_reader_is_looked_at_however_many_there_are(broker: Broker) -> None:
     async def examined() -> Finding:
         log = await JetStreamLog.connect(broker.url)

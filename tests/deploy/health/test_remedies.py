@@ -26,6 +26,7 @@ def findings() -> Iterator[Finding]:
     yield doctor.judge_ledger_process(LedgerHealth(position=20), 10)
     yield doctor.judge_ledger_process(LedgerHealth(position=0), 100_000)
     yield doctor.judge_ledger_process(LedgerHealth(position=-1, trouble=NO_LEDGER), 10)
+    yield doctor.judge_ledger_process(LedgerHealth(position=-1, trouble=NO_LEDGER), 20, 10)
     yield doctor.judge_ledger_process(LedgerHealth(position=20, trouble="the disk is full"), 20)
     yield doctor.judge_processes(run_file(Status("gateway", 1, False, 0)))
     yield doctor.judge_processes(run_file(Status("gateway", 1, True, 2)))
