@@ -181,16 +181,24 @@ def test_a_beginning_that_its_ledger_alone_has_outlives_a_kill_at_each_step(
     assert sorted(file.name for file in tmp_path.iterdir() if file.suffix == ".db") == [kept.name, path.name]
 
 
-def test_a_copy_of_the_beginning_is_put_in_place_once_its_folder_can_be_written_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path, rename, refused = tmp_path / "ledger.db", Path.rename, list[str]()
+def refuse_renames(monkeypatch: pytest.MonkeyPatch, path: Path, times: int) -> list[str]:
+    """Refuse the first renames to a path, as a folder that cannot be written; return the names of the refused files."""
+    rename, refused = Path.rename, list[str]()
 
     def refuse(file: Path, to: Path) -> Path:
-        if to == path and len(refused) < 2:
+        if to == path and len(refused) < times:
             refused.append(file.name)
             raise PermissionError(errno.EACCES, "the folder cannot be written now")
         return rename(file, to)
+
+    monkeypatch.setattr(Path, "rename", refuse)
+    return refused
+
+
+def test_a_copy_of_the_beginning_is_put_in_place_once_its_folder_can_be_written_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "ledger.db"
 
     async def after(stream: SimulatedStream) -> None:
         log = Trimmed(SimulatedConnection(stream))
@@ -202,7 +210,7 @@ def test_a_copy_of_the_beginning_is_put_in_place_once_its_folder_can_be_written_
         assert (await compare(path, log)).archived == 25
 
     in_world(lambda stream: _follow_only(stream, path))
-    monkeypatch.setattr(Path, "rename", refuse)
+    refused = refuse_renames(monkeypatch, path, 2)
     in_world(after)
     assert refused == ["ledger-begun.db"] * 2
     assert verify(path).ok
@@ -210,13 +218,7 @@ def test_a_copy_of_the_beginning_is_put_in_place_once_its_folder_can_be_written_
 
 def test_a_ledger_set_aside_for_a_gap_is_set_aside_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where the copy of the beginning is put in its place at the second attempt."""
-    path, rename, refused = tmp_path / "ledger.db", Path.rename, list[str]()
-
-    def refuse(file: Path, to: Path) -> Path:
-        if to == path and not refused:
-            refused.append(file.name)
-            raise PermissionError(errno.EACCES, "the folder cannot be written now")
-        return rename(file, to)
+    path = tmp_path / "ledger.db"
 
     async def after(stream: SimulatedStream) -> None:
         log = Trimmed(SimulatedConnection(stream))
@@ -229,7 +231,7 @@ def test_a_ledger_set_aside_for_a_gap_is_set_aside_once(tmp_path: Path, monkeypa
         assert len((await Losses.of(log, len(stream.store.messages))).found) == 1
 
     in_world(lambda stream: _follow_only(stream, path))
-    monkeypatch.setattr(Path, "rename", refuse)
+    refused = refuse_renames(monkeypatch, path, 1)
     in_world(after)
     assert refused == ["ledger-begun.db"]
     assert sorted(file.name for file in tmp_path.glob("*.db")) == ["ledger-before-loss-30.db", path.name]
