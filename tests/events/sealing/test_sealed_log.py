@@ -1,7 +1,8 @@
 """A sealed log on a real broker: readable to whoever has the keys, and to nobody once they are destroyed."""
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import msgspec
@@ -11,7 +12,7 @@ from events.decoding import Recorded, decode
 from events.errors import LogError, Misconfigured, NotPermitted, Refused, Unavailable, UnknownOutcome
 from events.jetstream import JetStreamLog
 from events.jetstream.connection import ApiError
-from events.log import Append, Seal, Stored
+from events.log import Append, Seal, Stored, Tail
 from events.sealing.keys import KeyEntry, Keyring, KeyStore, key_name
 from events.sealing.sealed_texts import CLOSED_TEXT, KEY_DESTROYED, SEALED_HEADER
 from events.sealing.sealing import closed_sealing
@@ -270,48 +271,48 @@ def test_a_message_that_came_another_way_is_opened_on_demand(broker: Broker) -> 
     asyncio.run(body())
 
 
+@asynccontextmanager
+async def tail_without_keys(
+    broker: Broker,
+) -> AsyncIterator[tuple[JetStreamLog, OutOfReach, Tail, "asyncio.Task[list[Stored]]"]]:
+    """Yield a log whose keys are out of reach, their store, its tail, and a task that reads its one sealed message."""
+    log = await JetStreamLog.connect(broker.url, sealed=True)
+    await log.append([plain(said(WORDS))])
+    other = await JetStreamLog.connect(broker.url, sealed=True)
+    keyring_of(other).store = failing = OutOfReach(store_of(other))
+    tail = await other.tail(["log.>"], 0)
+    yield other, failing, tail, asyncio.create_task(read(tail, 1))
+    await tail.close()
+    await log.close()
+    await other.close()
+
+
 def test_a_tail_waits_for_the_keys_rather_than_hand_out_what_it_cannot_open(broker: Broker) -> None:
     async def body() -> None:
-        log = await JetStreamLog.connect(broker.url, sealed=True)
-        await log.append([plain(said(WORDS))])
-        other = await JetStreamLog.connect(broker.url, sealed=True)
-        keyring_of(other).store = failing = OutOfReach(store_of(other))
-        tail = await other.tail(["log.>"], 0)
-        reading = asyncio.create_task(read(tail, 1))
-        await until(lambda: failing.asked > 1, "it to ask for the key, in vain")
-        assert not reading.done()
-        assert tail.cut_off_s > 0.0, "a worker that waits for it decides nothing, and has to say so"
-        failing.reachable = True
-        assert texts(await reading) == [WORDS]
-        assert tail.cut_off_s == 0.0
-        await tail.close()
-        await log.close()
-        await other.close()
+        async with tail_without_keys(broker) as (_, failing, tail, reading):
+            await until(lambda: failing.asked > 1, "it to ask for the key, in vain")
+            assert not reading.done()
+            assert tail.cut_off_s > 0.0, "a worker that waits for it decides nothing, and has to say so"
+            failing.reachable = True
+            assert texts(await reading) == [WORDS]
+            assert tail.cut_off_s == 0.0
 
     asyncio.run(body())
 
 
 def test_a_tail_that_waits_for_keys_counts_no_time_without_a_broker(broker: Broker) -> None:
     async def body() -> None:
-        log = await JetStreamLog.connect(broker.url, sealed=True)
-        await log.append([plain(said(WORDS))])
-        other = await JetStreamLog.connect(broker.url, sealed=True)
-        keyring_of(other).store = failing = OutOfReach(store_of(other))
-        tail = await other.tail(["log.>"], 0)
-        reading = asyncio.create_task(read(tail, 1))
-        await until(lambda: tail.cut_off_s > 0.0, "it to ask for the key, in vain")
-        broker.kill()
-        await until(lambda: not other.connection.connected, "the connection to be lost")
-        await until(lambda: tail.cut_off_s == 0.0, "the time without a broker not to count")
-        since = asyncio.get_running_loop().time()
-        broker.start()
-        await until(lambda: tail.cut_off_s > 0.0, "it to ask for the key again, in vain")
-        assert tail.cut_off_s < asyncio.get_running_loop().time() - since
-        failing.reachable = True
-        assert texts(await reading) == [WORDS]
-        await tail.close()
-        await log.close()
-        await other.close()
+        async with tail_without_keys(broker) as (other, failing, tail, reading):
+            await until(lambda: tail.cut_off_s > 0.0, "it to ask for the key, in vain")
+            broker.kill()
+            await until(lambda: not other.connection.connected, "the connection to be lost")
+            await until(lambda: tail.cut_off_s == 0.0, "the time without a broker not to count")
+            since = asyncio.get_running_loop().time()
+            broker.start()
+            await until(lambda: tail.cut_off_s > 0.0, "it to ask for the key again, in vain")
+            assert tail.cut_off_s < asyncio.get_running_loop().time() - since
+            failing.reachable = True
+            assert texts(await reading) == [WORDS]
 
     asyncio.run(body())
 
