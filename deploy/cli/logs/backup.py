@@ -16,6 +16,7 @@ from deploy.processes.event_loop import run_command
 
 if TYPE_CHECKING:
     from deploy.copying.ledger_backup import BackupResult
+    from events.jetstream import JetStreamLog
 
 _COMPLETE_WAIT_S = 30.0
 """Seconds to wait until the ledger has reached the stream's end, for a copy that is to be complete."""
@@ -129,15 +130,17 @@ def _say_end_unknown(why: str) -> None:
 
 
 async def _stream_end(target: Target, file: Path, wait_s: float) -> int | None:
-    """Return the stream's last sequence, and wait so long for the ledger to reach it; None: no stream is reachable."""
+    """Return the stream's last sequence, and wait so long for the ledger to reach it.
+
+    None: no stream is reachable, or it is not that of the ledger.
+    """
     from deploy.cli.connect import open_log
     from deploy.processes.running_set import NotRunning
     from events.errors import LogError
-    from events.replay.sources import LedgerSource
 
     try:
         async with open_log(target) as live:
-            end = (await live.info()).last_seq
+            return await _end_of(live, file, wait_s)
     except NotRunning as why:
         if target.data.run_file.exists():
             _say_end_unknown(str(why))  # the set was killed: its ledger may not have reached the stream's end
@@ -145,9 +148,20 @@ async def _stream_end(target: Target, file: Path, wait_s: float) -> int | None:
     except LogError as why:
         _say_end_unknown(str(why))
         return None
+
+
+async def _end_of(live: "JetStreamLog", file: Path, wait_s: float) -> int | None:
+    from events.log import is_same_message
+    from events.replay.sources import LedgerSource
+
+    end = (await live.info()).last_seq
     loop = asyncio.get_running_loop()
     deadline = loop.time() + wait_s
     with closing(LedgerSource(file)) as ledger:
-        while (await ledger.info()).last_seq < end and loop.time() < deadline:  # noqa: ASYNC110 - another process writes it
+        while (head := (await ledger.info()).last_seq) < end and loop.time() < deadline:  # noqa: ASYNC110 - another process writes it
             await asyncio.sleep(0.02)
+        row = ledger.at(min(head, end))
+    if row is not None and not is_same_message(await live.at(row.seq), row):
+        _say_end_unknown(f"stream {live.stream} at {live.connection.access.servers} is another log")
+        return None
     return end

@@ -13,6 +13,7 @@ from tests.broker import Broker
 from tests.deploy.cli.logs.test_nothing_there import fails, in_a_folder, neuraxis, talk
 from tests.events.ledger.messages import write
 from tests.events.recording import PARTITIONS
+from tests.events.setting import collect
 
 __all__ = ["in_a_folder", "talk"]
 
@@ -50,16 +51,22 @@ def test_a_backup_that_is_to_be_complete_fails_unless_it_is_known_to_be(
 ) -> None:
     monkeypatch.setattr(backup_command, "_COMPLETE_WAIT_S", 0.1)
 
-    async def stream(*messages: Stored) -> None:
+    async def stream(*messages: Stored) -> list[Stored]:
         log = await JetStreamLog.connect(broker.url, partitions=PARTITIONS)
         await log.append([Append([Record(each.subject, {}, each.data)]) for each in messages])
+        found = await collect(log)
         await log.close()
+        return found
 
     unknown = neuraxis("backup", "unknown", "--complete", "--ledger", ledger)
     fails(unknown, "whether the copy holds all of the stream is not known")
-    known = ("--complete", "--ledger", ledger, "--nats", broker.url)
-    asyncio.run(stream(*talk))
+    own = Path("own.db")
+    write(own, asyncio.run(stream(*talk)), partitions=PARTITIONS)
+    known = ("--complete", "--ledger", own, "--nats", broker.url)
     assert neuraxis("backup", "whole", *known).exit_code == 0
+    of_another_log = neuraxis("backup", "other", "--complete", "--ledger", ledger, "--nats", broker.url)
+    fails(of_another_log, "whether the copy holds all of the stream is not known")
+    assert "stream NEURAXIS at nats://127.0.0.1" in of_another_log.stderr
     asyncio.run(stream(*talk[:2]))
     fails(neuraxis("backup", "late", *known), "the copy lacks 2 events of the stream")
     assert neuraxis("backup", "late2", *known[1:]).exit_code == 0
