@@ -55,8 +55,8 @@ class FollowedTail:
         elif connected and cut_off_s >= _LASTS_S and self._waits.is_due():
             self._told_cut_off = True
             say_note(
-                f"for {cut_off_s:.0f} s nothing could be read, although the broker is there: the login lacks a right, "
-                "or no ledger or gateway serves its reads, or the stream is away; this command tries on"
+                f"for {cut_off_s:.0f} s nothing could be read, although the broker is there: the stream gives no "
+                "answer, the login lacks a right, or no ledger or gateway serves its reads; this command tries on"
             )
         elif not connected and self._waits.is_due() and self._waits.lasted_s:
             say_note(f"the broker has been away for {self._waits.lasted_s:.0f} s: this command waits on")
