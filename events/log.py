@@ -47,6 +47,16 @@ class Stored(msgspec.Struct, frozen=True, gc=False):
     seal: Seal = Seal.AS_STORED
 
 
+def is_same_message(message: Stored | None, row: Stored) -> bool:
+    """Whether a message of a log and a row of a ledger, both as they are stored, are the same."""
+    return (
+        message is not None
+        and (message.seq, message.time_ns, message.subject, message.data)
+        == (row.seq, row.time_ns, row.subject, row.data)
+        and dict(message.headers) == dict(row.headers)
+    )
+
+
 class Fence(msgspec.Struct, frozen=True):
     """The condition of an append: ``last`` is still the sequence of the last message on subjects that match ``filter``.
 

@@ -6,6 +6,7 @@ import msgspec
 
 from schemas.event import Milliseconds, Unit
 from schemas.settings.measured_settings import Budget
+from schemas.settings.unreachable_settings import silences_at_0
 from schemas.vocabulary.gateway import Role
 
 COMPARISON = 4_096
@@ -27,8 +28,8 @@ class IntuitionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
         scorer_threshold: Score at which it rejects; None: the threshold set in training, for a false-alarm rate.
         scanned_layers: The roles whose layers are judged in addition to the input's text. Without ``system``: an
             operator's prompt that quotes attacks in order to forbid them would end every exchange.
-        similar_most: Most precedents, of either outcome, that a verdict lists.
-        similar_floor: Least similarity of the precedents that a verdict lists.
+        similar_most: Most precedents, of either outcome, that a verdict lists; the arbiter sees no others.
+        similar_floor: Least similarity of the precedents that a verdict lists; the arbiter sees no others.
         answer_floor: A listed precedent with at least this similarity is listed with its recorded answer.
         passage_phrases: Most successive phrases that are compared as a text of their own; 0: only whole texts are.
         passage_words: Least words of such a passage.
@@ -45,7 +46,7 @@ class IntuitionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     scorer: bool = True
     scorer_threshold: Unit | None = None
     scanned_layers: tuple[Role, ...] = ("user", "assistant", "tool", "document")
-    similar_most: Annotated[int, msgspec.Meta(ge=0, le=32)] = 5
+    similar_most: Annotated[int, msgspec.Meta(ge=0, le=32), silences_at_0("what the arbiter does by precedents")] = 5
     similar_floor: Share = 0.3
     answer_floor: Share = 0.9
     passage_phrases: Annotated[int, msgspec.Meta(ge=0, le=16)] = 6

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from events.errors import Misconfigured
 from events.ledger import LedgerReader
-from events.log import Log, Stored
+from events.log import Log, is_same_message
 from events.losses import Losses, gaps
 from schemas.subjects import EVERYTHING
 from schemas.vocabulary.ledger import LossRecorded
@@ -115,13 +115,3 @@ async def _refuse_other_log(log: Log, reader: LedgerReader, path: Path) -> None:
             f"{path}: none of its {last.rows} rows is in the log, which is older than the last of them: it is the "
             "ledger of another log; move the file aside to start another, and keep it"
         )
-
-
-def is_same_message(message: Stored | None, row: Stored) -> bool:
-    """Whether a message of the log is the same as a row of a ledger."""
-    return (
-        message is not None
-        and (message.seq, message.time_ns, message.subject, message.data)
-        == (row.seq, row.time_ns, row.subject, row.data)
-        and dict(message.headers) == dict(row.headers)
-    )

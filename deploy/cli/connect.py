@@ -123,6 +123,20 @@ def agent_per(target: Target) -> "AgentPer":
     return target.config().gateway.agent_per if in_force is None else in_force.agent_per
 
 
+def note_default_agent(target: Target) -> None:
+    """Say on stderr that ``--agent`` was not given, where each user or session has an agent of its own."""
+    from deploy.cli.replaying.source_opening import say_note
+    from deploy.config.loading import BadConfiguration
+    from deploy.processes.broker_access import BadContext
+
+    with suppress(BadConfiguration, BadContext), target.unnoted_settings():  # the command says so itself, if it matters
+        if (per := agent_per(target)) != "shared":
+            say_note(
+                f"agent default is meant: gateway.agent_per is {per!r}, so that each {per} has an agent of its own, "
+                "which --agent names (`neuraxis why EXCHANGE` shows it)"
+            )
+
+
 def input_limits(target: Target) -> "InputLimits":
     """Return how large an input may be: by the settings of the running set, unless flags name others or a broker."""
     in_force = _settings_in_force(target)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from deploy.processes.running_set import RunSettings
 
 DEFAULT_DATA_FOLDER = Path(".neuraxis")
+DEFAULT_AGENT = "default"
 _MAX_TIMEOUT_S = 30 * 24 * 3600
 
 MAX_COUNT = 2**63 - 1
@@ -114,6 +115,13 @@ class Target:
         with suppress(NotRunning):
             return self.data.read().in_force
         return None
+
+    @contextmanager
+    def unnoted_settings(self) -> Iterator[None]:
+        """Have settings of ``--set`` that are read in this block not count as used by the command."""
+        used = set(self._used_sections)
+        yield
+        self._used_sections = used
 
     def changes(self) -> list["Layer"]:
         """Return the layers of ``--set``, for a command that does not apply them to the configuration."""
@@ -210,6 +218,10 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
         set_up_for_command()
         begun = click.get_current_context().find_object(float)
         target = Target(data, nats, context, creds, tls_ca, config_file, assignments, begun)
+        if _is_default_agent() and others.get("log_file") is None:
+            from deploy.cli.connect import note_default_agent
+
+            note_default_agent(target)
         try:
             done = command(target, **others)
         except Exception as wrong:
@@ -237,6 +249,13 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(options):
         wrapped = option(wrapped)
     return wrapped
+
+
+def _is_default_agent() -> bool:
+    """Whether the command has an agent of :func:`agent_option`, and none was named."""
+    context = click.get_current_context()
+    by_default = context.get_parameter_source("agent") is click.core.ParameterSource.DEFAULT
+    return by_default and context.params["agent"] == DEFAULT_AGENT
 
 
 def warn_of_unused_settings(target: Target) -> None:
@@ -386,7 +405,7 @@ def why_option(help: str = "For what reason; recorded.") -> Callable[[Any], Any]
 
 def agent_option(whose: str) -> Callable[[Any], Any]:
     """Return a decorator that adds ``--agent``; ``whose`` ends the help sentence that begins with "Agent"."""
-    return click.option("--agent", default="default", show_default=True, help=f"Agent {whose}.")
+    return click.option("--agent", default=DEFAULT_AGENT, show_default=True, help=f"Agent {whose}.")
 
 
 def agent_and_user_options(whose: str) -> Callable[[Any], Any]:

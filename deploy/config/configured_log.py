@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from deploy.config.settings import LogSettings
 from events.errors import LogError
 from events.jetstream import Connection, JetStreamLog
+from events.log import is_same_message
 from events.loggers import get_logger
 from schemas.subjects import Partitions
 
@@ -42,8 +43,7 @@ async def attach_ledger(log: JetStreamLog, ledger: Path) -> bool:
     if found is None:
         return False
     for row in found:
-        there = await log.at(row.seq)
-        if there is None or (there.time_ns, there.data) != (row.time_ns, row.data):
+        if not is_same_message(await log.at(row.seq), row):
             return False
     log.archive = LedgerArchive(ledger)
     return True

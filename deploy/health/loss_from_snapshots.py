@@ -6,8 +6,11 @@ A ledger shows nothing if there is none, if it is damaged, or if it was behind t
 
 import asyncio
 import time
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
+
+import msgspec
 
 from actors.registry import ACTORS
 from deploy.config.configured_log import configured_log
@@ -19,9 +22,9 @@ from events.jetstream.reading.leader import confirmed_end
 from events.jetstream.stream import NOT_FOUND
 from events.ledger import LedgerReader
 from events.loss_recording import log_loss, record_loss
-from events.losses import Losses
+from events.losses import Loss, Losses
 from events.routes import partition_names
-from events.snapshot import partition_key
+from events.snapshot import last_known_loss, partition_key
 from schemas.intake.timestamps import rfc3339
 from schemas.permissions import SNAPSHOTS_BUCKET
 from schemas.vocabulary.ledger import LossRecorded
@@ -65,18 +68,16 @@ async def record_loss_from_snapshots(
             async with fetches:
                 return await snapshots.upto(key) or 0
 
-        reached = max(await asyncio.gather(*map(upto, keys)), default=0)
+        reaching = dict(zip(keys, await asyncio.gather(*map(upto, keys)), strict=True))
         # After the snapshots: what workers have appended and saved meanwhile is not lost.
-        last = await confirmed_end(connection, log.stream, reached)
+        last = await confirmed_end(connection, log.stream, max(reaching.values(), default=0))
         known = max(last, await asyncio.to_thread(_last_row, ledger))
-        if reached <= known:
-            return
-        losses = (await Losses.of(log.as_stored(), last)).found
-        if any(loss.event.first_seq <= reached <= loss.event.through_seq for loss in losses):
-            # Recorded before, and no newer snapshot was saved since: nothing renews that of an idle partition. If a
-            # ledger knew of the loss, it ends behind the snapshot. This hides a second loss within the sequences of the
-            # first, after the stream had come to a part of them again; partitions whose snapshot is ahead of the stream
-            # fold it again all the same.
+        ahead = {key: reached for key, reached in reaching.items() if reached > known}
+        losses = (await Losses.of(log.as_stored(), last)).found if ahead else []
+        reached = max(
+            [upto for key, upto in ahead.items() if not await _is_told(snapshots, key, upto, losses)], default=0
+        )
+        if not reached:
             return
         # given_again: the stream goes on from its end, so that later messages get the sequences of the lost ones.
         loss = LossRecorded(first_seq=known + 1, through_seq=reached, known_by="snapshots", given_again=True)
@@ -84,6 +85,23 @@ async def record_loss_from_snapshots(
         log_loss(loss, None)
     finally:
         await connection.close()
+
+
+async def _is_told(snapshots: KeyValueSnapshots, key: str, upto: int, losses: Sequence[Loss]) -> bool:
+    """Whether a snapshot ahead of the log shows only a loss that is recorded: nothing renews that of an idle partition.
+
+    A snapshot that knew of that record was made later, when the stream had come to a part of the lost sequences again:
+    it shows a second loss within those of the first.
+    """
+    told = [loss.seq for loss in losses if loss.event.first_seq <= upto <= loss.event.through_seq]
+    if not told:
+        return False
+    data = await snapshots.load(key)
+    try:
+        knew_of = 0 if data is None else last_known_loss(data)
+    except msgspec.MsgspecError:
+        return True
+    return knew_of < max(told) or all(loss.seq != knew_of for loss in losses)
 
 
 def _last_row(ledger: Path) -> int:

@@ -308,6 +308,8 @@ class JetStreamLog:
     async def history(self, filters: Sequence[str], after: int, upto: int) -> AsyncGenerator[Sequence[Stored]]:
         """Read a closed range; see ``events.log.Log.history``."""
         after = max(0, after)
+        if self.archive is not None and after < upto:
+            await self.info()  # more may have been removed since this log was opened
         if self.archive is not None and after < self.trimmed_through:
             async for removed in self.archive.history(filters, after, min(upto, self.trimmed_through)):
                 yield removed if self.sealing is None else await self.sealing.open(removed)

@@ -179,9 +179,15 @@ async def wait_until_open(connection: ASGIConnection[Any, Any, Any, Any], handle
 
 
 def _without_body(send: Send) -> Send:
+    is_sent = False
+
     async def send_head(message: Message) -> None:
-        if message["type"] == "http.response.body":
-            message = {**message, "body": b""}
+        nonlocal is_sent
+        if is_sent:
+            return
         await send(message)
+        is_sent = message["type"] == "http.response.start"
+        if is_sent:  # at once: a stream of events has no end, and would hold the connection and a reader's place
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     return send_head

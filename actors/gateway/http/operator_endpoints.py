@@ -129,6 +129,12 @@ class BreakerWasReset(msgspec.Struct, frozen=True, kw_only=True):
     status: Literal["success"] = "success"
 
 
+class NotLearned(Exception):
+    """No precedent can be made of an input: it has no text, or none that is seen here; the message says why."""
+
+    code = "not_learned"
+
+
 class Operations(Protocol):
     """Operations of operators; each raises NotFound, InvalidField, NotAccepted or a LogError."""
 
@@ -136,10 +142,10 @@ class Operations(Protocol):
         """Record a verdict; with ``agent``, only on an exchange of that agent."""
         ...
 
-    async def learn_harm(self, exchange: str, by: str, why: str) -> str | None:
+    async def learn_harm(self, exchange: str, by: str, why: str) -> str:
         """Make a harmful precedent of an exchange's input, unless there is one; return its name.
 
-        None where the input has no text of its own, or its text was forgotten.
+        Raises NotLearned besides.
         """
         ...
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from deploy.cli.command_types import command
+from deploy.cli.following import FollowedTail
 from deploy.cli.options import Target, examples, json_option, target_options, whole_number
 from deploy.cli.replaying.source_opening import log_option, open_source, say_note, stream_or_ledger, stream_source
 from deploy.processes.event_loop import run_command
@@ -132,7 +133,7 @@ async def _print_firing(
         last = (await source.info()).last_seq
         found = [each async for each in _recorded(source, since, last, unread)]
         whole = [each async for each in _recorded(source, None, last, UnreadableAlerts())] if since else found
-        unwatched = await _unwatched(source, target)
+        unwatched = "; ".join(filter(None, (await _unwatched(source, target), await _unseen(source, target, since))))
     firing = [each for each in still_firing(found) if is_severe_enough(each, least)]
     earlier = sum(is_severe_enough(each, least) for each in still_firing(whole)) - len(firing)
     if not firing and not unwatched and not unread.open:
@@ -177,6 +178,24 @@ async def _unwatched(source: "Source", target: Target) -> str:
     if not fault or fault == MAY_NOT_ASK:
         return ""
     return f"no new alert can be stored: {fault}; `neuraxis doctor` tells more"
+
+
+async def _unseen(source: "Source", target: Target, since: int | None) -> str:
+    """Return why alerts that fire may be among what was removed from the stream; empty if not those asked for."""
+    from actors.alerts.settings import AlertsSettings
+    from deploy.config.alert_lifetimes import longest_firing_ms
+    from events.replay.sources import StreamSource
+
+    if not isinstance(source, StreamSource) or not source.log.unseen:
+        return ""
+    first = await source.log.at((await source.info()).first_seq)
+    after, from_ns = _start_of(since)
+    if after >= source.log.trimmed_through or (first is not None and first.time_ns <= from_ns):
+        return ""
+    settings = target.config(more={"alerts": AlertsSettings}).section("alerts", AlertsSettings)
+    if first is not None and time.time_ns() - first.time_ns > longest_firing_ms(settings) * 1_000_000:
+        return ""
+    return f"{source.log.unseen}, and alerts among them may fire still: ask where the ledger is"
 
 
 async def _print_alerts(
@@ -299,7 +318,7 @@ async def _followed(
         if isinstance(live, LedgerSource):
             return
         say_note(await _unwatched(source, target))
-        reading = await live.tail(_ALERT_FILTERS, max(after, last))
+        reading = FollowedTail(await live.tail(_ALERT_FILTERS, max(after, last)), live)
         try:
             while True:
                 for stored in await reading.next():

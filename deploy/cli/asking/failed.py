@@ -12,12 +12,13 @@ from deploy.cli.asking.ask import ANSWER_S
 from deploy.cli.command_types import Commands
 from deploy.cli.options import Target, examples, json_option, target_options, timeout_option, whole_number
 from deploy.cli.rendering.layout.counted_nouns import counted
-from deploy.cli.replaying.source_opening import log_option, open_indexed_source
+from deploy.cli.replaying.source_opening import log_option, open_indexed_source, say_note
 from deploy.processes.event_loop import run_command
 
 if TYPE_CHECKING:
     from deploy.cli.rendering.decision import Exchange
     from deploy.operating.failed_decisions import FailedDecision
+    from events.replay.sources import Source
 
 _COLUMNS = ("seq", "time", "actor", "reason", "error", "failed_topic", "exchange", "ended", "rerun")
 
@@ -44,9 +45,9 @@ def list_(target: Target, log_file: Path | None, actor: str, as_json: bool) -> N
 
     if actor:
         check_actor(actor)
-    failures, unread = run_command(_failures(target, log_file))
+    failures, source = run_command(_failures(target, log_file))
     found = [each for each in failures if not actor or each.actor == actor]
-    _check_read(found, unread, f"of {actor} " if actor else "")
+    _check_read(found, source, f"of {actor} " if actor else "")
     if not found and not as_json:
         wrapped_lines.say(f"nothing {f'of {actor} ' if actor else ''}has failed", err=True)
     emit(map(msgspec.structs.asdict, found), as_json=as_json, columns=_COLUMNS)
@@ -77,8 +78,8 @@ def redrive(target: Target, sequences: tuple[int, ...], confirmed: bool, timeout
     from deploy.operating.failed_decisions import exchanges_to_redrive, named_failures
 
     if not confirmed:
-        failures, unread = run_command(_failures(target, None))
-        _check_read(failures, unread)
+        failures, source = run_command(_failures(target, None))
+        _check_read(failures, source)
         found = named_failures(failures, sequences)
         _show_plan(found, exchanges_to_redrive(found), as_json)
         return
@@ -90,20 +91,27 @@ def redrive(target: Target, sequences: tuple[int, ...], confirmed: bool, timeout
         raise CheckFailed(f"{counted(failed_again, 'exchange')} FAILED again: `neuraxis failed list` tells on what")
 
 
-def _check_read(failures: "Sequence[FailedDecision]", unread: int, whose: str = "") -> None:
-    """Raise CheckFailed where failures are on record, and this release can read none: that is no lack of them."""
+def _check_read(failures: "Sequence[FailedDecision]", source: "Source", whose: str = "") -> None:
+    """Say what of the failures may not be seen; raise CheckFailed if none is seen: that is no lack of them."""
     from deploy.cli.failures import CheckFailed
+    from events.replay.sources import LedgerSource
 
-    if not failures and unread:
+    if not failures and (unread := source.unread.count):
         raise CheckFailed(f"no failure {whose}that can be read is on record; {unread} cannot be")
+    if not isinstance(source, LedgerSource) or not source.unreached:
+        return
+    newer = f"{source.unreached}, and the ledger does not hold what has failed since"
+    if not failures:
+        raise CheckFailed(f"no failure {whose}is in the {source.name}, and there may be some: {newer}")
+    say_note(f"there may be more: {newer}")
 
 
-async def _failures(target: Target, log_file: Path | None) -> "tuple[list[FailedDecision], int]":
-    """Return what failed, and how many failures this release cannot read."""
+async def _failures(target: Target, log_file: Path | None) -> "tuple[list[FailedDecision], Source]":
+    """Return what failed, and the source that it was read from, which is closed."""
     from deploy.operating.failed_decisions import failed_decisions
 
     async with open_indexed_source(target, log_file) as source:
-        return await failed_decisions(source), source.unread.count
+        return await failed_decisions(source), source
 
 
 def _show_plan(decisions: "Sequence[FailedDecision]", exchanges: Sequence[str], as_json: bool) -> None:
@@ -141,7 +149,7 @@ async def _redrive(target: Target, sequences: Sequence[int], timeout: float, as_
         async with Deadline(timeout, target.begun).enforced() as opening:
             source = await open_things.enter_async_context(open_indexed_source(target, None, opening))
         failures = await failed_decisions(source)
-        _check_read(failures, source.unread.count)
+        _check_read(failures, source)
         for exchange in exchanges_to_redrive(named_failures(failures, sequences)):
             recorded = await recorded_input(source, exchange)
             options = rerun_options(recorded, recorded.session, redriven_exchange(exchange))

@@ -3,6 +3,7 @@
 import asyncio
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,12 +14,19 @@ from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.cli.replaying.source_opening import CATCH_UP_S, say_note
 from deploy.processes.event_loop import run_command
 
+if TYPE_CHECKING:
+    from deploy.copying.ledger_backup import BackupResult
+    from events.jetstream import JetStreamLog
+
+_COMPLETE_WAIT_S = 30.0
+"""Seconds to wait until the ledger has reached the stream's end, for a copy that is to be complete."""
+
 
 @command(
     epilog=examples(
         "neuraxis backup backups/monday",
         "neuraxis backup backups/monday --bundle --json",
-        "neuraxis backup backups/monday --keys",
+        "neuraxis backup backups/monday --complete --keys",
         "neuraxis backup monday.db --data /srv/neuraxis",
         "neuraxis replay --verify --log backups/monday/ledger.db",
     )
@@ -30,9 +38,12 @@ from deploy.processes.event_loop import run_command
     help="Copy this ledger instead of the data folder's.",
 )  # fmt: skip
 @click.option("--bundle", is_flag=True, help="Write the same events as a bundle, too, which `log import` takes.")
+@click.option("--complete", is_flag=True, help="Fail (status 1) unless the copy is known to hold all of the stream.")
 @click.option("--keys", is_flag=True, help="Write the keys of sealed sessions beside it, too; the set must run.")
 @json_option
-def backup(target: Target, to: Path, ledger: Path | None, bundle: bool, keys: bool, as_json: bool) -> None:
+def backup(
+    target: Target, to: Path, ledger: Path | None, bundle: bool, complete: bool, keys: bool, as_json: bool
+) -> None:
     """Copy the ledger as it is at this moment, prove the copy sound, and keep it for your eyes alone.
 
     The set may run. In FOLDER it is ledger.db (and log.nxb); nothing that is there is replaced. Whatever takes --log
@@ -41,7 +52,7 @@ def backup(target: Target, to: Path, ledger: Path | None, bundle: bool, keys: bo
     """
     import msgspec
 
-    from deploy.cli.failures import WrongUse
+    from deploy.cli.failures import CheckFailed, WrongUse
     from deploy.cli.output import emit
     from deploy.cli.rendering.layout.terminal import progress
     from deploy.copying.ledger_backup import KEYS, back_up_set, check_is_free
@@ -52,8 +63,9 @@ def backup(target: Target, to: Path, ledger: Path | None, bundle: bool, keys: bo
         check_is_free(to / KEYS)
         run_command(_check_reachable(target))  # before anything is copied
     with progress("backing up", None):
-        end = run_command(_stream_end(target)) if ledger is None else None
-        found = back_up_set(ledger or target.data.ledger, to, bundle=bundle)
+        file, wait_s = ledger or target.data.ledger, _COMPLETE_WAIT_S if complete else CATCH_UP_S
+        end = run_command(_stream_end(target, file, wait_s)) if ledger is None or complete else None
+        found = back_up_set(file, to, bundle=bundle)
         written = run_command(_write_keys(target, Path(found.ledger), to / KEYS)) if keys else None
     key_count, missing = written if written is not None else (None, 0)
     say_note(_missing_text(missing))
@@ -61,7 +73,15 @@ def backup(target: Target, to: Path, ledger: Path | None, bundle: bool, keys: bo
     if as_json:
         row = {**msgspec.structs.asdict(found), "behind": behind, "keys": key_count, "keys_missing": missing}
         emit([row], as_json=True)
-        return
+    else:
+        _print_result(found, to / KEYS, key_count, behind)
+    if complete and behind is None:
+        raise CheckFailed("whether the copy holds all of the stream is not known: no broker tells the stream's end")
+    if complete and behind:
+        raise CheckFailed(f"the copy lacks {counted(behind, 'event')} of the stream: back up anew, into another folder")
+
+
+def _print_result(found: "BackupResult", keys: Path, key_count: int | None, behind: int | None) -> None:
     wrapped_lines.say(
         f"{found.ledger}: {counted(found.rows, 'row')}, sequence {found.first_seq:,} to {found.last_seq:,},"
         f" head {found.head[:12]}"
@@ -69,9 +89,7 @@ def backup(target: Target, to: Path, ledger: Path | None, bundle: bool, keys: bo
     if found.bundle:
         wrapped_lines.say(f"{found.bundle}: the same events as a bundle")
     if key_count:
-        wrapped_lines.say(
-            f"{to / KEYS}: {counted(key_count, 'key')} of sealed sessions; who has both can read their words"
-        )
+        wrapped_lines.say(f"{keys}: {counted(key_count, 'key')} of sealed sessions; who has both can read their words")
     elif key_count == 0:
         wrapped_lines.say("no words in it are sealed by a key that is left, so that no keys were written")
     if behind:
@@ -111,16 +129,18 @@ def _say_end_unknown(why: str) -> None:
     say_note(f"whether the stream holds more than the ledger is not known: {why}")
 
 
-async def _stream_end(target: Target) -> int | None:
-    """Return the stream's last sequence, and wait a moment for the ledger to reach it; None: no stream is reachable."""
+async def _stream_end(target: Target, file: Path, wait_s: float) -> int | None:
+    """Return the stream's last sequence, and wait so long for the ledger to reach it.
+
+    None: no stream is reachable, or it is not that of the ledger.
+    """
     from deploy.cli.connect import open_log
     from deploy.processes.running_set import NotRunning
     from events.errors import LogError
-    from events.replay.sources import LedgerSource
 
     try:
         async with open_log(target) as live:
-            end = (await live.info()).last_seq
+            return await _end_of(live, file, wait_s)
     except NotRunning as why:
         if target.data.run_file.exists():
             _say_end_unknown(str(why))  # the set was killed: its ledger may not have reached the stream's end
@@ -128,9 +148,20 @@ async def _stream_end(target: Target) -> int | None:
     except LogError as why:
         _say_end_unknown(str(why))
         return None
+
+
+async def _end_of(live: "JetStreamLog", file: Path, wait_s: float) -> int | None:
+    from events.log import is_same_message
+    from events.replay.sources import LedgerSource
+
+    end = (await live.info()).last_seq
     loop = asyncio.get_running_loop()
-    deadline = loop.time() + CATCH_UP_S
-    with closing(LedgerSource(target.data.ledger)) as ledger:
-        while (await ledger.info()).last_seq < end and loop.time() < deadline:  # noqa: ASYNC110 - another process writes it
+    deadline = loop.time() + wait_s
+    with closing(LedgerSource(file)) as ledger:
+        while (head := (await ledger.info()).last_seq) < end and loop.time() < deadline:  # noqa: ASYNC110 - another process writes it
             await asyncio.sleep(0.02)
+        row = ledger.at(min(head, end))
+    if row is not None and not is_same_message(await live.at(row.seq), row):
+        _say_end_unknown(f"stream {live.stream} at {live.connection.access.servers} is another log")
+        return None
     return end

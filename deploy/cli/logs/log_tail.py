@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from deploy.cli.command_types import command
+from deploy.cli.following import FollowedTail
 from deploy.cli.options import Target, examples, json_option, target_options, whole_number
 from deploy.cli.replaying.source_opening import filter_of, log_option, open_source, stream_or_ledger, stream_source
 from deploy.processes.event_loop import run_command
@@ -133,7 +134,7 @@ async def _messages(
             begin = f" from sequence {since:,} on" if since is not None else ""
             raise NothingFound(f"no event in the {source.name}{begin} is of that subject, so that nothing is shown")
         if live is not None:
-            reading = await live.tail([filter], max(last, (since or 1) - 1))
+            reading = FollowedTail(await live.tail([filter], max(last, (since or 1) - 1)), live)
             open_things.push_async_callback(reading.close)
             while True:
                 yield await reading.next()

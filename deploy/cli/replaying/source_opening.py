@@ -1,6 +1,7 @@
 """Which recorded events a command reads: those of ``--log``, of the data folder's ledger, or of the stream."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
@@ -119,12 +120,15 @@ async def stream_or_ledger(
 
 
 async def _ledger_instead(open_things: AsyncExitStack, target: Target, why: Exception) -> "LedgerSource":
+    from deploy.cli.connect import access_to
+    from deploy.processes.broker_access import effective_choice
     from deploy.processes.running_set import NotReachableYet, NotRunning
     from events.errors import NoLeader, NotPermitted
     from events.replay.sources import LedgerSource
 
     ledger = LedgerSource(target.data.ledger)
     await close_at_exit(open_things, ledger)
+    choice = effective_choice(target.flags, target.config().broker, os.environ)
     reason = "the set is stopped" if isinstance(why, NotRunning) else "no broker answers"
     if isinstance(why, NotReachableYet):
         reason = str(why)
@@ -137,7 +141,12 @@ async def _ledger_instead(open_things: AsyncExitStack, target: Target, why: Exce
     elif target.data.run_file.exists():  # a set that stops in order removes it
         ledger.unreached = "the set was killed"
     last = (await ledger.info()).last_seq
-    say_note(f"{reason}: this is read from its ledger {target.data.ledger}, up to sequence {last:,}")
+    whose = "its ledger"
+    if choice.named:  # by a variable or the configuration: what lies in the data folder may be another log's
+        by = "NATS_URL" if os.environ.get("NATS_URL") else "the configuration (broker)"
+        ledger.unreached = f"{reason} at {access_to(target).servers}, which {by} names"
+        reason, whose = ledger.unreached, "the data folder's ledger, which may be another log's:"
+    say_note(f"{reason}: this is read from {whose} {target.data.ledger}, up to sequence {last:,}")
     if await _has_sealed_words(ledger):
         _say_words_are_closed(ledger)
     return ledger
@@ -348,6 +357,7 @@ class _KeysOnDemand:
 
 async def _holds_all(ledger: "LedgerSource", log: "Log") -> bool:
     """Whether the ledger follows this stream, and reaches its end within a moment."""
+    from events.log import is_same_message
     from schemas.subjects import EVERYTHING
 
     end = (await log.info()).last_seq
@@ -358,5 +368,5 @@ async def _holds_all(ledger: "LedgerSource", log: "Log") -> bool:
         await asyncio.sleep(0.02)
     async for batch in log.history([EVERYTHING], end - 1, end):
         row = ledger.at(end)
-        return row is not None and (row.time_ns, row.data) == (batch[0].time_ns, batch[0].data)
+        return row is not None and is_same_message(batch[0], row)
     return False

@@ -17,6 +17,7 @@ from actors.gateway.http.operator_endpoints import (
     AllowanceShown,
     AllowancesShown,
     BreakerWasReset,
+    NotLearned,
     Verdict,
     VerdictRecorded,
 )
@@ -90,15 +91,16 @@ class BrokerOperations:
             agent=judged.agent, precedent=precedent_name(judged.exchange), verdict=verdict.verdict, seq=seq
         )
 
-    async def learn_harm(self, exchange: str, by: str, why: str) -> str | None:
-        """Record a harmful precedent of an exchange's input, unless there is one; None if the input cannot be one."""
+    async def learn_harm(self, exchange: str, by: str, why: str) -> str:
+        """Record a harmful precedent of an exchange's input, unless there is one; return its name."""
         async with self._log("exchange") as log:
             source = StreamSource(log)
             try:
                 judged = await self._judged(source, exchange)
                 orders = await verdict_orders(source, judged, "harm", HARM_LEVEL, by, why)
-            except (NothingFound, InvalidInput):
-                return None
+            except (NothingFound, InvalidInput) as wrong:
+                reasons = str(wrong), not_beside_gateway(log) if isinstance(wrong, NothingFound) else ""
+                raise NotLearned(without_locations("; ".join(filter(None, reasons)))) from wrong
             known = {each.precedent: each.outcome for each in await precedents_in_force(source, judged.agent)}
             if known.get(precedent_name(judged.exchange)) != "harmful":
                 await self._append(log, orders)

@@ -27,7 +27,7 @@ from events.jetstream import Connection, JetStreamLog
 from events.jetstream.connection import Reply
 from events.ledger import ExchangeFilter, ExchangeResult, Overview, Page, PointRequest
 from events.ledger.rows import topic_of_subject
-from events.log import Membership, Stored
+from events.log import Membership, Stored, Tail
 from events.replay.explain import explain
 from events.replay.sources import StreamSource, exchange_of
 from schemas.event import topic_of
@@ -47,7 +47,7 @@ _EVENTS_PER_PULL = 16
 
 KEEP_ALIVE_S = 15.0
 """Seconds without an event after which a reader gets an empty message: so proxies keep the connection open, and a dead
-one is noticed."""
+one is noticed. It says that nothing has come, so that none is sent while the log cannot be read."""
 
 _NO_LEDGER = "no process writes the ledger, and lists come from it: run `neuraxis up`, or `neuraxis worker ledger`"
 
@@ -224,7 +224,8 @@ class BrokerRecords:
 
         self._followers += 1
         stopping = asyncio.create_task(self._stop.wait(), name="events stop")
-        batches = self._batches(filter, after)
+        tails: list[Tail] = []
+        batches = self._batches(filter, after, tails)
         next_batch: asyncio.Task[Sequence[Stored]] | None = None
         try:
             yield None
@@ -232,7 +233,8 @@ class BrokerRecords:
                 next_batch = next_batch or asyncio.create_task(anext(batches), name="next events")
                 await asyncio.wait((next_batch, stopping), timeout=KEEP_ALIVE_S, return_when=asyncio.FIRST_COMPLETED)
                 if not next_batch.done():
-                    yield None
+                    if self._connection.connected and not any(tail.cut_off_s for tail in tails):
+                        yield None
                     continue
                 batch, next_batch = next_batch.result(), None
                 for stored in batch:
@@ -246,14 +248,18 @@ class BrokerRecords:
                 await asyncio.wait((next_batch,))
             await batches.aclose()
 
-    async def _batches(self, filter: str, after: int) -> AsyncGenerator[Sequence[Stored], None]:
-        """Yield the messages after a sequence, without end: from the ledger first where the stream was trimmed."""
+    async def _batches(self, filter: str, after: int, tails: list[Tail]) -> AsyncGenerator[Sequence[Stored], None]:
+        """Yield the messages after a sequence, without end: from the ledger first where the stream was trimmed.
+
+        The tail of the stream is added to ``tails``.
+        """
         if after < (trimmed := self._log.trimmed_through):
             async with aclosing(self._whole.history([filter], after, trimmed)) as removed:
                 async for batch in removed:
                     yield batch
             after = trimmed
         tail = await self._log.tail([filter], after, pull=_EVENTS_PER_PULL)
+        tails.append(tail)
         try:
             while True:
                 yield await tail.next()

@@ -11,6 +11,7 @@ from actors.runtime.membership.heartbeat import Heartbeat
 from deploy.health import stage_watch
 from events.errors import NotPermitted
 from events.jetstream import JetStreamLog, KeyValueMembership
+from events.jetstream.stream import ARCHIVED
 from events.log import Append
 from events.make_decision import Cause, address_events
 from schemas.catalogue import CATALOGUE
@@ -118,3 +119,28 @@ def test_an_alert_that_cannot_be_stored_cannot_fire(broker: Broker) -> None:
     done = neuraxis("alerts", "--open", "--nats", broker.url)
     assert done.exit_code == 1
     assert "no new alert can be stored: stream NEURAXIS is at its limit" in " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize(("lapse_ms", "since"), [(86_400_000, "1h"), (86_400_000, "2"), (1, "1h")])
+def test_an_alert_that_fires_may_be_among_what_was_removed_from_the_stream(
+    broker: Broker, lapse_ms: int, since: str
+) -> None:
+    for event in (FIRING, PASSED):
+        stand(broker, event, WATCHED)
+
+    async def shortened() -> None:
+        log = await JetStreamLog.connect(broker.url)
+        config = (await log.connection.api(f"STREAM.INFO.{log.stream}"))["config"]
+        changed = {"max_msgs": 1, "discard": "old", "metadata": config["metadata"] | {ARCHIVED: "1"}}
+        await log.connection.api(f"STREAM.UPDATE.{log.stream}", config | changed)
+        await log.connection.api(f"STREAM.UPDATE.{log.stream}", config | {"metadata": changed["metadata"]})
+        await log.close()
+
+    asyncio.run(shortened())
+    names = ("quiet_ms", "info_quiet_ms", "lapse_ms", "session_lapse_ms")
+    sets = [part for name in names for part in ("--set", f"alerts.{name}={lapse_ms}")]
+    done = neuraxis("alerts", "--open", "--since", since, "--nats", broker.url, *sets)
+    said = " ".join(done.stderr.split())
+    may_fire = lapse_ms > 1 and since != "2"
+    unseen = "whether an alert fires is not known: events up to sequence 1 were removed from stream NEURAXIS"
+    assert (done.exit_code, unseen in said) == ((1, True) if may_fire else (0, False)), said

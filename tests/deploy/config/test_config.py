@@ -126,6 +126,7 @@ def test_text_from_the_environment_is_read_as_what_the_key_takes(
         ("monitor.decisions_needed=201", "201 is above 'decisions', which is 200"),
         ("reflection.insights_needed=513", "513 is above 'insights_kept', which is 512"),
         ("memory.fading_above=3.0", "3.0 is above 'fading_below', which is 2.0"),
+        ("intuition.similar_most=0", "0 silences what the arbiter does by precedents: it would never apply"),
     ],
 )
 def test_a_new_setting_that_would_never_apply_is_refused_and_a_recorded_one_is_read(assignment: str, told: str) -> None:

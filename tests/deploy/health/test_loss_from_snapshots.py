@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from actors.clock import ACTOR as CLOCK
 from deploy.config.loading import RUNNING_SECTIONS, all_sections, load
 from deploy.health.loss_from_snapshots import FETCHES, record_loss_from_snapshots
 from deploy.processes import worker as worker_process
@@ -14,6 +15,8 @@ from events.jetstream import Access, Connection, JetStreamLog, KeyValueSnapshots
 from events.ledger import LedgerWriter
 from events.loss_recording import record_loss
 from events.losses import Losses
+from events.partition_fold import Checkpoint
+from events.snapshot import pack
 from schemas.permissions import served_reads
 from schemas.vocabulary.ledger import LossRecorded
 from tests.actors.ledger.test_projector import records
@@ -92,6 +95,29 @@ def test_a_stale_snapshot_tells_no_second_loss_of_what_the_ledger_has_told(broke
             await log.close()
 
     assert asyncio.run(found()) == [first]
+
+
+def test_a_second_loss_within_the_sequences_of_the_first_is_told(broker: Broker, tmp_path: Path) -> None:
+    """A snapshot that knew of the first one was made when the stream had come to a part of the lost sequences again."""
+    first = LossRecorded(first_seq=LEFT + 1, through_seq=REACHED + 20, known_by="snapshots", given_again=True)
+    second = LossRecorded(first_seq=LEFT + 2, through_seq=REACHED, known_by="snapshots", given_again=True)
+
+    async def found() -> list[LossRecorded]:
+        log = await JetStreamLog.connect(broker.url)
+        try:
+            await log.append(records(exchanges(20)[:LEFT]))
+            await record_loss(log, first, "neuraxis/test/ledger", "2030-01-01T00:00:00Z", "test")
+            standing = Checkpoint(CLOCK.initial(), REACHED, 0, 0, None)
+            snapshots = await KeyValueSnapshots.over(log.connection)
+            await snapshots.save("router.03", pack(CLOCK, "all", standing, losses=0), REACHED + 10)
+            await snapshots.save("router.04", pack(CLOCK, "all", standing, losses=LEFT + 1), REACHED)
+            for _ in range(2):  # each start looks
+                await record_loss_from_snapshots(Access(servers=broker.url), CONFIG, tmp_path / "ledger.db")
+            return [loss.event for loss in (await log.losses()).found]
+        finally:
+            await log.close()
+
+    assert asyncio.run(found()) == [first, second]
 
 
 def test_few_snapshots_are_fetched_at_once(broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from deploy.processes.gateway.records import MOST_FOLLOWERS
 from tests.deploy.waiting import until
 from tests.e2e.live import Live
 
@@ -125,6 +126,16 @@ def test_a_last_event_that_is_no_sequence_is_refused(client: httpx.Client) -> No
     assert (answer.status_code, "Last-Event-ID" in answer.text) == (400, True), answer.text
     answer = client.get("/api/events", headers={"Last-Event-ID": "99999999"})
     assert (answer.status_code, "the log ends at sequence" in answer.text) == (400, True), answer.text
+
+
+def test_probes_by_head_end_at_once_and_take_no_readers_place(client: httpx.Client) -> None:
+    with httpx.Client(base_url=client.base_url, timeout=10, trust_env=False) as probe:  # on one connection
+        heads = [probe.head("/api/events") for _ in range(MOST_FOLLOWERS + 1)]
+        assert probe.get("/readyz").status_code == 200
+    assert {(each.status_code, each.headers["content-type"], each.content) for each in heads} == {
+        (200, "text/event-stream; charset=utf-8", b"")
+    }
+    assert events(client, 1, after=0)
 
 
 @pytest.mark.usefixtures("asked")

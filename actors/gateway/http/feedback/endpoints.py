@@ -12,7 +12,7 @@ from actors.gateway.external_events import InvalidField
 from actors.gateway.http.bodies import Failure, Name
 from actors.gateway.http.feedback.service import FeedbackService
 from actors.gateway.http.loops.endpoints import IdempotencyKey
-from actors.gateway.http.operator_endpoints import Operations
+from actors.gateway.http.operator_endpoints import NotLearned, Operations
 from actors.gateway.http.scopes import ASK, OF_AGENT, agent_of_key, check_exchange, may_operate, require_operator
 from actors.gateway.http.strict_requests import User, agent_of, key_of, refuse_unless
 from schemas.intake.blank import is_blank
@@ -41,12 +41,13 @@ class FeedbackTaken(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     """Feedback is in the log: the exchange, and the event's id.
 
     If an operator reported harm, ``precedent`` names the precedent that was recorded: inputs like that one are
-    rejected.
+    rejected. If none could be, ``not_learned`` says why.
     """
 
     exchange: str
     event: str
     precedent: str | None = None
+    not_learned: str = ""
 
 
 _RESPONSES = {
@@ -82,12 +83,15 @@ async def give_feedback(
     check_exchange(data.exchange, rated.agent, agent_of_key(request))
     given = msgspec.structs.replace(given, mode=rated.mode)
     event = await service.give(rated, given, key)
-    precedent = None
-    if isinstance(given, HarmReported) and may_operate(request):
-        await require_operator(request)
-        operations: Operations = request.app.state.operations
-        precedent = await operations.learn_harm(data.exchange, _BY, _WHY)
-    return FeedbackTaken(exchange=data.exchange, event=event, precedent=precedent)
+    taken = FeedbackTaken(exchange=data.exchange, event=event)
+    if not (isinstance(given, HarmReported) and may_operate(request)):
+        return taken
+    await require_operator(request)
+    operations: Operations = request.app.state.operations
+    try:
+        return msgspec.structs.replace(taken, precedent=await operations.learn_harm(data.exchange, _BY, _WHY))
+    except NotLearned as why:
+        return msgspec.structs.replace(taken, not_learned=str(why))
 
 
 def _event_of(body: Feedback) -> FeedbackGiven | HarmReported:

@@ -192,6 +192,7 @@ class LoopService:
                             return Judged(recorded.message.event, recorded.message.id, recorded.message.time_ns)
         except TimeoutError:
             raise Unanswered(f"the judgement that stands (event {decided}) is far back in the log: ask again") from None
+        await self._log.info()  # more may have been removed since this gateway began
         removed = f", whose events up to sequence {self._log.trimmed_through:,} were removed from the stream"
         raise Undecided(
             f"the judgement that stands (event {decided}) cannot be found in the log"

@@ -161,12 +161,13 @@ class Feedback:
     """Feedback that was stored in the log; ``event`` is its id there.
 
     If an operator said that the exchange was harmful, its input was recorded as a precedent, which ``precedent`` names:
-    inputs like that one are rejected. Otherwise it is empty.
+    inputs like that one are rejected. Otherwise it is empty. If none could be recorded, ``not_learned`` says why.
     """
 
     exchange: str
     event: str
     precedent: str = ""
+    not_learned: str = ""
 
 
 def read(kind: type[T], body: Any) -> T:

@@ -5,7 +5,13 @@ from collections.abc import AsyncGenerator
 from typing import Any
 
 from actors.gateway.http.feedback.service import RatedExchange
-from actors.gateway.http.operator_endpoints import AllowancesShown, BreakerWasReset, Verdict, VerdictRecorded
+from actors.gateway.http.operator_endpoints import (
+    AllowancesShown,
+    BreakerWasReset,
+    NotLearned,
+    Verdict,
+    VerdictRecorded,
+)
 from actors.gateway.http.records.endpoints import StreamedEvent
 from actors.gateway.http.records.set_overview import SetOverview
 from actors.gateway.http.scopes import NotFound
@@ -60,8 +66,8 @@ class Operations:
     async def allowances(self, agent: str) -> AllowancesShown:
         return AllowancesShown(agent=agent, allowances=())
 
-    async def learn_harm(self, exchange: str, by: str, why: str) -> str | None:
-        return None
+    async def learn_harm(self, exchange: str, by: str, why: str) -> str:
+        raise NotLearned(f"exchange {exchange} has no text of its own")
 
     async def reset_breaker(self, agent: str, session: str, by: str, why: str) -> BreakerWasReset:
         return BreakerWasReset(

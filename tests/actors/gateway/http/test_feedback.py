@@ -7,6 +7,7 @@ import httpx
 import pytest
 
 from actors.gateway.http.feedback.service import RatedExchange, new_feedback
+from actors.gateway.http.operator_endpoints import NotLearned
 from actors.gateway.http.scopes import NotFound
 from schemas.subjects import Partitions
 from schemas.vocabulary.feedback import FeedbackGiven, HarmReported
@@ -24,7 +25,7 @@ class Learned:
     def __init__(self) -> None:
         self.exchanges: list[str] = []
 
-    async def learn_harm(self, exchange: str, by: str, why: str) -> str | None:
+    async def learn_harm(self, exchange: str, by: str, why: str) -> str:
         self.exchanges.append(exchange)
         return f"verdict-{exchange}"
 
@@ -97,6 +98,20 @@ def test_harm_is_learned_from_an_operator_alone_and_told_of_by_anybody():
         assert (answer.status_code, operations.exchanges) == (202, learned)
         assert answer.json().get("precedent") == ("verdict-e-1" if learned else None)
         assert [each.subject.split(".", 3)[3] for each in stored] == ["feedback.harm_reported", *recorded]
+
+
+def test_harm_that_an_operator_reports_and_that_is_not_learned_is_said_not_to_be():
+    class Unlearned(Learned):
+        async def learn_harm(self, exchange: str, by: str, why: str) -> str:
+            raise NotLearned("its input was removed from the stream")
+
+    (answer,), stored = posted({"exchange": "e-1", "harmful": True}, operations=Unlearned())
+    assert answer.status_code == 202
+    assert answer.json() == {
+        "exchange": "e-1",
+        "event": stored[0].headers["ce-id"],
+        "not_learned": "its input was removed from the stream",
+    }
 
 
 def test_no_harm_is_no_report_of_harm_and_teaches_nothing():

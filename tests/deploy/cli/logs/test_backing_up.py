@@ -1,14 +1,19 @@
 """A backup whose bundle could not be written says what is there and how to go on; nothing that is there is replaced."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
+from deploy.cli.logs import backup as backup_command
 from events.bundles import read_manifest
-from events.log import Stored
-from tests.deploy.cli.logs.test_nothing_there import in_a_folder, neuraxis, talk
+from events.jetstream import JetStreamLog
+from events.log import Append, Record, Stored
+from tests.broker import Broker
+from tests.deploy.cli.logs.test_nothing_there import fails, in_a_folder, neuraxis, talk
 from tests.events.ledger.messages import write
 from tests.events.recording import PARTITIONS
+from tests.events.setting import collect
 
 __all__ = ["in_a_folder", "talk"]
 
@@ -39,3 +44,31 @@ def test_a_backup_whose_bundle_failed_says_what_is_kept_and_a_retry_how_to_write
     assert read_manifest(bundle).events > 0
     once_more = neuraxis(*command)
     assert (once_more.exit_code, "writes its bundle" in once_more.stderr) == (2, False)
+
+
+def test_a_backup_that_is_to_be_complete_fails_unless_it_is_known_to_be(
+    ledger: Path, talk: list[Stored], broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backup_command, "_COMPLETE_WAIT_S", 0.1)
+
+    async def stream(*messages: Stored) -> list[Stored]:
+        log = await JetStreamLog.connect(broker.url, partitions=PARTITIONS)
+        await log.append([Append([Record(each.subject, {}, each.data)]) for each in messages])
+        found = await collect(log)
+        await log.close()
+        return found
+
+    unknown = neuraxis("backup", "unknown", "--complete", "--ledger", ledger)
+    fails(unknown, "whether the copy holds all of the stream is not known")
+    own = Path("own.db")
+    write(own, asyncio.run(stream(*talk)), partitions=PARTITIONS)
+    known = ("--complete", "--ledger", own, "--nats", broker.url)
+    assert neuraxis("backup", "whole", *known).exit_code == 0
+    of_another_log = neuraxis("backup", "other", "--complete", "--ledger", ledger, "--nats", broker.url)
+    fails(of_another_log, "whether the copy holds all of the stream is not known")
+    assert "stream NEURAXIS at nats://127.0.0.1" in of_another_log.stderr
+    asyncio.run(stream(*talk[:2]))
+    fails(neuraxis("backup", "late", *known), "the copy lacks 2 events of the stream")
+    assert neuraxis("backup", "late2", *known[1:]).exit_code == 0
+    for each in ("unknown", "late"):
+        assert Path(each, "ledger.db").is_file(), "what there is is kept"

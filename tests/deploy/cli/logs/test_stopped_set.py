@@ -173,6 +173,14 @@ def test_whether_an_alert_fires_is_not_known_where_a_broker_is_named_without_a_f
     result = neuraxis("alerts", "--open", "--since", str(stopped))
     assert result.exit_code == 1, result.output
     assert "whether an alert fires is not known: no broker answers" in " ".join(result.stderr.split())
+    failures = neuraxis("failed", "list", "--actor", "router")
+    told = " ".join(failures.stderr.split())
+    by = "the configuration (broker)" if named != "NATS_URL" else named
+    away = f"no broker answers at nats://127.0.0.1:1, which {by} names"
+    assert f"{away}: this is read from the data folder's ledger, which may be another log's:" in told
+    assert (failures.exit_code, "no failure of router is in the ledger .neuraxis/ledger.db, and" in told) == (1, True)
+    assert f"there may be some: {away}, and the ledger does not hold what has failed since" in told
+    assert "nothing of router has failed" not in told
 
 
 def test_whether_an_alert_fires_is_not_known_of_a_set_that_is_just_starting(stopped: int, tmp_path: Path) -> None:
@@ -197,6 +205,19 @@ def test_a_set_that_starts_or_is_of_another_release_is_read_from_its_ledger_and_
         assert result.exit_code == 0, result.output
         assert f"read from its ledger .neuraxis/ledger.db, up to sequence {stopped}" in result.stderr
         assert "is stopped" not in result.stderr
+
+
+@pytest.mark.parametrize("settings", [(), ("--set", "gateway.agent_per=user")], ids=" ".join)
+def test_where_each_user_has_an_agent_it_is_said_whose_session_is_looked_at(
+    settings: Sequence[str], stopped: int
+) -> None:
+    result = neuraxis("breaker", "show", "nobody", *settings)
+    assert result.exit_code == 1, result.output
+    told = (
+        "agent default is meant: gateway.agent_per is 'user', so that each user has an agent of its own, which --agent"
+    )
+    assert (told in " ".join(result.stderr.split())) is bool(settings)
+    assert told not in " ".join(neuraxis("breaker", "show", "morning", "--agent", AGENT, *settings).stderr.split())
 
 
 def test_where_nothing_comes_any_more_a_count_is_of_the_latest(stopped: int) -> None:

@@ -2,12 +2,14 @@
 
 import asyncio
 import gc
+from collections.abc import AsyncGenerator
 
 import pytest
 
 from actors.gateway.answer_wait import CHECK_INTERVAL_S, retry_until_reachable
 from actors.gateway.http.loops.judgements import Judgements
 from actors.gateway.metrics import Metrics
+from deploy.processes.gateway import records as records_module
 from deploy.processes.gateway.records import MOST_FOLLOWERS, BrokerRecords
 from events.errors import NotPermitted, Unavailable, UnknownOutcome
 from events.jetstream import JetStreamLog, KeyValueMembership
@@ -37,6 +39,39 @@ def test_readers_who_come_together_are_no_more_than_those_who_come_in_turn(broke
             for _ in range(100):  # the loop closes them, each in a task of its own
                 await asyncio.sleep(0)
             assert (await come())[0] == MOST_FOLLOWERS * 2
+        finally:
+            await log.close()
+
+    asyncio.run(main())
+
+
+def test_a_reader_is_not_told_that_nothing_is_new_while_the_log_cannot_be_read(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever waits for alerts, as the Python client does, would take the silence of a dead broker for peace."""
+    monkeypatch.setattr(records_module, "KEEP_ALIVE_S", 0.1)
+
+    async def told(events: AsyncGenerator[object, None], within_s: float) -> bool:
+        coming = asyncio.ensure_future(anext(events))
+        done, _ = await asyncio.wait((coming,), timeout=within_s)
+        if not done:
+            waiting.append(coming)
+        return bool(done)
+
+    waiting: list[asyncio.Future[object]] = []
+
+    async def main() -> None:
+        log = await JetStreamLog.connect(broker.url)
+        try:
+            records = BrokerRecords(log.connection, log, asyncio.Event(), KeyValueMembership(log.connection))
+            events = await records.follow(">", None, words=False)
+            assert await told(events, DEADLINE_S)
+            await asyncio.to_thread(broker.kill)
+            # One that was due before the connection was found dead may come still.
+            assert not (await told(events, 0.5) and await told(events, 0.5))
+            await asyncio.to_thread(broker.start)
+            assert await asyncio.wait_for(waiting[0], DEADLINE_S) is None
+            await events.aclose()
         finally:
             await log.close()
 

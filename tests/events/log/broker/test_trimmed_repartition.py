@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from actors.gateway.http.operator_endpoints import NotLearned
 from actors.gateway.http.scopes import NotFound
 from actors.gateway.operator_orders import Order
 from deploy.cli.connect import open_log
@@ -24,6 +25,7 @@ from deploy.replaying.log_questions import Answered, Asked, Explain, Unanswered,
 from events.errors import Misconfigured
 from events.jetstream import Access, JetStreamLog, KeyValueMembership
 from events.ledger import LedgerArchive, compare, verify
+from events.log import Stored
 from schemas.permissions import SNAPSHOTS_BUCKET
 from schemas.subjects import Partitions
 from schemas.vocabulary.allowances import AllowanceRecorded
@@ -31,7 +33,7 @@ from schemas.vocabulary.responder import ResponseEmitted
 from tests.actors.runtime.living import PARTITIONS, at_rest, converse, exchange_of, led_by, living
 from tests.broker import Broker
 from tests.events.ledger.messages import exchanges as of_another_set
-from tests.events.ledger.messages import write
+from tests.events.ledger.messages import read, write
 from tests.events.log.broker.test_repartition import asked as conversed
 from tests.events.log.broker.test_trimming import CONFIG, EVERY, on_log, projected, resting, trimmed, until_gone
 from tests.events.setting import collect
@@ -168,6 +170,9 @@ def test_a_gateway_without_the_ledger_says_what_it_does_not_see_and_resets_what_
 
     async def body(log: JetStreamLog) -> None:
         through = await with_trimmed_log(log, broker, ledger)
+        # As a gateway that ran on meanwhile, beside the ledger.
+        beside = log.with_archive(LedgerArchive(ledger))
+        assert [each.seq async for some in beside.history([">"], 0, through + 1) for each in some][:1] == [1]
         await log.info()
         assert log.trimmed_through == through, "a gateway that ran on meanwhile would say nothing of it"
         unseen = f"events up to sequence {through:,} were removed from stream NEURAXIS"
@@ -176,6 +181,8 @@ def test_a_gateway_without_the_ledger_says_what_it_does_not_see_and_resets_what_
         assert unseen in (await without.allowances("agent-1")).unread
         with pytest.raises(NotFound, match=unseen):
             await without.withdraw("agent-1", "old", "ben", "no longer")
+        with pytest.raises(NotLearned, match=unseen):
+            await without.learn_harm(old, "ben", "it did harm")
         # A terminated session stays so until it is reset, however long ago its inputs were.
         async with living(broker, "after") as worker:
             await led_by(worker)
@@ -209,14 +216,18 @@ def test_a_command_goes_on_without_what_was_removed_where_the_ledger_cannot_be_r
 ) -> None:
     """It may only be about to ask something. What another set once heard is no beginning of this log."""
     ledger, damaged, other = tmp_path / "ledger.db", tmp_path / "damaged", tmp_path / "other"
-    damaged.mkdir()
-    other.mkdir()
+    altered = tmp_path / "altered"
+    for folder in (damaged, other, altered):
+        folder.mkdir()
     (damaged / "ledger.db").write_bytes(b"no ledger any more")
     write(other / "ledger.db", of_another_set(1_000))
 
     async def body(log: JetStreamLog) -> None:
         through = await with_trimmed_log(log, broker, ledger)
-        for folder, first in ((tmp_path, 1), (damaged, through + 1), (other, through + 1)):
+        await asyncio.to_thread(
+            write, altered / "ledger.db", _with_another_agent(ledger, through + 1), partitions=PARTITIONS
+        )
+        for folder, first in ((tmp_path, 1), (damaged, through + 1), (other, through + 1), (altered, through + 1)):
             removed = f"events up to sequence {through:,} were removed from stream NEURAXIS"
             async with open_log(Target(folder, broker.url, "", "", "", None, ())) as opened:
                 assert (opened.trimmed_through, (await opened.info()).first_seq) == (through, first)
@@ -229,3 +240,11 @@ def test_a_command_goes_on_without_what_was_removed_where_the_ledger_cannot_be_r
             assert (removed in said, str(damaged) in said) == (folder != tmp_path, folder == damaged), said
 
     on_log(broker, body)
+
+
+def _with_another_agent(ledger: Path, seq: int) -> list[Stored]:
+    """Return a ledger's messages, of which one has another header."""
+    return [
+        msgspec.structs.replace(each, headers={**each.headers, "ce-agent": "somebody"}) if each.seq == seq else each
+        for each in read(ledger)
+    ]
