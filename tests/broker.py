@@ -111,6 +111,13 @@ class Broker:
             raise RuntimeError(f"nats-server ended at once ({process.returncode}):\n{self.output.read_text()}")
         self._port = port
 
+    def reload(self, more: str) -> None:
+        """Have the running server read other further configuration, as ``nats-server --signal reload`` does."""
+        config = self.folder / "nats-server.conf"
+        config.write_text(config.read_text().replace(self._more, more))
+        self._more = more
+        self._running().send_signal(signal.SIGHUP)
+
     def kill(self) -> None:
         """SIGKILL the server, as a power cut of the process; nothing when it does not run."""
         self._end(signal.SIGKILL)

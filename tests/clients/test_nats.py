@@ -368,3 +368,19 @@ def test_a_login_is_read_from_the_running_set_and_shows_no_password(tmp_path: Pa
     (contexts / "observer.json").write_text('{"url": "nats://127.0.0.1:4", "user": "o", "password": "hidden-word"}')
     found = Login.of_set(data=tmp_path)
     assert (found.user, found.password, "hidden-word" in repr(found)) == ("o", "hidden-word", False)
+
+
+def test_a_login_that_is_taken_away_ends_a_reading_by_that_reason(tmp_path: Path) -> None:
+    users = "authorization {{ users: [{{user: reader, password: {}}}, {{user: other, password: word}}] }}"
+
+    async def main(broker: Broker) -> None:
+        heard = asyncio.create_task(taken(listen(">", Login(url=broker.url, user="reader", password="secret")), 1))
+        await asyncio.sleep(0.2)
+        broker.reload(users.format("another"))
+        await heard
+
+    with (
+        Broker(tmp_path, more=users.format("secret")) as broker,
+        pytest.raises(neuraxis.Unauthorized, match="the broker does not know reader"),
+    ):
+        asyncio.run(main(broker))
