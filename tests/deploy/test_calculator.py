@@ -127,14 +127,18 @@ def test_with_the_login_for_specialists_it_serves_the_effectors_of_an_embedded_b
     asyncio.run(run())
 
 
-def test_it_ends_where_the_broker_closes_its_connection_for_good(tmp_path: Path) -> None:
+def test_it_ends_where_the_broker_closes_its_connection_for_good(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     users = "authorization {{ users: [{{user: a, password: {}}}, {{user: b, password: word}}] }}"
 
     async def main(broker: Broker) -> None:
         serving = asyncio.create_task(run(Context(url=broker.url, user="a", password="secret")))
-        await asyncio.sleep(0.2)
-        broker.reload(users.format("another"))
-        await asyncio.wait_for(serving, DEADLINE_S)
+        async with asyncio.timeout(DEADLINE_S):
+            while "serves on" not in capsys.readouterr().err:
+                await asyncio.sleep(0.01)
+            broker.reload(users.format("another"))
+            await serving
 
     with (
         Broker(tmp_path, more=users.format("secret")) as broker,
