@@ -24,7 +24,7 @@ from deploy.processes.broker_access import BrokerChoice, access_of
 from deploy.processes.running_set import DataFolder
 from deploy.processes.supervising.supervisor import Supervisor
 from events.jetstream import Connection
-from tests.broker import Broker
+from tests.broker import USERS, Broker, close_for_good
 from tests.deploy.waiting import DEADLINE_S
 from tests.each import each
 
@@ -130,18 +130,16 @@ def test_with_the_login_for_specialists_it_serves_the_effectors_of_an_embedded_b
 def test_it_ends_where_the_broker_closes_its_connection_for_good(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    users = "authorization {{ users: [{{user: a, password: {}}}, {{user: b, password: word}}] }}"
-
     async def main(broker: Broker) -> None:
         serving = asyncio.create_task(run(Context(url=broker.url, user="a", password="secret")))
         async with asyncio.timeout(DEADLINE_S):
             while "serves on" not in capsys.readouterr().err:  # noqa: ASYNC110 - what it prints tells nobody
                 await asyncio.sleep(0.01)
-            broker.reload(users.format("another"))
+            await close_for_good(broker, serving.done)
             await serving
 
     with (
-        Broker(tmp_path, more=users.format("secret")) as broker,
+        Broker(tmp_path, more=USERS.format("secret")) as broker,
         pytest.raises(click.ClickException, match="for good: nats: authorization failed"),
     ):
         asyncio.run(main(broker))
