@@ -2,8 +2,8 @@
 
 from events.loggers import EventDict, WrappedLogger
 
-_NOT_SHOWN = frozenset({"reading_silent", "broker_unreachable"})
-"""Log events for processes that run for days. When its time is up, a command itself says what it waited for."""
+_NOT_SHOWN = frozenset({"reading_silent", "broker_unreachable", "broker_closed_connection"})
+"""Log events for processes that run for days. A command itself says what ended it."""
 
 _METADATA = frozenset({"event", "level", "logger", "timestamp"})
 

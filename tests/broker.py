@@ -1,5 +1,6 @@
 """A real nats-server for one test: own port, own store, dead with the test at the latest."""
 
+import asyncio
 import contextlib
 import ctypes
 import json
@@ -111,6 +112,13 @@ class Broker:
             raise RuntimeError(f"nats-server ended at once ({process.returncode}):\n{self.output.read_text()}")
         self._port = port
 
+    def reload(self, more: str) -> None:
+        """Have the running server read other further configuration, as ``nats-server --signal reload`` does."""
+        config = self.folder / "nats-server.conf"
+        config.write_text(config.read_text().replace(self._more, more))
+        self._more = more
+        self._running().send_signal(signal.SIGHUP)
+
     def kill(self) -> None:
         """SIGKILL the server, as a power cut of the process; nothing when it does not run."""
         self._end(signal.SIGKILL)
@@ -167,6 +175,25 @@ async def taken_up(client: Client) -> None:
     """
     await client.flush()
     await client.flush()
+
+
+USERS = "authorization {{ users: [{{user: a, password: {}}}, {{user: b, password: word}}] }}"
+"""Configuration with a login ``a``, whose password is to be filled in, for :func:`close_for_good`."""
+
+
+async def close_for_good(broker: Broker, is_closed: Callable[[], bool]) -> None:
+    """Change the password of ``a``, which was ``secret``, until its client is closed for good.
+
+    The server says why, and closes the connection. A client that notices the end first connects again and again: then
+    the login is given back, and taken away once more.
+    """
+    async with asyncio.timeout(2 * DEADLINE_S):
+        while not is_closed():
+            for password, seconds in (("another", 1.0), ("secret", 3.0)):
+                broker.reload(USERS.format(password))
+                end = time.monotonic() + seconds
+                while not is_closed() and time.monotonic() < end:  # noqa: ASYNC110 - another process closes it
+                    await asyncio.sleep(0.01)
 
 
 def files_below(folder: Path) -> Iterator[tuple[Path, bytes]]:

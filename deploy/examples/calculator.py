@@ -93,11 +93,17 @@ async def serve(client: Client) -> Service:
 
 
 async def run(context: Context) -> None:
-    """Serve until SIGTERM or Ctrl-C."""
+    """Serve until SIGTERM or Ctrl-C; raises ClickException if the broker takes the login away."""
+    stop = asyncio.Event()
+
+    async def on_closed() -> None:
+        stop.set()
+
     login = {"user": context.user, "password": context.password} if context.user else {}
     prefix = {"inbox_prefix": context.inbox_prefix} if context.inbox_prefix else {}
-    client = await nats.connect(context.url, name=NAME, max_reconnect_attempts=-1, **login, **prefix)
-    stop = asyncio.Event()
+    client = await nats.connect(
+        context.url, name=NAME, max_reconnect_attempts=-1, closed_cb=on_closed, **login, **prefix
+    )
     for signal_number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(signal_number, stop.set)
     service = await serve(client)
@@ -105,6 +111,8 @@ async def run(context: Context) -> None:
         await client.flush()
     click.echo(f"{NAME} serves on {SUBJECT}", err=True)
     await stop.wait()
+    if client.is_closed:
+        raise click.ClickException(f"the broker has closed the connection for good: {client.last_error}")
     await service.stop()
     await client.close()
 

@@ -219,6 +219,8 @@ async def _watch_stages(
             elif storing is not None:
                 fault = await storing(connection) or fault
             note(fault)
+            if connection.closed:
+                raise Unavailable(f"the connection that watches the stages is closed{connection.why_closed}")
             await asyncio.sleep(FAULT_INTERVAL_S)
 
 

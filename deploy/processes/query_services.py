@@ -11,13 +11,14 @@ Like any NATS micro service, they answer ``$SRV.PING``, ``$SRV.INFO`` and ``$SRV
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Generic, TypeVar
 
 import msgspec
+from nats.errors import Error as NatsError
 from nats.micro import add_service
 from nats.micro.request import Request
 from nats.micro.service import Service
@@ -117,7 +118,7 @@ async def serving_queries(
     async with AsyncExitStack() as stack:
         if ledger is not None:
             service = await _service(connection, "ledger", "How an exchange ended, from the ledger.")
-            stack.push_async_callback(service.stop)
+            stack.push_async_callback(_stop, service)
             results = await _queued(stack, _ExchangeQuery(ledger, sealing), most_waiting=_MOST_LOOKUPS)
             await service.add_endpoint(name="exchange", subject=EXCHANGE_QUERY, handler=results)
             listing = _LedgerQuery(
@@ -139,12 +140,17 @@ async def serving_queries(
                 await service.add_endpoint(name="health", subject=LEDGER_QUERY, handler=handler)
         for actor in worker.hosted if worker is not None else ():
             service = await _service(connection, actor, f"What this worker does with the partitions of {actor}.")
-            stack.push_async_callback(service.stop)
+            stack.push_async_callback(_stop, service)
             assert worker is not None
             await service.add_endpoint(
                 name="partitions", subject=f"{ROOT}.query.{actor}.partitions", handler=_Partitions(worker, actor)
             )
         yield
+
+
+async def _stop(service: Service) -> None:
+    with suppress(NatsError):  # where the connection is closed, it has ended, and the reason must not be hidden
+        await service.stop()
 
 
 def _is_quick(request: Request) -> bool:

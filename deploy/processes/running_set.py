@@ -8,7 +8,7 @@ import fcntl
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal
 
@@ -246,12 +246,24 @@ class DataFolder(msgspec.Struct, frozen=True):
                 f"the set in {self.path} (process {run.pid}) was killed: start it again with "
                 f"`neuraxis up --data {self.path}`"
             )
+        if (holder := self._holder()) != str(run.pid):
+            raise NotReachableYet(f"a set (process {holder}) is still starting in {self.path}: try again in a second")
         return run
 
+    def _holder(self) -> str:
+        """Return the process that has locked the folder."""
+        with open(self._lock_file, "rb") as lock:
+            return lock.read(32).decode(errors="replace").strip()
+
     def remove_run_file(self) -> None:
-        """Remove ``run.json`` and the login of an external broker."""
-        self.run_file.unlink(missing_ok=True)
+        """Remove this process's ``run.json`` and the login of an external broker.
+
+        One that a killed set left stays: by it, commands know that the ledger may lack the end of the log.
+        """
         self.external.unlink(missing_ok=True)
+        with suppress(OSError, msgspec.DecodeError):
+            if msgspec.json.decode(self.run_file.read_bytes(), type=RunFile).pid == os.getpid():
+                self.run_file.unlink()
 
 
 def _is_alive(pid: str) -> bool:

@@ -11,12 +11,14 @@ from schemas.permissions import READ_ROOT
 LOGIN = "give a login that it knows, by --creds or --context"
 """What to do about a broker that refuses the login."""
 
+_REFUSALS = ("authorization violation", "authorization failed", "authentication expired", "authentication revoked")
+
 _logger = get_logger("neuraxis.broker")
 
 
 def is_refused(detail: str) -> bool:
     """Whether an error of the NATS client says that the broker refused the login."""
-    return "authorization violation" in detail.lower()
+    return any(each in detail.lower() for each in _REFUSALS)
 
 
 class BrokerOutage:

@@ -145,6 +145,7 @@ class Connection:
         self._opening = False  # whether ``open`` still tries to connect
         self._announce = False  # see ``open``
         self._last_error = ""
+        self._closing = False  # by ``close``
         self._read_root = ""  # see ``ask_to_read``
         self._read_calls: tuple[str, ...] = ()
         self.reading_warnings = SharedWarningBackoff()
@@ -240,6 +241,13 @@ class Connection:
     def closed(self) -> bool:
         """Whether the connection is closed for good."""
         return self.nc.is_closed
+
+    @property
+    def why_closed(self) -> str:
+        """Why the server closed the connection for good, and what to do; for the end of a message."""
+        why = str(self.nc.last_error or self._last_error)
+        remedy = f"; {LOGIN}, and start this again" if is_refused(why) else ""
+        return f": {why}{remedy}" if why else ""
 
     @property
     def max_payload(self) -> int:
@@ -428,6 +436,7 @@ class Connection:
 
     async def close(self) -> None:
         """Close the connection; calls under way end with UnknownOutcome."""
+        self._closing = True
         self._end_calls("the connection was closed")
         await _close(self.nc)
 
@@ -500,7 +509,9 @@ class Connection:
 
     async def _closed(self) -> None:
         # Also when the server closed the connection for good: readers must learn that no more messages will come.
-        self._end_calls("the connection to the broker was closed")
+        self._end_calls(f"the connection to the broker was closed{self.why_closed}")
+        if not (self._opening or self._closing):
+            _logger.error("broker_closed_connection", servers=self.access.servers, detail=self.why_closed[2:])
         for callback in tuple(self._on_reconnect):
             callback()
 

@@ -1,6 +1,7 @@
 """What the client sends, how it reads what comes back, and when it sends again: over a transport made for each test."""
 
 import asyncio
+import fcntl
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -248,6 +249,15 @@ def test_the_server_is_found_by_argument_then_environment_then_running_set(
         Client()
     Path(".neuraxis/run.json").write_text('{"http": "http://127.0.0.1:1"}')
     assert repr(Client()) == "Client('http://127.0.0.1:1')"
+    with open(".neuraxis/lock", "w") as lock:
+        with pytest.raises(neuraxis.Misconfigured, match="was killed"):  # another server may have its port by now
+            Client()
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(neuraxis.Misconfigured, match="is starting"):
+            Client()
+        print(7, file=lock, flush=True)
+        Path(".neuraxis/run.json").write_text('{"http": "http://0.0.0.0:1", "pid": 7}')
+        assert repr(Client()) == "Client('http://127.0.0.1:1')", "past a proxy"
     monkeypatch.setenv("NEURAXIS_URL", "http://127.0.0.1:2/v1/")
     assert repr(Client()) == "Client('http://127.0.0.1:2')"
     assert repr(AsyncClient("https://guard.example/base")) == "AsyncClient('https://guard.example/base')"

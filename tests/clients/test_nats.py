@@ -24,7 +24,7 @@ from neuraxis.nats import Login, alerts, listen, read
 from schemas.catalogue import CATALOGUE
 from schemas.event import encode_event
 from schemas.export.headers import sample_headers
-from tests.broker import Broker
+from tests.broker import USERS, Broker, close_for_good
 from tests.cluster import Deployed, deployed
 from tests.deploy.processes.broker.test_broker import as_user, embedded, run
 
@@ -368,3 +368,17 @@ def test_a_login_is_read_from_the_running_set_and_shows_no_password(tmp_path: Pa
     (contexts / "observer.json").write_text('{"url": "nats://127.0.0.1:4", "user": "o", "password": "hidden-word"}')
     found = Login.of_set(data=tmp_path)
     assert (found.user, found.password, "hidden-word" in repr(found)) == ("o", "hidden-word", False)
+
+
+def test_a_login_that_is_taken_away_ends_a_reading_by_that_reason(tmp_path: Path) -> None:
+    async def main(broker: Broker) -> None:
+        heard = asyncio.create_task(taken(listen(">", Login(url=broker.url, user="a", password="secret")), 1))
+        await asyncio.sleep(0.2)
+        await close_for_good(broker, heard.done)
+        await heard
+
+    with (
+        Broker(tmp_path, more=USERS.format("secret")) as broker,
+        pytest.raises(neuraxis.Unauthorized, match="the broker does not know a"),
+    ):
+        asyncio.run(main(broker))

@@ -9,6 +9,7 @@ import sys
 from fractions import Fraction
 from pathlib import Path
 
+import click
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,13 +17,14 @@ from hypothesis import strategies as st
 from actors.delegate.discovery import find_specialist
 from deploy.config.settings import BrokerSettings
 from deploy.examples.arithmetic import NotArithmetic, calculate
-from deploy.examples.calculator import answer_to
+from deploy.examples.calculator import Context, answer_to, run
 from deploy.processes.broker import EmbeddedBroker
 from deploy.processes.broker.users import EFFECTORS, context_file
 from deploy.processes.broker_access import BrokerChoice, access_of
 from deploy.processes.running_set import DataFolder
 from deploy.processes.supervising.supervisor import Supervisor
 from events.jetstream import Connection
+from tests.broker import USERS, Broker, close_for_good
 from tests.deploy.waiting import DEADLINE_S
 from tests.each import each
 
@@ -123,3 +125,21 @@ def test_with_the_login_for_specialists_it_serves_the_effectors_of_an_embedded_b
                 stop.set()
 
     asyncio.run(run())
+
+
+def test_it_ends_where_the_broker_closes_its_connection_for_good(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def main(broker: Broker) -> None:
+        serving = asyncio.create_task(run(Context(url=broker.url, user="a", password="secret")))
+        async with asyncio.timeout(DEADLINE_S):
+            while "serves on" not in capsys.readouterr().err:  # noqa: ASYNC110 - what it prints tells nobody
+                await asyncio.sleep(0.01)
+            await close_for_good(broker, serving.done)
+            await serving
+
+    with (
+        Broker(tmp_path, more=USERS.format("secret")) as broker,
+        pytest.raises(click.ClickException, match="for good: nats: authorization failed"),
+    ):
+        asyncio.run(main(broker))

@@ -37,6 +37,7 @@ def test_the_same_complaint_is_made_once() -> None:
         ({"event": "snapshot_unusable", "level": "warning", "key": "a/1"}, ["neuraxis: snapshot unusable: key a/1"]),
         ({"event": "reading_retries", "level": "info"}, []),
         ({"event": "reading_silent", "level": "warning"}, []),
+        ({"event": "broker_closed_connection", "level": "error"}, []),
     ],
 )
 def test_other_warnings_are_sentences_and_what_is_below_them_is_not_said(

@@ -150,7 +150,8 @@ class StreamReader:
             if self._log_cut is not None:
                 raise self._log_cut
             if self._connection.closed:
-                raise Unavailable(f"the connection that reads stream {self._stream} is closed")
+                why = self._connection.why_closed
+                raise Unavailable(f"the connection that reads stream {self._stream} is closed{why}")
             if self._on_demand:
                 self._pull_more()
             self._filled.clear()

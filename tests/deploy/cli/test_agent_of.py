@@ -1,5 +1,6 @@
 """Whose agent a person's words are for, and how many they may be, as ``ask`` and ``chat`` find it."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -54,5 +55,5 @@ def test_an_input_is_held_to_the_limits_of_the_running_set_unless_others_are_nam
     data = DataFolder(tmp_path / "data")
     in_force = RunSettings(agents=8, sessions=32, receivers={}, effectors=(), key_file="", limits=of_set)
     with data.locked():
-        data.write(RunFile(pid=1, started="", version="", nats_url="nats://127.0.0.1:9", in_force=in_force))
+        data.write(RunFile(pid=os.getpid(), started="", version="", nats_url="nats://127.0.0.1:9", in_force=in_force))
         assert input_limits(Target(data.path, "", "", "", "", None, given)).text_bytes == most

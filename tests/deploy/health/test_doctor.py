@@ -1,6 +1,7 @@
 """What the doctor concludes from what it sees."""
 
 import asyncio
+import os
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,11 @@ OK, WARN, FAIL, SKIP = Verdict.OK, Verdict.WARN, Verdict.FAIL, Verdict.SKIP
 
 def run_file(*processes: Status) -> RunFile:
     return RunFile(
-        pid=1, started="2030-01-01T00:00:00+00:00", version="0", nats_url="nats://127.0.0.1:1", processes=processes
+        pid=os.getpid(),
+        started="2030-01-01T00:00:00+00:00",
+        version="0",
+        nats_url="nats://127.0.0.1:1",
+        processes=processes,
     )
 
 
@@ -243,7 +248,7 @@ def test_what_is_stored_while_the_doctor_looks_does_not_put_the_ledger_ahead(
     with data.locked():
         write(data.ledger, exchanges(1))
         place = {"nats_url": broker.url, "context": str(context), "stream": "NEURAXIS"}
-        data.write(RunFile(pid=1, started="", version="", **place))
+        data.write(RunFile(pid=os.getpid(), started="", version="", **place))
         patient = _set_to_examine(Target(data.path, "", "", "", "", None, ()))
         found = asyncio.run(examined())
     assert (found.verdict, found.detail) == (OK, f"{data.ledger} is 0 events behind the stream's 4")
@@ -285,7 +290,7 @@ def test_the_receivers_examined_are_those_of_the_running_set_wherever_one_asks(
         context = tmp_path / "admin.json"
         context.write_text('{"url": "nats://127.0.0.1:9"}')
         place = {"nats_url": "nats://127.0.0.1:9", "context": str(context), "stream": "NEURAXIS"}
-        data.write(RunFile(pid=1, started="", version="", in_force=in_force, **place))
+        data.write(RunFile(pid=os.getpid(), started="", version="", in_force=in_force, **place))
         patient = _set_to_examine(Target(data.path, "", "", "", "", None, ()))
         other = _set_to_examine(Target(data.path, "", "", "", "", None, ("log.agents=3",)))
     assert patient.receivers == {"ops": ops}

@@ -22,7 +22,7 @@ from schemas.input_path import REQUIRED, names_of, scopes
 from schemas.permissions import MEMBERS_BUCKET
 from schemas.subjects import Partitions
 from tests.actors.runtime.waiting import until
-from tests.broker import Broker
+from tests.broker import USERS, Broker
 
 PARTITIONS = Partitions(agents=1, sessions=2)
 
@@ -178,6 +178,27 @@ def test_a_set_whose_workers_cannot_be_heard_is_not_said_to_be_ready(
             await until(lambda: told("what workers say of themselves cannot be read"), "that to be told")
 
     asyncio.run(main())
+
+
+def test_a_watch_whose_login_was_taken_away_goes_on_when_it_is_given_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The broker closes its connection for good: the set was said to be out of reach of its broker from then on."""
+    for name in ("POLL_INTERVAL_S", "FAULT_INTERVAL_S", "TAKEOVER_S"):
+        monkeypatch.setattr(stage_watch, name, 0.1)
+    noted: list[str] = []
+
+    async def main(broker: Broker) -> None:
+        access = Access(servers=broker.url, user="a", password="secret")
+        watching = asyncio.create_task(log_unserved_stages(access, PARTITIONS, ("reflex",), note=noted.append))
+        for password, fault in (("secret", "read"), ("another", "cannot be reached"), ("secret", "read")):
+            broker.reload(USERS.format(password))
+            await until(lambda fault=fault: fault in "".join(noted[-1:]), f"{fault!r} to be told")
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
+
+    with Broker(tmp_path, more=USERS.format("secret")) as broker:
+        asyncio.run(main(broker))
 
 
 def test_whoever_asks_whether_a_set_is_ready_is_told_what_keeps_it_from_its_work(

@@ -2,6 +2,7 @@
 
 import fcntl
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -65,7 +66,7 @@ def test_the_file_is_that_of_the_running_set_wherever_one_asks(of_set: str, fold
     named = str(folder / of_set) if of_set else ""
     in_force = RunSettings(agents=8, sessions=32, receivers={}, effectors=(), key_file="", keys_file=named)
     with data.locked():
-        data.write(RunFile(pid=1, started="", version="", nats_url="", in_force=in_force))
+        data.write(RunFile(pid=os.getpid(), started="", version="", nats_url="", in_force=in_force))
         keys("add", "--scope", "ask", "--data", "data")
         keys("add", "--scope", "ask", "--data", "data", "--config", "neuraxis.toml")
     there = folder / of_set if of_set else data.keys

@@ -1,6 +1,7 @@
 """How a command finds its broker: what wins, and what is refused."""
 
 import json
+import os
 from pathlib import Path
 
 import msgspec
@@ -14,7 +15,7 @@ from deploy.processes.running_set import DataFolder, NotRunning, RunFile
 from events.jetstream import Access
 from tests.each import each
 
-RUN = RunFile(pid=1, started="2030-01-01T00:00:00+00:00", version="0", nats_url="nats://127.0.0.1:4222")
+RUN = RunFile(pid=os.getpid(), started="2030-01-01T00:00:00+00:00", version="0", nats_url="nats://127.0.0.1:4222")
 
 
 def context(path: Path, **fields: str) -> Path:

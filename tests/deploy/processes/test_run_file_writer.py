@@ -3,6 +3,8 @@
 import asyncio
 from pathlib import Path
 
+import msgspec
+
 from deploy.processes.run_file_writer import RunFileWriter
 from deploy.processes.running_set import DataFolder, RunFile
 from tests.deploy.processes.test_running_set import RUN
@@ -20,11 +22,11 @@ async def _until_written(data: DataFolder) -> RunFile:
 
 def test_a_run_file_that_cannot_be_written_is_written_once_it_can_and_says_what_is_so_then(tmp_path: Path) -> None:
     async def main() -> None:
-        data, pids = DataFolder(tmp_path), iter(range(1, 1000))
+        data, times_told = DataFolder(tmp_path), iter(range(1, 1000))
         told: list[RunFile] = []
 
         def describe() -> RunFile:
-            told.append(RunFile(**{**{name: getattr(RUN, name) for name in RUN.__struct_fields__}, "pid": next(pids)}))
+            told.append(msgspec.structs.replace(RUN, version=str(next(times_told))))
             return told[-1]
 
         writer = RunFileWriter(data, describe, RETRY_S)

@@ -13,7 +13,7 @@ from deploy.processes.running_set import DataFolder, FolderTaken, FolderUnusable
 from tests.deploy.waiting import until
 from tests.full_disk import small_disk
 
-RUN = RunFile(pid=1, started="2030-01-01T00:00:00+00:00", version="0", nats_url="nats://127.0.0.1:4222")
+RUN = RunFile(pid=os.getpid(), started="2030-01-01T00:00:00+00:00", version="0", nats_url="nats://127.0.0.1:4222")
 
 HOLDS = """
 import pathlib, signal, sys
@@ -79,8 +79,9 @@ def test_the_folder_stays_held_while_a_killed_sets_broker_lives(tmp_path: Path) 
     holder.kill()
     holder.wait()
     data = DataFolder(tmp_path)
-    data.write(RUN)
-    assert data.read() == RUN, "the folder is held by the child"
+    of_holder = msgspec.structs.replace(RUN, pid=holder.pid)
+    data.write(of_holder)
+    assert data.read() == of_holder, "the folder is held by the child"
     os.kill(int((tmp_path / "child").read_text()), signal.SIGKILL)
     with data.locked():
         pass
@@ -98,7 +99,15 @@ def test_a_run_file_that_a_killed_set_left_is_not_believed(tmp_path: Path) -> No
     data = DataFolder(tmp_path)
     with data.locked():
         data.write(RUN)
-    with pytest.raises(NotRunning, match=f"was killed: start it again with `neuraxis up --data {tmp_path}`"):
+    killed = f"was killed: start it again with `neuraxis up --data {tmp_path}`"
+    with pytest.raises(NotRunning, match=killed):
+        data.read()
+    data.write(msgspec.structs.replace(RUN, pid=1))  # 1 is another process
+    with data.locked():
+        with pytest.raises(NotReachableYet, match="is still starting"):
+            data.read()
+        data.remove_run_file()  # it could not be started
+    with pytest.raises(NotRunning, match=killed):
         data.read()
 
 

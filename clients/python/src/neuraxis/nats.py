@@ -72,7 +72,7 @@ async def listen(topic: str, login: Login) -> AsyncGenerator[Event, None]:
                 try:
                     message = await subscription.next_msg(timeout=_LOOK_S)
                 except nats_errors.ConnectionClosedError:
-                    raise _gone(login) from None
+                    raise _gone(login, connection) from None
             if _denied(failures):
                 # The broker reports that apart, at some time after the subscription, which it leaves silent.
                 raise Forbidden(f"this login may not listen to {subject}", code="forbidden")
@@ -168,8 +168,8 @@ async def _connected(login: Login) -> AsyncGenerator[tuple[Connection, list[Exce
             )
     except (OSError, TimeoutError, nats_errors.Error) as wrong:
         messages = " ".join(str(each) for each in (wrong, *failures))
-        if "authorization" in messages.lower():
-            raise Unauthorized(f"the broker does not know {login.user or 'this login'}", code="unauthorized") from wrong
+        if _is_unknown(messages):
+            raise _unauthorized(login) from wrong
         if isinstance(wrong, ssl.SSLError):
             raise NotReachable(
                 f"the broker at {_shown(login.url)} shows no certificate that is trusted ({wrong.reason or wrong}): "
@@ -182,7 +182,7 @@ async def _connected(login: Login) -> AsyncGenerator[tuple[Connection, list[Exce
     try:
         yield connection, failures
     except nats_errors.ConnectionClosedError as wrong:
-        raise _gone(login) from wrong
+        raise _gone(login, connection) from wrong
     finally:
         watching.cancel()
         await asyncio.wait((watching,))
@@ -360,7 +360,17 @@ def _silent(what: str, wrong: Exception) -> NotReachable:
     )
 
 
-def _gone(login: Login) -> NotReachable:
+def _is_unknown(messages: str) -> bool:
+    return "authorization" in messages.lower() or "authentication" in messages.lower()
+
+
+def _unauthorized(login: Login) -> Unauthorized:
+    return Unauthorized(f"the broker does not know {login.user or 'this login'}", code="unauthorized")
+
+
+def _gone(login: Login, connection: Connection) -> NeuraxisError:
+    if _is_unknown(str(connection.last_error or "")):  # it was taken away, and then the broker closed the connection
+        return _unauthorized(login)
     return NotReachable(f"the broker at {_shown(login.url)} is away, and has not come back", code="broken")
 
 

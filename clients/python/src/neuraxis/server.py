@@ -65,7 +65,10 @@ def _refuse_misspelt(variable: str) -> None:
 
 
 def run_file(folder: Path | str) -> dict[str, Any]:
-    """Return what ``run.json`` says about the set that runs in a folder; raises Misconfigured if none runs."""
+    """Return what ``run.json`` says about the set that runs in a folder; raises Misconfigured if none runs.
+
+    A set that was killed leaves its file behind, and another server may have its port by now.
+    """
     path = Path(folder) / "run.json"
     try:
         found = json.loads(path.read_bytes())
@@ -79,14 +82,35 @@ def run_file(folder: Path | str) -> dict[str, Any]:
         raise Misconfigured(f"{path} cannot be read: {wrong}", code="no_server") from wrong
     if not isinstance(found, dict):
         raise Misconfigured(f"{path} describes no running set", code="no_server")
+    if not _runs(Path(folder), found.get("pid")):
+        raise Misconfigured(
+            f"the set in {folder} was killed, or is starting: `neuraxis up` starts it again", code="no_server"
+        )
     return found
+
+
+def _runs(folder: Path, pid: object) -> bool:
+    """Return whether a set's process holds the lock of its folder; True where that cannot be seen."""
+    holder = b""
+    try:
+        import fcntl  # not on every system
+
+        with open(folder / "lock", "rb") as lock:
+            holder = lock.read(32).strip()
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return holder == str(pid).encode()
+    except (ImportError, OSError):
+        return True
+    return False
 
 
 def _running(folder: Path) -> str:
     address = run_file(folder).get("http")
     if not isinstance(address, str) or not address:
         raise Misconfigured(f"the set in {folder} serves no HTTP: start it without `--http off`", code="no_server")
-    return address
+    # Who listens on all addresses is reached by loopback, and past every proxy.
+    return address.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
 
 
 def _checked(address: str) -> str:

@@ -1,6 +1,7 @@
 """A set that is stopped, or whose broker is away: commands that read go on with the ledger it left, and say so."""
 
 import json
+import os
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -126,7 +127,7 @@ def test_a_set_whose_broker_does_not_answer_is_read_from_its_ledger(stopped: int
         context.write_text('{"url": "nats://127.0.0.1:1"}')
         folder.write(
             RunFile(
-                pid=1,
+                pid=os.getpid(),
                 started="now",
                 version="0",
                 nats_url="nats://127.0.0.1:1",
@@ -151,7 +152,7 @@ def test_whether_an_alert_fires_is_not_known_of_a_set_that_nobody_stopped(stoppe
         context = folder.path / "context.json"
         context.write_text('{"url": "nats://127.0.0.1:1"}')
         place = {"nats_url": "nats://127.0.0.1:1", "context": str(context), "stream": "NEURAXIS"}
-        folder.write(RunFile(pid=1, started="now", version="0", **place))
+        folder.write(RunFile(pid=os.getpid(), started="now", version="0", **place))
         away = neuraxis(*severe)
     killed = neuraxis(*severe)
     for result, why in ((away, "no broker answers"), (killed, "the set was killed")):
@@ -195,7 +196,7 @@ def test_a_set_that_starts_or_is_of_another_release_is_read_from_its_ledger_and_
 ) -> None:
     folder = DataFolder(tmp_path / ".neuraxis")
     with folder.locked():
-        folder.write(RunFile(pid=1, started="now", version="0", nats_url=""))
+        folder.write(RunFile(pid=os.getpid(), started="now", version="0", nats_url=""))
         starting = neuraxis("state", "router", "morning")
         folder.run_file.write_text('{"pid": "node-7/12"}')
         foreign = neuraxis("state", "router", "morning")

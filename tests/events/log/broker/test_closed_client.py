@@ -1,15 +1,20 @@
 """A connection that is closed or given up while its broker is away: nothing of it goes on."""
 
 import asyncio
+from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from deploy.processes.inbox import listening_inbox
+from deploy.processes.query_services import serving_queries
 from events.errors import Unavailable
 from events.jetstream import KeyValueMembership
 from events.jetstream.connection import Access, Connection
 from events.jetstream.header_client import HeaderClient
-from tests.broker import Broker
+from events.jetstream.reading.stream_reader import StreamReader
+from tests.actors.runtime.waiting import until
+from tests.broker import USERS, Broker, close_for_good
 
 
 def test_a_client_that_is_closed_the_moment_a_server_refuses_it_tries_no_more(
@@ -113,3 +118,20 @@ def test_a_call_that_cannot_hear_its_answers_is_not_waited_for_ever_after(broker
         assert connection._subjects == {}
 
     asyncio.run(main())
+
+
+def test_whoever_works_with_a_login_that_the_broker_no_longer_knows_ends_by_that_reason(tmp_path: Path) -> None:
+    """The broker closes the connection for good; a process ended as by a bug of ours, or without a word why."""
+
+    async def main(broker: Broker) -> None:
+        connection = await Connection.open(Access(servers=broker.url, user="a", password="secret"))
+        with capture_logs() as lines:
+            async with serving_queries(connection, tmp_path / "ledger.db", None):
+                await close_for_good(broker, lambda: connection.closed)
+                await until(lambda: any(e["event"] == "broker_closed_connection" for e in lines), "that to be logged")
+        reader = StreamReader(connection, "NEURAXIS", ["log.>"], 0, "a test")
+        with pytest.raises(Unavailable, match="authorization failed; give a login that it knows"):
+            await reader.next()
+
+    with Broker(tmp_path, more=USERS.format("secret")) as broker:
+        asyncio.run(main(broker))
