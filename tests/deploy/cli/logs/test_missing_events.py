@@ -104,6 +104,17 @@ def test_a_gap_in_the_stream_that_nobody_has_recorded_is_told(command: tuple[str
     assert MISSING.format("stream NEURAXIS at", rotten, lost) in result.stderr, result.output
 
 
+def test_a_backup_that_cannot_be_restored_says_so(ledger: Path, talk: list[Stored]) -> None:
+    made = neuraxis("backup", "kept", "--ledger", ledger, "--json")
+    assert (made.exit_code, json.loads(made.stdout)["restorable"]) == (0, False)
+    assert "1 event that the log has lost is not in the copy" in made.stderr
+    refused = neuraxis("restore", "kept", "--data", "restored")
+    assert (refused.exit_code, "is of a log that lost" in refused.stderr) == (2, True)
+    write(Path("whole.db"), talk, partitions=PARTITIONS)
+    whole = neuraxis("backup", "whole", "--ledger", "whole.db", "--json")
+    assert (json.loads(whole.stdout)["restorable"], whole.stderr) == (True, "")
+
+
 def test_an_export_of_a_log_that_lost_an_event_is_a_bundle_that_says_so(
     ledger: Path, lost: int, talk: list[Stored]
 ) -> None:
