@@ -79,6 +79,16 @@ def test_every_command_says_what_the_log_lost_of_what_it_reads(
     assert MISSING.format("ledger", ledger, lost) in result.stderr, result.output
 
 
+@pytest.mark.parametrize("kept", ["ledger-before-loss-40.db", ""])
+def test_an_exchange_that_may_have_been_lost_is_looked_for_where_it_may_be(kept: str, talk: list[Stored]) -> None:
+    loss = LossRecorded(first_seq=40, through_seq=60, known_by="ledger", given_again=True, kept_as=kept)
+    record = stored(talk[-1].seq + 1, loss, exchange="", agent="", session="")
+    write(Path("ledger.db"), [*talk, record], partitions=PARTITIONS)
+    refused = neuraxis("why", "01aa", "--log", "ledger.db")
+    assert (refused.exit_code, "look with --log, beside the ledger, in" in refused.stderr) == (1, bool(kept))
+    assert kept in refused.stderr
+
+
 def test_what_was_lost_elsewhere_is_not_told(ledger: Path, lost: int) -> None:
     shown = neuraxis("log", "tail", "--count", "1", "--log", ledger)
     assert (shown.exit_code, shown.stderr) == (0, "")
