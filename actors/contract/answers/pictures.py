@@ -23,13 +23,13 @@ MOST_ADDRESSES = 256
 _LONGEST_ADDRESS, _LONGEST_HOST = 4_096, 253
 """Most characters of a URL that is read, and of a host's name in DNS."""
 
-# Host, path, query, fragment.
-_SPLIT = re.compile(r"https?://([^/?#]*)([^?#]*)(?:\?([^#]*))?(?:#(.*))?", re.IGNORECASE | re.DOTALL)
+# Host, path, query, fragment. A page that shows the picture has a scheme; browsers take a backslash for a slash.
+_SPLIT = re.compile(r"(?:https?:)?[/\\]{2,}([^/\\?#]*)([^?#]*)(?:\?([^#]*))?(?:#(.*))?", re.IGNORECASE | re.DOTALL)
 _PERCENT_ENCODED = re.compile(rb"%([0-9a-fA-F]{2})")
 _NOT_ALPHANUMERIC = re.compile(r"[\W_]+")
 _PLAIN = r"[^\s<>()\"']"
 # A URL ends at white space, a quotation mark or a bracket; round brackets inside it must be balanced.
-_ADDRESS = rf"(https?://(?:{_PLAIN}|\((?:{_PLAIN}|\({_PLAIN}*\))*\))+)"
+_ADDRESS = rf"((?:https?:)?[/\\]{{2}}(?:{_PLAIN}|\((?:{_PLAIN}|\({_PLAIN}*\))*\))+)"
 _PICTURES = (
     re.compile(rf"!\[[^\]\n]{{0,500}}\]\(\s*<?{_ADDRESS}", re.IGNORECASE),
     re.compile(rf"<img\b[^>]{{0,500}}?\bsrc\s*=\s*[\"']?{_ADDRESS}", re.IGNORECASE),
@@ -122,7 +122,7 @@ def _carries(address: str, sequences: Mapping[int, frozenset[str]]) -> bool:
         return True
     host, path, query, fragment = _split(address)
     values = re.split(r"[&;=]", query)
-    others = (*host.split("."), *path.split("/"), fragment)
+    others = (*host.split("."), *re.split(r"[/\\]", path), fragment)
     return any(_holds_sequence(value, sequences, CARRIED_IN_QUERY) for value in values) or any(
         _holds_sequence(other, sequences, CARRIED_ELSEWHERE) for other in others
     )

