@@ -1,6 +1,7 @@
 """Finds what a log has lost, by comparing it with a ledger that still holds it."""
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
 from events.errors import Misconfigured
@@ -89,6 +90,23 @@ async def find_loss(log: Log, path: Path) -> LossRecorded | None:
         # Whether the log has given the lost sequences to other messages, or will.
         given_again=info.last_seq < lost or message is not None,
     )
+
+
+def records_lost_with(path: Path, losses: Sequence[LossRecorded]) -> list[LossRecorded]:
+    """Return the records of earlier losses that a log has lost itself, which its ledger holds; raises LogError.
+
+    One of the same sequences, or of a gap whose sequences are given to other messages now, says nothing new.
+    """
+    with LedgerReader(path) as reader:
+        known = reader.losses().found
+    ranges = [(loss.first_seq, loss.through_seq) for loss in losses]
+    return [
+        record.event
+        for record in known
+        if any(first <= record.seq <= through for first, through in ranges)
+        and (record.event.first_seq, record.event.through_seq) not in ranges
+        and (record.event.given_again or record.event.through_seq < ranges[0][0])
+    ]
 
 
 async def _gap_end(log: Log, after: int) -> int:

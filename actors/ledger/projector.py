@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from actors.ledger.anchoring import AnchorState, anchor_append, due_before_stop, with_anchor, with_batch
-from actors.ledger.loss_detection import find_gaps, find_loss
+from actors.ledger.loss_detection import find_gaps, find_loss, records_lost_with
 from actors.ledger.settings import LedgerSettings
 from events.errors import Conflict, LedgerDamaged, LogCut, LogError, Unavailable
 from events.ledger import (
@@ -193,7 +193,9 @@ class LedgerProjector:
         """Record what the log has lost, then set the file aside: a crash between the two leaves no loss unrecorded."""
         held = any(loss.known_by == "ledger" for loss in losses)
         kept = path_aside(self._path, losses[0].first_seq) if held else None
-        await self._record([msgspec.structs.replace(loss, kept_as=kept.name if kept else "") for loss in losses])
+        earlier = await asyncio.to_thread(records_lost_with, self._path, losses) if held else []
+        named = [msgspec.structs.replace(loss, kept_as=kept.name if kept else "") for loss in losses]
+        await self._record([*earlier, *named])
         for loss in losses:
             log_loss(loss, kept)
         if kept is not None:

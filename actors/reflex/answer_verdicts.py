@@ -150,10 +150,7 @@ def _secrets(texts: tuple[str, ...], prompt: Prompt, views: Iterable[tuple[int, 
         yield from (Secret(kind=each.kind, part=part, span=(each.start, each.end)) for each in found)
     disguised: dict[tuple[int, str], None] = {}
     for part, view in views:
-        known = {each.kind for each in plain[part]}
-        for each in prompt_secrets.found_in(view):
-            if each.kind not in known:
-                disguised[part, each.kind] = None
+        disguised |= dict.fromkeys((part, kind) for kind in prompt_secrets.only_in(view, texts[part]))
     yield from (
         msgspec.convert({"kind": kind, "part": part, "span": (0, len(texts[part]))}, Secret) for part, kind in disguised
     )

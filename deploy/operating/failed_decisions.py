@@ -32,7 +32,9 @@ UNREADABLE_END = "UNREADABLE"
 
 
 class FailedDecision(msgspec.Struct, frozen=True, kw_only=True):
-    """A failure of an actor or an effector on one message.
+    """A failure of an actor or an effector on one message; or an exchange that ended FAILED without one on record, such
+    as at its deadline, or since nobody served a guard. Its ``actor`` is the stage that it waited for, and the message
+    its input.
 
     ``seq`` is the failure's sequence, ``failed_seq`` and ``failed_topic`` are that message's sequence and subject.
     ``reason`` and ``error`` are as in ``schemas.event.Failed``. ``ended`` is the action with which the exchange ended;
@@ -74,7 +76,9 @@ def check_actor(name: str) -> None:
 
 
 async def failed_decisions(source: Source) -> list[FailedDecision]:
-    """Return all failures of a log, in order; those that this release cannot read are in ``source.unread``.
+    """Return all failures of a log, and what FAILED without one, in order.
+
+    Those that this release cannot read are in ``source.unread``.
 
     Raises:
         NothingFound: the log holds no event.
@@ -90,8 +94,8 @@ async def failed_decisions(source: Source) -> list[FailedDecision]:
             elif isinstance(record.message.event, Failed):
                 found.append(_failure(record, record.message.event))
     exchanges = {each.exchange for each in found if each.exchange}
-    if not exchanges:
-        return found
+    open_inputs: dict[str, int] = {}  # exchange -> sequence of its input, if it was to be answered
+    silent: list[FailedDecision] = []
     ended: dict[str, str] = {}
     reruns: dict[str, str] = {}
     async for batch in source.as_stored(_INPUTS_AND_ENDS, 0, END):
@@ -101,18 +105,45 @@ async def failed_decisions(source: Source) -> list[FailedDecision]:
                 if topic_of_subject(stored.subject) == topic_of(ResponseEmitted):
                     ended[exchange_of(record)] = UNREADABLE_END
                 else:  # an unreadable input that names an exchange, in whatever field, may be its rerun
-                    named = (each for each in exchanges if each.encode() in stored.data)
+                    known = exchanges.union(each.exchange for each in silent)
+                    named = (each for each in known if each.encode() in stored.data)
                     reruns |= dict.fromkeys(named, exchange_of(record))
                 continue
             message = record.message
-            if isinstance(message.event, ResponseEmitted) and message.exchange in exchanges:
-                ended[message.exchange] = message.event.action
-            elif isinstance(message.event, InputReceived) and message.event.rerun_of in exchanges:
-                reruns[message.event.rerun_of] = message.exchange
+            if isinstance(message.event, InputReceived):
+                if message.event.purpose == "answer":  # whoever has an input checked asks again
+                    open_inputs[message.exchange] = message.seq
+                if message.event.rerun_of:
+                    reruns[message.event.rerun_of] = message.exchange
+            elif isinstance(message.event, ResponseEmitted):
+                input_seq = open_inputs.pop(message.exchange, 0)
+                if message.exchange in exchanges:
+                    ended[message.exchange] = message.event.action
+                elif message.event.action == "FAILED" and input_seq:
+                    silent.append(_without_failure(record, message.event, input_seq))
     return [
-        msgspec.structs.replace(each, ended=ended.get(each.exchange, ""), rerun=reruns.get(each.exchange, ""))
-        for each in found
+        msgspec.structs.replace(
+            each, ended=each.ended or ended.get(each.exchange, ""), rerun=reruns.get(each.exchange, "")
+        )
+        for each in sorted((*found, *silent), key=lambda each: each.seq)
     ]
+
+
+def _without_failure(record: Recorded, end: ResponseEmitted, input_seq: int) -> FailedDecision:
+    message, stage = record.message, end.stage.lower()
+    return FailedDecision(
+        seq=message.seq,
+        time=rfc3339(message.time_ns),
+        actor=stage if stage in _FAILING else "responder",
+        reason=end.reason,
+        error="",
+        failed_seq=input_seq,
+        failed_topic=topic_of(InputReceived),
+        agent=message.agent,
+        session=message.session,
+        exchange=message.exchange,
+        ended=end.action,
+    )
 
 
 def _failure(record: Recorded, failed: Failed) -> FailedDecision:

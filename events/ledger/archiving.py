@@ -14,7 +14,7 @@ import os
 import sqlite3
 import tempfile
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -140,6 +140,7 @@ def _archive(ledger: sqlite3.Connection, path: Path, before_ns: int, join: bool)
         os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         _write(ledger, path, draft, joined, last)
         made = _checked(draft, path, former[-1].head if former and not joined else "")
+        made = msgspec.structs.replace(made, name=_own_name(path, made.name))
         flush(draft)
         draft.replace(path.with_name(made.name))
         flush(path.parent)
@@ -227,6 +228,24 @@ def _checked(draft: Path, path: Path, previous: str) -> ArchiveFile:
             first, first_ns = first or last, first_ns or last_ns
     name = f"{path.stem}-{_day(first_ns)}-to-{_day(last_ns)}-{last:09d}{path.suffix}"
     return ArchiveFile(name=name, rows=rows, first_seq=first, last_seq=last, head=digest.hex())
+
+
+def _own_name(path: Path, name: str) -> str:
+    """Return a name for an archive that no ledger beside this one has for its own.
+
+    One that was set aside, since the stream had lost messages, has archives of the same days and sequences.
+    """
+    taken: set[str] = set()
+    for other in path.parent.glob(f"{path.stem}-*{path.suffix}"):
+        address = f"{other.resolve().as_uri()}?mode=ro"
+        errors = suppress(LedgerDamaged, Misconfigured, Unavailable, sqlite3.Error)
+        with errors, closing(sqlite3.connect(address, uri=True)) as file:
+            taken |= {each.name for each in archives_in(read_meta(file, other), other)}
+    stem, number, free = Path(name).stem, 1, name
+    while free in taken:
+        number += 1
+        free = f"{stem}-{number}{path.suffix}"
+    return free
 
 
 def _day(time_ns: int) -> str:

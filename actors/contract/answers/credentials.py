@@ -59,6 +59,8 @@ _PLACEHOLDER = re.compile(r"(?i)example|sample|your|placeholder|dummy|x{5}|\.{3}
 _IN_PASSWORDS = re.compile(r"\d|\w[^\w\s/]\w")
 """A digit, or a symbol inside a word: a password has one of these, and a plain word has not."""
 
+_SIGNS = re.compile(r"[\W_]+")
+
 _FEWEST_DIFFERENT = 9
 """A key with fewer different characters than this is a placeholder."""
 
@@ -97,6 +99,15 @@ class PromptSecrets:
         found = [*self._keys_not_from_user(text), *self._prompt_values_in(text)]
         return tuple(sorted(found, key=lambda each: (each.start, -each.end)))
 
+    def only_in(self, view: str, text: str) -> tuple[SecretKind, ...]:
+        """Return the kinds of the secrets that are in a decoded view of a text, and not in the text as it stands."""
+        if not (found := self.found_in(view)):
+            return ()
+        plain = _alphanumeric(text)
+        return tuple(
+            each.kind for each in found if not (key := _alphanumeric(view[each.start : each.end])) or key not in plain
+        )
+
     def _keys_not_from_user(self, text: str) -> Iterator[SecretSpan]:
         for found, key in _keys_in(text):
             if key not in self._user_text and not _is_placeholder(key):
@@ -106,12 +117,18 @@ class PromptSecrets:
         if not self.values:
             return
         folded = text.casefold()
-        # Folding rarely changes the number of letters; if it does, the positions are those in the folded text.
-        for value in self.values:
-            start = folded.find(value.casefold())
+        # Some letters become two, such as the German sharp s: where there are any, each folded letter's own position.
+        positions = (
+            range(len(text) + 1)
+            if len(folded) == len(text)
+            else [at for at, letter in enumerate(text) for _ in letter.casefold()]
+        )
+        for value in map(str.casefold, self.values):
+            start = folded.find(value)
             while start >= 0:
-                yield SecretSpan("prompt_secret", start, start + len(value))
-                start = folded.find(value.casefold(), start + len(value))
+                end = start + len(value)
+                yield SecretSpan("prompt_secret", positions[start], positions[end - 1] + 1)
+                start = folded.find(value, end)
 
 
 def keys_in(text: str) -> Iterator[SecretSpan]:
@@ -122,7 +139,7 @@ def keys_in(text: str) -> Iterator[SecretSpan]:
 def masked(text: str, spans: tuple[tuple[str, int, int], ...]) -> str:
     """Return a text with the secrets at some positions replaced by their kinds."""
     parts, at = [], 0
-    for kind, start, end in spans:
+    for kind, start, end in sorted(spans, key=lambda span: (span[1], -span[2])):
         if end <= at:
             continue
         parts += [text[at : max(at, start)], f"[{kind.replace('_', ' ')} withheld]"]
@@ -153,6 +170,11 @@ def _named_values(content: str) -> Iterator[str]:
         value = quoted.strip() if quoted else bare.strip(".:!?)]}>")
         if len(value) >= 4 and ((quoted and len(value) >= 6) or _IN_PASSWORDS.search(value)):
             yield value
+
+
+def _alphanumeric(text: str) -> str:
+    """Return the letters and digits of a text: white space and escapes in a key depend on the view."""
+    return _SIGNS.sub("", with_blanks(text)).casefold()
 
 
 def _is_placeholder(key: str) -> bool:

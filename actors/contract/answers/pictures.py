@@ -23,20 +23,28 @@ MOST_ADDRESSES = 256
 _LONGEST_ADDRESS, _LONGEST_HOST = 4_096, 253
 """Most characters of a URL that is read, and of a host's name in DNS."""
 
-# Host, path, query, fragment.
-_SPLIT = re.compile(r"https?://([^/?#]*)([^?#]*)(?:\?([^#]*))?(?:#(.*))?", re.IGNORECASE | re.DOTALL)
+# Host, path, query, fragment. A page that shows the picture has a scheme; browsers take a backslash for a slash.
+_SPLIT = re.compile(r"(?:https?:)?[/\\]{2,}([^/\\?#]*)([^?#]*)(?:\?([^#]*))?(?:#(.*))?", re.IGNORECASE | re.DOTALL)
 _PERCENT_ENCODED = re.compile(rb"%([0-9a-fA-F]{2})")
 _NOT_ALPHANUMERIC = re.compile(r"[\W_]+")
 _PLAIN = r"[^\s<>()\"']"
 # A URL ends at white space, a quotation mark or a bracket; round brackets inside it must be balanced.
-_ADDRESS = rf"(https?://(?:{_PLAIN}|\((?:{_PLAIN}|\({_PLAIN}*\))*\))+)"
-_PICTURES = (
-    re.compile(rf"!\[[^\]\n]{{0,500}}\]\(\s*<?{_ADDRESS}", re.IGNORECASE),
-    re.compile(rf"<img\b[^>]{{0,500}}?\bsrc\s*=\s*[\"']?{_ADDRESS}", re.IGNORECASE),
-)
+_ADDRESS = rf"((?:https?:)?[/\\]{{2}}(?:{_PLAIN}|\((?:{_PLAIN}|\({_PLAIN}*\))*\))+)"
+_LINK = re.compile(rf"\]\(\s*<?{_ADDRESS}", re.IGNORECASE)
+_ATTRIBUTE = re.compile(rf"\b(?:src|srcset|poster)\s*=\s*[\"']?\s*{_ADDRESS}", re.IGNORECASE)
+_TAG = re.compile(r"<([a-z][a-z0-9]*)\b", re.IGNORECASE)
+_PICTURE_TAGS = frozenset({"img", "image", "source", "video", "input"})
+LONGEST_TITLE = 2_048
+"""Most characters of a picture before its URL, such as its title, that are looked at."""
+
 # Markdown may name the URL of a picture elsewhere in the text: ``![title][label]`` and ``[label]: URL``.
-_BY_REFERENCE = re.compile(r"!\[[^\]\n]{0,500}\]\s?\[|!\[[^\]\n]{1,500}\](?![\(\[])")
-_REFERENCE = re.compile(rf"^[ ]{{0,3}}\[[^\]\n]{{1,500}}\]:\s*<?{_ADDRESS}", re.IGNORECASE | re.MULTILINE)
+_REFERENCE = re.compile(rf"^[ \t>*+.\d-]{{0,12}}\[[^\]\n]{{1,500}}\]:\s*<?{_ADDRESS}", re.IGNORECASE | re.MULTILINE)
+
+# The URL of a link or a picture at the end of a text, which may go on.
+_BEGUN_URL = re.compile(
+    r"\]\(\s*(?:<?(?:h(?:t(?:t(?:p(?:s(?::[^\s<>\"']*)?|:[^\s<>\"']*)?)?)?)?|[/\\](?:[/\\][^\s<>\"']*)?)?)?\Z",
+    re.IGNORECASE,
+)
 
 _NO_PROMPT = Prompt("", ())
 
@@ -52,10 +60,10 @@ class Pictures:
 
     def __init__(self, prompt: Prompt) -> None:
         self._prompt = _PromptWords((prompt.text, *(layer.content for layer in prompt.layers)))
-        # The URLs examined so far, and whether each carries words; whether a picture names its URL by a label; and the
-        # URLs of all labels, any of which may be a picture's.
+        # The URLs examined so far, and whether each carries words; whether Markdown has a picture; and the URLs of all
+        # labels, any of which may be that picture's.
         self._examined: dict[str, bool] = {}
-        self._by_reference = False
+        self._has_picture = False
         self._defined: dict[str, None] = {}
         self.hosts: tuple[str, ...] = ()
 
@@ -67,12 +75,13 @@ class Pictures:
 
     def read(self, text: str) -> None:
         """Examine the pictures in a text, or in a part of one."""
-        self._by_reference = self._by_reference or bool(_BY_REFERENCE.search(text))
+        self._has_picture = self._has_picture or "![" in text
         for address in _REFERENCE.findall(text):
             if len(self._defined) <= MOST_ADDRESSES:
                 self._defined[address] = None
-        pictured = [address for form in _PICTURES for address in form.findall(text)]
-        if self._by_reference:
+        pictured = [found[1] for found in _LINK.finditer(text) if _is_picture(text, found.start())]
+        pictured += [found[1] for found in _ATTRIBUTE.finditer(text) if _is_in_picture(text, found.start())]
+        if self._has_picture:
             pictured += self._defined
         found = [_host(address) for address in pictured if address not in self._examined and self._examine(address)]
         self.hosts = tuple(dict.fromkeys((*self.hosts, *found)))
@@ -110,6 +119,46 @@ def hosts_with_prompt_words(prompt: Prompt, texts: Iterable[str]) -> tuple[str, 
     return pictures.hosts
 
 
+def begun_picture(text: str) -> int:
+    """Return where a picture in Markdown begins whose title or URL goes on behind the end of a text; its length for
+    none.
+    """
+    if (url := _BEGUN_URL.search(text)) is not None:
+        begin = text.rfind("![", max(0, url.start() - LONGEST_TITLE), url.start())
+        return begin if begin >= 0 else len(text)
+    # A title has no blank line, and whatever follows its last bracket, but "(", ends it.
+    at = text.find("![", max(0, len(text) - LONGEST_TITLE, text.rfind("\n\n")))
+    while at >= 0:
+        depth = 0
+        for end in range(at + 1, len(text)):
+            depth += (text[end] == "[") - (text[end] == "]")
+            if not depth:
+                break
+        if depth or end == len(text) - 1:
+            return at
+        at = text.find("![", end)
+    return len(text)
+
+
+def _is_picture(text: str, end: int) -> bool:
+    """Whether what ends at a square bracket in Markdown is a picture's title; there may be brackets in that."""
+    begin, depth = max(0, end - LONGEST_TITLE), 0
+    if text.find("![", begin, end) < 0:
+        return False
+    for at in range(end, begin - 1, -1):
+        if text[at] in "[]" and text[max(0, at - 1) : at] != "\\":
+            depth += 1 if text[at] == "]" else -1
+            if not depth:
+                return text[max(0, at - 1) : at] == "!"
+    return True
+
+
+def _is_in_picture(text: str, at: int) -> bool:
+    """Whether an attribute in HTML belongs to a tag that shows a picture."""
+    tags = _TAG.findall(text, max(0, at - LONGEST_TITLE), at)
+    return bool(tags) and tags[-1].lower() in _PICTURE_TAGS
+
+
 def _sequences_of(texts: Iterable[str], length: int) -> frozenset[str]:
     """Return all sequences of ``length`` letters and digits in some texts: a set lookup is faster than a search."""
     return frozenset(
@@ -122,7 +171,7 @@ def _carries(address: str, sequences: Mapping[int, frozenset[str]]) -> bool:
         return True
     host, path, query, fragment = _split(address)
     values = re.split(r"[&;=]", query)
-    others = (*host.split("."), *path.split("/"), fragment)
+    others = (*host.split("."), *re.split(r"[/\\]", path), fragment)
     return any(_holds_sequence(value, sequences, CARRIED_IN_QUERY) for value in values) or any(
         _holds_sequence(other, sequences, CARRIED_ELSEWHERE) for other in others
     )

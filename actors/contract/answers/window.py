@@ -17,7 +17,7 @@ from collections.abc import Collection
 
 from actors.contract.answers.credentials import LONGEST_VALUE, PromptSecrets
 from actors.contract.answers.leaks import Leaks, reversed_and_rot13
-from actors.contract.answers.pictures import Pictures
+from actors.contract.answers.pictures import Pictures, begun_picture
 from actors.contract.answers.prompt import Prompt
 from actors.contract.text.decoded_views import read_decoded_views
 from schemas.vocabulary.reflex import AnswerFault
@@ -46,10 +46,9 @@ _MAY_BE_ENCODED = re.compile(
     r"[A-Za-z0-9+/_=-]{16}|(?:[0-9a-fA-F]{2}[\s:,]){8}|[01]{8}|%[0-9a-fA-F]{2}|\\[ux]|&#|(?:[.-]{1,6}[ /]+){8}"
 )
 _ENCODED_AT_END = re.compile(r"[A-Za-z0-9_+/=-][A-Za-z0-9_+/=.-]{16,}$")
-# An incomplete picture or reference in Markdown, or an incomplete ``<img``, at the end of the text.
+# An incomplete reference in Markdown, or an incomplete tag of a picture, at the end of the text.
 _INCOMPLETE_AT_END = re.compile(
-    r"(?:!\[[^\]\[\n]{0,500}(?:\]\s?|\]\[[^\]\n]{0,500}|\]\(\s*(?:<?(?:h(?:t(?:t(?:p(?:s(?::[^\s<>\"']*)?|:[^\s<>\"']*)?)?)?)?)?)?)"
-    r"|<img\b[^>]*|^[ ]{0,3}\[[^\]\n]{1,500}(?:\]?|\]:\s*<?[^\s<>\"']*))$",
+    r"(?:<(?:img|image|source|video|input)\b[^>]*|^[ \t>*+.\d-]{0,12}\[[^\]\n]{1,500}(?:\]?|\]:\s*<?[^\s<>\"']*))\Z",
     re.IGNORECASE | re.MULTILINE,
 )
 
@@ -135,8 +134,7 @@ class AnswerWindow:
             *(view.text for view in decoded_views),
             *(reversed_and_rot13(tail) if self._compares_layers else ()),
         )
-        incomplete = None if complete_answer or len(tail) > LONGEST_HELD else _INCOMPLETE_AT_END.search(tail)
-        complete = len(tail) if incomplete is None else incomplete.start()
+        complete = len(tail) if complete_answer or len(tail) > LONGEST_HELD else _incomplete_from(tail)
         for view in views:
             self._leaks.read(view)
         self._pictures.read(tail[:complete])
@@ -163,4 +161,10 @@ def _may_go_on(tail: str) -> bool:
     """Whether a text may end within a key, an encoding or a URL."""
     last = tail[len(tail.rstrip(_KEY_CHARACTERS)) :]
     is_key = len(last) >= _SHORTEST_KEY_START and any(map(str.isdigit, last)) and any(map(str.isalpha, last))
-    return is_key or _INCOMPLETE_AT_END.search(tail) is not None
+    return is_key or _incomplete_from(tail) < len(tail)
+
+
+def _incomplete_from(tail: str) -> int:
+    """Return where a picture or a reference begins that goes on behind the end of a text; its length for none."""
+    found = _INCOMPLETE_AT_END.search(tail)
+    return min(begun_picture(tail), len(tail) if found is None else found.start())

@@ -37,6 +37,20 @@ _SSN = re.compile(r"(?<![\w-])\d{3}-\d{2}-\d{4}(?![\w-])")
 _IP_ADDRESS = re.compile(
     r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?!\w|\.\d)|(?<![\w:])(?:[0-9a-fA-F]{1,4}:){3,7}[0-9a-fA-F]{1,4}(?![\w:])"
 )
+# What may be a telephone number, with what the library takes for signs and spaces in one; a longer one is cut.
+_SIGN = (
+    r"[ .()\[\]/~\u00a0\u00ad\u200b\u2010-\u2015\u2060\u2053\u2212\u223c\u3000\u30fc"
+    r"\uff08\uff09\uff0d-\uff0f\uff3b\uff3d\uff5e-]"
+)
+_NUMBER = re.compile(rf"(?:[+\uff0b]{_SIGN}{{0,4}}|[(\[\uff08\uff3b]){{0,2}}\d(?:{_SIGN}{{0,4}}\d){{5,40}}")
+
+MOST_NUMBERS = 4_000
+"""Most numbers of six digits or more that are examined in a text, which bounds the time. Further ones are masked
+unexamined."""
+
+_AROUND = 8
+"""Characters around a number that its examination sees: what stands beside it tells dates and times, say."""
+
 _SHORTEST_IBAN = 15
 """Fewest letters and digits of an international bank account number."""
 
@@ -93,7 +107,6 @@ def found_in(text: str, regions: tuple[str, ...] = ()) -> tuple[PersonalSpan, ..
 
 
 def _candidates(text: str, regions: tuple[str, ...]) -> Iterator[PersonalSpan]:
-    from phonenumbers import Leniency, PhoneNumberMatcher
     from stdnum import iban, luhn
     from stdnum.us import ssn
 
@@ -113,9 +126,22 @@ def _candidates(text: str, regions: tuple[str, ...]) -> Iterator[PersonalSpan]:
             if match[0][end - 1] != " " and iban.is_valid(match[0][:end]):
                 yield PersonalSpan("iban", match.start(), match.start() + end)
                 break
-    for region in (None, *regions):
-        matcher = PhoneNumberMatcher(text, region, leniency=Leniency.VALID, max_tries=1_000)
-        yield from (PersonalSpan("phone", match.start, match.end) for match in matcher)
+    yield from _phones(text, regions)
+
+
+def _phones(text: str, regions: tuple[str, ...]) -> Iterator[PersonalSpan]:
+    from phonenumbers import Leniency, PhoneNumberMatcher
+
+    for count, number in enumerate(_NUMBER.finditer(text)):
+        if count >= MOST_NUMBERS:
+            yield PersonalSpan("phone", *number.span())
+            continue
+        begin = max(0, number.start() - _AROUND)
+        around = text[begin : number.end() + _AROUND]
+        for region in (None, *regions):
+            for match in PhoneNumberMatcher(around, region, leniency=Leniency.VALID):
+                if number.start() <= begin + match.start < number.end():
+                    yield PersonalSpan("phone", begin + match.start, begin + match.end)
 
 
 def _digits(number: str) -> str:

@@ -37,7 +37,10 @@ def failed() -> None:
 @click.option("--actor", default="", help="Only of this actor or effector.")
 @json_option
 def list_(target: Target, log_file: Path | None, actor: str, as_json: bool) -> None:
-    """Print what failed, oldest first: who failed on which message and why, and what became of the exchange."""
+    """Print what failed, oldest first: who failed on which message and why, and what became of the exchange.
+
+    An exchange that ended FAILED without a failure on record, as at its deadline, is there with its stage and input.
+    """
     import msgspec
 
     from deploy.cli.output import emit

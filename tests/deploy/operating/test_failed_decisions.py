@@ -112,6 +112,27 @@ def test_an_end_that_a_later_release_wrote_is_no_lack_of_an_end(tmp_path: Path) 
     assert "cannot read how its exchange ended" in failed.why_not
 
 
+def test_what_ended_failed_without_a_failure_on_record_has_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As at a deadline, or since nobody served a guard."""
+    recording = Recording(ACTORS.values())
+    recording.configure()
+    for exchange, purpose in (("e-1", "answer"), ("e-2", "check"), ("e-3", "answer")):
+        recording.send(InputReceived(text="Hello!", purpose=purpose), Address("ann", "noon", exchange))  # type: ignore[arg-type]
+        silent = msgspec.structs.replace(end("FAILED"), stage="ARBITER", reason="no_owner: arbiter")
+        recording.send(silent, Address("ann", "noon", exchange))
+    recording.send(InputReceived(text="Hello!", rerun_of="e-3"), Address("ann", "again", "e-4"))
+    write(tmp_path / "ledger.db", recording.log, partitions=recording.partitions)
+    monkeypatch.chdir(tmp_path)
+    listed = rows(neuraxis("failed", "list", "--log", "ledger.db", "--actor", "arbiter", "--json"))
+    assert [(row["reason"], row["exchange"], row["ended"], row["rerun"]) for row in listed] == [
+        ("no_owner: arbiter", "e-1", "FAILED", ""),
+        ("no_owner: arbiter", "e-3", "FAILED", "e-4"),
+    ]
+    assert {row["failed_topic"] for row in listed} == {topic_of(InputReceived)}
+
+
 def test_failures_that_a_later_release_wrote_are_no_lack_of_failures(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -240,9 +261,11 @@ def test_what_failed_is_sent_again_once_in_its_session_as_it_was(
     assert "1 exchange FAILED again" in again.stderr
     assert [(row["rerun_of"], row["action"]) for row in rows(again)] == [("e-1", "FAILED"), ("e-3", "EXECUTED")]
 
-    assert neuraxis("failed", "redrive", "--yes", "--json").stdout == ""
     before, after = inputs(with_failures)[:3], inputs(with_failures)[3:]
     assert len(after) == 2
+    once_more = rows(neuraxis("failed", "redrive", "--yes", "--json"))
+    assert [(row["rerun_of"], row["action"]) for row in once_more] == [(after[0].message.exchange, "EXECUTED")]
+    assert neuraxis("failed", "redrive", "--yes", "--json").stdout == ""
     for old, new in ((before[0], after[0]), (before[2], after[1])):
         assert isinstance(old.message.event, InputReceived)
         assert isinstance(new.message.event, InputReceived)

@@ -18,6 +18,8 @@ from events.ledger import (
     archive,
     back_up,
     list_exchanges,
+    path_aside,
+    put_aside,
     rebuild,
     verify,
 )
@@ -145,6 +147,19 @@ def test_a_backup_is_one_complete_file(tmp_path: Path) -> None:
     assert back_up(path, copy).rows == COUNT
     assert own_rows(copy) == list(range(1, COUNT + 1))
     assert everything(copy) == everything(path)
+
+
+def test_a_ledger_that_was_set_aside_keeps_its_archives(tmp_path: Path) -> None:
+    path = archived(tmp_path / "ledger.db", 100)
+    kept = path_aside(path, 150)
+    put_aside(path, kept)
+    write(path, [*MESSAGES[:149], *(stored(seq, FEEDBACK, at_ms=10 * seq) for seq in range(150, COUNT))])
+    after = everything(kept)
+    archive(path, at(100))
+    archive(path, at(200), join=True)
+    assert everything(kept) == after
+    assert verify(kept).ok
+    assert verify(path).ok
 
 
 def test_an_archive_that_is_missing_or_another_is_named(tmp_path: Path) -> None:

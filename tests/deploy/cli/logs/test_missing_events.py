@@ -79,6 +79,16 @@ def test_every_command_says_what_the_log_lost_of_what_it_reads(
     assert MISSING.format("ledger", ledger, lost) in result.stderr, result.output
 
 
+@pytest.mark.parametrize("kept", ["ledger-before-loss-40.db", ""])
+def test_an_exchange_that_may_have_been_lost_is_looked_for_where_it_may_be(kept: str, talk: list[Stored]) -> None:
+    loss = LossRecorded(first_seq=40, through_seq=60, known_by="ledger", given_again=True, kept_as=kept)
+    record = stored(talk[-1].seq + 1, loss, exchange="", agent="", session="")
+    write(Path("ledger.db"), [*talk, record], partitions=PARTITIONS)
+    refused = neuraxis("why", "01aa", "--log", "ledger.db")
+    assert (refused.exit_code, "look with --log, beside the ledger, in" in refused.stderr) == (1, bool(kept))
+    assert kept in refused.stderr
+
+
 def test_what_was_lost_elsewhere_is_not_told(ledger: Path, lost: int) -> None:
     shown = neuraxis("log", "tail", "--count", "1", "--log", ledger)
     assert (shown.exit_code, shown.stderr) == (0, "")
@@ -102,6 +112,17 @@ def test_what_was_lost_elsewhere_is_not_told(ledger: Path, lost: int) -> None:
 def test_a_gap_in_the_stream_that_nobody_has_recorded_is_told(command: tuple[str, ...], rotten: str, lost: int) -> None:
     result = neuraxis(*command, "--nats", rotten)
     assert MISSING.format("stream NEURAXIS at", rotten, lost) in result.stderr, result.output
+
+
+def test_a_backup_that_cannot_be_restored_says_so(ledger: Path, talk: list[Stored]) -> None:
+    made = neuraxis("backup", "kept", "--ledger", ledger, "--json")
+    assert (made.exit_code, json.loads(made.stdout)["restorable"]) == (0, False)
+    assert "1 event that the log has lost is not in the copy" in made.stderr
+    refused = neuraxis("restore", "kept", "--data", "restored")
+    assert (refused.exit_code, "is of a log that lost" in refused.stderr) == (2, True)
+    write(Path("whole.db"), talk, partitions=PARTITIONS)
+    whole = neuraxis("backup", "whole", "--ledger", "whole.db", "--json")
+    assert (json.loads(whole.stdout)["restorable"], whole.stderr) == (True, "")
 
 
 def test_an_export_of_a_log_that_lost_an_event_is_a_bundle_that_says_so(
