@@ -30,6 +30,7 @@ _NOT_ALPHANUMERIC = re.compile(r"[\W_]+")
 _PLAIN = r"[^\s<>()\"']"
 # A URL ends at white space, a quotation mark or a bracket; round brackets inside it must be balanced.
 _ADDRESS = rf"((?:https?:)?[/\\]{{2}}(?:{_PLAIN}|\((?:{_PLAIN}|\({_PLAIN}*\))*\))+)"
+_BRACKET = re.compile(r"\\.|[\[\]]", re.DOTALL)
 _LINK = re.compile(rf"\]\(\s*<?{_ADDRESS}", re.IGNORECASE)
 _ATTRIBUTE = re.compile(rf"\b(?:src|srcset|poster)\s*=\s*[\"']?\s*{_ADDRESS}", re.IGNORECASE)
 _TAG = re.compile(r"<([a-z][a-z0-9]*)\b", re.IGNORECASE)
@@ -79,7 +80,8 @@ class Pictures:
         for address in _REFERENCE.findall(text):
             if len(self._defined) <= MOST_ADDRESSES:
                 self._defined[address] = None
-        pictured = [found[1] for found in _LINK.finditer(text) if _is_picture(text, found.start())]
+        title_ends = _title_ends(text) if "![" in text else ()
+        pictured = [found[1] for found in _LINK.finditer(text) if found.start() in title_ends]
         pictured += [found[1] for found in _ATTRIBUTE.finditer(text) if _is_in_picture(text, found.start())]
         if self._has_picture:
             pictured += self._defined
@@ -140,17 +142,24 @@ def begun_picture(text: str) -> int:
     return len(text)
 
 
-def _is_picture(text: str, end: int) -> bool:
-    """Whether what ends at a square bracket in Markdown is a picture's title; there may be brackets in that."""
-    begin, depth = max(0, end - LONGEST_TITLE), 0
-    if text.find("![", begin, end) < 0:
-        return False
-    for at in range(end, begin - 1, -1):
-        if text[at] in "[]" and text[max(0, at - 1) : at] != "\\":
-            depth += 1 if text[at] == "]" else -1
-            if not depth:
-                return text[max(0, at - 1) : at] == "!"
-    return True
+def _title_ends(text: str) -> set[int]:
+    """Return the square brackets that end the titles of pictures in Markdown; titles may hold pairs of brackets.
+
+    One without its pair ends a title if a picture began not far before it: renderers differ there.
+    """
+    ends: set[int] = set()
+    begun: list[int] = []
+    last_picture = -LONGEST_TITLE - 1
+    for found in _BRACKET.finditer(text):
+        at = found.start()
+        if text[at] == "[":
+            begun.append(at)
+            last_picture = at if text[at - 1 : at] == "!" else last_picture
+        elif text[at] == "]" and (
+            text[(begin := begun.pop()) - 1 : begin] == "!" if begun else at - last_picture <= LONGEST_TITLE
+        ):
+            ends.add(at)
+    return ends
 
 
 def _is_in_picture(text: str, at: int) -> bool:
