@@ -72,11 +72,6 @@ class State(msgspec.Struct, frozen=True):
     ended: ExpiringMap[bool] = ExpiringMap()
 
 
-def initial() -> State:
-    """Return the state of a partition in which nothing has happened."""
-    return State()
-
-
 def decide(state: State, message: Message) -> tuple[Event, ...]:
     """Return the review or the resolution that a tick leads to."""
     scored = _scored_tick(state, message)
