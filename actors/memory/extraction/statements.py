@@ -56,8 +56,7 @@ _AFTER_NAME = re.compile(r"(?:from|and|here|by the way|btw|but)\b|$", re.I)
 _HOME = re.compile(
     rf"(?:(?:{_I}|we(?:'re|\s+are)?\s+)(?:live|living|based|reside|residing|settled)\s+(?P<how>in|at|near|on)"
     r"|(?:i've|i have|i|we|we've)\s+(?:(?:just|recently|now|since|already|finally)\s+)*(?:moved|"
-    r"relocated)\s+(?:back\s+|"
-    r"over\s+|away\s+)?"
+    r"relocated)\s+(?:back\s+|over\s+|away\s+)?"
     r"(?:from\s+.+?\s+)?(?P<moved>to))\s+(?P<value>.+)",
     re.I,
 )
