@@ -87,7 +87,8 @@ def decide(state: State, message: Message) -> tuple[Emission, ...]:
         return ()
     cycle = agent.cycle
     match event:
-        case ResponseEmitted() if message.exchange in agent.pending and _may_schedule(agent):
+        # A timer that was delayed because there was nothing new is set again: the exchange has brought something new.
+        case ResponseEmitted() if message.exchange in agent.pending and (agent.late or not agent.timer):
             return (schedule_next(message, settings),)
         case ClockFired() if _wakes(agent, message, event):
             return _events_of_timer(agent, message, settings)
@@ -99,8 +100,8 @@ def decide(state: State, message: Message) -> tuple[Emission, ...]:
             return events_without_answer(cycle, cycle.asked, ANSWER_INVALID, message, settings)
         case LlmFailed() if cycle and cycle.asked and _answers(cycle.asked, event):
             return events_without_answer(cycle, cycle.asked, event.reason, message, settings)
-        case ReflexAnswerPassed() | ReflexAnswerBlocked() if (
-            cycle and cycle.asked and _is_about_answer(cycle.asked, event)
+        case ReflexAnswerPassed(source=source) | ReflexAnswerBlocked(source=source) if (
+            source and cycle and cycle.asked and cycle.asked.source == source
         ):
             return events_of_verdict(cycle, cycle.asked, event, message, settings)
         case ForgetOrdered() if cycle is not None and _is_about(event, message, cycle.asked):
@@ -150,11 +151,6 @@ def evolve(state: State, message: Message) -> State:
 # --- decisions
 
 
-def _may_schedule(agent: AgentState) -> bool:
-    # A timer that was delayed because there was nothing new is set again: the exchange has brought something new.
-    return not agent.timer or agent.late
-
-
 def _events_of_timer(agent: AgentState, message: Message, settings: DriftSettings) -> tuple[Emission, ...]:
     pause = draw_pause(message.id, settings)
     if agent.pending:
@@ -196,10 +192,6 @@ def _answers(request: SynthesisRequest, event: LlmCompleted | LlmFailed) -> bool
     if isinstance(event, LlmFailed) and not event.request:
         return event.failed_topic == topic_of(DriftSynthesisRequested)
     return event.request == request.request and event.purpose == "reflect"
-
-
-def _is_about_answer(request: SynthesisRequest, verdict: ReflexAnswerPassed | ReflexAnswerBlocked) -> bool:
-    return bool(request.source) and verdict.source == request.source
 
 
 def _is_about(order: ForgetOrdered, message: Message, request: SynthesisRequest | None) -> bool:
