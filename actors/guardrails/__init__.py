@@ -88,5 +88,3 @@ ACTOR: Actor[State] = Actor(
     evolve=evolve,
     log_lines=log_lines,
 )
-
-__all__ = ["ACTOR"]

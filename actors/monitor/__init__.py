@@ -30,5 +30,3 @@ ACTOR: Actor[State] = Actor(
     evolve=evolve,
     in_background=True,
 )
-
-__all__ = ["ACTOR"]

@@ -54,5 +54,3 @@ ACTOR: Actor[State] = Actor(
     reconfigure=reconfigured,
     in_background=True,
 )
-
-__all__ = ["ACTOR"]
