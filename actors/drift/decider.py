@@ -118,34 +118,32 @@ def evolve(state: State, message: Message) -> State:
     agent = before if before is not None else AgentState()
     match event:
         case InputReceived(purpose="answer") if message.exchange and not state.ended.get(message.exchange):
-            return _with_agent(
-                state, message, msgspec.structs.replace(agent, pending=agent.pending.set(message.exchange, True))
-            )
+            after = msgspec.structs.replace(agent, pending=agent.pending.set(message.exchange, True))
         case ResponseEmitted():
             return _without_exchange(state, message, before)
         case ClockFired() if _wakes(agent, message, event):
-            return _with_agent(state, message, msgspec.structs.replace(agent, timer="", late=False))
+            after = msgspec.structs.replace(agent, timer="", late=False)
         case DriftScheduled():
-            return _with_agent(state, message, msgspec.structs.replace(agent, timer=_timer(event), late=False))
+            after = msgspec.structs.replace(agent, timer=_timer(event), late=False)
         case DriftStarted():
-            cycle = Cycle(message.id, event.kind)
-            return _with_agent(state, message, msgspec.structs.replace(agent, cycle=cycle, timer=_timer(event)))
+            after = msgspec.structs.replace(agent, cycle=Cycle(message.id, event.kind), timer=_timer(event))
         case DriftSkipped():
             after = with_resting(agent, event.seed, message.time_ns, settings)
             after = with_skip(after, event.reason) if event.reason in _FRUITLESS_SKIPS else after
-            return _with_agent(state, message, msgspec.structs.replace(after, cycle=None, timer=_timer(event)))
+            after = msgspec.structs.replace(after, cycle=None, timer=_timer(event))
         case MemoryWandered() if _is_awaited(agent.cycle, event):
-            return _with_agent(state, message, _with_wandering(agent, message, event, settings))
+            after = _with_wandering(agent, message, event, settings)
         case LlmCompleted() if agent.cycle and agent.cycle.asked and _answers(agent.cycle.asked, event):
-            return _with_agent(state, message, _with_answer(agent, agent.cycle, agent.cycle.asked, event, message.id))
+            after = _with_answer(agent, agent.cycle, agent.cycle.asked, event, message.id)
         case DriftSynthesisRequested():
-            return _with_agent(state, message, _with_request(agent, message))
+            after = _with_request(agent, message)
         case DriftThought():
             thought = Thought(event.seed, event.episode)
             after = with_thought(agent, thought, event.activation, message.time_ns, settings)
-            after = with_resting(after, event.seed, message.time_ns, settings)
-            return _with_agent(state, message, msgspec.structs.replace(after, cycle=None))
-    return state
+            after = msgspec.structs.replace(with_resting(after, event.seed, message.time_ns, settings), cycle=None)
+        case _:
+            return state
+    return _with_agent(state, message, after)
 
 
 # --- decisions
