@@ -223,12 +223,7 @@ def end_by_calm(machine: Machine, due_ns: int, settings: BreakerSettings) -> tup
 
 
 def broken_rule(
-    machine: Machine,
-    settings: BreakerSettings,
-    *,
-    violated: bool = False,
-    refused: bool = False,
-    fresh: bool = True,
+    machine: Machine, settings: BreakerSettings, *, violated: bool = False, refused: bool = False, fresh: bool = True
 ) -> Reason | None:
     """Return the first of the rules over a session's life that its latest input breaks, or None.
 

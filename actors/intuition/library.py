@@ -62,9 +62,7 @@ class Library(msgspec.Struct, frozen=True):
         library = self.without_precedent(name)
         numbered = msgspec.structs.replace(precedent, number=self.recorded + 1)
         return Library(
-            library.precedents.set(name, numbered),
-            numbered.number,
-            library.index.with_entry(_entry(name, numbered)),
+            library.precedents.set(name, numbered), numbered.number, library.index.with_entry(_entry(name, numbered))
         )
 
     def without_precedent(self, name: str) -> "Library":
@@ -75,14 +73,7 @@ class Library(msgspec.Struct, frozen=True):
         return Library(self.precedents.delete(name), self.recorded, self.index.without_entry(found.number))
 
     def nearest(
-        self,
-        hashes: Hashes,
-        situation: str,
-        *,
-        most: int,
-        floor: float,
-        motif_floor: float,
-        budget: int = UNLIMITED,
+        self, hashes: Hashes, situation: str, *, most: int, floor: float, motif_floor: float, budget: int = UNLIMITED
     ) -> Nearest:
         """Return the precedents near a text given by its signature; see ``Index.nearest``."""
         return self.index.nearest(

@@ -194,13 +194,7 @@ class LlmCaller:
             raise CallFailed("endpoint_overdue", "TimeoutError") from late
 
     async def _ask_with_retries(
-        self,
-        message: Message,
-        call: ModelCall,
-        model: str,
-        left_s: float,
-        limit: asyncio.Timeout,
-        masks: Masks | None,
+        self, message: Message, call: ModelCall, model: str, left_s: float, limit: asyncio.Timeout, masks: Masks | None
     ) -> tuple[ClientAnswer, int]:
         circuit = self._circuit(model)
         calls = 0

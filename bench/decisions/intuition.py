@@ -206,11 +206,7 @@ def _rows(size: int, texts: _Texts) -> Iterator[Row]:
 
 def _precedent(signature: Hashes) -> Precedent:
     return Precedent(
-        signature=to_bytes(signature),
-        situation=_SITUATION,
-        action="answer",
-        outcome="harmful",
-        harm_level=0.9,
+        signature=to_bytes(signature), situation=_SITUATION, action="answer", outcome="harmful", harm_level=0.9
     )
 
 

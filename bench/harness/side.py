@@ -172,10 +172,7 @@ def open_faststream(url: str, kind: str, text_of: Callable[[int], str]) -> Abstr
 
 
 async def open_sides(
-    stack: contextlib.AsyncExitStack,
-    ours: AbstractAsyncContextManager[Side],
-    url: str,
-    text_of: Callable[[int], str],
+    stack: contextlib.AsyncExitStack, ours: AbstractAsyncContextManager[Side], url: str, text_of: Callable[[int], str]
 ) -> dict[str, Side]:
     """Open this runtime's side, and one of each kind of the peer; returns them by name."""
     sides = {OURS: await stack.enter_async_context(ours)}

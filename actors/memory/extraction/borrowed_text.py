@@ -29,8 +29,7 @@ _LEAST_VERSE_LINES = 4
 """Fewest lines of a text that is verse, if most of them do not end a sentence."""
 
 _FRAGMENT = re.compile(
-    r"\W*(?!(?:how|what|who|when|where|why|hello|hi|hey|ok|okay|really)\b)(?:[\w']+\s+){0,2}[\w']+\?",
-    re.I,
+    r"\W*(?!(?:how|what|who|when|where|why|hello|hi|hey|ok|okay|really)\b)(?:[\w']+\s+){0,2}[\w']+\?", re.I
 )
 """A question of one to three words at the beginning, as in a dialogue: "Ready? ..."."""
 
