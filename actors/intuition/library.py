@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from actors.intuition.index import UNLIMITED, Entry, Hashes, Index, Nearest, Sizes
+from actors.intuition.index import UNLIMITED, Entry, Hashes, Index, Nearest, Query, Sizes
 from actors.intuition.signature import situation_hash
 from schemas.event import Unit
 from schemas.persistent import Map
@@ -75,16 +75,9 @@ class Library(msgspec.Struct, frozen=True):
     def nearest(
         self, hashes: Hashes, situation: str, *, most: int, floor: float, motif_floor: float, budget: int = UNLIMITED
     ) -> Nearest:
-        """Return the precedents near a text given by its signature; see ``Index.nearest``."""
-        return self.index.nearest(
-            self._entries,
-            hashes,
-            situation_hash(situation),
-            most=most,
-            floor=floor,
-            motif_floor=motif_floor,
-            budget=budget,
-        )
+        """Return the precedents near a text given by its signature; see ``Query``."""
+        query = Query(hashes, situation_hash(situation), most, floor, motif_floor, budget)
+        return self.index.nearest(self._entries, query)
 
     def smallest_holders(self, shingles: Hashes) -> Sizes:
         """Return the size of the smallest precedent that holds each shingle; see ``Index.smallest``."""
