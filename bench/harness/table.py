@@ -77,17 +77,14 @@ def rows_of(medians: Mapping[str, float], peers: Mapping[str, Sequence[str]], se
 
 
 def percentile_rows(
-    rounds: Mapping[str, Sequence[Sequence[float]]],
-    peers: Mapping[str, Sequence[str]],
-    setting: str,
-    percents: Sequence[int] = (50, 99),
+    rounds: Mapping[str, Sequence[Sequence[float]]], peers: Mapping[str, Sequence[str]], setting: str
 ) -> list[Row]:
-    """Return rows of percentiles in milliseconds: for each, the median of the rounds' percentiles.
+    """Return rows of the 50th and 99th percentiles in milliseconds: for each, the median of the rounds' percentiles.
 
     ``rounds`` holds every round's sorted samples in seconds, by case; ``peers`` as for ``rows_of``.
     """
     rows: list[Row] = []
-    for percent in percents:
+    for percent in (50, 99):
         medians = {
             name: statistics.median(1e3 * samples[len(samples) * percent // 100] for samples in found)
             for name, found in rounds.items()
