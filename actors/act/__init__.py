@@ -72,5 +72,3 @@ ACTOR: Actor[State] = Actor(
     evolve=evolve,
     log_lines=log_lines,
 )
-
-__all__ = ["ACTOR"]

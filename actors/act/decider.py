@@ -102,7 +102,9 @@ def decide(state: State, message: Message) -> Iterable[Event | Emission]:
     if isinstance(event, LlmCompleted):
         return ()
     if isinstance(event, LlmFailed):
-        return _without_plan(state, message, loop, event) if is_plan(loop, event) else ()
+        # An iteration without a plan is one without result.
+        reason = "malformed_plan" if event.reason == ANSWER_INVALID else "plan_failed"
+        return _end_iteration(state, message, loop, reason) if is_plan(loop, event) else ()
     if isinstance(event, ReflexAnswerPassed | ReflexAnswerBlocked) and (plan := checked_plan(loop, event)) is not None:
         return _with_plan(state, message, loop, plan, event)
     answered = with_answer(loop, message, state.settings)
@@ -141,11 +143,6 @@ def evolve(state: State, message: Message) -> State:
         return state if pending.loop is not None else _with_loop(state, message, _new_loop(state, message))
     loop = None if pending.loop is None else with_message(pending.loop, message, state.settings)
     return state if loop is None else _with_loop(state, message, loop)
-
-
-def _without_plan(state: State, message: Message, loop: Loop, event: LlmFailed) -> Iterable[Event]:
-    """Continue without a model's plan; this counts as an iteration without result."""
-    return _end_iteration(state, message, loop, "malformed_plan" if event.reason == ANSWER_INVALID else "plan_failed")
 
 
 def _with_plan(

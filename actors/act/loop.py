@@ -156,9 +156,7 @@ def begin_delegation(loop: Loop, action: Action, request: str, now_ns: int) -> L
     """Return the loop after a specialist was asked for an action; ``request`` is the id of the event that asks."""
     underway = loop.underway or RunningIteration(now_ns)
     underway = msgspec.structs.replace(
-        underway,
-        actions=(*underway.actions, action),
-        delegations=(*underway.delegations, (action.index, request)),
+        underway, actions=(*underway.actions, action), delegations=(*underway.delegations, (action.index, request))
     )
     return msgspec.structs.replace(loop, asked=None, underway=underway)
 

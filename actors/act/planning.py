@@ -112,7 +112,7 @@ def plan_call(text: str, loop: Loop, settings: ActSettings) -> ModelCall:
     found = [each.text for step in loop.steps for outcome in step.outcomes for each in outcome.found]
     shown = [each for step in loop.steps for outcome in step.outcomes for each in _finding_texts(outcome)]
     kept = sum(len(each.removesuffix("…")) for each in shown)
-    findings = Shortened(text="", characters=sum(map(_length, found)), kept=kept)
+    findings = Shortened(text="", characters=sum(len(" ".join(each.split())) for each in found), kept=kept)
     request = "\nPlan what comes next." if loop.steps else "\nPlan the first actions."
     content = "\n".join(["The message:", message.text, *lines, request])
     return ModelCall(
@@ -175,11 +175,6 @@ def _outcome_lines(outcome: Outcome) -> list[str]:
 
 def _finding_texts(outcome: Outcome) -> list[str]:
     return [_cut(each.text, _SHOWN_CHARACTERS) for each in outcome.found[:_SHOWN]]
-
-
-def _length(text: str) -> int:
-    """Return the length of a text on one line."""
-    return len(" ".join(text.split()))
 
 
 def _cut(text: str, most: int) -> str:

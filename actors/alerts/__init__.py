@@ -34,5 +34,3 @@ ACTOR: Actor[State] = Actor(
     evolve=evolve,
     in_background=True,
 )
-
-__all__ = ["ACTOR"]

@@ -180,27 +180,22 @@ def appraise_answer(
     completed = pending.answer
     if completed is None or read.source != pending.answered:
         return None
-    embedder = model_of(settings.embedder)
-    scores = scores_of(embedder, pending.question, pending.talk, pending.given, completed.text)
-    return AnswerAppraised(
-        request=completed.request,
-        loop_id=pending.loop_id,
-        alignment=scores.alignment,
-        drift=scores.drift,
-        bias_tags=bias_tags_of(completed.text),
-        models=f"{embedder.name}+{VERSION}",
-        judged=scores.judged,
-    )
+    return _appraised(completed.request, pending, completed.text, settings)
 
 
 def appraise_external_answer(asked: AppraisalRequested, settings: AppraisalSettings) -> AnswerAppraised:
     """Return the answer of another engine's deliberation in numbers; of the conversation only the question is known."""
+    question = embedded_part(asked.question)
+    exchange = PendingAnswer(question=question, loop_id=asked.loop_id, talk=question, given=question)
+    return _appraised(asked.completion, exchange, embedded_part(asked.answer), settings)
+
+
+def _appraised(request: str, exchange: PendingAnswer, answer: str, settings: AppraisalSettings) -> AnswerAppraised:
     embedder = model_of(settings.embedder)
-    question, answer = embedded_part(asked.question), embedded_part(asked.answer)
-    scores = scores_of(embedder, question, question, question, answer)
+    scores = scores_of(embedder, exchange.question, exchange.talk, exchange.given, answer)
     return AnswerAppraised(
-        request=asked.completion,
-        loop_id=asked.loop_id,
+        request=request,
+        loop_id=exchange.loop_id,
         alignment=scores.alignment,
         drift=scores.drift,
         bias_tags=bias_tags_of(answer),

@@ -12,7 +12,7 @@ import msgspec
 from actors.appraisal.measures.affect import VERSION as AFFECT_VERSION
 from actors.appraisal.measures.affect import affect_of
 from actors.appraisal.measures.biases import bias_tags_of
-from actors.appraisal.measures.embedder import Model, model_of
+from actors.appraisal.measures.embedder import model_of
 from actors.appraisal.measures.risks import whole_intent_of
 from actors.appraisal.measures.trust import full_trust, less_trusted, trust_in_unread_layers, trust_model, trust_of
 from actors.appraisal.measures.turn_reading import turn_model, turn_reading_of
@@ -50,7 +50,8 @@ def appraise(
     # Topics found with another embedder cannot be compared. Only their count is kept; it numbers the next topic.
     known = memory if memory.models == embedder.name else SessionMemory(named=memory.named)
     embedding = embedder.embed(received.text)
-    topic = topic_of(known, embedding, _threshold(embedder, settings))
+    threshold = settings.topic_threshold if embedder.semantic else settings.topic_threshold_hashed
+    topic = topic_of(known, embedding, threshold)
     intent = whole_intent_of(judged.text)
     layers = _layers(judged, settings, trust_judge, intent.unread)
     affect = affect_of(received.text)
@@ -84,10 +85,6 @@ def warm_up(settings: AppraisalSettings) -> None:
 def embedder_in(models: str) -> str:
     """Return the name of the embedder among the models that an appraisal names."""
     return models.partition("+")[0]
-
-
-def _threshold(embedder: Model, settings: AppraisalSettings) -> float:
-    return settings.topic_threshold if embedder.semantic else settings.topic_threshold_hashed
 
 
 def _layers(

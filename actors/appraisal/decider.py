@@ -135,7 +135,7 @@ def evolve(state: AppraisalState, message: Message) -> AppraisalState:
         case ResponseEmitted():
             return _settled(_without_pending(state, message), message)
         case ForgetOrdered(what="session"):
-            return _without_session(state, message)
+            return msgspec.structs.replace(state, sessions=state.sessions.delete(message.session_key))
         case AllowanceRecorded() | AllowanceWithdrawn() as allowance:
             return msgspec.structs.replace(state, allowances=state.allowances.after(message.agent, allowance))
     return state
@@ -176,10 +176,6 @@ def _without_pending(state: AppraisalState, message: Message) -> AppraisalState:
     if message.exchange not in state.pending:
         return state
     return msgspec.structs.replace(state, pending=state.pending.delete(message.exchange))
-
-
-def _without_session(state: AppraisalState, message: Message) -> AppraisalState:
-    return msgspec.structs.replace(state, sessions=state.sessions.delete(message.session_key))
 
 
 def _with_input(state: AppraisalState, message: Message, completed: AppraisalCompleted) -> AppraisalState:

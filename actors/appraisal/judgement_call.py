@@ -117,9 +117,7 @@ def with_judgement(layer: LayerTrust, judged: PartJudged) -> LayerTrust:
     if judged.falsehood <= layer.falsehood:
         return layer
     return msgspec.structs.replace(
-        layer,
-        falsehood=judged.falsehood,
-        truth=min(layer.truth, round(1.0 - judged.falsehood, DECIMALS)),
+        layer, falsehood=judged.falsehood, truth=min(layer.truth, round(1.0 - judged.falsehood, DECIMALS))
     )
 
 

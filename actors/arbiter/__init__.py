@@ -33,5 +33,3 @@ ACTOR: Actor[ArbiterState] = Actor(
     decide=decide,
     evolve=evolve,
 )
-
-__all__ = ["ACTOR"]

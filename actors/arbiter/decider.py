@@ -64,7 +64,8 @@ def evolve(state: ArbiterState, message: Message) -> ArbiterState:
         state = msgspec.structs.replace(state, exchanges=exchanges)
     match message.event:
         case ArbiterDenied() | ArbiterImmediate() | ArbiterPassed() | ArbiterEscalated() | ResponseEmitted():
-            return _settle(state, message)
+            exchanges = exchanges.settle(message.exchange, message.time_ns, _settled_ns(state))
+            return msgspec.structs.replace(state, exchanges=exchanges)
     gathered = _gather(state, message)
     if gathered is None:
         return state
@@ -89,11 +90,6 @@ def _gather(state: ArbiterState, message: Message) -> Gathered | None:
         case BreakerCleared() if not gathered.cleared:
             return msgspec.structs.replace(gathered, cleared=True)
     return None
-
-
-def _settle(state: ArbiterState, message: Message) -> ArbiterState:
-    exchanges = state.exchanges.settle(message.exchange, message.time_ns, _settled_ns(state))
-    return msgspec.structs.replace(state, exchanges=exchanges)
 
 
 def _pending_ns(state: ArbiterState) -> int:

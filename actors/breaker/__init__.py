@@ -84,5 +84,3 @@ ACTOR: Actor[BreakerState] = Actor(
     decide=decide,
     evolve=evolve,
 )
-
-__all__ = ["ACTOR"]

@@ -91,10 +91,10 @@ def decide(state: BreakerState, message: Message) -> Iterable[Event]:
     """Return the events that a message leads to; the package's docstring says which, and in what order."""
     state = _without_expired(state, message.time_ns)
     settings = state.settings
+    before = machine_of(state, message)
     match message.event:
         case AppraisalCompleted(layers=layers) if _unjudged(state, message.exchange):
             reading = moves.reading_of(layers, settings, _progress(state, message.exchange) == "refused")
-            before = machine_of(state, message)
             if reading is None:
                 # Nothing was appraised: nothing shows that the input is harmless, and there is nothing to count.
                 return (BreakerWithheld(standing=standing_of(before, before, 0.0, settings), because="unappraised"),)
@@ -104,26 +104,20 @@ def decide(state: BreakerState, message: Message) -> Iterable[Event]:
                 return (filled, BreakerWithheld(standing=standing, because="record_full"))
             return events_of(before, moves.judge(before, reading, settings), reading, settings)
         case AppraisalJudged(late=True, layers=layers) if _is_counted(state, message):
-            before, reading = machine_of(state, message), moves.reading_of(layers, settings)
-            return (
-                ()
-                if reading is None
-                else events_of(before, moves.judge_again(before, reading, settings), reading, settings)
-            )
+            reading = moves.reading_of(layers, settings)
+            if reading is None:
+                return ()
+            return events_of(before, moves.judge_again(before, reading, settings), reading, settings)
         case ResponseEmitted() as end if is_refusal(end) and _is_counted(state, message):
-            before = machine_of(state, message)
             return events_of(before, moves.refuse(before, settings), None, settings)
         case ClockFired(set_by=set_by) if set_by in _TIMERS_THAT_START:
-            before = machine_of(state, message)
             return events_of(before, moves.start_recovery(before, "timer"), None, settings)
         case ClockFired(set_by=set_by, due_ns=due_ns) if set_by == _TIMER_THAT_ENDS:
-            before = machine_of(state, message)
             return events_of(before, moves.end_by_calm(before, due_ns, settings), None, settings)
         case BreakerRecoveryOrdered():
-            before = machine_of(state, message)
             return events_of(before, moves.start_recovery(before, "operator"), None, settings)
         case BreakerResetOrdered(by=by, why=why):
-            standing = standing_of(machine_of(state, message), moves.new_machine(settings), 0.0, settings)
+            standing = standing_of(before, moves.new_machine(settings), 0.0, settings)
             return (BreakerReset(by=by, why=why, standing=standing),)
     return ()
 
@@ -131,38 +125,34 @@ def decide(state: BreakerState, message: Message) -> Iterable[Event]:
 def evolve(state: BreakerState, message: Message) -> BreakerState:
     """Fold a message: an observation of a session, or the values of an own event; drop what has outlived its time."""
     state = _without_expired(state, message.time_ns)
+    before = machine_of(state, message)
     match message.event:
         case AppraisalCompleted() as appraisal:
             return _with_input(state, message, appraisal)
-        case ResponseEmitted() as end if is_refusal(end):
-            return _with_refusal(state, message)
+        case ResponseEmitted() as end:
+            return _with_refusal(state, message) if is_refusal(end) else state
         case BreakerReset(standing=standing):
-            return _with_machine(state, message, _with_standing(Machine(reset_seq=message.seq), standing))
-        case BreakerTerminated() as ended:
-            breakers = moves.with_violation(machine_of(state, message).breakers, ended.violation)
-            standing = ended.standing
-            terminated = Machine("TERMINATED", standing.trust, standing.attempts, breakers=breakers)
-            return _with_machine(state, message, terminated)
-        case BreakerTripped() as tripped:
-            machine = _with_standing(machine_of(state, message), tripped.standing)
-            breakers = moves.with_violation(machine.breakers, tripped.violation)
-            return _with_machine(state, message, msgspec.structs.replace(machine, breakers=breakers, warned=False))
-        case BreakerRecoveryStarted() as started:
-            return _with_machine(
-                state, message, _started(_with_standing(machine_of(state, message), started.standing), message, started)
-            )
+            after = _with_standing(Machine(reset_seq=message.seq), standing)
+        case BreakerTerminated(violation=violation, standing=standing):
+            breakers = moves.with_violation(before.breakers, violation)
+            after = Machine("TERMINATED", standing.trust, standing.attempts, breakers=breakers)
+        case BreakerTripped(violation=violation, standing=standing):
+            breakers = moves.with_violation(before.breakers, violation)
+            after = msgspec.structs.replace(_with_standing(before, standing), breakers=breakers, warned=False)
+        case BreakerRecoveryStarted(standing=standing) as started:
+            after = _started(_with_standing(before, standing), message, started)
         case BreakerRecovered(standing=standing):
-            machine = _with_standing(machine_of(state, message), standing)
-            return _with_machine(state, message, msgspec.structs.replace(machine, calm_ns=0))
+            after = msgspec.structs.replace(_with_standing(before, standing), calm_ns=0)
         case BreakerWarned(standing=standing) | BreakerCalmed(standing=standing):
-            machine = _with_standing(machine_of(state, message), standing)
             warned = isinstance(message.event, BreakerWarned)
-            return _with_machine(state, message, msgspec.structs.replace(machine, warned=warned))
+            after = msgspec.structs.replace(_with_standing(before, standing), warned=warned)
         case BreakerWithheld(because="record_full" | "unappraised"):
             return state
         case BreakerCleared() | BreakerWithheld() | BreakerAttemptFailed() as event:
-            return _with_machine(state, message, _with_standing(machine_of(state, message), event.standing))
-    return state
+            after = _with_standing(before, event.standing)
+        case _:
+            return state
+    return _with_machine(state, message, after)
 
 
 def machine_of(state: BreakerState, message: Message) -> Machine:

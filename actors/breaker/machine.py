@@ -5,6 +5,7 @@ six decimals after every change, so that recorded and recomputed values are the 
 """
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Literal
 
 import msgspec
@@ -132,7 +133,7 @@ def reading_of(layers: Sequence[LayerTrust], settings: BreakerSettings, refused:
     """
     if not layers:
         return None
-    worst = max(layers, key=_falsehood)
+    worst = max(layers, key=attrgetter("falsehood"))
     saturated = [
         layer
         for layer in layers
@@ -142,7 +143,7 @@ def reading_of(layers: Sequence[LayerTrust], settings: BreakerSettings, refused:
     if worst.falsehood > settings.role_confusion_above:
         violation = "role_confusion"
     elif saturated:
-        violation, worst = "context_saturation", max(saturated, key=_falsehood)
+        violation, worst = "context_saturation", max(saturated, key=attrgetter("falsehood"))
     return Reading(
         falsehood=round(max(layer.falsehood for layer in layers), DECIMALS),
         balance=round(sum(layer.truth - layer.falsehood for layer in layers) / len(layers), DECIMALS),
@@ -222,12 +223,7 @@ def end_by_calm(machine: Machine, due_ns: int, settings: BreakerSettings) -> tup
 
 
 def broken_rule(
-    machine: Machine,
-    settings: BreakerSettings,
-    *,
-    violated: bool = False,
-    refused: bool = False,
-    fresh: bool = True,
+    machine: Machine, settings: BreakerSettings, *, violated: bool = False, refused: bool = False, fresh: bool = True
 ) -> Reason | None:
     """Return the first of the rules over a session's life that its latest input breaks, or None.
 
@@ -334,10 +330,6 @@ def with_violation(counts: ViolationCounts, violation: Violation | None) -> Viol
         case "context_saturation":
             return ViolationCounts(counts.role_confusion, counts.context_saturation + 1)
     return counts
-
-
-def _falsehood(layer: LayerTrust) -> float:
-    return layer.falsehood
 
 
 def _start(machine: Machine, by: AttemptTrigger) -> Move:

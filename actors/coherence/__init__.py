@@ -42,5 +42,3 @@ ACTOR: Actor[CoherenceState] = Actor(
     decide=decide,
     evolve=evolve,
 )
-
-__all__ = ["ACTOR"]

@@ -22,7 +22,7 @@ from schemas.persistent import JoinBuffer
 from schemas.unread import Unread
 from schemas.vocabulary.appraisal import AppraisalCompleted, Risks
 from schemas.vocabulary.coherence import CoherencePassed, CoherenceRejected
-from schemas.vocabulary.intuition import IntuitionPassed, Similar
+from schemas.vocabulary.intuition import IntuitionPassed
 from schemas.vocabulary.reflex import Match, ReflexPassed
 from schemas.vocabulary.responder import ResponseEmitted
 from schemas.vocabulary.swarm import SwarmMeasured
@@ -69,7 +69,8 @@ def evolve(state: CoherenceState, message: Message) -> CoherenceState:
         case SwarmMeasured(sci=sci):
             return msgspec.structs.replace(state, sci=sci)
         case CoherencePassed() | CoherenceRejected() | ResponseEmitted():
-            return _settle(state, message)
+            exchanges = exchanges.settle(message.exchange, message.time_ns, _settled_ns(state))
+            return msgspec.structs.replace(state, exchanges=exchanges)
     gathered = _gather(state, message)
     if gathered is None:
         return state
@@ -94,7 +95,7 @@ def _gather(state: CoherenceState, message: Message) -> Gathered | None:
         case IntuitionPassed() as passed if gathered.precedents is None:
             return msgspec.structs.replace(
                 gathered,
-                precedents=_known_precedents(passed.precedents),
+                precedents=tuple(KnownPrecedent(each.action, each.outcome) for each in passed.precedents),
                 unread=_largest(gathered.unread, passed.unread),
             )
         case AppraisalCompleted() as appraisal if gathered.thought is None:
@@ -113,18 +114,9 @@ def _largest(before: Unread | None, more: tuple[Unread, ...]) -> Unread | None:
     return max((*(() if before is None else (before,)), *more), key=lambda each: each.share, default=None)
 
 
-def _known_precedents(precedents: tuple[Similar, ...]) -> tuple[KnownPrecedent, ...]:
-    return tuple(KnownPrecedent(each.action, each.outcome) for each in precedents)
-
-
 def _violations(risks: Risks) -> tuple[str, ...]:
     """Return what the input could violate; ``layer_0`` are the system's own rules."""
     return (*(("harm",) if risks.harm else ()), *(("layer_0",) if risks.layer_0 else ()))
-
-
-def _settle(state: CoherenceState, message: Message) -> CoherenceState:
-    exchanges = state.exchanges.settle(message.exchange, message.time_ns, _settled_ns(state))
-    return msgspec.structs.replace(state, exchanges=exchanges)
 
 
 def _pending_ns(state: CoherenceState) -> int:

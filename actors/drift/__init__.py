@@ -71,5 +71,3 @@ ACTOR: Actor[State] = Actor(
     log_lines=log_lines,
     in_background=True,
 )
-
-__all__ = ["ACTOR"]

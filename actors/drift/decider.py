@@ -87,7 +87,8 @@ def decide(state: State, message: Message) -> tuple[Emission, ...]:
         return ()
     cycle = agent.cycle
     match event:
-        case ResponseEmitted() if message.exchange in agent.pending and _may_schedule(agent):
+        # A timer that was delayed because there was nothing new is set again: the exchange has brought something new.
+        case ResponseEmitted() if message.exchange in agent.pending and (agent.late or not agent.timer):
             return (schedule_next(message, settings),)
         case ClockFired() if _wakes(agent, message, event):
             return _events_of_timer(agent, message, settings)
@@ -99,8 +100,8 @@ def decide(state: State, message: Message) -> tuple[Emission, ...]:
             return events_without_answer(cycle, cycle.asked, ANSWER_INVALID, message, settings)
         case LlmFailed() if cycle and cycle.asked and _answers(cycle.asked, event):
             return events_without_answer(cycle, cycle.asked, event.reason, message, settings)
-        case ReflexAnswerPassed() | ReflexAnswerBlocked() if (
-            cycle and cycle.asked and _is_about_answer(cycle.asked, event)
+        case ReflexAnswerPassed(source=source) | ReflexAnswerBlocked(source=source) if (
+            source and cycle and cycle.asked and cycle.asked.source == source
         ):
             return events_of_verdict(cycle, cycle.asked, event, message, settings)
         case ForgetOrdered() if cycle is not None and _is_about(event, message, cycle.asked):
@@ -117,42 +118,35 @@ def evolve(state: State, message: Message) -> State:
     agent = before if before is not None else AgentState()
     match event:
         case InputReceived(purpose="answer") if message.exchange and not state.ended.get(message.exchange):
-            return _with_agent(
-                state, message, msgspec.structs.replace(agent, pending=agent.pending.set(message.exchange, True))
-            )
+            after = msgspec.structs.replace(agent, pending=agent.pending.set(message.exchange, True))
         case ResponseEmitted():
             return _without_exchange(state, message, before)
         case ClockFired() if _wakes(agent, message, event):
-            return _with_agent(state, message, msgspec.structs.replace(agent, timer="", late=False))
+            after = msgspec.structs.replace(agent, timer="", late=False)
         case DriftScheduled():
-            return _with_agent(state, message, msgspec.structs.replace(agent, timer=_timer(event), late=False))
+            after = msgspec.structs.replace(agent, timer=_timer(event), late=False)
         case DriftStarted():
-            cycle = Cycle(message.id, event.kind)
-            return _with_agent(state, message, msgspec.structs.replace(agent, cycle=cycle, timer=_timer(event)))
+            after = msgspec.structs.replace(agent, cycle=Cycle(message.id, event.kind), timer=_timer(event))
         case DriftSkipped():
             after = with_resting(agent, event.seed, message.time_ns, settings)
             after = with_skip(after, event.reason) if event.reason in _FRUITLESS_SKIPS else after
-            return _with_agent(state, message, msgspec.structs.replace(after, cycle=None, timer=_timer(event)))
+            after = msgspec.structs.replace(after, cycle=None, timer=_timer(event))
         case MemoryWandered() if _is_awaited(agent.cycle, event):
-            return _with_agent(state, message, _with_wandering(agent, message, event, settings))
+            after = _with_wandering(agent, message, event, settings)
         case LlmCompleted() if agent.cycle and agent.cycle.asked and _answers(agent.cycle.asked, event):
-            return _with_agent(state, message, _with_answer(agent, agent.cycle, agent.cycle.asked, event, message.id))
+            after = _with_answer(agent, agent.cycle, agent.cycle.asked, event, message.id)
         case DriftSynthesisRequested():
-            return _with_agent(state, message, _with_request(agent, message))
+            after = _with_request(agent, message)
         case DriftThought():
             thought = Thought(event.seed, event.episode)
             after = with_thought(agent, thought, event.activation, message.time_ns, settings)
-            after = with_resting(after, event.seed, message.time_ns, settings)
-            return _with_agent(state, message, msgspec.structs.replace(after, cycle=None))
-    return state
+            after = msgspec.structs.replace(with_resting(after, event.seed, message.time_ns, settings), cycle=None)
+        case _:
+            return state
+    return _with_agent(state, message, after)
 
 
 # --- decisions
-
-
-def _may_schedule(agent: AgentState) -> bool:
-    # A timer that was delayed because there was nothing new is set again: the exchange has brought something new.
-    return not agent.timer or agent.late
 
 
 def _events_of_timer(agent: AgentState, message: Message, settings: DriftSettings) -> tuple[Emission, ...]:
@@ -196,10 +190,6 @@ def _answers(request: SynthesisRequest, event: LlmCompleted | LlmFailed) -> bool
     if isinstance(event, LlmFailed) and not event.request:
         return event.failed_topic == topic_of(DriftSynthesisRequested)
     return event.request == request.request and event.purpose == "reflect"
-
-
-def _is_about_answer(request: SynthesisRequest, verdict: ReflexAnswerPassed | ReflexAnswerBlocked) -> bool:
-    return bool(request.source) and verdict.source == request.source
 
 
 def _is_about(order: ForgetOrdered, message: Message, request: SynthesisRequest | None) -> bool:

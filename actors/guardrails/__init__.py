@@ -72,15 +72,7 @@ from schemas.vocabulary.responder import ResponseEmitted
 ACTOR: Actor[State] = Actor(
     name="guardrails",
     scope=Scope.AGENT,
-    consumes=(
-        LoopCompleted,
-        LoopOverridden,
-        InputReceived,
-        AnswerAppraised,
-        LlmCompleted,
-        LlmFailed,
-        ResponseEmitted,
-    ),
+    consumes=(LoopCompleted, LoopOverridden, InputReceived, AnswerAppraised, LlmCompleted, LlmFailed, ResponseEmitted),
     state_type=State,
     settings_type=GuardrailsSettings,
     initial=State,
@@ -88,5 +80,3 @@ ACTOR: Actor[State] = Actor(
     evolve=evolve,
     log_lines=log_lines,
 )
-
-__all__ = ["ACTOR"]

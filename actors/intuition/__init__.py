@@ -46,7 +46,7 @@ passages worth comparing, ``index`` finds the nearest signatures, ``library`` ke
 the work budget, ``judging`` builds the verdict.
 """
 
-from actors.intuition.decider import State, decide, evolve, initial, warm
+from actors.intuition.decider import State, decide, evolve, warm
 from actors.intuition.judging import missing_model, models_of
 from actors.intuition.settings import IntuitionSettings
 from schemas.actor import Actor, Scope
@@ -72,7 +72,7 @@ ACTOR: Actor[State] = Actor(
     ),
     state_type=State,
     settings_type=IntuitionSettings,
-    initial=initial,
+    initial=State,
     decide=decide,
     evolve=evolve,
     models=models_of,

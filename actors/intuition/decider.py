@@ -50,11 +50,6 @@ class State(msgspec.Struct, frozen=True):
     allowances: Allowances = Allowances()
 
 
-def initial() -> State:
-    """Return the state of a partition in which nothing has happened."""
-    return State()
-
-
 def warm(state: State) -> None:
     """Build the indexes of all agents, load the compiled search engine where an index is large, and read a text."""
     libraries = tuple(state.libraries.values())

@@ -161,26 +161,9 @@ def judge_result(
     It names no kind of situation, so it is of the kind that inputs have by default.
     """
     found = judge(library, settings, Input((Part("tool", result),), situation="general"), models)
-    if isinstance(found, IntuitionPassed):
-        return IntuitionResultPassed(
-            source=source,
-            nearest=found.nearest,
-            similarity=found.similarity,
-            score=found.score,
-            model=found.model,
-            unread=found.unread,
-        )
-    return IntuitionResultRejected(
-        source=source,
-        detector=found.detector,
-        motif=found.motif,
-        similarity=found.similarity,
-        threshold=found.threshold,
-        score=found.score,
-        score_threshold=found.score_threshold,
-        model=found.model,
-        unread=found.unread,
-    )
+    kind = IntuitionResultPassed if isinstance(found, IntuitionPassed) else IntuitionResultRejected
+    # The numbers are as in the verdict on an input, under the same names.
+    return kind(source=source, **{name: getattr(found, name) for name in kind.__struct_fields__ if name != "source"})
 
 
 def missing_model(event: Event) -> str:

@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from actors.intuition.index import UNLIMITED, Entry, Hashes, Index, Nearest, Sizes
+from actors.intuition.index import UNLIMITED, Entry, Hashes, Index, Nearest, Query, Sizes
 from actors.intuition.signature import situation_hash
 from schemas.event import Unit
 from schemas.persistent import Map
@@ -62,9 +62,7 @@ class Library(msgspec.Struct, frozen=True):
         library = self.without_precedent(name)
         numbered = msgspec.structs.replace(precedent, number=self.recorded + 1)
         return Library(
-            library.precedents.set(name, numbered),
-            numbered.number,
-            library.index.with_entry(_entry(name, numbered)),
+            library.precedents.set(name, numbered), numbered.number, library.index.with_entry(_entry(name, numbered))
         )
 
     def without_precedent(self, name: str) -> "Library":
@@ -75,25 +73,11 @@ class Library(msgspec.Struct, frozen=True):
         return Library(self.precedents.delete(name), self.recorded, self.index.without_entry(found.number))
 
     def nearest(
-        self,
-        hashes: Hashes,
-        situation: str,
-        *,
-        most: int,
-        floor: float,
-        motif_floor: float,
-        budget: int = UNLIMITED,
+        self, hashes: Hashes, situation: str, *, most: int, floor: float, motif_floor: float, budget: int = UNLIMITED
     ) -> Nearest:
-        """Return the precedents near a text given by its signature; see ``Index.nearest``."""
-        return self.index.nearest(
-            self._entries,
-            hashes,
-            situation_hash(situation),
-            most=most,
-            floor=floor,
-            motif_floor=motif_floor,
-            budget=budget,
-        )
+        """Return the precedents near a text given by its signature; see ``Query``."""
+        query = Query(hashes, situation_hash(situation), most, floor, motif_floor, budget)
+        return self.index.nearest(self._entries, query)
 
     def smallest_holders(self, shingles: Hashes) -> Sizes:
         """Return the size of the smallest precedent that holds each shingle; see ``Index.smallest``."""

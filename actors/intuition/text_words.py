@@ -72,10 +72,7 @@ def read(text: str, most: int = MOST_CHARACTERS, most_words: int = MOST_CHARACTE
             phrases[-1] = len(words)
             break
     hashes = {word: _hash_of(word) for word in set(words)}
-    return HashedText(
-        np.fromiter(map(hashes.__getitem__, words), np.uint64, len(words)),
-        np.array(phrases, np.int64),
-    )
+    return HashedText(np.fromiter(map(hashes.__getitem__, words), np.uint64, len(words)), np.array(phrases, np.int64))
 
 
 def normalise(text: str, most: int = MOST_CHARACTERS) -> str:

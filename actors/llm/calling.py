@@ -194,13 +194,7 @@ class LlmCaller:
             raise CallFailed("endpoint_overdue", "TimeoutError") from late
 
     async def _ask_with_retries(
-        self,
-        message: Message,
-        call: ModelCall,
-        model: str,
-        left_s: float,
-        limit: asyncio.Timeout,
-        masks: Masks | None,
+        self, message: Message, call: ModelCall, model: str, left_s: float, limit: asyncio.Timeout, masks: Masks | None
     ) -> tuple[ClientAnswer, int]:
         circuit = self._circuit(model)
         calls = 0
@@ -212,7 +206,9 @@ class LlmCaller:
         else:
             sender.read_prompt()
         async for attempt in AsyncRetrying(
-            retry=retry_if_exception(lambda error: _is_transient(error) and not circuit.is_open),
+            retry=retry_if_exception(
+                lambda error: isinstance(error, CallFailed) and error.transient and not circuit.is_open
+            ),
             wait=self._wait,
             sleep=self._sleep,
             stop=stop_after_attempt(self._settings.attempts) | stop_before_delay(left_s),
@@ -383,7 +379,3 @@ def _restored(text: str, call: ModelCall, masks: Masks | None) -> str:
     if masks is None:
         return text
     return masks.restore(text) if call.answer_schema is None else masks.restore_json(text.encode()).decode()
-
-
-def _is_transient(error: BaseException) -> bool:
-    return isinstance(error, CallFailed) and error.transient

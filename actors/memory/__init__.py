@@ -34,7 +34,7 @@ session may recall it for a week, and it ends with the episode that it is about 
 its session, and every concept its episodes.
 """
 
-from actors.memory.decider import State, decide, evolve, initial, warm
+from actors.memory.decider import State, decide, evolve, warm
 from actors.memory.settings import MemorySettings
 from schemas.actor import Actor, Scope
 from schemas.vocabulary.act import ActActionsRequested
@@ -62,7 +62,7 @@ ACTOR: Actor[State] = Actor(
     ),
     state_type=State,
     settings_type=MemorySettings,
-    initial=initial,
+    initial=State,
     decide=decide,
     evolve=evolve,
     warm=warm,

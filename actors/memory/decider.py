@@ -107,11 +107,6 @@ class State(msgspec.Struct, frozen=True):
     ended: ExpiringMap[bool] = ExpiringMap()
 
 
-def initial() -> State:
-    """Return the state of a partition in which nothing has happened."""
-    return State()
-
-
 def warm(state: State) -> None:
     """Build the indexes of all agents' episodes."""
     for memory in state.minds.values():

@@ -42,12 +42,7 @@ def retired_values(memory: AgentMemory, facts: Sequence[Fact], ended: Iterable[E
         reason = why.get(key, "replaced")
         found.append(
             Retired(
-                key=key,
-                value=old.value,
-                fact=old.number,
-                why=reason,
-                replaced=key in values,
-                exchanges=old.exchanges,
+                key=key, value=old.value, fact=old.number, why=reason, replaced=key in values, exchanges=old.exchanges
             )
         )
     return tuple(found)

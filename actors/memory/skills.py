@@ -68,7 +68,8 @@ def perform(context: SkillContext, action: Action) -> ActionResult:
             introspection = _introspection(context)
             return ActionResult(index=action.index, skill="introspect", ok=True, introspection=introspection)
         case "memorize":
-            reason = "" if fact_to_memorize(context, action) is not None else _reason_for_no_fact(context)
+            no_fact = FORGOTTEN if context.pending.forgotten else NOTHING_TO_MEMORIZE
+            reason = "" if fact_to_memorize(context, action) is not None else no_fact
             return ActionResult(index=action.index, skill="memorize", ok=not reason, reason=reason)
         case "delegate":
             return ActionResult(index=action.index, skill="delegate", ok=False, reason=NOT_MEMORYS)
@@ -83,10 +84,6 @@ def fact_to_memorize(context: SkillContext, action: Action) -> Fact | None:
         return None
     fact = fact_of(action.key, action.value)
     return fact if fact is None or context.keeps_private or without_private([fact]) else None
-
-
-def _reason_for_no_fact(context: SkillContext) -> str:
-    return FORGOTTEN if context.pending.forgotten else NOTHING_TO_MEMORIZE
 
 
 def _associated(context: SkillContext, query: str) -> Iterable[Candidate]:

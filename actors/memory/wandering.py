@@ -66,7 +66,8 @@ def wander(
     for strategy in request.strategies:
         seeds = _seeds(strategy, memory, candidates, recent, now_ns, settings)
         if seeds:
-            return _result(memory, request_id, strategy, _picked(seeds, request.pick), now_ns, settings)
+            seed = seeds[min(int(request.pick * len(seeds)), len(seeds) - 1)]
+            return _result(memory, request_id, strategy, seed, now_ns, settings)
     return WanderResult(MemoryWandered(request=request_id, reason="no_seed"), "")
 
 
@@ -112,10 +113,6 @@ def _seeds(
         case "random":
             certain = [term for term, each in candidates.items() if each.confidence >= settings.sure_from]
             return sorted(certain, key=lambda term: candidates[term].number)
-
-
-def _picked(seeds: list[str], pick: float) -> str:
-    return seeds[min(int(pick * len(seeds)), len(seeds) - 1)]
 
 
 def _result(

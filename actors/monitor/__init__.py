@@ -14,7 +14,7 @@ The choice after a loop cannot be ACT; counting it would make the share of ACT t
 ``decider`` the state.
 """
 
-from actors.monitor.decider import State, decide, evolve, initial
+from actors.monitor.decider import State, decide, evolve
 from actors.monitor.settings import MonitorSettings
 from schemas.actor import Actor, Scope
 from schemas.vocabulary.router import FeedbackObserved, ModeSelected
@@ -25,10 +25,8 @@ ACTOR: Actor[State] = Actor(
     consumes=(ModeSelected, FeedbackObserved),
     state_type=State,
     settings_type=MonitorSettings,
-    initial=initial,
+    initial=State,
     decide=decide,
     evolve=evolve,
     in_background=True,
 )
-
-__all__ = ["ACTOR"]

@@ -38,11 +38,6 @@ class State(msgspec.Struct, frozen=True):
     watches: Map[str, AgentWindow] = Map()
 
 
-def initial() -> State:
-    """Return the state of a partition in which nothing has happened."""
-    return State()
-
-
 def decide(state: State, message: Message) -> tuple[Emission, ...]:
     """Return the reports that a decision, or feedback on one, leads to."""
     kept, settings = kept_of(state, message.agent), state.settings
@@ -73,16 +68,14 @@ def evolve(state: State, message: Message) -> State:
             after = AgentWindow(kept.window, kept.conditions, kept.exceeded.delete(rate))
         case _:
             return state
-    return state if after is kept else _with_agent(state, message.agent, after)
+    if after is kept:
+        return state
+    return State(state.settings, with_entry(state.watches, message.agent, after, state.settings.agents, _keep_rank))
 
 
 def kept_of(state: State, agent: str) -> AgentWindow:
     """Return what is kept of an agent; an empty value for one without decisions."""
     return state.watches.get(agent) or AgentWindow()
-
-
-def _with_agent(state: State, agent: str, kept: AgentWindow) -> State:
-    return State(state.settings, with_entry(state.watches, agent, kept, state.settings.agents, _keep_rank))
 
 
 def _keep_rank(kept: AgentWindow) -> tuple[bool, int]:

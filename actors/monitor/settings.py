@@ -41,12 +41,7 @@ class Range(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 HEALTHY: dict[Mode, Range] = {
     "RESPOND": Range(
-        low=0.50,
-        high=0.75,
-        red_below=0.40,
-        red_above=0.85,
-        sign_below="under-committing",
-        sign_above="overconfident",
+        low=0.50, high=0.75, red_below=0.40, red_above=0.85, sign_below="under-committing", sign_above="overconfident"
     ),
     "CLARIFY": Range(
         low=0.08,

@@ -37,15 +37,7 @@ from schemas.vocabulary.router import FeedbackObserved, ModeSelected
 ACTOR: Actor[State] = Actor(
     name="reflection",
     scope=Scope.AGENT,
-    consumes=(
-        InputReceived,
-        ModeSelected,
-        FeedbackObserved,
-        ResponseEmitted,
-        ClockFired,
-        LlmCompleted,
-        LlmFailed,
-    ),
+    consumes=(InputReceived, ModeSelected, FeedbackObserved, ResponseEmitted, ClockFired, LlmCompleted, LlmFailed),
     state_type=State,
     settings_type=ReflectionSettings,
     initial=State,
@@ -54,5 +46,3 @@ ACTOR: Actor[State] = Actor(
     reconfigure=reconfigured,
     in_background=True,
 )
-
-__all__ = ["ACTOR"]

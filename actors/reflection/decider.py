@@ -103,44 +103,42 @@ def evolve(state: State, message: Message) -> State:
         return state
     agent = state.minds.get(message.agent, AgentState())
     match event:
-        case InputReceived(purpose="answer") if _is_new(state, agent, message.exchange):
-            return _with_agent(state, message, _with_exchange(agent, message.exchange, None))
+        case InputReceived(purpose="answer") if message.exchange not in agent.pending and not state.ended.get(
+            message.exchange
+        ):
+            after = _with_exchange(agent, message.exchange, None)
         case ModeSelected(terminal_mode=str()) if message.exchange in agent.pending:
-            case_ = case_of(message.exchange, event, message.time_ns)
-            return _with_agent(state, message, _with_exchange(agent, message.exchange, case_))
+            after = _with_exchange(agent, message.exchange, case_of(message.exchange, event, message.time_ns))
         case FeedbackObserved() if event.feedback == "correct_route" or event.signal == "positive":
             if message.agent not in state.minds:
                 return state
-            return _with_agent(state, message, _with_satisfied(agent, event.of_exchange))
+            after = _with_satisfied(agent, event.of_exchange)
         case ResponseEmitted():
             lifetime_ns = settings.ended_lifetime_ms * _NS_PER_MS
             ended = state.ended.set(message.exchange, True, message.time_ns, lifetime_ns)
             state = msgspec.structs.replace(state, ended=ended)
             if message.exchange not in agent.pending:
                 return state
-            return _with_agent(state, message, _after_end(agent, message, event, settings))
+            after = _after_end(agent, message, event, settings)
         case ClockFired() if _is_awaited_timer(agent, message, event):
-            return _with_agent(state, message, msgspec.structs.replace(agent, timer=""))
+            after = msgspec.structs.replace(agent, timer="")
         case ReflectionScheduled():
-            return _with_agent(state, message, msgspec.structs.replace(agent, timer=_timer_of(event)))
+            after = msgspec.structs.replace(agent, timer=_timer_of(event))
         case ReflectionRequested():
             asked = OpinionRequest(message.id, event.batch)
             shortfalls = shortfalls_after(dict(agent.owed), [sampled.stratum for sampled in event.batch], settings)
             after = msgspec.structs.replace(agent, asked=asked, owed=shortfalls, timer=_timer_of(event))
-            return _with_agent(state, message, after)
         case ReflectionConcluded():
-            return _with_agent(state, message, _after_conclusion(agent, message, event, settings))
-    return state
+            after = _after_conclusion(agent, message, event, settings)
+        case _:
+            return state
+    return _with_agent(state, message, after)
 
 
 def _with_agent(state: State, message: Message, agent: AgentState) -> State:
     seen = msgspec.structs.replace(agent, seen_ns=message.time_ns)
     minds = with_entry(state.minds, message.agent, seen, state.settings.agents, lambda each: each.seen_ns)
     return msgspec.structs.replace(state, minds=minds)
-
-
-def _is_new(state: State, agent: AgentState, exchange: str) -> bool:
-    return exchange not in agent.pending and not state.ended.get(exchange)
 
 
 def _with_exchange(agent: AgentState, exchange: str, case: Case | None) -> AgentState:

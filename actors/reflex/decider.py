@@ -207,7 +207,9 @@ def judge(matcher: Matcher, settings: ReflexSettings, received: InputReceived) -
             unread.append(_unread(joined, "overlaps", overlapped, "candidates"))
     # The sort is stable: for one signature, parts and views keep their order, and positions in a view stay sorted.
     occurrences.sort(key=lambda occurrence: occurrence.hit.rank)
-    decisive = next((occurrence for occurrence in occurrences if _action(matcher, occurrence) == "BLOCK"), None)
+    decisive = next(
+        (occurrence for occurrence in occurrences if matcher.signatures[occurrence.hit.rank][0].action == "BLOCK"), None
+    )
     matches = tuple(_match(matcher, occurrence) for occurrence in _bounded(occurrences, settings.max_matches, decisive))
     if decisive is None:
         return ReflexPassed(flags=matches, unread=_heaviest_first(unread))
@@ -365,10 +367,6 @@ def _joined_texts(settings: ReflexSettings, received: InputReceived) -> tuple[Jo
         if layer.role in settings.scanned_layers
     ]
     return (JoinedText(received.text, (TEXT,), (0,)), *join_layers(layers))
-
-
-def _action(matcher: Matcher, occurrence: _Occurrence) -> str:
-    return matcher.signatures[occurrence.hit.rank][0].action
 
 
 def _match(matcher: Matcher, occurrence: _Occurrence) -> Match:

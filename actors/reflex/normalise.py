@@ -21,10 +21,7 @@ _NOT_MATCHED = _CONTROLS + b" "
 _LOWER = bytes(range(256)).lower()
 
 _BLURRED = bytes.maketrans(b"l1!|03@45$7+8962", b"iiiioeaassttbggz")
-_ROT13 = bytes.maketrans(
-    b"abcdefghijklmnopqrstuvwxyz",
-    b"nopqrstuvwxyzabcdefghijklm",
-)
+_ROT13 = bytes.maketrans(b"abcdefghijklmnopqrstuvwxyz", b"nopqrstuvwxyzabcdefghijklm")
 
 Offsets = npt.NDArray[np.int64]
 

@@ -38,15 +38,12 @@ class TemplateFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 def expand(file: TemplateFile) -> tuple[PatternSet, ...]:
     """Return the pattern sets that a file of templates stands for; raises KeyError for a name it does not list."""
-    return tuple(
-        PatternSet(
-            name=each.name,
-            action=each.action,
-            confidence=each.confidence,
-            signatures=tuple(_signature(text, each.whole_words) for text in _texts(each.templates, file.words)),
-        )
-        for each in file.sets
-    )
+    found = []
+    for each in file.sets:
+        texts = dict.fromkeys(text for template in each.templates for text in expand_template(template, file.words))
+        signatures = tuple(text if each.whole_words else Signature(text=text, whole_words=False) for text in texts)
+        found.append(PatternSet(name=each.name, action=each.action, confidence=each.confidence, signatures=signatures))
+    return tuple(found)
 
 
 def expand_template(template: str, words: dict[str, tuple[str, ...]]) -> list[str]:
@@ -54,11 +51,3 @@ def expand_template(template: str, words: dict[str, tuple[str, ...]]) -> list[st
     parts = _PLACEHOLDER.split(template)  # text and names take turns
     choices = [words[part] if index % 2 else (part,) for index, part in enumerate(parts)]
     return [" ".join("".join(chosen).split()) for chosen in product(*choices)]
-
-
-def _texts(templates: tuple[str, ...], words: dict[str, tuple[str, ...]]) -> list[str]:
-    return list(dict.fromkeys(text for template in templates for text in expand_template(template, words)))
-
-
-def _signature(text: str, whole_words: bool) -> str | Signature:
-    return text if whole_words else Signature(text=text, whole_words=False)

@@ -16,7 +16,7 @@ judges adjustments on trial, ``weight_changes`` chooses the one change of a cycl
 together, ``agent_record`` holds what is kept of an agent, ``decider`` the state.
 """
 
-from actors.regulator.decider import State, decide, evolve, initial
+from actors.regulator.decider import State, decide, evolve
 from actors.regulator.settings import RegulatorSettings
 from schemas.actor import Actor, Scope
 from schemas.vocabulary.clock import ClockFired
@@ -29,10 +29,8 @@ ACTOR: Actor[State] = Actor(
     consumes=(ModeSelected, FeedbackObserved, ReflectionConcluded, ClockFired),
     state_type=State,
     settings_type=RegulatorSettings,
-    initial=initial,
+    initial=State,
     decide=decide,
     evolve=evolve,
     in_background=True,
 )
-
-__all__ = ["ACTOR"]

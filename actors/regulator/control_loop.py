@@ -138,10 +138,7 @@ def with_cycle(record: AgentRecord, event: CycleCompleted, now_ns: int) -> Agent
     for pressure in event.pressures:
         if pressure.held in NO_CHANGE_NEEDED:
             continue
-        for remedy in {
-            *remedies_for(pressure),
-            *([(pressure.parameter, pressure.sign)] if pressure.parameter else []),
-        }:
+        for remedy in {*remedies_for(pressure), *([(pressure.parameter, pressure.sign)] if pressure.parameter else [])}:
             pressed = pressed.set(direction(remedy), now_ns)
     return msgspec.structs.replace(record, pressed_ns=pressed, scheduled=event.wake_after_ms > 0)
 

@@ -60,11 +60,6 @@ class State(msgspec.Struct, frozen=True):
     loops: Map[str, AgentRecord] = Map()
 
 
-def initial() -> State:
-    """Return the state of a partition in which nothing has happened."""
-    return State()
-
-
 def decide(state: State, message: Message) -> tuple[Emission, ...]:
     """Return the first schedule of an agent, or its cycle when the clock has fired."""
     record, settings = record_of(state, message.agent), state.settings

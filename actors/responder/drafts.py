@@ -122,11 +122,9 @@ def end_of_finalized(context: ExchangeContext, event: GuardrailsFinalized) -> Re
 
 def end_of_forced(context: ExchangeContext, event: GuardrailsForceFinalized) -> ResponseEmitted | None:
     """A deliberation that a limit ends is also answered with its best loop; the reason names the limit."""
-    return (
-        end_by_draft(context, event.best, event.trace.rerun_reason)
-        if is_awaited_judgement(context.pending, event.trace)
-        else None
-    )
+    if not is_awaited_judgement(context.pending, event.trace):
+        return None
+    return end_by_draft(context, event.best, event.trace.rerun_reason)
 
 
 def end_of_late_rerun(context: ExchangeContext, event: GuardrailsRerunOrdered) -> ResponseEmitted | None:

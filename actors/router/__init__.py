@@ -26,7 +26,7 @@ It consumes:
 regulator adds to the weights, ``log_lines`` writes the log lines, ``decider`` keeps the state.
 """
 
-from actors.router.decider import State, decide, evolve, initial
+from actors.router.decider import State, decide, evolve
 from actors.router.log_lines import log_lines
 from actors.router.settings import RouterSettings
 from schemas.actor import Actor, Scope
@@ -61,10 +61,8 @@ ACTOR: Actor[State] = Actor(
     ),
     state_type=State,
     settings_type=RouterSettings,
-    initial=initial,
+    initial=State,
     decide=decide,
     evolve=evolve,
     log_lines=log_lines,
 )
-
-__all__ = ["ACTOR"]

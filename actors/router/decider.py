@@ -111,11 +111,6 @@ class State(msgspec.Struct, frozen=True):
     told: ExpiringMap[Feedback] = ExpiringMap()
 
 
-def initial() -> State:
-    """Return the state of a partition in which nothing has happened."""
-    return State()
-
-
 def decide(state: State, message: Message) -> tuple[Event, ...]:
     """Return the events that a message leads to; see the module's docstring."""
     event, settings = message.event, state.settings

@@ -260,11 +260,7 @@ IMPLICIT_REFERENCES = (
         before=96,
         then=" time",
     ),
-    Reference(
-        re.compile(rf"\b{_SHARED_BEFORE} (?:earlier|previously)\b"),
-        _each("earlier previously"),
-        before=96,
-    ),
+    Reference(re.compile(rf"\b{_SHARED_BEFORE} (?:earlier|previously)\b"), _each("earlier previously"), before=96),
 )
 """The ways of referring to shared history."""
 

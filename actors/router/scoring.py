@@ -49,68 +49,55 @@ def contributions(
     question = signals.has_question_mark or signals.interrogative_words
     cold = warmth < thresholds.cold
     warm = warmth > thresholds.warm
+    moderate = thresholds.moderate_low <= warmth <= thresholds.moderate_high
     fact_density = min(signals.fact_count / saturation.fact_density, 1.0)
     gist_density = min(signals.gist_count / saturation.gist_density, 1.0)
     greeting = signals.greeting_pattern
     positive = signals.explicit_feedback == "positive"
 
-    respond = {
-        "RESPOND.base": weights["RESPOND.base"],
-        "respond.warmth_boost": weights["respond.warmth_boost"] * warmth,
-        "respond.fact_density": weights["respond.fact_density"] * fact_density,
-        "respond.gist_density": weights["respond.gist_density"] * gist_density,
+    def when(applies: bool, factor: float = 1.0) -> float | None:
+        return factor if applies else None
+
+    factors: dict[Mode, dict[str, float | None]] = {
+        "RESPOND": {
+            "RESPOND.base": 1.0,
+            "respond.warmth_boost": warmth,
+            "respond.fact_density": fact_density,
+            "respond.gist_density": gist_density,
+            "respond.question_with_context": when(question and warmth > thresholds.question_context),
+            "respond.cold_penalty": when(cold, -1.0),
+            "respond.greeting_penalty": when(greeting, -1.0),
+            "respond.positive_feedback_penalty": when(positive, -1.0),
+        },
+        "CLARIFY": {
+            "CLARIFY.base": 1.0,
+            "clarify.cold_boost": when(cold, 1.0 - warmth),
+            "clarify.cold_question": when(question and cold),
+            "clarify.question_no_facts": when(question and signals.fact_count == 0),
+            "clarify.new_topic_question": when(question and signals.is_new_topic),
+            "clarify.warm_penalty": when(warm, -1.0),
+        },
+        "ACT": {
+            "ACT.base": 1.0,
+            "act.question_moderate_context": when(question and moderate),
+            "act.interrogative_fact_gap": when(
+                signals.interrogative_words and signals.fact_count < thresholds.fact_gap
+            ),
+            "act.implicit_reference": when(signals.implicit_reference),
+            "act.very_cold_penalty": when(warmth < thresholds.very_cold, -1.0),
+            "act.warm_facts_penalty": when(warm and fact_density > thresholds.rich_facts, -1.0),
+        },
+        "ACKNOWLEDGE": {
+            "ACKNOWLEDGE.base": 1.0,
+            "acknowledge.greeting": when(greeting),
+            "acknowledge.positive_feedback": when(positive),
+            "acknowledge.question_penalty": when(question, -1.0),
+        },
+        "IGNORE": {"IGNORE.base": 1.0, "ignore.empty_input": when(signals.prompt_token_count == 0)},
     }
-    if question and warmth > thresholds.question_context:
-        respond["respond.question_with_context"] = weights["respond.question_with_context"]
-    if cold:
-        respond["respond.cold_penalty"] = -weights["respond.cold_penalty"]
-    if greeting:
-        respond["respond.greeting_penalty"] = -weights["respond.greeting_penalty"]
-    if positive:
-        respond["respond.positive_feedback_penalty"] = -weights["respond.positive_feedback_penalty"]
-
-    clarify = {"CLARIFY.base": weights["CLARIFY.base"]}
-    if cold:
-        clarify["clarify.cold_boost"] = weights["clarify.cold_boost"] * (1.0 - warmth)
-    if question and cold:
-        clarify["clarify.cold_question"] = weights["clarify.cold_question"]
-    if question and signals.fact_count == 0:
-        clarify["clarify.question_no_facts"] = weights["clarify.question_no_facts"]
-    if question and signals.is_new_topic:
-        clarify["clarify.new_topic_question"] = weights["clarify.new_topic_question"]
-    if warm:
-        clarify["clarify.warm_penalty"] = -weights["clarify.warm_penalty"]
-
-    act = {"ACT.base": weights["ACT.base"]}
-    if question and thresholds.moderate_low <= warmth <= thresholds.moderate_high:
-        act["act.question_moderate_context"] = weights["act.question_moderate_context"]
-    if signals.interrogative_words and signals.fact_count < thresholds.fact_gap:
-        act["act.interrogative_fact_gap"] = weights["act.interrogative_fact_gap"]
-    if signals.implicit_reference:
-        act["act.implicit_reference"] = weights["act.implicit_reference"]
-    if warmth < thresholds.very_cold:
-        act["act.very_cold_penalty"] = -weights["act.very_cold_penalty"]
-    if warm and fact_density > thresholds.rich_facts:
-        act["act.warm_facts_penalty"] = -weights["act.warm_facts_penalty"]
-
-    acknowledge = {"ACKNOWLEDGE.base": weights["ACKNOWLEDGE.base"]}
-    if greeting:
-        acknowledge["acknowledge.greeting"] = weights["acknowledge.greeting"]
-    if positive:
-        acknowledge["acknowledge.positive_feedback"] = weights["acknowledge.positive_feedback"]
-    if question:
-        acknowledge["acknowledge.question_penalty"] = -weights["acknowledge.question_penalty"]
-
-    ignore = {"IGNORE.base": weights["IGNORE.base"]}
-    if signals.prompt_token_count == 0:
-        ignore["ignore.empty_input"] = weights["ignore.empty_input"]
-
     terms: Contributions = {
-        "RESPOND": respond,
-        "CLARIFY": clarify,
-        "ACT": act,
-        "ACKNOWLEDGE": acknowledge,
-        "IGNORE": ignore,
+        mode: {name: weights[name] * factor for name, factor in of_mode.items() if factor is not None}
+        for mode, of_mode in factors.items()
     }
     return _with_reading(terms, signals, weights) if READING_WEIGHT in weights else terms
 

@@ -27,7 +27,7 @@ alone.
 settings), which is part of later scores, and its weight in memory, which makes it more or less likely to be recalled.
 """
 
-from actors.self_review.decider import State, decide, evolve, initial
+from actors.self_review.decider import State, decide, evolve
 from actors.self_review.settings import SelfReviewSettings
 from schemas.actor import Actor, Scope
 from schemas.vocabulary.act import ActFinished
@@ -62,7 +62,7 @@ ACTOR: Actor[State] = Actor(
     ),
     state_type=State,
     settings_type=SelfReviewSettings,
-    initial=initial,
+    initial=State,
     decide=decide,
     evolve=evolve,
     in_background=True,

@@ -72,11 +72,6 @@ class State(msgspec.Struct, frozen=True):
     ended: ExpiringMap[bool] = ExpiringMap()
 
 
-def initial() -> State:
-    """Return the state of a partition in which nothing has happened."""
-    return State()
-
-
 def decide(state: State, message: Message) -> tuple[Event, ...]:
     """Return the review or the resolution that a tick leads to."""
     scored = _scored_tick(state, message)
@@ -98,14 +93,10 @@ def evolve(state: State, message: Message) -> State:
             return _begin(state, message, event)
         case AppraisalCompleted() | BreakerCleared() | ArbiterPassed() | MemoryRecalled() | ActFinished():
             return _gather(state, message)
-        case GuardrailsFinalized(trace=trace):
-            return _with_agent(
-                state, message, with_judgement(agent_state, trace.family, trace.reflection_fatigue, False)
-            )
-        case GuardrailsForceFinalized(trace=trace) | GuardrailsRerunOrdered(trace=trace):
-            return _with_agent(
-                state, message, with_judgement(agent_state, trace.family, trace.reflection_fatigue, True)
-            )
+        case GuardrailsFinalized() | GuardrailsForceFinalized() | GuardrailsRerunOrdered():
+            was_rejected = not isinstance(event, GuardrailsFinalized)
+            judged = with_judgement(agent_state, event.trace.family, event.trace.reflection_fatigue, was_rejected)
+            return _with_agent(state, message, judged)
         case SwarmMeasured(sci=sci):
             return msgspec.structs.replace(state, sci=sci)
         case ResponseEmitted() | TickObserved():

@@ -97,12 +97,7 @@ def _reading(
 
 
 def _review(
-    agent: str,
-    time_ns: int,
-    state: AgentState,
-    tick: Tick,
-    tick_scores: TickScores,
-    settings: SelfReviewSettings,
+    agent: str, time_ns: int, state: AgentState, tick: Tick, tick_scores: TickScores, settings: SelfReviewSettings
 ) -> Iterable[Event]:
     number = state.ticks + 1
     readings: dict[Signal, SignalReading] = {

@@ -43,5 +43,3 @@ ACTOR: Actor[SwarmState] = Actor(
     on_availability=on_availability,
     in_background=True,
 )
-
-__all__ = ["ACTOR"]

@@ -60,7 +60,7 @@ def availability_events(
         ) is not None:
             yield event
     for stage in sorted(lost):
-        if not _is_still_absent(lost[stage], absent.get(stage, ())):
+        if not any(each.partition in lost[stage].partitions for each in absent.get(stage, ())):
             yield StageFound(actor=stage)
     yield from _budgets(over_budget, availability, settings)
 
@@ -113,10 +113,6 @@ def _is_news(stage_lost: StageLost, recorded: LostStage, settings: SwarmSettings
         return True
     # Shorter than the recorded time: another observer took over, and counts from when it began.
     return not 0 <= stage_lost.absent_ms - recorded.absent_ms < settings.repeat_ms
-
-
-def _is_still_absent(recorded: LostStage, absent_partitions: Sequence[UnservedPartition]) -> bool:
-    return any(each.partition in recorded.partitions for each in absent_partitions)
 
 
 def _budgets(over_budget: Map[str, bool], measured: Availability, settings: SwarmSettings) -> Iterator[Event]:

@@ -282,10 +282,5 @@ def _with_new_slice(state: SwarmState, now_ns: int) -> SwarmState:
 def reconfigured(state: SwarmState, settings: SwarmSettings) -> SwarmState:
     """Return the state under other settings with empty counts: slices of another width do not match the old ones."""
     return SwarmState(
-        settings,
-        state.sci,
-        lost=state.lost,
-        measured_lost=state.measured_lost,
-        over=state.over,
-        asked=state.asked,
+        settings, state.sci, lost=state.lost, measured_lost=state.measured_lost, over=state.over, asked=state.asked
     )

@@ -57,12 +57,7 @@ class AlertDelivery:
     """
 
     def __init__(
-        self,
-        http: httpx.AsyncClient,
-        settings: WebhookSettings,
-        addresses: Mapping[str, Address],
-        *,
-        clock: Clock,
+        self, http: httpx.AsyncClient, settings: WebhookSettings, addresses: Mapping[str, Address], *, clock: Clock
     ) -> None:
         self._http = http
         self._settings = settings

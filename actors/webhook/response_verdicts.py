@@ -87,12 +87,7 @@ _FAILURE_FIELDS = (
 """Fields with the number or names of failed items; the reason is in other fields."""
 
 _WELL = frozenset({"ok", "success", "succeeded", "successful"})
-_NO_ERROR_VALUES = frozenset(
-    {
-        *("", "0", "no", "none", "null", "nil", "false", "n/a", "no error", "no errors"),
-        *_WELL,
-    }
-)
+_NO_ERROR_VALUES = frozenset({*("", "0", "no", "none", "null", "nil", "false", "n/a", "no error", "no errors"), *_WELL})
 """What an error's field may say where there is none: ServerChan writes ``"error": "SUCCESS"``."""
 
 _WRAPPER_FIELDS = frozenset(

@@ -49,10 +49,7 @@ def _encoded(text: str) -> str:
 def texts(size: int) -> dict[str, str]:
     """Return texts of about ``size`` bytes, by name."""
     draw = random.Random(5)
-
-    def base64_characters(count: int) -> str:
-        return "".join(draw.choices(string.ascii_letters + string.digits + "+/", k=count))
-
+    digits = string.ascii_letters + string.digits + "+/"
     return {
         "prose": _repeated(_PROSE, size),
         "image in base64": f"![plan](data:image/png;base64,{base64.b64encode(draw.randbytes(size * 3 // 4)).decode()})",
@@ -66,7 +63,7 @@ def texts(size: int) -> dict[str, str]:
         "base64 of prose": _encoded(_repeated(_PROSE, size * 3 // 4)),
         "base64 in base64": _encoded(_encoded(_repeated(_ATTACK, size * 9 // 16))),
         "runs of base64": _repeated(f"{_encoded('nothing to see in here')} , ", size),
-        "mixed short words": " ".join(base64_characters(5) for _ in range(size // 6)),
+        "mixed short words": " ".join("".join(draw.choices(digits, k=5)) for _ in range(size // 6)),
         "hex": _repeated(_PROSE, size // 2).encode().hex(),
         "percent escapes": "".join(f"%{code:02x}" for code in _repeated(_PROSE, size // 3).encode()),
         "tiny lines": _repeated("a\n", size),

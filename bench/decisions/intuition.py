@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from math import ceil
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any
 from unittest import mock
 
 import msgspec
@@ -34,7 +34,7 @@ from actors.intuition.judging import Input, Part, judge
 from actors.intuition.library import Library, Precedent
 from actors.intuition.settings import IntuitionSettings
 from actors.intuition.signature import signature_of, text_signature, to_bytes
-from bench.harness.table import is_brief, record
+from bench.harness.table import is_brief, percentiles_of, record
 
 SIZES = (10_000, 100_000, 1_000_000)
 """Numbers of motifs."""
@@ -72,12 +72,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     p99_ratio: float | None = None
 
 
-class Times(NamedTuple):
-    """Percentiles of a case, microseconds."""
-
-    p50: float
-    p99: float
-
+Times = tuple[float, float]
+"""The median and the 99th percentile of a case, microseconds."""
 
 Search = Callable[[Hashes], str | None]
 """A question, as the hashes of its shingles -> the name of the nearest motif, None if none is near enough."""
@@ -109,7 +105,7 @@ def run(sizes: Sequence[int] = SIZES) -> Iterator[Row]:
 def _hostile_rows(size: int) -> Iterator[Row]:
     library = Library()
     for number, sentence in enumerate(_sentences(0, size)):
-        library = library.with_precedent(f"p-{number}", _precedent_of(text_signature(sentence)))
+        library = library.with_precedent(f"p-{number}", _precedent(text_signature(sentence)))
     settings = IntuitionSettings(scorer=False)
     inputs = [_hostile(layers, repeated) for layers in HOSTILE_LAYERS for repeated in (False, True)]
     engines = ["interpreted"]
@@ -124,7 +120,7 @@ def _hostile_rows(size: int) -> Iterator[Row]:
                 began_ns = time.thread_time_ns()
                 judge(library, settings, hostile)
                 samples.append(time.thread_time_ns() - began_ns)
-        yield _row(size, "hostile layers", engine, _percentiles(samples))
+        yield _row(size, "hostile layers", engine, percentiles_of(samples))
 
 
 def _hostile(layers: int, repeated: bool) -> Input:
@@ -165,7 +161,7 @@ class _Texts:
 
 def _rows(size: int, texts: _Texts) -> Iterator[Row]:
     engine = "compiled" if index_value.compiled_engine() and size >= index_value.COMPILED_FROM else "interpreted"
-    library = Library().with_precedent("first", _precedent(next(texts.many(1))))
+    library = Library().with_precedent("first", _precedent(signature_of(next(texts.many(1)))))
     _motif(library)(np.ones(1, np.uint64))  # builds the store, so that it is extended from here on
     kept: list[Hashes] = []
     added = array("q", bytes(8 * (size - 1)))  # made here, so that it does not count as memory of the motifs
@@ -173,7 +169,7 @@ def _rows(size: int, texts: _Texts) -> Iterator[Row]:
     gc.collect()
     before = _resident()  # right only for the first size: later ones use memory that earlier ones released
     for number, text in enumerate(fresh):
-        precedent = _precedent(text)
+        precedent = _precedent(signature_of(text))
         if number % max(1, size // QUESTIONS) == 0:
             kept.append(text)
         began_ns = time.thread_time_ns()
@@ -184,7 +180,7 @@ def _rows(size: int, texts: _Texts) -> Iterator[Row]:
     print(
         f"{size} motifs: {grown:.0f} B each, {library.index.nbytes / size:.0f} B of them in the index", file=sys.stderr
     )
-    yield _row(size, "added", engine, _percentiles(added[-20_000:]))
+    yield _row(size, "added", engine, percentiles_of(added[-20_000:]))
 
     half = QUESTIONS // 2
     questions = [signature_of(text) for text in texts.many(half)]
@@ -208,17 +204,9 @@ def _rows(size: int, texts: _Texts) -> Iterator[Row]:
         yield _row(size, "motif", name, _measured(search, questions), ours)
 
 
-def _precedent(text: Hashes) -> Precedent:
-    return _precedent_of(signature_of(text))
-
-
-def _precedent_of(signature: Hashes) -> Precedent:
+def _precedent(signature: Hashes) -> Precedent:
     return Precedent(
-        signature=to_bytes(signature),
-        situation=_SITUATION,
-        action="answer",
-        outcome="harmful",
-        harm_level=0.9,
+        signature=to_bytes(signature), situation=_SITUATION, action="answer", outcome="harmful", harm_level=0.9
     )
 
 
@@ -300,12 +288,7 @@ def _measured(search: Search, questions: Sequence[Hashes]) -> Times:
         samples.append(time.thread_time_ns() - began_ns)
         if time.perf_counter() > end:
             break
-    return _percentiles(samples)
-
-
-def _percentiles(samples: Sequence[int]) -> Times:
-    ordered = sorted(samples)
-    return Times(ordered[len(ordered) // 2] / 1e3, ordered[min(len(ordered) - 1, len(ordered) * 99 // 100)] / 1e3)
+    return percentiles_of(samples)
 
 
 def _row(size: int, case: str, engine: str, times: Times, ours: Times | None = None) -> Row:
@@ -313,10 +296,10 @@ def _row(size: int, case: str, engine: str, times: Times, ours: Times | None = N
         motifs=size,
         case=case,
         engine=engine,
-        p50_us=round(times.p50, 1),
-        p99_us=round(times.p99, 1),
-        p50_ratio=round(times.p50 / ours.p50, 1) if ours else None,
-        p99_ratio=round(times.p99 / ours.p99, 1) if ours else None,
+        p50_us=round(times[0], 1),
+        p99_us=round(times[1], 1),
+        p50_ratio=round(times[0] / ours[0], 1) if ours else None,
+        p99_ratio=round(times[1] / ours[1], 1) if ours else None,
     )
 
 

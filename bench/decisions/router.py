@@ -24,10 +24,12 @@ BUDGET_US = 5_000.0
 """Microseconds that a decision should take at most."""
 
 SECONDS_PER_CASE = 1.0
-_PARAGRAPH = (
+PARAGRAPH = (
     "I looked at the second version of the plan, and the part about the storage is not clear to me. The figures in the "
     "table add up to more than the disk can hold, the backup is listed twice, and nobody is named for the night shift. "
 )
+"""Two sentences of plain prose."""
+
 _PAGE = (
     "Last winter the town decided to move the library out of the old customs house, and I was asked to write down "
     "how it went. The building had stood on the quay for more than a century. Its cellars flooded every spring, the "
@@ -60,9 +62,9 @@ CASES = {
     "question": "What did we discuss about the lease of the office?",
     "request": "Hi, can you deploy this?",
     "report": "The build is broken after the last change to the parser, and I have to fix it before noon",
-    "paragraph": _PARAGRAPH,
+    "paragraph": PARAGRAPH,
     "page": _PAGE[:INSPECTED_CHARACTERS],
-    "megabyte": _PARAGRAPH * (1_000_000 // len(_PARAGRAPH)),
+    "megabyte": PARAGRAPH * (1_000_000 // len(PARAGRAPH)),
     "one word": "e" * 1_000_000,
     "all marks": ", " * 500_000,
     "references": "as I said, you told me last time. " * 30_000,

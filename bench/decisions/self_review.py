@@ -9,7 +9,8 @@ Run it with ``python -m bench.decisions.self_review``.
 
 import itertools
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import msgspec
 
@@ -69,21 +70,24 @@ def _full_state(rng: random.Random) -> State:
     return state
 
 
-def _in_turn(work: Callable[[Message], object], messages: list[Message]) -> tuple[float, float]:
-    turn = itertools.cycle(messages)
+def _in_turn(work: Callable[[Any], object], items: Iterable[Any]) -> tuple[float, float]:
+    turn = itertools.cycle(items)
     return percentiles(lambda: work(next(turn)), SECONDS_PER_CASE)
 
 
-def _row(case: str, chosen: int, candidates: int, state: State, rng: random.Random) -> Row:
-    messages = [_message(_tick(rng, chosen, candidates), 1_000 + number) for number in range(32)]
-    decide_p50, decide_p99 = _in_turn(lambda message: tuple(ACTOR.decide(state, message)), messages)
-    fold_p50, fold_p99 = _in_turn(lambda message: ACTOR.evolve(state, message), messages)
+def _row(case: str, decided: tuple[float, float], folded: tuple[float, float]) -> Row:
     return Row(
         case=case,
-        decide_p50_us=round(decide_p50, 1),
-        fold_p50_us=round(fold_p50, 1),
-        tick_p99_us=round(decide_p99 + fold_p99, 1),
+        decide_p50_us=round(decided[0], 1),
+        fold_p50_us=round(folded[0], 1),
+        tick_p99_us=round(decided[1] + folded[1], 1),
     )
+
+
+def _ticks(case: str, chosen: int, candidates: int, state: State, rng: random.Random) -> Row:
+    messages = [_message(_tick(rng, chosen, candidates), 1_000 + number) for number in range(32)]
+    decided = _in_turn(lambda message: tuple(ACTOR.decide(state, message)), messages)
+    return _row(case, decided, _in_turn(lambda message: ACTOR.evolve(state, message), messages))
 
 
 def _statistics(state: State, rng: random.Random) -> Row:
@@ -102,24 +106,16 @@ def _statistics(state: State, rng: random.Random) -> Row:
         )
         for _ in range(64)
     ]
-    turn = itertools.cycle(tick_scores)
-    decide_p50, decide_p99 = percentiles(
-        lambda: events_of("felix", 0, agent_state, tick, next(turn), settings), SECONDS_PER_CASE
-    )
-    fold_p50, fold_p99 = percentiles(lambda: with_tick(agent_state, tick, next(turn), settings), SECONDS_PER_CASE)
-    return Row(
-        case="statistics",
-        decide_p50_us=round(decide_p50, 1),
-        fold_p50_us=round(fold_p50, 1),
-        tick_p99_us=round(decide_p99 + fold_p99, 1),
-    )
+    decided = _in_turn(lambda scores: events_of("felix", 0, agent_state, tick, scores, settings), tick_scores)
+    folded = _in_turn(lambda scores: with_tick(agent_state, tick, scores, settings), tick_scores)
+    return _row("statistics", decided, folded)
 
 
 def run() -> list[Row]:
     """Measure every case; two seconds each at most."""
     rng = random.Random(7)
     state = _full_state(rng)
-    return [_statistics(state, rng), *(_row(case, *size, state, rng) for case, size in SIZES.items())]
+    return [_statistics(state, rng), *(_ticks(case, *size, state, rng) for case, size in SIZES.items())]
 
 
 def main() -> None:

@@ -140,7 +140,8 @@ def outcomes(records: Records, aims: Sequence[Aim] = AIMS) -> list[Outcome]:
 
 
 def _outcome(aim: Aim, rows: Sequence[Mapping[str, Any]]) -> Outcome:
-    figures = [(found, row) for row in rows if _fits(aim, row) and (found := _figure(aim, row)) is not None]
+    fitting = [row for row in rows if all(_matches(row.get(field), wanted) for field, wanted in aim.where.items())]
+    figures = [(found, row) for row in fitting if (found := _figure(aim, row)) is not None]
     worse, sign = (max, "at most") if aim.most else (min, "at least")
     reach = f"{sign} {aim.bound:,g}"
     if not figures:
@@ -150,10 +151,6 @@ def _outcome(aim: Aim, rows: Sequence[Mapping[str, Any]]) -> Outcome:
     within: Callable[[float, float], bool] = operator.le if aim.most else operator.ge
     ratios |= row.get("ratios") or {}
     return Outcome(aim.what, aim.bench, reach, found, aim.unit, within(found, aim.bound), ratios)
-
-
-def _fits(aim: Aim, row: Mapping[str, Any]) -> bool:
-    return all(_matches(row.get(field), wanted) for field, wanted in aim.where.items())
 
 
 def _matches(found: object, wanted: object) -> bool:

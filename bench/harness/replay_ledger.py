@@ -4,10 +4,9 @@ import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
-import msgspec
-
 from actors.registry import ACTORS
 from actors.runtime.envelopes import to_record
+from actors.testing import configured
 from events.decoding import decode
 from events.ledger import LedgerWriter
 from events.log import Record, Stored
@@ -17,7 +16,7 @@ from events.routes import partition_names, routes
 from schemas.actor import Emission, Scope
 from schemas.envelope import Envelope, encode_headers
 from schemas.event import encode_event, topic_of
-from schemas.identity import content_hash, event_id
+from schemas.identity import event_id
 from schemas.intake.timestamps import rfc3339
 from schemas.subjects import NO_PARTITION, Partitions, stored_subject
 from schemas.vocabulary.gateway import InputReceived
@@ -75,10 +74,8 @@ class _ActorSet:
     def configure(self) -> None:
         """Have every partition record its settings, as at a start."""
         for (name, part), view in self._views.items():
-            settings, actor = ACTORS[name].settings_type(), view.actor
-            event = actor.configured(
-                settings=msgspec.to_builtins(settings), settings_hash=content_hash(settings), behaviour=actor.behaviour
-            )
+            actor = view.actor
+            event = configured(actor, actor.settings_type())
             agent = part if actor.scope is Scope.AGENT else NO_PARTITION
             session = part if actor.scope is Scope.SESSION else NO_PARTITION
             cause = Cause(event_id(name, part, 0), view.position, view.time_ns, "", "", "", agent, session)

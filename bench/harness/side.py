@@ -22,6 +22,9 @@ from bench.harness.hops_faststream import STREAM, SUBJECTS
 from bench.harness.server import SYNCS, nats_server
 from bench.harness.table import Row, is_brief, show
 
+OURS = "neuraxis"
+"""The name of this runtime's side."""
+
 FASTSTREAM = ("pull", "push")
 """The kinds of subscriber that the peer has."""
 
@@ -166,6 +169,16 @@ def open_faststream(url: str, kind: str, text_of: Callable[[int], str]) -> Abstr
         partial(_ask_faststream, kind, text_of),
         lambda msg: number_in(msg.data),
     )
+
+
+async def open_sides(
+    stack: contextlib.AsyncExitStack, ours: AbstractAsyncContextManager[Side], url: str, text_of: Callable[[int], str]
+) -> dict[str, Side]:
+    """Open this runtime's side, and one of each kind of the peer; returns them by name."""
+    sides = {OURS: await stack.enter_async_context(ours)}
+    for kind in FASTSTREAM:
+        sides[f"faststream, {kind}"] = await stack.enter_async_context(open_faststream(url, kind, text_of))
+    return sides
 
 
 async def _ask_faststream(kind: str, text_of: Callable[[int], str], client: Client, number: int) -> None:

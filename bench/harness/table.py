@@ -4,7 +4,7 @@ import os
 import statistics
 import sys
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -38,17 +38,27 @@ def percentiles(work: Callable[[], object], seconds: float) -> tuple[float, floa
         start = time.perf_counter_ns()
         work()
         samples.append(time.perf_counter_ns() - start)
-    samples.sort()
-    return samples[len(samples) // 2] / 1e3, samples[min(len(samples) - 1, len(samples) * 99 // 100)] / 1e3
+    return percentiles_of(samples)
+
+
+def percentiles_of(samples_ns: Iterable[int]) -> tuple[float, float]:
+    """Return median and 99th percentile of nanoseconds, in microseconds."""
+    ordered = sorted(samples_ns)
+    return ordered[len(ordered) // 2] / 1e3, ordered[len(ordered) * 99 // 100] / 1e3
+
+
+def in_turns(cases: Iterable[str], rounds: int) -> Iterator[str]:
+    """Yield every case once a round, in an order that is reversed each time."""
+    order = list(cases)
+    for number in range(rounds):
+        yield from order if number % 2 == 0 else reversed(order)
 
 
 async def measure_in_turns(cases: Mapping[str, Measure], rounds: int) -> dict[str, float]:
-    """Run every case once a round, in an order that is reversed each time; return the median of each."""
+    """Run every case once a round, in turns; return the median of each."""
     found: dict[str, list[float]] = {case: [] for case in cases}
-    for number in range(rounds):
-        names = list(cases) if number % 2 == 0 else list(reversed(list(cases)))
-        for name in names:
-            found[name].append(await cases[name]())
+    for case in in_turns(cases, rounds):
+        found[case].append(await cases[case]())
     return {case: statistics.median(values) for case, values in found.items()}
 
 
@@ -67,17 +77,14 @@ def rows_of(medians: Mapping[str, float], peers: Mapping[str, Sequence[str]], se
 
 
 def percentile_rows(
-    rounds: Mapping[str, Sequence[Sequence[float]]],
-    peers: Mapping[str, Sequence[str]],
-    setting: str,
-    percents: Sequence[int] = (50, 99),
+    rounds: Mapping[str, Sequence[Sequence[float]]], peers: Mapping[str, Sequence[str]], setting: str
 ) -> list[Row]:
-    """Return rows of percentiles in milliseconds: for each, the median of the rounds' percentiles.
+    """Return rows of the 50th and 99th percentiles in milliseconds: for each, the median of the rounds' percentiles.
 
     ``rounds`` holds every round's sorted samples in seconds, by case; ``peers`` as for ``rows_of``.
     """
     rows: list[Row] = []
-    for percent in percents:
+    for percent in (50, 99):
         medians = {
             name: statistics.median(1e3 * samples[len(samples) * percent // 100] for samples in found)
             for name, found in rounds.items()

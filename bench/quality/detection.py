@@ -23,16 +23,13 @@ import numpy.typing as npt
 from actors.appraisal.measures.risks import intent_of
 from actors.appraisal.measures.trust import trust_of
 from actors.intuition.scorer import score
-from actors.reflex import ACTOR as REFLEX
+from bench.decisions.router import PARAGRAPH
 from bench.harness.table import percentiles, record
+from bench.quality.reflex_detection import blocking
 from deploy.training.judge_fitting import FOLDS, held_out_scores, prepare
 from deploy.training.labelled_corpus import EXCLUDED_CATEGORIES, INDIRECT, Row, is_direct, load_rows
 from deploy.training.report import fired_by_fold
 from deploy.training.train_judges import RECIPES
-from schemas.actor import Message
-from schemas.identity import content_hash
-from schemas.vocabulary.gateway import InputReceived
-from schemas.vocabulary.reflex import ReflexBlocked
 
 Fired = npt.NDArray[np.bool_]
 """For each row of a corpus, whether a guard stops it."""
@@ -40,10 +37,6 @@ Fired = npt.NDArray[np.bool_]
 COST_SIZES = {"200 B": 200, "2 KB": 2_000, "100 KB": 100_000, "1 MB": 1_000_000}
 """Name -> length of a text, in characters."""
 
-_PLAIN = (
-    "I looked at the second version of the plan, and the part about the storage is not clear to me. The figures in the "
-    "table add up to more than the disk can hold, the backup is listed twice, and nobody is named for the night shift. "
-)
 _SECONDS_PER_CASE = 1.0
 
 
@@ -78,33 +71,22 @@ def run(files: Sequence[Path], folds: int = FOLDS) -> Result:
     prepared = prepare([row for file in files for row in load_rows(file)], folds)
     rows = prepared.corpus
     fired = {
-        "seed": _reflex(rows, "seed"),
-        "reflex": _reflex(rows, "standard"),
+        "seed": _stopped(rows, blocking("seed")),
+        "reflex": _stopped(rows, blocking("standard")),
         **{
             name: fired_by_fold(prepared, held_out_scores(prepared, recipe), recipe) for name, recipe in RECIPES.items()
         },
-        "harm": np.array([intent_of(row.text).risks.harm for row in rows]),
+        "harm": _stopped(rows, lambda text: intent_of(text).risks.harm),
     }
     fired["together"] = fired["reflex"] | fired["scorer"] | fired["trust"]
     peer = _peer()
     if peer is not None:
-        fired["guardian"] = np.array([peer(row.text) for row in rows])
+        fired["guardian"] = _stopped(rows, peer)
     return Result(_aims(rows, fired), _categories(rows, fired), _sources(rows, fired), costs())
 
 
-def _reflex(rows: Sequence[Row], profile: str) -> Fired:
-    settings = msgspec.to_builtins(msgspec.convert({"profile": profile}, REFLEX.settings_type))
-    configured = REFLEX.configured(settings=settings, settings_hash=content_hash(settings), behaviour=REFLEX.behaviour)
-    state = REFLEX.fold(REFLEX.initial(), Message(configured, 0, "", 0))
-    return np.array(
-        [
-            any(
-                isinstance(event, ReflexBlocked)
-                for event in REFLEX.decide(state, Message(InputReceived(text=row.text), 1, "", 0))
-            )
-            for row in rows
-        ]
-    )
+def _stopped(rows: Sequence[Row], guard: Callable[[str], bool]) -> Fired:
+    return np.array([guard(row.text) for row in rows])
 
 
 def _peer() -> Callable[[str], bool] | None:
@@ -170,7 +152,7 @@ def costs() -> tuple[Cost, ...]:
         Cost(name, size, *percentiles(partial(judge, text), _SECONDS_PER_CASE))
         for name, judge in judges.items()
         for size, text in (
-            (size, (_PLAIN * (length // len(_PLAIN) + 1))[:length]) for size, length in COST_SIZES.items()
+            (size, (PARAGRAPH * (length // len(PARAGRAPH) + 1))[:length]) for size, length in COST_SIZES.items()
         )
     )
 

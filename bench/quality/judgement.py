@@ -15,7 +15,7 @@ import argparse
 import asyncio
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 
@@ -30,17 +30,15 @@ from actors.breaker.settings import BreakerSettings
 from actors.intuition.scorer import THRESHOLD, score
 from actors.llm.open_effector import open_llm
 from actors.llm.settings import LlmSettings
-from actors.reflex import ACTOR as REFLEX
 from actors.runtime.clock import SystemClock
 from actors.runtime.effectors.spec import EffectorContext
+from bench.quality.reflex_detection import blocking
 from deploy.training.labelled_corpus import INDIRECT, Row, is_direct, load_rows
 from schemas.actor import Message
 from schemas.effectors.contract import Effector
-from schemas.identity import content_hash
 from schemas.vocabulary.appraisal import AppraisalJudged, JudgementRequested
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.llm import ANSWER_FILTERED, ANSWER_INVALID, LlmCompleted, LlmFailed
-from schemas.vocabulary.reflex import ReflexBlocked
 
 KINDS = ("direct attacks", "indirect injections", "benign", "hard benign")
 """The kinds of rows; hard benign texts are harmless, but in the words of attacks."""
@@ -124,7 +122,7 @@ async def judge(
 ) -> list[Judged]:
     """Judge rows by the local guards, and those that they let pass by the model."""
     kept = _read(record)
-    blocks = _reflex()
+    blocks = blocking()
     found = []
     for number, (kind, row) in enumerate(rows):
         received = InputReceived(text=row.text)
@@ -211,20 +209,6 @@ async def run(corpus: Path, llm: str, rows: int, record: Path | None, trust: Tru
     context = EffectorContext(None, nobody, os.environ, SystemClock())  # type: ignore[arg-type]  # no broker is there
     async with open_llm(settings, context) as effector:
         return await judge(chosen, effector, record, trust)
-
-
-def _reflex() -> Callable[[str], bool]:
-    settings = msgspec.to_builtins(REFLEX.settings_type())
-    configured = REFLEX.configured(settings=settings, settings_hash=content_hash(settings), behaviour=REFLEX.behaviour)
-    state = REFLEX.fold(REFLEX.initial(), Message(configured, 0, "", 0))
-
-    def blocks(text: str) -> bool:
-        return any(
-            isinstance(event, ReflexBlocked)
-            for event in REFLEX.decide(state, Message(InputReceived(text=text), 1, "", 0))
-        )
-
-    return blocks
 
 
 def _read(record: Path | None) -> dict[str, RecordedAnswer]:

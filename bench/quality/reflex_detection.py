@@ -8,7 +8,7 @@ adds the signatures that raise false alarms.
 
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal, cast
 
@@ -69,14 +69,15 @@ def judge_all(prompts: Iterable[Prompt], profile: Profile = "standard") -> list[
     for prompt in prompts:
         verdict = judge(matcher, settings, InputReceived(text=prompt.text))
         blocked = isinstance(verdict, ReflexBlocked)
-        found.append(
-            Judged(
-                prompt=prompt,
-                blocked=blocked,
-                matches=verdict.matches if isinstance(verdict, ReflexBlocked) else verdict.flags,
-            )
-        )
+        matches = verdict.matches if isinstance(verdict, ReflexBlocked) else verdict.flags
+        found.append(Judged(prompt=prompt, blocked=blocked, matches=matches))
     return found
+
+
+def blocking(profile: Profile = "standard") -> Callable[[str], bool]:
+    """Return what says of a text whether it is blocked, under a profile with default settings."""
+    matcher, settings = compile_library(library_of(profile)), ReflexSettings(profile=profile)
+    return lambda text: isinstance(judge(matcher, settings, InputReceived(text=text)), ReflexBlocked)
 
 
 def by_group(judged: Iterable[Judged], *fields: str) -> list[Row]:
@@ -113,10 +114,6 @@ def false_alarms(judged: Iterable[Judged]) -> Counter[tuple[str, str, str]]:
     return found
 
 
-def _views(judged: Iterable[Judged]) -> Counter[tuple[str, str]]:
-    return Counter((each.prompt.label, match.view) for each in judged for match in each.matches)
-
-
 def _report(judged: Sequence[Judged]) -> Iterator[str]:
     yield f"{'':<58}{'prompts':>7}{'blocked':>9}{'':>9}{'flagged':>9}"
     attacks = [each for each in judged if each.prompt.label == "attack"]
@@ -133,7 +130,8 @@ def _report(judged: Sequence[Judged]) -> Iterator[str]:
     for name, labels in sorted(by_set(judged).items()):
         yield f"{name:<58}{labels['attack']:>7}{labels['benign']:>9}{labels['hard_benign']:>9}"
     yield "\nmatches by view"
-    yield from (f"{label:<12} {view:<45}{count:>7}" for (label, view), count in _views(judged).most_common(30))
+    views = Counter((each.prompt.label, match.view) for each in judged for match in each.matches)
+    yield from (f"{label:<12} {view:<45}{count:>7}" for (label, view), count in views.most_common(30))
 
 
 def main(arguments: Sequence[str]) -> None:

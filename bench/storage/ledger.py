@@ -175,25 +175,11 @@ def _append_eventsourcing(path: Path, stored: Sequence[Stored]) -> float:
     return rate
 
 
-def _fold(path: Path) -> float:
+def _read(path: Path, count: Callable[[LedgerReader], int]) -> float:
+    """Return how many events a second are read by a function that counts them."""
     with LedgerReader(path) as reader:
         start = time.perf_counter()
-        folded = reader.fold_bodies(lambda count, _: count + 1, 0)
-        return folded.state / (time.perf_counter() - start)
-
-
-def _read_messages(path: Path) -> float:
-    with LedgerReader(path) as reader:
-        start = time.perf_counter()
-        count = sum(row.message().seq > 0 for row in reader.events())
-        return count / (time.perf_counter() - start)
-
-
-def _read_history(path: Path) -> float:
-    with LedgerReader(path) as reader:
-        start = time.perf_counter()
-        count = sum(len(batch) for batch in reader.history())
-        return count / (time.perf_counter() - start)
+        return count(reader) / (time.perf_counter() - start)
 
 
 def _verify(path: Path) -> float:
@@ -276,9 +262,9 @@ def run(count: int = EVENTS) -> list[Row]:
         ceiling, peer = "raw sqlite3 and msgspec", "eventsourcing and json"
         read = _table(
             {
-                "ledger counting fold": lambda: _fold(ledger),
-                "ledger messages": lambda: _read_messages(ledger),
-                "ledger history": lambda: _read_history(ledger),
+                "ledger counting fold": lambda: _read(ledger, lambda it: it.fold_bodies(lambda n, _: n + 1, 0).state),
+                "ledger messages": lambda: _read(ledger, lambda it: sum(row.message().seq > 0 for row in it.events())),
+                "ledger history": lambda: _read(ledger, lambda it: sum(map(len, it.history()))),
                 "ledger verify": lambda: _verify(ledger),
                 ceiling: lambda: _fold_raw(ledger),
                 peer: lambda: _fold_eventsourcing(other),

@@ -24,6 +24,7 @@ from playwright.async_api import CDPSession, async_playwright
 
 from actors.gateway.http.dashboard import endpoints
 from bench.harness.table import Row, show
+from bench.system.pass_through import answer
 
 RATE = 100
 """Exchanges a second."""
@@ -101,12 +102,12 @@ class FakeGateway:
         elif path.startswith("/api/"):
             query = dict(each.split("=") for each in scope["query_string"].decode().split("&") if each)
             found = self._list(int(query.get("limit", 100))) if path == "/api/exchanges" else self._overview()
-            await _answer(send, "application/json", json.dumps(found).encode())
+            await answer(send, 200, "application/json", json.dumps(found).encode())
         else:
             name = path.removeprefix("/dashboard").strip("/") or "index.html"
             kinds = {"html": "text/html", "js": "text/javascript", "css": "text/css"}
             static = files(endpoints.__package__).joinpath("static", name)
-            await _answer(send, kinds.get(name.rpartition(".")[2], "text/plain"), static.read_bytes())
+            await answer(send, 200, kinds.get(name.rpartition(".")[2], "text/plain"), static.read_bytes())
 
     async def _stream(self, send: Any) -> None:
         queue: asyncio.Queue[int] = asyncio.Queue()
@@ -156,12 +157,6 @@ class FakeGateway:
         stage = {"needed": True, "served": 16, "partitions": 16, "lack": None, "slow": 0, "worst_ms": 0.0}
         stages = [{"stage": f"stage-{n}", **stage, "waiting": self._head % (n + 1)} for n in range(20)]
         return {"recorded": recorded, "now": {"head": self._head, "stages": stages}}
-
-
-async def _answer(send: Any, kind: str, body: bytes) -> None:
-    headers = [(b"content-type", kind.encode()), (b"content-length", str(len(body)).encode())]
-    await send({"type": "http.response.start", "status": 200, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
 
 
 @asynccontextmanager

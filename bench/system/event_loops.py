@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from bench.harness.processes import used_by_set
-from bench.harness.table import Row, percentile_rows, rows_of, show
+from bench.harness.table import Row, in_turns, percentile_rows, rows_of, show
 from bench.system.pass_through import SET_MODEL, Load, running_set
 
 ROUNDS = 6
@@ -41,13 +41,12 @@ async def _run(rounds: int) -> list[Row]:
             loads[side] = await stack.enter_async_context(Load.open(runs[side].http, SET_MODEL))
         for load in loads.values():
             await load.steady(_WARM_UP_S, RATE)
-        for number in range(rounds):
-            for side in list(LOOPS) if number % 2 == 0 else reversed(list(LOOPS)):
-                before = used_by_set(runs[side])
-                samples = await loads[side].steady(STEADY_S, RATE)
-                took[side].append(samples)
-                for process, used in used_by_set(runs[side]).items():
-                    cpu_ms[process][side].append(used.since(before[process], len(samples)).cpu_us / 1e3)
+        for side in in_turns(LOOPS, rounds):
+            before = used_by_set(runs[side])
+            samples = await loads[side].steady(STEADY_S, RATE)
+            took[side].append(samples)
+            for process, used in used_by_set(runs[side]).items():
+                cpu_ms[process][side].append(used.since(before[process], len(samples)).cpu_us / 1e3)
     peers = {"uvloop": ("asyncio",)}
     rows = percentile_rows(took, peers, f"{RATE}/s")
     every: dict[str, float] = defaultdict(float)

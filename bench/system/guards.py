@@ -22,8 +22,8 @@ from nats.aio.client import Client
 
 from actors.gateway.inputs import new_input
 from bench.harness.hops_faststream import SUBJECTS
-from bench.harness.side import FASTSTREAM, Side, measure_and_show, number_in, open_faststream
-from bench.harness.table import Row, percentile_rows, rows_of
+from bench.harness.side import OURS, Side, measure_and_show, number_in, open_sides
+from bench.harness.table import Row, in_turns, percentile_rows, rows_of
 from bench.system.guards_inputs import text_of
 from events.jetstream import Access, Connection
 from events.jetstream.reading.stream_reader import StreamReader
@@ -59,7 +59,6 @@ VERDICTS = ARBITER | EARLIER
 PATH = ("reflex", "intuition", "appraisal", "coherence", "breaker", "arbiter")
 """The actors whose parts are shown."""
 
-OURS = "neuraxis"
 _TO_ARBITER, _STOPPED = f"{OURS}, to the arbiter", f"{OURS}, stopped earlier"
 _WARM_UP_S = 2.0
 _PARTITIONS = Partitions()
@@ -78,24 +77,6 @@ async def _ask_neuraxis(client: Client, number: int) -> None:
         exchange=f"{number:032x}",
     ).record
     await client.publish(record.subject, record.data, headers=dict(record.headers))
-
-
-async def _warmed_up(stack: contextlib.AsyncExitStack, url: str, sync: str) -> dict[str, Side]:
-    neuraxis = Side.open(
-        url,
-        ["-m", "bench.harness.worker", url, sync],
-        STREAM,
-        topic_filter(topic_of(ResponseEmitted)),
-        _ask_neuraxis,
-        lambda msg: int((msg.headers or {})["ce-exchange"], 16),
-    )
-    sides = {OURS: await stack.enter_async_context(neuraxis)}
-    for kind in FASTSTREAM:
-        sides[f"faststream, {kind}"] = await stack.enter_async_context(open_faststream(url, kind, text_of))
-    for side in sides.values():
-        await side.steady(RATE, _WARM_UP_S)
-        side.cpu_us.clear()
-    return sides
 
 
 async def _round(connection: Connection, side: Side) -> list[Stored]:
@@ -169,18 +150,28 @@ async def _run(url: str, sync: str, rounds: int) -> list[Row]:
     connection = await Connection.open(Access(servers=url))
     async with contextlib.AsyncExitStack() as stack:
         stack.push_async_callback(connection.close)
-        sides = await _warmed_up(stack, url, sync)
-        for number in range(rounds):
-            for name in list(sides) if number % 2 == 0 else reversed(list(sides)):
-                messages = await _round(connection, sides[name])
-                if name != OURS:
-                    latencies[name].append(sorted(plain_hops(messages)))
-                    continue
-                found = verdicts(messages)
-                counts.update(topic for topic, _ in found.values())
-                for samples, into in ((samples_of(found), latencies), (actor_parts(messages), actor_times)):
-                    for case, seconds in samples.items():
-                        into[case].append(sorted(seconds))
+        ours = Side.open(
+            url,
+            ["-m", "bench.harness.worker", url, sync],
+            STREAM,
+            topic_filter(topic_of(ResponseEmitted)),
+            _ask_neuraxis,
+            lambda msg: int((msg.headers or {})["ce-exchange"], 16),
+        )
+        sides = await open_sides(stack, ours, url, text_of)
+        for side in sides.values():
+            await side.steady(RATE, _WARM_UP_S)
+            side.cpu_us.clear()
+        for name in in_turns(sides, rounds):
+            messages = await _round(connection, sides[name])
+            if name != OURS:
+                latencies[name].append(sorted(plain_hops(messages)))
+                continue
+            found = verdicts(messages)
+            counts.update(topic for topic, _ in found.values())
+            for samples, into in ((samples_of(found), latencies), (actor_parts(messages), actor_times)):
+                for case, seconds in samples.items():
+                    into[case].append(sorted(seconds))
     peers = [name for name in sides if name != OURS]
     cpu_us = {name: statistics.median(side.cpu_us) for name, side in sides.items()}
     setting = f"sync {sync}, {RATE}/s"

@@ -14,7 +14,7 @@ from functools import partial
 from nats.aio.client import Client
 
 from bench.harness.hops_neuraxis import Asked, FourthPassed
-from bench.harness.side import FASTSTREAM, Side, measure_and_show, number_in, open_faststream
+from bench.harness.side import OURS, Side, measure_and_show, number_in, open_sides
 from bench.harness.table import Measure, Row, measure_in_turns, percentile_rows, rows_of
 from schemas.envelope import Envelope, encode_headers
 from schemas.event import encode_event, topic_of
@@ -32,7 +32,6 @@ RATE = 100
 UNDER_WAY = (64, 512)
 """Pipelines that are kept under way in the saturated cases."""
 
-OURS = "neuraxis"
 SESSIONS = 499
 """Sessions that the inputs are spread over, in turn."""
 
@@ -57,27 +56,20 @@ async def _ask_neuraxis(client: Client, number: int) -> None:
     await client.publish(subject, encode_event(event), headers=encode_headers(envelope))
 
 
-async def _warmed_up(stack: contextlib.AsyncExitStack, url: str, sync: str) -> dict[str, Side]:
-    neuraxis = Side.open(
-        url,
-        ["-m", "bench.harness.hops_neuraxis", url, sync],
-        STREAM,
-        topic_filter(topic_of(FourthPassed)),
-        _ask_neuraxis,
-        lambda msg: number_in(msg.data),
-    )
-    sides = {OURS: await stack.enter_async_context(neuraxis)}
-    for kind in FASTSTREAM:
-        sides[f"faststream, {kind}"] = await stack.enter_async_context(open_faststream(url, kind, lambda _: TEXT))
-    for side in sides.values():
-        await side.saturated(UNDER_WAY[0])
-    return sides
-
-
 async def _run(url: str, sync: str, rounds: int) -> list[Row]:
     rows: list[Row] = []
     async with contextlib.AsyncExitStack() as stack:
-        sides = await _warmed_up(stack, url, sync)
+        ours = Side.open(
+            url,
+            ["-m", "bench.harness.hops_neuraxis", url, sync],
+            STREAM,
+            topic_filter(topic_of(FourthPassed)),
+            _ask_neuraxis,
+            lambda msg: number_in(msg.data),
+        )
+        sides = await open_sides(stack, ours, url, lambda _: TEXT)
+        for side in sides.values():
+            await side.saturated(UNDER_WAY[0])
         peers = {OURS: [name for name in sides if name != OURS]}
         for under_way in UNDER_WAY:
             for side in sides.values():

@@ -28,7 +28,7 @@ import httpx
 import msgspec
 
 from bench.harness.processes import used_by_set
-from bench.harness.table import Row, is_brief, percentile_rows, rows_of, show
+from bench.harness.table import Row, in_turns, is_brief, percentile_rows, rows_of, show
 from bench.system.guards_inputs import text_of
 from deploy.processes.running_set import RunFile
 
@@ -78,7 +78,7 @@ _ANSWER = json.dumps(
 async def endpoint(scope: Any, receive: Any, send: Any) -> None:
     """Answer every request at once, as an ASGI application."""
     await _body_of(receive)
-    await _answer(send, 200, _ANSWER)
+    await answer(send, 200, "application/json", _ANSWER)
 
 
 def proxy_to(url: str) -> Any:
@@ -88,7 +88,7 @@ def proxy_to(url: str) -> Any:
     async def proxy(scope: Any, receive: Any, send: Any) -> None:
         body = await _body_of(receive)
         response = await http.post(f"{url}{scope['path']}", content=body, headers={"content-type": "application/json"})
-        await _answer(send, response.status_code, response.content)
+        await answer(send, response.status_code, "application/json", response.content)
 
     return proxy
 
@@ -101,8 +101,9 @@ async def _body_of(receive: Any) -> bytes:
     return body
 
 
-async def _answer(send: Any, status: int, body: bytes) -> None:
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+async def answer(send: Any, status: int, kind: str, body: bytes) -> None:
+    """Send a whole answer of a content type, as an ASGI application does."""
+    headers = [(b"content-type", kind.encode()), (b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
 
@@ -292,12 +293,11 @@ async def _run(rounds: int) -> list[Row]:
         loads = {name: await stack.enter_async_context(Load.open(url)) for name, url in urls.items()}
         for load in loads.values():
             await load.steady(WARM_UP_S)
-        for number in range(rounds):
-            for name in list(loads) if number % 2 == 0 else reversed(list(loads)):
-                before = used_by_set(run)
-                samples[name].append(await loads[name].steady(STEADY_S))
-                for process, one in used_by_set(run).items() if name == OURS else ():
-                    cpu_ms[process].append(one.since(before[process], len(samples[name][-1])).cpu_us / 1e3)
+        for name in in_turns(loads, rounds):
+            before = used_by_set(run)
+            samples[name].append(await loads[name].steady(STEADY_S))
+            for process, one in used_by_set(run).items() if name == OURS else ():
+                cpu_ms[process].append(one.since(before[process], len(samples[name][-1])).cpu_us / 1e3)
         highest = 0 if is_brief() else await loads[OURS].highest_rate()
     added = [
         [max(0.0, ours - bare) for ours, bare in zip(*pair, strict=True)]

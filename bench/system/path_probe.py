@@ -138,14 +138,6 @@ def counted(function: Callable[..., Any], part_of: Callable[..., str]) -> Callab
     return run
 
 
-def _counted_as(part: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    return counted(function, lambda *_: part)
-
-
-def _counted_by_actor(part: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    return counted(function, lambda actor, *_: f"{part} {actor.name}")
-
-
 def _count_collection(phase: str, _: Mapping[str, int]) -> None:
     """Count the time of a garbage collection for itself, and not for the part in which it happens."""
     if phase == "start":
@@ -201,11 +193,11 @@ def install() -> None:
         if iscoroutinefunction(_function_of(path)) is not (path in COROUTINES):
             raise TypeError(f"{path} is in the wrong one of FUNCTIONS and COROUTINES")
     for path, part in FUNCTIONS.items():
-        _wrap(path, partial(_counted_as, part))
+        _wrap(path, partial(counted, part_of=lambda *_, part=part: part))
     for path, part in COROUTINES.items():
         _wrap(path, partial(counted_coroutine, part))
     for path, part in BY_ACTOR.items():
-        _wrap(path, partial(_counted_by_actor, part))
+        _wrap(path, partial(counted, part_of=lambda actor, *_, part=part: f"{part} {actor.name}"))
     gc.callbacks.append(_count_collection)
     for path, unit in COUNTS.items():
         _wrap(path, partial(_counting_calls, unit))

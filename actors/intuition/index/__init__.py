@@ -36,7 +36,7 @@ similarity joins for near-duplicate detection" (2011).
 
 from actors.intuition.index.hash_table import NO_ENTRY, Hashes, Sizes
 from actors.intuition.index.index_value import COMPILED_FROM, Index, Nearest, SimilarEntry, warm_engine
-from actors.intuition.index.query import UNLIMITED, similarity
+from actors.intuition.index.query import UNLIMITED, Query, similarity
 from actors.intuition.index.store import Entry
 
 __all__ = [
@@ -47,6 +47,7 @@ __all__ = [
     "Hashes",
     "Index",
     "Nearest",
+    "Query",
     "SimilarEntry",
     "Sizes",
     "similarity",

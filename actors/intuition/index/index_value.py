@@ -9,7 +9,7 @@ import numpy as np
 
 from actors.intuition.index import interpreted
 from actors.intuition.index.hash_table import Hashes, Sizes
-from actors.intuition.index.query import UNLIMITED, Answer, Query, similarity
+from actors.intuition.index.query import Answer, Query, similarity
 from actors.intuition.index.store import Entry, Store
 from schemas.persistent import Derived
 
@@ -76,33 +76,14 @@ class Index(Derived):
         _engine(store).retire(store, number)
         return Index(store)
 
-    def nearest(
-        self,
-        entries: Callable[[], Sequence[Entry]],
-        hashes: Hashes,
-        situation: int,
-        *,
-        most: int,
-        floor: float,
-        motif_floor: float,
-        budget: int = UNLIMITED,
-    ) -> Nearest:
+    def nearest(self, entries: Callable[[], Sequence[Entry]], query: Query) -> Nearest:
         """Return the entries near a text.
 
-        Args:
-            entries: Returns all entries of the set in the order of adding, in case the store must be built.
-            hashes: The text's ascending shingles, without repetition.
-            situation: Hash of the kind of situation (a name that the caller of an input chooses).
-            most: How many similar entries are returned, at most.
-            floor: Least similarity of these, above 0.
-            motif_floor: Least similarity of the nearest motif; 0 finds any that shares a shingle.
-            budget: Most postings to read; beyond it, only entries that hold one of the text's rarest shingles are
-                found.
+        ``entries`` returns all entries of the set in the order of adding, in case the store must be built.
         """
         store = self._built(entries)
-        if not len(hashes) or not store.count:
+        if not len(query.hashes) or not store.count:
             return Nearest((), None)
-        query = Query(hashes, situation, most, floor, motif_floor, budget)
         return _named(store, query, _engine(store).search(store, query))
 
     def smallest(self, entries: Callable[[], Sequence[Entry]], hashes: Hashes) -> Sizes:

@@ -3,14 +3,15 @@
 A *tally* is how many shingles an entry shares with the query, as counted so far; ``touched`` are the entries found.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
 from actors.intuition.index.extending import FULL, append_postings, place_shingles, remove_postings
 from actors.intuition.index.hash_table import Cells, Hashes, Integers, Sizes
-from actors.intuition.index.postings import entries_of, latest_of, shared_by
+from actors.intuition.index.postings import entries_of, latest_of, shared_by, shared_by_one
 from actors.intuition.index.query import COMPARED, Answer, Hit, Query, plan_reading, reach_of
-from actors.intuition.index.short_search import search_few
 from actors.intuition.index.store import SIZE_SHIFT, TALLY_MASK, Entry, Store
 
 AT_ONCE = 512
@@ -22,6 +23,14 @@ FEW = 192
 Scores = npt.NDArray[np.float64]
 Hits = tuple[tuple[Hit, ...], Hit | None]
 """The most similar entries, and the nearest motif if there is one."""
+
+
+class _RankedEntry(NamedTuple):
+    """A hit in ranking order: highest score first, then the one added first."""
+
+    minus_score: float
+    position: int
+    overlap: int
 
 
 def add(store: Store, entry: Entry) -> None:
@@ -64,10 +73,46 @@ def search(store: Store, query: Query) -> Answer:
         unread += 1
     if int(counts[: len(cells) - unread].sum()) + len(latest) <= FEW:
         lists = [*(entries_of(store, cell) for cell in cells[: len(cells) - unread].tolist()), latest]
-        similar, motif = search_few(store, query, lists, unread)
+        similar, motif = _search_few(store, query, lists, unread)
     else:
         similar, motif = _search_many(store, query, cells, counts, allowed, latest)
     return Answer(similar, motif, work, cut)
+
+
+def _search_few(store: Store, query: Query, lists: list[Cells], unread: int) -> Hits:
+    """Return the most similar entries and the nearest motif, by plain loops: the lists are short.
+
+    Args:
+        store: The store.
+        query: The query.
+        lists: For some of the query's shingles, the entries that hold it.
+        unread: How many further shingles have a list that is not read, because the budget does not suffice, or
+            because it holds no entry that is near enough and not in the other lists.
+    """
+    tally: dict[int, int] = {}
+    for entries in lists:
+        for position in entries.tolist():
+            tally[position] = tally.get(position, 0) + 1
+    needed = min(query.least, query.motif_least)
+    similar: list[_RankedEntry] = []
+    motif: _RankedEntry | None = None
+    packed_counts, situations = store.packed_counts.data, store.situations.data
+    for position, shared in tally.items():
+        size = (packed_counts[position] >> SIZE_SHIFT) + 1
+        # At most, the entry also holds all shingles whose lists are not read, and has the same situation.
+        most = min(shared + unread + 1, size)
+        if most * most / size < needed:
+            continue
+        overlap = shared_by_one(store, query.hashes, position) if unread else shared
+        overlap += situations[position] == query.situation
+        score = overlap * overlap / size
+        ranked = _RankedEntry(-score, position, overlap)
+        if score >= query.least:
+            similar.append(ranked)
+        if score >= query.motif_least and store.harmful[position] and (motif is None or ranked < motif):
+            motif = ranked
+    hits = tuple(Hit(each.position, each.overlap) for each in sorted(similar)[: query.most])
+    return hits, Hit(motif.position, motif.overlap) if motif is not None else None
 
 
 def _search_many(store: Store, query: Query, cells: Integers, counts: Cells, allowed: int, latest: Cells) -> Hits:

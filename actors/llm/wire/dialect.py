@@ -108,9 +108,7 @@ _SYSTEM = re.compile(
 )
 """A refusal of instructions in a role of their own."""
 
-_STREAM = re.compile(
-    rf"(?i)(?:\bstream(?:ing)?\b.{{0,60}}{_NOT}|{_NOT}.{{0,60}}\bstream(?:ing|ed)?\b|param stream\b)",
-)
+_STREAM = re.compile(rf"(?i)(?:\bstream(?:ing)?\b.{{0,60}}{_NOT}|{_NOT}.{{0,60}}\bstream(?:ing|ed)?\b|param stream\b)")
 """A refusal of streams."""
 
 _FORM = re.compile(r"(?i)response_format|json[_ -]?(?:schema|object|mode)|structured[_ -]output|grammar")

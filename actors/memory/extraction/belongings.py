@@ -45,9 +45,8 @@ _NUMBER_OR_ADDRESS = re.compile(
 
 _DATE = re.compile(
     r"(?:on |the )*(?:(?:\d{1,2}(?:st|nd|rd|th)?(?: of)? )?(?:january|february|march|april|may|june|july|august|"
-    r"september|october|november|"
-    r"december)(?: \d{1,2}(?:st|nd|rd|th)?)?|(?:on )?(?:mon|tues|wednes|thurs|fri|satur|sun)day|noon|"
-    r"midnight)(?:,? \d{4}| at .+)?",
+    r"september|october|november|december)(?: \d{1,2}(?:st|nd|rd|th)?)?|(?:on )?(?:mon|tues|wednes|thurs|fri|satur|"
+    r"sun)day|noon|midnight)(?:,? \d{4}| at .+)?",
     re.I,
 )
 """A date, a day of the week, or a time of day."""

@@ -8,9 +8,8 @@ import re
 
 # Each expression below is followed by what it matches, or by an example.
 _PASTED = re.compile(
-    r"```|~~~|</?[a-z][\w-]*[^<>]*>|[{}|\\]|\[[^\]\n]*\]|\w\(|://\S+\s*\n|^[ \t]*(?:#{1,6}\s|>|[-*\u2022]\s|"
-    r"\d{1,2}[.)]\s)|"
-    r"^[ \t]*(?:subject|from|to|cc|date|re)\s*:|^[ \t]*dear\b|"
+    r"```|~~~|</?[a-z][\w-]*[^<>]*>|[{}|\\]|\[[^\]\n]*\]|\w\(|://\S+\s*\n|"
+    r"^[ \t]*(?:#{1,6}\s|>|[-*\u2022]\s|\d{1,2}[.)]\s)|^[ \t]*(?:subject|from|to|cc|date|re)\s*:|^[ \t]*dear\b|"
     r"^[ \t]*(?:sincerely|(?:kind |best )?regards|best wishes|yours(?: truly| sincerely)?|cheers)[ \t]*,?[ \t]*$|"
     r"\b[A-D][.)]\s.*\b[B-E][.)]\s",
     re.I | re.M,
@@ -30,9 +29,7 @@ _LEAST_VERSE_LINES = 4
 """Fewest lines of a text that is verse, if most of them do not end a sentence."""
 
 _FRAGMENT = re.compile(
-    r"\W*(?!(?:how|what|who|when|where|why|hello|hi|hey|ok|okay|"
-    r"really)\b)(?:[\w']+\s+){0,2}[\w']+\?",
-    re.I,
+    r"\W*(?!(?:how|what|who|when|where|why|hello|hi|hey|ok|okay|really)\b)(?:[\w']+\s+){0,2}[\w']+\?", re.I
 )
 """A question of one to three words at the beginning, as in a dialogue: "Ready? ..."."""
 
@@ -42,32 +39,27 @@ _SPEAKER = re.compile(r"(?:^|\s)[A-Z][\w.]{0,20}(?: \d{1,2}| [A-Z]\w{0,20})?:\s"
 _LANGUAGE_WORK = re.compile(
     r"\b(?:translat(?:e|es|ed|ing|ions?)|transliterate|proof-?read\w*|paraphras\w+|rephras\w+|reword\w*|rewrit\w+|"
     r"rewrote|summar(?:y|ies|i[sz]\w+)|grammar|grammatical(?:ly)?|punctuation|spell-?check|spelling|autocomplete|"
-    r"sentences?|"
-    r"phrases?|"
-    r"paragraphs?|passages?|quot(?:e|es|ed|ation)|dialog(?:ue)?s?|transcripts?|lyrics|verbs?|tenses?|adjectives?|"
-    r"the following|the above|(?:this|that|my|the) (?:text|statement|line|essay|poem|paper|letter|draft|article|"
-    r"speech)|"
-    r"(?:in|into|to) (?:spanish|french|german|italian|portuguese|dutch|latin|japanese|chinese|russian|arabic|hindi|"
-    r"korean|polish|czech|turkish|morse|pig latin|base64|rot13|binary|json|yaml|uppercase|upper case|lower ?case)|"
-    r"(?:formal|casual|informal|polite)ly|more (?:formal|casual|polite)|backwards?|after me|word for word|verbatim)\b",
+    r"sentences?|phrases?|paragraphs?|passages?|quot(?:e|es|ed|ation)|dialog(?:ue)?s?|transcripts?|lyrics|verbs?|"
+    r"tenses?|adjectives?|the following|the above|(?:this|that|my|the) (?:text|statement|line|essay|poem|paper|letter|"
+    r"draft|article|speech)|(?:in|into|to) (?:spanish|french|german|italian|portuguese|dutch|latin|japanese|chinese|"
+    r"russian|arabic|hindi|korean|polish|czech|turkish|morse|pig latin|base64|rot13|binary|json|yaml|uppercase|"
+    r"upper case|lower ?case)|(?:formal|casual|informal|polite)ly|more (?:formal|casual|polite)|backwards?|after me|"
+    r"word for word|verbatim)\b",
     re.I,
 )
 """Words of a task on a text, such as translation or correction."""
 
 _PLAY = re.compile(
     r"\b(?:pretend\w*|imagin(?:e|ing|ary)|suppos(?:e|ing|edly)|assum(?:e|ing)|role-?play\w*|role play\w*|"
-    r"act(?:ing)? (?:as|like)|want you to be|"
-    r"in the role|play(?:ing)? (?:the|a|an) (?:role|part|character|game of)|let's play|playing|personas?|characters?|"
-    r"fiction\w*|hypothe\w+|for (?:example|instance)|e\.g|(?<![@.])examples?(?!\.\w)|once upon a time|scenarios?|"
-    r"simulat\w+|"
-    r"as if|let's say|what if|say i|alter ego|stage name|pen name|from now on,? you|jailbreak|"
-    r"(?:in|for|from|of) (?:the|this|that|my|a|an|our|his|her|their|some|your) (?:\w+ )?(?:play|story|tale|novel|"
-    r"book|film|movie|game|"
-    r"dream|scene|song|poem|sketch|joke|script|show|series|fantasy|rpg|campaign|role|world of|universe|musical|opera|"
-    r"drama|comedy|tragedy|fairy ?tale|legend|demo|test case|unit test|fixture|exercise|quiz|riddle|puzzle)|"
-    r"(?:your|its) (?:name|task|job|role|goal) (?:is|will be)|you(?: are|'re|r are) (?:now )?(?:a|an|my|called|"
-    r"named|the)|"
-    r"two truths|knock,? knock|just kidding|only joking|not really|lorem ipsum)\b",
+    r"act(?:ing)? (?:as|like)|want you to be|in the role|play(?:ing)? (?:the|a|an) (?:role|part|character|game of)|"
+    r"let's play|playing|personas?|characters?|fiction\w*|hypothe\w+|for (?:example|instance)|e\.g|"
+    r"(?<![@.])examples?(?!\.\w)|once upon a time|scenarios?|simulat\w+|as if|let's say|what if|say i|alter ego|"
+    r"stage name|pen name|from now on,? you|jailbreak|(?:in|for|from|of) (?:the|this|that|my|a|an|our|his|her|their|"
+    r"some|your) (?:\w+ )?(?:play|story|tale|novel|book|film|movie|game|dream|scene|song|poem|sketch|joke|script|show|"
+    r"series|fantasy|rpg|campaign|role|world of|universe|musical|opera|drama|comedy|tragedy|fairy ?tale|legend|demo|"
+    r"test case|unit test|fixture|exercise|quiz|riddle|puzzle)|(?:your|its) (?:name|task|job|role|goal) (?:is|"
+    r"will be)|you(?: are|'re|r are) (?:now )?(?:a|an|my|called|named|the)|two truths|knock,? knock|just kidding|"
+    r"only joking|not really|lorem ipsum)\b",
     re.I,
 )
 """Words of role play, fiction, games and examples."""

@@ -112,8 +112,7 @@ _ENDS_WORK = re.compile(r"\b(?:retired|resigned|fired|laid off)$", re.I)
 
 _MOVED = re.compile(
     r"(?:i've|i have|i|we|we've)\s+(?:(?:just|recently|now|finally)\s+)*(?:moved|relocated)\s+(?:away\s+|"
-    r"out\s+)?(?:from|"
-    r"of)\s+(?P<old>.+?)(?:\s+to\s+.+)?",
+    r"out\s+)?(?:from|of)\s+(?P<old>.+?)(?:\s+to\s+.+)?",
     re.I,
 )
 """Such as "I moved away from Rome"."""

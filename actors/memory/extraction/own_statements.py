@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from actors.contract.text.terms import MOST_READ
 from actors.memory.extraction.borrowed_text import is_borrowed
+from actors.memory.extraction.phrases import EDGES
 
 MOST_CHARACTERS = 800
 """A longer text is not read: it is rarely a person talking about themselves, but pasted, or a task."""
@@ -44,9 +45,8 @@ _HANDS_OVER = re.compile(
     r"see) (?:this|these|that)\b"
     r"|.*\b(?:as follows|goes like this)\b"
     r"|(?:i |we )?(?:make|prepare|need|want|give|help|do|get|produce|would like|'d like)\b.{0,40}\b(?:resume|"
-    r"r\u00e9sum\u00e9|cv|cover letter|"
-    r"speech|bio|biography|essay|poem|haiku|limerick|sonnet|story|song|letter|script|tweet|caption|slogan|introduction|"
-    r"toast|vows|card|blog|advert|ad)\b"
+    r"r\u00e9sum\u00e9|cv|cover letter|speech|bio|biography|essay|poem|haiku|limerick|sonnet|story|song|letter|script|"
+    r"tweet|caption|slogan|introduction|toast|vows|card|blog|advert|ad)\b"
     r"|(?:be|become)\s"
     r"|.*\b(?:had|have|having) (?:a|an|this|the|that|another|such a) (?:\w+ )?(?:dream|nightmare|vision|daydream)\b"
     r"|.*\bdream(?:t|ed|ing)\b(?! (?:of|about)\b)",
@@ -72,9 +72,8 @@ _TASK = re.compile(
     r"classify|label|analy[sz]e|parse|extract|identify|detect|determine|convert|format|annotate|tokeni[sz]e|spell|"
     r"pronounce|interpret|define|evaluate|rate|grade|judge|count|given|consider|use|insert|fill in|tell (?:a|me a) "
     r"(?:story|tale)|tell (?:him|her|them|\w+ (?:that|i))|ask (?:him|her|them)|email|mail|text|message|send|post|"
-    r"tweet|publish|"
-    r"how (?:do|would|can|should) (?:you|i|we|one) (?:say|write|put|express|spell|pronounce)|"
-    r"(?:what|which) (?:does|is|are) (?:wrong|the meaning|the mistake|the error)|what does|is (?:it|this) (?:right|"
+    r"tweet|publish|how (?:do|would|can|should) (?:you|i|we|one) (?:say|write|put|express|spell|pronounce)|(?:what|"
+    r"which) (?:does|is|are) (?:wrong|the meaning|the mistake|the error)|what does|is (?:it|this) (?:right|"
     r"correct) to say)\b"
     r"(?P<object>\s+(?:this|that|these|it|so|them|above|my words)\b)?",
     re.I,
@@ -82,12 +81,10 @@ _TASK = re.compile(
 """A task that has or produces a text: "Fix this", "Write a mail"; ``object`` says that its text came before it."""
 
 _REPORT = re.compile(
-    r"\b(?:sa(?:y|ys|id|ying)|t(?:ell|ells|old|elling)|wr(?:ite|ites|ote|iting|itten)|repl(?:y|ies|ied)|answer(?:s|ed)|"
-    r"shout(?:s|ed)|whisper(?:s|ed)|claim(?:s|ed)|ask(?:s|ed)|s(?:ing|ings|ang|inging)|text(?:s|ed)|reads|th(?:inks|"
-    r"ought)|"
-    r"believ(?:es|ed)|lied|dream(?:s|t|ed|ing)|heard|typed|means|assumes?|sounds like|goes like|hint(?:s|ed)|"
-    r"insist(?:s|ed)|"
-    r"according to|swears?|swore|joke[sd]?|joking)\b",
+    r"\b(?:sa(?:y|ys|id|ying)|t(?:ell|ells|old|elling)|wr(?:ite|ites|ote|iting|itten)|repl(?:y|ies|ied)|answer(?:s|"
+    r"ed)|shout(?:s|ed)|whisper(?:s|ed)|claim(?:s|ed)|ask(?:s|ed)|s(?:ing|ings|ang|inging)|text(?:s|ed)|reads|"
+    r"th(?:inks|ought)|believ(?:es|ed)|lied|dream(?:s|t|ed|ing)|heard|typed|means|assumes?|sounds like|goes like|"
+    r"hint(?:s|ed)|insist(?:s|ed)|according to|swears?|swore|joke[sd]?|joking)\b",
     re.I,
 )
 """A verb that reports what somebody says or thinks."""
@@ -113,13 +110,10 @@ _FIRST_PERSON = re.compile(r"\b(?:i|my|me|i'm)\b", re.I)
 # Words with which a clause can begin.
 _SUBJECT = (
     r"(?:i|i'm|i've|i'd|i'll|my|me|we|we're|he|she|they|you|it|it's|that|that's|this|there|call|people|everyone|"
-    r"everybody|friends|please|"
-    r"remember|note|keep|don't|forget|let|tell|ask|say|write|no|not|is|are|am|do|does|did|can|could|would|will|"
-    r"should|have|what|"
-    r"what's|who|who's|where|where's|when|why|how|which|if|unless|right|correct|said|says|wrote|also|now|actually|"
-    r"currently|"
-    r"originally|nice|thanks|thank|but|and|so|the|our|your|isn't|aren't|don't|doesn't|didn't|[a-z]+ (?:said|says|"
-    r"wrote|asked|told))"
+    r"everybody|friends|please|remember|note|keep|don't|forget|let|tell|ask|say|write|no|not|is|are|am|do|does|did|"
+    r"can|could|would|will|should|have|what|what's|who|who's|where|where's|when|why|how|which|if|unless|right|correct|"
+    r"said|says|wrote|also|now|actually|currently|originally|nice|thanks|thank|but|and|so|the|our|your|isn't|aren't|"
+    r"don't|doesn't|didn't|[a-z]+ (?:said|says|wrote|asked|told))"
 )
 _CLAUSE = re.compile(
     rf"(?:\s*[,;]\s*|\s+[-\u2013\u2014]+\s+|\s*\u2014\s*)(?:(?:and|but|so|because|since|though|"
@@ -135,14 +129,12 @@ _CLAUSE = re.compile(
 
 _OPENING = re.compile(
     r"(?:no(?! longer| one| more)|nope|nah|wait|sorry|oops|scratch that|hi|hello|hey|hiya|howdy|greetings|"
-    r"good (?:morning|afternoon|evening|day)|dear|well|so|and|but|also|ok|okay|"
-    r"oh|yes|yeah|yep|sure|"
-    r"please|actually|btw|by the way|fyi|for the record|for your information|anyway|then|now|today|just so you know|"
-    r"just to let you know|as you know|in fact|"
-    r"to be clear|about me|a bit about me|you can|you may|you should know(?: that)?|i should mention(?: that)?|"
-    r"nice to meet you|pleased to meet you|thanks|"
-    r"thank you|as i (?:said|mentioned|told you)|there|everyone(?!\s+(?:just\s+)?calls)|all|again|first of all|"
-    r"currently|personally|honestly)\b[\s,:!-]*",
+    r"good (?:morning|afternoon|evening|day)|dear|well|so|and|but|also|ok|okay|oh|yes|yeah|yep|sure|please|actually|"
+    r"btw|by the way|fyi|for the record|for your information|anyway|then|now|today|just so you know|"
+    r"just to let you know|as you know|in fact|to be clear|about me|a bit about me|you can|you may|"
+    r"you should know(?: that)?|i should mention(?: that)?|nice to meet you|pleased to meet you|thanks|thank you|"
+    r"as i (?:said|mentioned|told you)|there|everyone(?!\s+(?:just\s+)?calls)|all|again|first of all|currently|"
+    r"personally|honestly)\b[\s,:!-]*",
     re.I,
 )
 """Greetings and other words that open a clause and state nothing."""
@@ -159,17 +151,15 @@ _INTRODUCED = re.compile(
 
 _FORM = re.compile(
     r"(?:(?:please )?(?:remember|note) )?my (?:(?:first|last|full) )?(?:name|age|e-?mail(?: address)?|"
-    r"phone(?: number)?|"
-    r"address|birthday|job|city|diet)",
+    r"phone(?: number)?|address|birthday|job|city|diet)",
     re.I,
 )
 """The name of a fact before a colon: "My name: ..."."""
 
 _QUESTION = re.compile(
     r"(?:who|whom|whose|what|what's|when|where|where's|why|how|which|is|isn't|are|aren't|am|was|were|do|does|did|"
-    r"don't (?:i|you|we|they)|"
-    r"can|could|would|will|should|shall|have (?:i|you|we|they)|has|may|might|right|correct|yes|no|"
-    r"guess)\b(?!\s+not\s+forget)",
+    r"don't (?:i|you|we|they)|can|could|would|will|should|shall|have (?:i|you|we|they)|has|may|might|right|correct|"
+    r"yes|no|guess)\b(?!\s+not\s+forget)",
     re.I,
 )
 """The beginning of a question."""
@@ -193,8 +183,7 @@ _WITHOUT_SUBJECT = re.compile(r"(?:now |currently )?(?:live|work)\s+(?:in|at|for
 
 _SUPPOSED = re.compile(
     r"(?:if|unless|suppose|let's say|say|assuming|when|whenever|i wish|provided|in case|even if|as long as|maybe|"
-    r"perhaps|"
-    r"what if|were i|had i|guess|let)\b",
+    r"perhaps|what if|were i|had i|guess|let)\b",
     re.I,
 )
 """The beginning of a supposition: "If ...", "Let's say ..."."""
@@ -202,7 +191,6 @@ _SUPPOSED = re.compile(
 _CONDITION = re.compile(r"(?:if|unless|whenever|provided|in case|as long as|or so)\b", re.I)
 """The beginning of a condition, which makes the clause before it a supposition."""
 
-_EDGES = " \t\r\n\"'`,;:.!?()[]{}<>*_-\u2013\u2014\u2026"
 """White space and marks that are removed from the ends of a clause."""
 
 
@@ -264,7 +252,7 @@ def plain_marks(text: str) -> str:
 
 def without_opening(clause: str) -> str:
     """Return a clause without greetings and other opening words."""
-    clause = clause.lstrip(_EDGES)
+    clause = clause.lstrip(EDGES)
     while (opening := _OPENING.match(clause)) is not None and opening.end() < len(clause):
         clause = clause[opening.end() :]
     return clause
@@ -284,7 +272,7 @@ def _before_colon(sentence: str) -> tuple[str, bool]:
     A colon does not count after words that only introduce what the person says ("By the way:").
     """
     for colon in re.finditer(r":(?=\s|$|\")", sentence):
-        before = without_opening(sentence[: colon.start()]).strip(_EDGES)
+        before = without_opening(sentence[: colon.start()]).strip(EDGES)
         if _FORM.fullmatch(before):
             return _before_colon(f"{sentence[: colon.start()]} is{sentence[colon.end() :]}")
         if _INTRODUCED.fullmatch(before):
@@ -296,9 +284,10 @@ def _before_colon(sentence: str) -> tuple[str, bool]:
 
 def _own_clauses(sentence: str) -> tuple[tuple[str, ...], bool, bool]:
     """Return the clauses that a sentence states, and whether the text after it or before it is not the person's own."""
-    clauses = [without_opening(clause).rstrip(" .,;:!?") for clause in _CLAUSE.split(sentence) if clause.strip(_EDGES)]
+    clauses = [without_opening(clause).rstrip(" .,;:!?") for clause in _CLAUSE.split(sentence) if clause.strip(EDGES)]
     # A clause after "As Hamlet," or "For the test," is true only there.
-    if not clauses or _SUPPOSED.match(clauses[0]) or (len(clauses) > 1 and _frames(clauses[0])):
+    is_framed = len(clauses) > 1 and _FRAMED.match(clauses[0]) and not _is_only_opening(clauses[0])
+    if not clauses or _SUPPOSED.match(clauses[0]) or is_framed:
         return (), False, False
     if sentence.endswith("?") and (_TAG.fullmatch(clauses[-1]) or not _QUESTION.match(clauses[-1])):
         return (), False, False
@@ -325,10 +314,6 @@ def _own_clauses(sentence: str) -> tuple[tuple[str, ...], bool, bool]:
         elif not _SUPPOSED.match(clause) and QUOTE_MARK not in clause:
             stated.append(clause)
     return tuple(stated), False, False
-
-
-def _frames(clause: str) -> bool:
-    return _FRAMED.match(clause) is not None and not _is_only_opening(clause)
 
 
 def _is_only_opening(clause: str) -> bool:

@@ -14,7 +14,7 @@ VALUE_CHARACTERS = 160
 
 _LISTS = word_lists()
 
-_EDGES = " \t\r\n\"'`,;:.!?()[]{}<>*_-\u2013\u2014\u2026"
+EDGES = " \t\r\n\"'`,;:.!?()[]{}<>*_-\u2013\u2014\u2026"
 """White space and marks that are removed from the ends of a value."""
 
 # Each expression below is followed by what it matches, or by an example.
@@ -47,6 +47,11 @@ _AFTER_NAME = re.compile(
 )
 """What may follow a name; if something else follows, the words before it are not a whole name."""
 
+_BEFORE_PLACE = frozenset(
+    ("a", "an", "the", "north", "south", "east", "west", "northern", "southern", "eastern", "western")
+)
+"""Words that the name of a place or of a kind of place may follow."""
+
 _AFTER_PLACE = re.compile(
     r"(?:,|with|since|for|now|right|at|these|nowadays|near|close|by|where|which|because|but|and|last|this|again|in|"
     r"as|these|today|while|"
@@ -71,12 +76,12 @@ def value_of(text: str) -> str:
 
     "" for placeholders ("XXXX", "redacted").
     """
-    value = " ".join(text[: 4 * VALUE_CHARACTERS].split()).strip(_EDGES)
+    value = " ".join(text[: 4 * VALUE_CHARACTERS].split()).strip(EDGES)
     while (closing := _CLOSING.search(value)) is not None:
-        value = value[: closing.start()].strip(_EDGES)
+        value = value[: closing.start()].strip(EDGES)
     if len(value) > VALUE_CHARACTERS:
         # Cut only at whole words: a part of a word could not be matched later, when the word must be forgotten.
-        value = value[:VALUE_CHARACTERS].rpartition(" ")[0].strip(_EDGES)
+        value = value[:VALUE_CHARACTERS].rpartition(" ")[0].strip(EDGES)
     return "" if _PLACEHOLDER.fullmatch(value) is not None else value
 
 
@@ -122,19 +127,7 @@ def place_in(text: str, clause: str, *, generic: bool = True) -> str:
     words = text.split()
     if not words or _NOT_NOW.search(text):
         return ""
-    if fold(words[0]) in (
-        "a",
-        "an",
-        "the",
-        "north",
-        "south",
-        "east",
-        "west",
-        "northern",
-        "southern",
-        "eastern",
-        "western",
-    ):
+    if fold(words[0]) in _BEFORE_PLACE:
         named = _capitals(words[1:], _LISTS.joining, _MOST_PLACES)
         if named and fold(words[0]) not in ("a", "an"):
             return f"{words[0]} {named}".rstrip(",") if not _is_no_place(named) and _ends_well(words[1:], named) else ""

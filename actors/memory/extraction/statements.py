@@ -56,8 +56,7 @@ _AFTER_NAME = re.compile(r"(?:from|and|here|by the way|btw|but)\b|$", re.I)
 _HOME = re.compile(
     rf"(?:(?:{_I}|we(?:'re|\s+are)?\s+)(?:live|living|based|reside|residing|settled)\s+(?P<how>in|at|near|on)"
     r"|(?:i've|i have|i|we|we've)\s+(?:(?:just|recently|now|since|already|finally)\s+)*(?:moved|"
-    r"relocated)\s+(?:back\s+|"
-    r"over\s+|away\s+)?"
+    r"relocated)\s+(?:back\s+|over\s+|away\s+)?"
     r"(?:from\s+.+?\s+)?(?P<moved>to))\s+(?P<value>.+)",
     re.I,
 )
@@ -134,8 +133,7 @@ def _named(clause: str) -> list[Fact]:
     if found is not None:
         value = found["value"] or found["called"] or found["capital"]
         may_be_lower_case = found["sure"] is not None or (found["called"] is not None and is_lower_case(clause))
-        name = name_in(value, may_be_lower_case=may_be_lower_case)
-        return [Fact(key=NAME, value=name)] if name else []
+        return _fact(NAME, name_in(value, may_be_lower_case=may_be_lower_case))
     return []
 
 
@@ -149,22 +147,17 @@ def _introduced(clause: str) -> list[Fact]:
     if not name or not _LISTS.no_person.isdisjoint(fold(name).split()) or (name.isupper() and len(name) > 1):
         return []
     _, is_from, place = bare["value"].partition(" from ")
-    origin = place_in(place, clause, generic=False) if is_from else ""
-    return [Fact(key=NAME, value=name), *([Fact(key=ORIGIN, value=origin)] if origin else [])]
+    return [*_fact(NAME, name), *_fact(ORIGIN, place_in(place, clause, generic=False) if is_from else "")]
 
 
 def _home(clause: str) -> list[Fact]:
     found = _HOME.match(clause) or _LIVED.match(clause)
-    if found is None:
-        return []
-    place = place_in(found["value"], clause)
-    return [Fact(key=HOME, value=place)] if place else []
+    return _fact(HOME, place_in(found["value"], clause)) if found is not None else []
 
 
 def _origin(clause: str) -> list[Fact]:
     found = _ORIGIN.match(clause)
-    place = place_in(found["value"], clause, generic=False) if found is not None else ""
-    return [Fact(key=ORIGIN, value=place)] if place else []
+    return _fact(ORIGIN, place_in(found["value"], clause, generic=False)) if found is not None else []
 
 
 def _job(clause: str) -> list[Fact]:
@@ -175,8 +168,7 @@ def _job(clause: str) -> list[Fact]:
     if not job:
         return []
     at = _AT.match(rest)
-    employer = organisation_in(at["value"], clause) if at is not None else ""
-    return [Fact(key=JOB, value=job), *([Fact(key=EMPLOYER, value=employer)] if employer else [])]
+    return [*_fact(JOB, job), *_fact(EMPLOYER, organisation_in(at["value"], clause) if at is not None else "")]
 
 
 def _employer(clause: str) -> list[Fact]:
@@ -186,7 +178,7 @@ def _employer(clause: str) -> list[Fact]:
         return []
     role = _AS.search(found["value"])
     job, _ = job_in(role["value"], known=False) if role is not None else ("", "")
-    return [Fact(key=EMPLOYER, value=employer), *([Fact(key=JOB, value=job)] if job else [])]
+    return [*_fact(EMPLOYER, employer), *_fact(JOB, job)]
 
 
 def _age(clause: str) -> list[Fact]:
@@ -196,6 +188,11 @@ def _age(clause: str) -> list[Fact]:
     rest = found["rest"].strip(" .!,")
     is_stated = found["unit"] is not None and (not rest[:1].isalnum() or rest.split()[0] in _AFTER_AGE)
     return [Fact(key=AGE, value=found["value"])] if is_stated or rest in _NOW else []
+
+
+def _fact(key: str, value: str) -> list[Fact]:
+    """Return the fact of a key; none without a value."""
+    return [Fact(key=key, value=value)] if value else []
 
 
 _READERS: tuple[Callable[[str], list[Fact]], ...] = (

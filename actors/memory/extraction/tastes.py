@@ -54,9 +54,8 @@ _ADDRESSED = re.compile(
 
 _REASON = re.compile(
     r"\s+(?:because|since|when|while|if|but|though|although|so that|more than|rather than|over|than|to|as|for|"
-    r"especially|most|the most|very much|a lot|so much|best|better|these days|"
-    r"and (?:i|hate|love|like|dislike|enjoy|prefer|want|need|would|am|do|can|so|then)|"
-    r"in (?:the )?(?:morning|evening|summer|winter)s?)\b.*",
+    r"especially|most|the most|very much|a lot|so much|best|better|these days|and (?:i|hate|love|like|dislike|enjoy|"
+    r"prefer|want|need|would|am|do|can|so|then)|in (?:the )?(?:morning|evening|summer|winter)s?)\b.*",
     re.I,
 )
 """What follows the thing: a reason, a comparison, a time."""

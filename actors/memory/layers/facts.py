@@ -111,17 +111,7 @@ def current_facts(known: Facts) -> Iterator[tuple[str, StatedFact]]:
 def with_statements(known: Facts, facts: Sequence[Fact], origin: Origin, count: int, settings: MemorySettings) -> Facts:
     """Return the facts after some were stated; ``count`` is the number stated before, and each gets the next number."""
     for number, fact in enumerate(facts, count + 1):
-        asking_terms, terms = _terms(fact)
-        statement = StatedFact(
-            number=number,
-            value=fact.value,
-            session=origin.session,
-            topic=origin.topic,
-            exchanges=_exchanges(known, fact.key, origin),
-            asked=asking_terms,
-            terms=terms,
-        )
-        known = _with_statement(known, fact.key, statement)
+        known = _with_statement(known, fact, origin, number)
     if not facts:
         return known
     # Dropped by number, not by how many are left: which ones are dropped must not depend on the texts of other facts.
@@ -136,17 +126,7 @@ def with_statements(known: Facts, facts: Sequence[Fact], origin: Origin, count: 
 def with_taken_back(known: Facts, ended: Iterable[tuple[str, RetiredWhy]], origin: Origin, count: int) -> Facts:
     """Return the facts after keys lost their values; each counts as a statement."""
     for number, (key, why) in enumerate(ended, count + 1):
-        statement = StatedFact(
-            number=number,
-            value="",
-            session=origin.session,
-            topic=origin.topic,
-            exchanges=_exchanges(known, key, origin),
-            asked=(),
-            terms=(),
-            retired=why,
-        )
-        known = _with_statement(known, key, statement)
+        known = _with_statement(known, Fact(key=key, value=""), origin, number, why)
     return known
 
 
@@ -219,17 +199,26 @@ def text_of(key: str, fact: StatedFact) -> str:
     return f"{key}: {fact.value}"
 
 
-def _exchanges(known: Facts, key: str, origin: Origin) -> tuple[int, ...]:
-    """Return the latest exchanges of a session that stated a key, the present one included."""
-    before = next((each.exchanges for each in known.get(key, ()) if each.session == origin.session), ())
-    exchanges = (*before, origin.exchange) if origin.exchange and origin.exchange not in before else before
-    return exchanges[-_EXCHANGES_KEPT:]
-
-
-def _with_statement(known: Facts, key: str, statement: StatedFact) -> Facts:
+def _with_statement(
+    known: Facts, fact: Fact, origin: Origin, number: int, retired: RetiredWhy | Literal[""] = ""
+) -> Facts:
     """Return the facts with a statement as the last of its key; it replaces the statement of the same session."""
-    others = (each for each in known.get(key, ()) if each.session != statement.session)
-    return known.set(key, (*others, statement))
+    before = known.get(fact.key, ())
+    exchanges = next((each.exchanges for each in before if each.session == origin.session), ())
+    if origin.exchange and origin.exchange not in exchanges:
+        exchanges = (*exchanges, origin.exchange)[-_EXCHANGES_KEPT:]
+    asked, terms = ((), ()) if retired else _terms(fact)
+    statement = StatedFact(
+        number=number,
+        value=fact.value,
+        session=origin.session,
+        topic=origin.topic,
+        exchanges=exchanges,
+        asked=asked,
+        terms=terms,
+        retired=retired,
+    )
+    return known.set(fact.key, (*(each for each in before if each.session != origin.session), statement))
 
 
 def _all_statements(known: Facts) -> list[StatedFact]:

@@ -122,7 +122,7 @@ def _clarify(quoted: str, signals: Signals, recall: Recall) -> str:
 
 
 def _acknowledgement(quoted: str, signals: Signals, recall: Recall) -> str:
-    words = _words_of(quoted)
+    words = {word.casefold() for word in _WORD.findall(quoted)}
     if signals.explicit_feedback == "negative":
         return "sorry"
     if not words.isdisjoint(ANSWERS.thanks):
@@ -144,7 +144,3 @@ def _first_listed(quotes: tuple[str, ...]) -> str:
 
 def _listed(quotes: tuple[str, ...]) -> str:
     return ", ".join(f"“{each}”" for each in quotes)
-
-
-def _words_of(text: str) -> set[str]:
-    return {word.casefold() for word in _WORD.findall(text)}

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.appraisal.measures.courtesies import COURTESIES, as_courtesy_or_topic
-from actors.appraisal.measures.turn_reading import turn_reading_of
+from actors.appraisal.measures.turn_reading import COURTESIES, as_courtesy_or_topic, turn_reading_of
 from actors.router.selection import Context, select_mode, signals_of
 from actors.router.settings import RouterSettings
 from schemas.vocabulary.appraisal import TurnReading

@@ -296,9 +296,7 @@ def test_r3_1_and_r7_compaction_in_place_of_a_rebuild_changes_no_answer() -> Non
         del entries[number]
         if number % 100 == 0 or number > COMPACTED_FROM - 5:
             asked = Question(set(np.frombuffer(entries[number + 600].signature, np.uint64).tolist()), 1, 5, 0.3, 0.0)
-            found = index.nearest(
-                lambda: list(entries.values()), sorted_array(asked.shingles), 1, most=5, floor=0.3, motif_floor=0.0
-            )
+            found = index.nearest(lambda: list(entries.values()), Query(sorted_array(asked.shingles), 1, 5, 0.3, 0.0))
             assert (list(found.similar), found.motif) == compared(entries, asked)
             sizes.append(index.nbytes)
     assert sizes[-1] < 0.7 * sizes[0]
@@ -307,5 +305,5 @@ def test_r3_1_and_r7_compaction_in_place_of_a_rebuild_changes_no_answer() -> Non
 def test_an_empty_set_and_an_empty_text_have_nothing_near() -> None:
     some = Index(Store(many(3)))
     for index, hashes in ((Index(), sorted_array([5])), (some, sorted_array([]))):
-        found = index.nearest(list, hashes, 1, most=5, floor=0.3, motif_floor=0.0)
+        found = index.nearest(list, Query(hashes, 1, 5, 0.3, 0.0))
         assert (found.similar, found.motif) == ((), None)

@@ -3,8 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.memory.layers.concepts import Concept, Graph, with_occurrence, without_episode
-from actors.memory.layers.staleness import StalenessOrder
+from actors.memory.layers.concepts import Concept, Graph, StalenessOrder, with_occurrence, without_episode
 from actors.memory.settings import MemorySettings
 from schemas.persistent import Map
 
