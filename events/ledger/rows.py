@@ -32,20 +32,9 @@ Row: TypeAlias = tuple[int, Text, Text, Text, Text, Text, Text, int, int | None,
 """The columns of ``COLUMNS`` without the hash, in that order."""
 
 COLUMNS = (
-    "seq",
-    "id",
-    "topic",
-    "subject",
-    "agent",
-    "session",
-    "exchange",
-    "cause_seq",
-    "version",
-    "time",
-    "headers",
-    "data",
-    "hash",
-)
+    "seq", "id", "topic", "subject", "agent", "session", "exchange", "cause_seq", "version", "time", "headers",
+    "data", "hash",
+)  # fmt: skip
 
 SEQ: Final = 0
 TOPIC: Final = 2

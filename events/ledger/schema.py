@@ -356,8 +356,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 def _create(path: Path, meta: Meta) -> None:
     path.touch(mode=0o600)  # SQLite gives the files beside it the same mode
-    connection = sqlite3.connect(path, isolation_level=None)
-    try:
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA temp_store = MEMORY")
         connection.execute(f"PRAGMA page_size = {PAGE_SIZE}")
         connection.execute("PRAGMA journal_mode = WAL")
@@ -369,5 +368,3 @@ def _create(path: Path, meta: Meta) -> None:
         connection.executemany("INSERT INTO meta VALUES (?, ?)", msgspec.structs.asdict(meta).items())
         read_models.rebuild_within(connection)
         connection.execute("COMMIT")
-    finally:
-        connection.close()
