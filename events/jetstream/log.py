@@ -148,14 +148,8 @@ class JetStreamLog:
 
     def as_stored(self) -> "JetStreamLog":
         """Return this log without opening sealed texts: messages as stored, to the byte, for copies and comparisons."""
-        stored = JetStreamLog(
-            self.connection,
-            self.stream,
-            self._partitions,
-            imported_through=self.imported_through,
-            trimmed_through=self.trimmed_through,
-        )
-        stored.silence_s, stored.archive = self.silence_s, self.archive
+        stored = copy(self)
+        stored.sealing = None
         return stored
 
     def with_archive(self, archive: Archive | None) -> "JetStreamLog":
