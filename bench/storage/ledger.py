@@ -182,13 +182,6 @@ def _fold(path: Path) -> float:
         return folded.state / (time.perf_counter() - start)
 
 
-def _read_messages(path: Path) -> float:
-    with LedgerReader(path) as reader:
-        start = time.perf_counter()
-        count = sum(row.message().seq > 0 for row in reader.events())
-        return count / (time.perf_counter() - start)
-
-
 def _read_history(path: Path) -> float:
     with LedgerReader(path) as reader:
         start = time.perf_counter()
@@ -277,7 +270,6 @@ def run(count: int = EVENTS) -> list[Row]:
         read = _table(
             {
                 "ledger counting fold": lambda: _fold(ledger),
-                "ledger messages": lambda: _read_messages(ledger),
                 "ledger history": lambda: _read_history(ledger),
                 "ledger verify": lambda: _verify(ledger),
                 ceiling: lambda: _fold_raw(ledger),
