@@ -161,15 +161,15 @@ def section_names() -> tuple[str, ...]:
     return tuple(dict.fromkeys((*RUNNING_SECTIONS, *sorted(packages))))
 
 
-def file_layer(path: Path | None, folder: Path = Path(), *, wait_s: float = PIPE_WAIT_S) -> Layer | None:
-    """Read the TOML file ``path``, or ``neuraxis.toml`` in ``folder`` when there is one.
+def file_layer(path: Path | None, *, wait_s: float = PIPE_WAIT_S) -> Layer | None:
+    """Read the TOML file ``path``, or ``neuraxis.toml`` in the working folder when there is one.
 
     ``wait_s`` are the seconds within which a pipe must be written to its end.
 
     Raises:
         BadConfiguration: ``path`` is missing, or it, or a file that it names for a text, cannot be read.
     """
-    found = path or folder / DEFAULT_FILE
+    found = path or DEFAULT_FILE
     try:
         values = tomllib.loads(read_bounded(found, wait_s))
     except FileNotFoundError:
@@ -254,12 +254,12 @@ def flag_layer(flag: str, key: str, value: str) -> Layer:
     return Layer(flag, _nested(key.split("."), value), textual=True)
 
 
-def assignment_layer(assignment: str, flag: str = "--set") -> Layer:
+def assignment_layer(assignment: str) -> Layer:
     """Return the layer of ``SECTION.KEY=VALUE``; raises BadConfiguration when it is not of that form."""
     key, equals, value = assignment.partition("=")
     if not equals or "." not in key:
-        raise BadConfiguration(f"{flag} {assignment!r}: write SECTION.KEY=VALUE, such as router.profile=seed")
-    return flag_layer(f"{flag} {key}", key, value)
+        raise BadConfiguration(f"--set {assignment!r}: write SECTION.KEY=VALUE, such as router.profile=seed")
+    return flag_layer(f"--set {key}", key, value)
 
 
 def resolve(sections: Sections, layers: Sequence[Layer], *, ignore_others: bool = False) -> Config:

@@ -67,10 +67,10 @@ def margin(model: Model, text: ReadText) -> float:
     return log_odds(model, text) - model.threshold
 
 
-def to_unit_interval(margin: float, scale: float = 2.0) -> float:
-    """Return a margin as a number in (0, 1): 0.5 at margin 0, 0.75 at margin ``scale``.
+def to_unit_interval(margin: float) -> float:
+    """Return a margin as a number in (0, 1): 0.5 at margin 0, 0.75 at margin 2.
 
     It uses division only: the same bits on every machine.
     """
-    share = margin / scale
+    share = margin / 2.0
     return 0.5 + 0.5 * share / (1.0 + abs(share))
