@@ -80,7 +80,7 @@ class Writer(Protocol):
         ``last`` is the last sequence under the fence as the log stated it, None where the log did not.
         """
 
-    def refused(self, group: Group, why: str) -> None:
+    def refused(self, group: Group) -> None:
         """Handle a group that the broker will never store."""
 
 
@@ -354,4 +354,4 @@ def _recover(writer: Writer, group: Group, error: LogError) -> None:
     else:
         refused = group.decided[0]
         _logger.error("append_refused", topic=refused.topic, exchange=refused.message.exchange, detail=str(error))
-        writer.refused(group, str(error))
+        writer.refused(group)
