@@ -51,12 +51,8 @@ async def connect(
     )
     access = access_of(choice, folder, name="neuraxis client")
     named = stream or (STREAM if choice.named else folder.read().stream)
-    log = await JetStreamLog.connect(access, stream=named, create=False)
-    try:
-        async with client_on(log, limits) as client:
-            yield client
-    finally:
-        await log.close()
+    async with await JetStreamLog.connect(access, stream=named, create=False) as log, client_on(log, limits) as client:
+        yield client
 
 
 @asynccontextmanager

@@ -96,7 +96,6 @@ class Tail(Protocol):
     @property
     def cut_off_s(self) -> float:
         """For how many seconds it has tried in vain to read, although the broker can be reached; 0: it can read."""
-        ...
 
     async def next(self) -> Sequence[Stored]:
         """Wait for the next messages, in stream order; never empty.
@@ -105,11 +104,9 @@ class Tail(Protocol):
             LogCut: the log does not hold any more what this reader has read, or began after.
             Unavailable: the log cannot be read any more.
         """
-        ...
 
     async def close(self) -> None:
         """Stop reading and free the consumer."""
-        ...
 
 
 class Log(Protocol):
@@ -121,12 +118,10 @@ class Log(Protocol):
     @property
     def partitions(self) -> Partitions:
         """The partition counts fixed when the stream was made."""
-        ...
 
     @property
     def trimmed_through(self) -> int:
         """The last sequence that was removed from the log's beginning on purpose: snapshots and a ledger hold it."""
-        ...
 
     async def append(self, appends: Sequence[Append]) -> int:
         """Store the records of all ``appends``, all or none, contiguously; return the sequence of the last.
@@ -139,7 +134,6 @@ class Log(Protocol):
             Conflict: a fence does not hold; or a message id is known already, and there is a fence or a batch.
             UnknownOutcome, Unavailable, Refused: see ``events.errors``.
         """
-        ...
 
     def append_now(self, append: Append, on_done: Callable[[int | BaseException], None]) -> bool:
         """Send an append of one record before returning; return False where only :meth:`append` can do it.
@@ -147,26 +141,21 @@ class Log(Protocol):
         Nothing was sent then. ``on_done`` is called once, in a later turn of the event loop, with what :meth:`append`
         would have returned or raised.
         """
-        ...
 
     async def last(self, filter: str) -> int:
         """Return the sequence of the last message on subjects matching ``filter``, 0 when there is none."""
-        ...
 
     async def at(self, seq: int) -> Stored | None:
         """Return the message at a sequence, None when there is none that can be read."""
-        ...
 
     async def info(self) -> LogInfo:
         """Return the log's extent."""
-        ...
 
     def history(self, filters: Sequence[str], after: int, upto: int) -> AsyncIterator[Sequence[Stored]]:
         """Read the messages with ``after < seq <= upto`` that match any filter, in order, then end.
 
         Filters may not overlap. Raises Unavailable when the log cannot be read within its deadline.
         """
-        ...
 
     async def tail(self, filters: Sequence[str], after: int, *, on_demand: bool = False) -> Tail:
         """Start an endless reading of the messages after a sequence that match any filter; filters may not overlap.
@@ -174,7 +163,6 @@ class Log(Protocol):
         ``on_demand``: messages are read from the log only while ``next`` waits, and then all that there are. A caller
         that pauses between two calls is not woken meanwhile, and gets all that has come in one batch.
         """
-        ...
 
 
 MAX_BATCH = 1000
@@ -193,7 +181,6 @@ class Snapshots(Protocol):
         Raises:
             Unavailable, UnknownOutcome: it cannot be read now.
         """
-        ...
 
     async def save(self, key: str, data: bytes, upto: int, replaces: int | None = None) -> None:
         """Replace the snapshot under ``key``; every message of its partition up to sequence ``upto`` is in it.
@@ -202,7 +189,6 @@ class Snapshots(Protocol):
             Conflict: it does not replace the revision ``replaces`` (None: it may replace any).
             Unavailable, UnknownOutcome: it is not stored, or may not be.
         """
-        ...
 
     async def load(self, key: str, at_least: int = 0) -> bytes | None:
         """Return the snapshot under ``key``, or None when there is none or it is unreadable.
@@ -210,7 +196,6 @@ class Snapshots(Protocol):
         Raises:
             Unavailable, UnknownOutcome: it cannot be read now, or holds less than all up to the sequence ``at_least``.
         """
-        ...
 
 
 class Membership(Protocol):
@@ -218,12 +203,9 @@ class Membership(Protocol):
 
     async def beat(self, worker: str, value: bytes) -> None:
         """Renew ``worker``'s membership; ``value`` is its heartbeat's content."""
-        ...
 
     async def leave(self, worker: str) -> None:
         """End ``worker``'s membership at once."""
-        ...
 
     async def members(self) -> Mapping[str, bytes]:
         """Return the living members and their last heartbeats."""
-        ...

@@ -178,18 +178,7 @@ def fail_append(
     actor: Actor[Any], state: Any, delivery: Recorded | Unreadable, partitions: Partitions, partition: str
 ) -> tuple[tuple[NewEvent, ...], Any]:
     """Replace the events of a decision that cannot be stored by a failure; return it and the next state."""
-    failure = (_failure(actor, delivery, APPEND_REFUSED, ""),)
-    owner, cause = _owner_and_cause(actor, cause_of(delivery), partition, partitions)
-    decided = address_events(owner, cause, failure, partitions)
-    return decided, _fold_failure(actor, state, delivery, decided)
-
-
-def _fold_failure(actor: Actor[Any], state: Any, delivery: Recorded | Unreadable, failure: Sequence[NewEvent]) -> Any:
-    try:
-        return fold(actor, state, delivery, [d.message for d in failure])
-    except Exception:
-        # ``evolve`` raises even on its own failure event. Replay skips such an event, so the live fold does, too.
-        return state
+    return _fail(actor, state, delivery, partitions, partition, _failure(actor, delivery, APPEND_REFUSED, ""))
 
 
 def decide(
@@ -202,7 +191,8 @@ def decide(
     try:
         decided = decide_only(actor, state, delivery, partitions, partition)
     except Exception as raised:
-        return _fail(actor, state, delivery, partitions, partition, raised)
+        failure = _failure(actor, delivery, FOLD_RAISED, type(raised).__name__)
+        return _fail(actor, state, delivery, partitions, partition, failure)
     return fold_decided(actor, state, delivery, decided, partitions, partition)
 
 
@@ -218,7 +208,8 @@ def fold_decided(
     try:
         return decided, fold(actor, state, delivery, [d.message for d in decided])
     except Exception as raised:
-        return _fail(actor, state, delivery, partitions, partition, raised)
+        failure = _failure(actor, delivery, FOLD_RAISED, type(raised).__name__)
+        return _fail(actor, state, delivery, partitions, partition, failure)
 
 
 def _fail(
@@ -227,12 +218,15 @@ def _fail(
     delivery: Recorded | Unreadable,
     partitions: Partitions,
     partition: str,
-    raised: Exception,
+    failure: Event,
 ) -> tuple[tuple[NewEvent, ...], Any]:
     owner, cause = _owner_and_cause(actor, cause_of(delivery), partition, partitions)
-    failure = (_failure(actor, delivery, FOLD_RAISED, type(raised).__name__),)
-    decided = address_events(owner, cause, failure, partitions)
-    return decided, _fold_failure(actor, state, delivery, decided)
+    decided = address_events(owner, cause, (failure,), partitions)
+    try:
+        return decided, fold(actor, state, delivery, [d.message for d in decided])
+    except Exception:
+        # ``evolve`` raises even on its own failure event. Replay skips such an event, so the live fold does, too.
+        return decided, state
 
 
 def decide_only(

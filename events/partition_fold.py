@@ -90,6 +90,8 @@ class View:
         lost_causes: Ids of messages that the log has lost, but whose decisions it still has: the latest
             :data:`MOST_LOST_CAUSES`, in order.
         fenced: Sequence of the last own event under the actor's main prefix, the only one that the fence counts.
+        behaviour: The version of the actor's decisions in force at the view's position: the last recorded one; before
+            any, the actor's own.
         on_processed: Called for each message that recorded events show as processed, before it is folded.
         on_spontaneous: Called for each event that no message led to, with the state before it.
         on_unfolded: Called for each processed message whose fold then raised.
@@ -123,7 +125,7 @@ class View:
         self.fenced = start.own_last if start.fenced is None else start.fenced
         self.time_ns = start.time_ns
         self.configured = start.configured
-        self._behaviour = actor.behaviour if start.configured is None else start.configured.behaviour
+        self.behaviour = actor.behaviour if start.configured is None else start.configured.behaviour
         self._undecidable: str | None = None
         self.waiting: deque[Delivery] = deque()
         self.on_processed: Callable[[Processed], None] | None = None
@@ -139,14 +141,6 @@ class View:
         self._assumed_to = start.position  # no own event is to come for what is folded up to there
         self.agents: set[str] = set()
         self._group: list[Recorded] = []  # the events, so far, of the decision that is being received
-
-    @property
-    def behaviour(self) -> int:
-        """The behaviour, which is the version of the actor's decisions, in force at the view's position.
-
-        It is the last recorded one; before any, the actor's own.
-        """
-        return self._behaviour
 
     @property
     def undecidable(self) -> str:
@@ -309,7 +303,7 @@ class View:
             return ()
         models = self.actor.models
         names = () if models is None else tuple(name for own in group for name in models(own.message.event))
-        delivery = with_models(at_behaviour(self.waiting[0], self._behaviour), names)
+        delivery = with_models(at_behaviour(self.waiting[0], self.behaviour), names)
         decided, state = decide(self.actor, self.state, delivery, self._partitions, self.partition)
         if len(decided) < len(group) or not all(map(_says_the_same, group, decided)):
             self.close_decision()
@@ -347,7 +341,7 @@ class View:
 
     def _fold(self, delivery: Delivery, group: tuple[Recorded, ...]) -> None:
         """Fold a message that is known to be decided, with the events that were recorded for it."""
-        delivery = at_behaviour(delivery, self._behaviour)
+        delivery = at_behaviour(delivery, self.behaviour)
         before, stored = self.state, delivery.stored
         if isinstance(delivery, Unreadable) and delivery.code == UnknownVersion.code:
             self.passed_over += not any(isinstance(own.message.event, self.actor.failed) for own in group)
@@ -372,7 +366,7 @@ class View:
     def _at(self, own: Message, seq: int, time_ns: int) -> Message:
         """Return an own event's message at a position of the view."""
         address = own.agent, own.session, own.exchange
-        return Message(own.event, seq, own.id, time_ns, *address, self._behaviour, own.models)
+        return Message(own.event, seq, own.id, time_ns, *address, self.behaviour, own.models)
 
     def _at_position(self, message: Message) -> Message:
         return self._at(message, self.position, self.time_ns)
@@ -386,9 +380,9 @@ class View:
     def _evolve_own(self, message: Message) -> None:
         if isinstance(message.event, Configured):
             self.configured = message.event
-            self._behaviour = message.event.behaviour
+            self.behaviour = message.event.behaviour
             self._undecidable = None
-            message = msgspec.structs.replace(message, behaviour=self._behaviour)
+            message = msgspec.structs.replace(message, behaviour=self.behaviour)
         try:
             self.state = self.actor.fold(self.state, message)
         except Exception:
@@ -399,7 +393,7 @@ class View:
 
         ``refused``: the broker refuses the events that this message leads to; a failure is recorded instead.
         """
-        delivery = at_behaviour(self.waiting.popleft(), self._behaviour)
+        delivery = at_behaviour(self.waiting.popleft(), self.behaviour)
         decide_or_fail = fail_append if refused else decide
         decided, self.state = decide_or_fail(self.actor, self.state, delivery, self._partitions, self.partition)
         self.position, self.time_ns = delivery.stored.seq, delivery.stored.time_ns
@@ -407,7 +401,7 @@ class View:
 
     def fold_silent(self) -> bool:
         """Fold the next waiting message if it leads to no event; otherwise change nothing and return False."""
-        delivery, actor = at_behaviour(self.waiting[0], self._behaviour), self.actor
+        delivery, actor = at_behaviour(self.waiting[0], self.behaviour), self.actor
         if not isinstance(delivery, Recorded):
             return False
         try:
@@ -452,12 +446,12 @@ class View:
                 break
             if isinstance(delivery, Recorded):
                 with suppress(Exception):  # _fold skips such a message, too
-                    state = self.actor.fold(state, msgspec.structs.replace(delivery.message, behaviour=self._behaviour))
+                    state = self.actor.fold(state, msgspec.structs.replace(delivery.message, behaviour=self.behaviour))
         return state
 
     def spontaneous_event(self, cause: Cause, emission: Any) -> tuple[NewEvent, ...]:
         """Fold an event that no message led to, at the view's position; the caller appends it behind the fence."""
-        cause = msgspec.structs.replace(cause, behaviour=self._behaviour)
+        cause = msgspec.structs.replace(cause, behaviour=self.behaviour)
         decided = address_events(self.actor.name, cause, (emission,), self._partitions)
         self._evolve_own(decided[0].message)
         return decided

@@ -15,8 +15,8 @@ Four things cannot be expressed by the broker's permissions. For each, what hold
   id: it repeats a fact, and can neither alter nor invent one.
 - A user with the right to create a stream's consumers reads the whole stream: their filters are in a request's body. A
   *narrow* worker lacks that right, and asks a read service instead (:data:`READ_ROOT`). In a sealed stream people's
-  words are encrypted, and can be read only with the right to the bucket of keys, too: every worker and the auditor have
-  it, the observer has not. The reader has a right to consumers of alerts alone.
+  words are encrypted, and can be read only with the right to the bucket of keys, too: every worker has it,
+  the observer has not. The reader has a right to consumers of alerts alone.
 - A consumer's configuration names the subject to which it delivers. The broker checks only that it is no subject of a
   stream. A hostile reader can have alerts, which are public facts, delivered to a subject of its choice.
 """
@@ -127,7 +127,7 @@ class BrokerUser(msgspec.Struct, frozen=True, kw_only=True):
     """A user of the broker: the owners whose events it may append (none for a reader), and its permissions."""
 
     name: str
-    owners: tuple[str, ...]
+    owners: tuple[str, ...] = ()
     permissions: Permissions
 
     @property
@@ -251,7 +251,6 @@ def observer_user(name: str = "observer") -> BrokerUser:
     """
     return BrokerUser(
         name=name,
-        owners=(),
         permissions=Permissions(
             publish_allow=(OWN_RIGHTS, f"{QUERY_ROOT}.>", f"{_SERVICE_ROOT}.>"),
             publish_deny=(*_public_subjects(sends_queries=True), EXCHANGE_QUERY),
@@ -265,7 +264,6 @@ def specialist_user(name: str = "specialist") -> BrokerUser:
     """Return the user of specialists: they may be discovered, receive requests and answer them."""
     return BrokerUser(
         name=name,
-        owners=(),
         permissions=Permissions(
             publish_allow=(OWN_RIGHTS,),
             subscribe_allow=(f"{SPECIALIST_ROOT}.>", f"{_SERVICE_ROOT}.>", f"{inbox_prefix(name)}.>"),
@@ -285,37 +283,10 @@ def reader_user(name: str = "reader", stream: str = STREAM, consumers: Sequence[
     own = [subject for consumer in consumers for subject in _alert_consumer(consumer, stream)]
     return BrokerUser(
         name=name,
-        owners=(),
         permissions=Permissions(
             publish_allow=(OWN_RIGHTS, f"$JS.API.STREAM.INFO.{stream}", *own),
             publish_deny=(f"{STORED_ROOT}.>", f"{ROOT}.>"),
             subscribe_allow=(f"{ROOT}.>", f"{inbox_prefix(name)}.>"),
-            subscribe_deny=_QUERIES,
-        ),
-    )
-
-
-def auditor_user(
-    name: str = "auditor", stream: str = STREAM, alert_consumers: Sequence[str] = ALERT_CONSUMERS
-) -> BrokerUser:
-    """Return a user that may also read the log, for replays, exports and the ledger's checks; it appends nothing."""
-    observer = observer_user(name).permissions
-    return BrokerUser(
-        name=name,
-        owners=(),
-        permissions=Permissions(
-            publish_allow=(
-                *observer.publish_allow,
-                *_stream_reading(stream),
-                *_bucket_info(),
-                *_key_access((), stream),
-            ),
-            publish_deny=(
-                *_public_subjects(sends_queries=True),
-                *_foreign_durables(owners(), stream),
-                *_every_use(alert_consumers, stream),
-            ),
-            subscribe_allow=(*observer.subscribe_allow, f"$KV.{keys_bucket(stream)}.>"),
             subscribe_deny=_QUERIES,
         ),
     )
@@ -329,7 +300,6 @@ def admin_user(name: str = "admin", stream: str = STREAM) -> BrokerUser:
     keys = f"$KV.{keys_bucket(stream)}.>"
     return BrokerUser(
         name=name,
-        owners=(),
         permissions=Permissions(
             publish_allow=(OWN_RIGHTS, "$JS.API.>", f"{IMPORT_ROOT}.>", keys, f"{QUERY_ROOT}.>", f"{_SERVICE_ROOT}.>"),
             publish_deny=(f"{STORED_ROOT}.>", *_public_subjects(sends_queries=True)),

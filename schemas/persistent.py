@@ -283,16 +283,6 @@ def state_builtins(state: object) -> Any:
 
 
 __all__ = [
-    "ByIdentity",
-    "Derived",
-    "ExpiringMap",
-    "JoinBuffer",
-    "Map",
-    "decode_state",
-    "encode_state",
-    "state_builtins",
-    "state_hash",
-    "state_pieces",
-    "with_entry",
-    "without_oldest",
-]
+    "ByIdentity", "Derived", "ExpiringMap", "JoinBuffer", "Map", "decode_state", "encode_state", "state_builtins",
+    "state_hash", "state_pieces", "with_entry", "without_oldest",
+]  # fmt: skip

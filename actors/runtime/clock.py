@@ -9,11 +9,9 @@ class Clock(Protocol):
 
     def now_ns(self) -> int:
         """Return the wall time, Unix nanoseconds."""
-        ...
 
     def elapsed_ns(self) -> int:
         """Return a monotonic count of nanoseconds, for measuring."""
-        ...
 
 
 class SystemClock:

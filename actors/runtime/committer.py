@@ -70,22 +70,18 @@ class Writer(Protocol):
 
     def fence(self) -> Fence:
         """Return the fence that the next append must hold."""
-        ...
 
     def committed(self, groups: Sequence[Group], last_seq: int) -> None:
         """Take note that these groups are stored, the last record at ``last_seq``."""
-        ...
 
     def reset(self, reason: str, last: int | None = None) -> None:
         """Discard the state and recover, because another writer appended or the outcome of an append is unknown.
 
         ``last`` is the last sequence under the fence as the log stated it, None where the log did not.
         """
-        ...
 
-    def refused(self, group: Group, why: str) -> None:
+    def refused(self, group: Group) -> None:
         """Handle a group that the broker will never store."""
-        ...
 
 
 class Committer:
@@ -358,4 +354,4 @@ def _recover(writer: Writer, group: Group, error: LogError) -> None:
     else:
         refused = group.decided[0]
         _logger.error("append_refused", topic=refused.topic, exchange=refused.message.exchange, detail=str(error))
-        writer.refused(group, str(error))
+        writer.refused(group)

@@ -45,11 +45,9 @@ class Scheduled(Protocol):
     @property
     def backlog(self) -> int:
         """How many messages wait to be decided."""
-        ...
 
     def turn(self) -> None:
         """Decide for a slice of time."""
-        ...
 
 
 class FairScheduler:

@@ -167,8 +167,8 @@ class _Partition:
     def reset(self, reason: str, last: int | None = None) -> None:
         raise RuntimeError(f"partition {self.number}: {reason}")
 
-    def refused(self, group: Group, why: str) -> None:
-        raise RuntimeError(f"partition {self.number}: {why}")
+    def refused(self, group: Group) -> None:
+        raise RuntimeError(f"partition {self.number}: {group} was refused")
 
 
 def _group(record: Record) -> Group:

@@ -263,7 +263,6 @@ def run(count: int = EVENTS) -> list[Row]:
         read = _table(
             {
                 "ledger counting fold": lambda: _read(ledger, lambda it: it.fold_bodies(lambda n, _: n + 1, 0).state),
-                "ledger messages": lambda: _read(ledger, lambda it: sum(row.message().seq > 0 for row in it.events())),
                 "ledger history": lambda: _read(ledger, lambda it: sum(map(len, it.history()))),
                 "ledger verify": lambda: _verify(ledger),
                 ceiling: lambda: _fold_raw(ledger),

@@ -36,7 +36,7 @@ from events.replay.sources import LedgerSource
 from events.replay.states.bisecting import first_holding
 from events.replay.states.conditions import condition_of
 from events.replay.states.diffing import changed_between
-from events.replay.states.from_snapshots import calling_both, snapshot_keeper
+from events.replay.states.from_snapshots import snapshot_keeper
 from events.replay.states.partition_state import state_at
 from schemas.persistent import encode_state
 
@@ -90,8 +90,7 @@ async def _questions(path: Path, size: int) -> list[Row]:
     began = time.process_time()
     with closing(LedgerSource(path)) as source:
         replay = Replay(tuple(ACTORS.values()), source.partitions)
-        keep = await snapshot_keeper(source, replay)
-        report = await run_replay(source, replay, progress=calling_both(lambda _: None, keep))
+        report = await run_replay(source, replay, progress=await snapshot_keeper(source, replay, lambda _: None))
     folded = report.events / (time.process_time() - began)
     # An exchange of these logs has some thirteen events, and their exchanges are of 499 sessions in turn.
     sessions = min(size // 13, 499) or 1

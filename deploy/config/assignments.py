@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from schemas.settings.nested_values import leaves
+
 SET = "--set"
 
 
@@ -26,13 +28,9 @@ def repeated_key(assignments: Iterable[str]) -> str:
     return ""
 
 
-def dotted_keys(values: Mapping[str, Any], above: str = "") -> Iterator[str]:
-    """Yield the keys of nested values, as ``--set`` writes them."""
-    for name, value in values.items():
-        if isinstance(value, Mapping):
-            yield from dotted_keys(value, f"{above}{name}.")
-        else:
-            yield f"{above}{name}"
+def dotted_keys(values: Mapping[str, Any]) -> Iterator[str]:
+    """Return the keys of nested values, as ``--set`` writes them."""
+    return (key for key, value in leaves(values) if value != {})
 
 
 def without_overridden(flags: Sequence[str]) -> tuple[str, ...]:

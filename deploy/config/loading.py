@@ -28,6 +28,7 @@ from events.files.bounded_files import PIPE_WAIT_S
 from schemas.intake.error_messages import union_members
 from schemas.intake.nearest_name import nearest_name
 from schemas.intake.strict import did_you_mean
+from schemas.settings.nested_values import leaves, overlaid
 from schemas.settings.unreachable_settings import unreachable_setting
 
 DEFAULT_FILE = Path("neuraxis.toml")
@@ -129,7 +130,7 @@ class Config(msgspec.Struct, frozen=True):
     def values(self) -> Iterator[Value]:
         """Yield every value in effect, sections in order."""
         for name, settings in self.sections.items():
-            for key, value in _leaves(name, msgspec.to_builtins(settings)):
+            for key, value in leaves(msgspec.to_builtins(settings), name):
                 yield Value(key, value, self.origins.get(key, DEFAULT_ORIGIN))
 
 
@@ -160,15 +161,15 @@ def section_names() -> tuple[str, ...]:
     return tuple(dict.fromkeys((*RUNNING_SECTIONS, *sorted(packages))))
 
 
-def file_layer(path: Path | None, folder: Path = Path(), *, wait_s: float = PIPE_WAIT_S) -> Layer | None:
-    """Read the TOML file ``path``, or ``neuraxis.toml`` in ``folder`` when there is one.
+def file_layer(path: Path | None, *, wait_s: float = PIPE_WAIT_S) -> Layer | None:
+    """Read the TOML file ``path``, or ``neuraxis.toml`` in the working folder when there is one.
 
     ``wait_s`` are the seconds within which a pipe must be written to its end.
 
     Raises:
         BadConfiguration: ``path`` is missing, or it, or a file that it names for a text, cannot be read.
     """
-    found = path or folder / DEFAULT_FILE
+    found = path or DEFAULT_FILE
     try:
         values = tomllib.loads(read_bounded(found, wait_s))
     except FileNotFoundError:
@@ -253,12 +254,12 @@ def flag_layer(flag: str, key: str, value: str) -> Layer:
     return Layer(flag, _nested(key.split("."), value), textual=True)
 
 
-def assignment_layer(assignment: str, flag: str = "--set") -> Layer:
+def assignment_layer(assignment: str) -> Layer:
     """Return the layer of ``SECTION.KEY=VALUE``; raises BadConfiguration when it is not of that form."""
     key, equals, value = assignment.partition("=")
     if not equals or "." not in key:
-        raise BadConfiguration(f"{flag} {assignment!r}: write SECTION.KEY=VALUE, such as router.profile=seed")
-    return flag_layer(f"{flag} {key}", key, value)
+        raise BadConfiguration(f"--set {assignment!r}: write SECTION.KEY=VALUE, such as router.profile=seed")
+    return flag_layer(f"--set {key}", key, value)
 
 
 def resolve(sections: Sections, layers: Sequence[Layer], *, ignore_others: bool = False) -> Config:
@@ -289,7 +290,7 @@ def overrides(sections: Sections, layers: Sequence[Layer]) -> dict[str, dict[str
     found: dict[str, dict[str, Any]] = {}
     for name, layered_values in merged.items():
         for _, values in layered_values:
-            found[name] = _merge(found.get(name, {}), values)
+            found[name] = overlaid(found.get(name, {}), values)
     return found
 
 
@@ -311,7 +312,7 @@ def _values_by_section(
             if not isinstance(checked, dict):
                 raise BadConfiguration(f"{layer.origin}: {name} is a section: write [{name}] and its keys below")
             merged[name].append((layer, checked))
-            origins.update((key, layer.origin) for key, _ in _leaves(name, checked))
+            origins.update((key, layer.origin) for key, _ in leaves(checked, name))
     return merged, origins
 
 
@@ -360,8 +361,8 @@ def _check(kind: inspect.Type, value: Any, key: str, layer: Layer) -> Any:
             ):
                 return {name: _check(member.value_type, inner, f"{key}.{name}", layer) for name, inner in value.items()}
             flat: dict[str, Any] = {}
-            for leaf, inner in _leaves("", value):
-                if (name := leaf.removeprefix(".")) in flat:
+            for name, inner in leaves(value):
+                if name in flat:
                     raise BadConfiguration(f"{layer.origin}: {key}.{name} is set twice: give it one value")
                 flat[name] = inner
             return {name: _check(member.value_type, inner, f"{key}.{name}", layer) for name, inner in flat.items()}
@@ -384,45 +385,27 @@ def _read(text: str) -> Any:
     return found["value"] if len(found) == 1 else text  # a second line would be another key, and be ignored
 
 
-def _leaves(key: str, value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, Mapping) and value:
-        for name, inner in value.items():
-            yield from _leaves(f"{key}.{name}", inner)
-    else:
-        yield key, value
-
-
-def _merge(below: Any, above: Any) -> Any:
-    if not (isinstance(below, Mapping) and isinstance(above, Mapping)):
-        return above
-    return {**below, **{key: _merge(below.get(key), value) for key, value in above.items()}}
-
-
 def _convert(
     name: str, kind: type[msgspec.Struct], layered_values: Sequence[tuple[Layer, dict[str, Any]]]
 ) -> msgspec.Struct:
     try:
-        return _converted(kind, layered_values)
+        return _checked(_values_of(kind, layered_values), kind)
     except msgspec.ValidationError as wrong:
         # Settings can contradict each other, so only the merged values are checked. The first layer with which the
         # error appears is named as its origin.
         layers_needed = next(
             count
             for count in range(1, len(layered_values) + 1)
-            if _error_of(kind, layered_values[:count]) == str(wrong)
+            if _conversion_error(kind, _values_of(kind, layered_values[:count])) == str(wrong)
         )
         text = error_of_section(inspect.type_info(kind), name, str(wrong))
         fault = with_key(
-            text, str(wrong), _merged(kind, layered_values), lambda values: _conversion_error(kind, values)
+            text, str(wrong), _values_of(kind, layered_values), lambda values: _conversion_error(kind, values)
         )
         origin = layered_values[layers_needed - 1][0].origin
         # The origin of a flag that sets one key ends with that key already.
         message = fault.partition(": ")[2] if origin.endswith(f" {fault.partition(': ')[0]}") else fault
         raise BadConfiguration(f"{origin}: {message}") from wrong
-
-
-def _converted(kind: type[msgspec.Struct], layered_values: Sequence[tuple[Layer, dict[str, Any]]]) -> msgspec.Struct:
-    return _checked(_merged(kind, layered_values), kind)
 
 
 def _checked(values: Mapping[str, Any], kind: type[msgspec.Struct]) -> msgspec.Struct:
@@ -431,7 +414,7 @@ def _checked(values: Mapping[str, Any], kind: type[msgspec.Struct]) -> msgspec.S
     Settings are recorded, hashed and kept in snapshots as numbers of 64 bits, and msgspec takes longer ones.
     """
     found: msgspec.Struct = msgspec.convert(values, kind)
-    for path, value in _leaves("$", msgspec.to_builtins(found)):
+    for path, value in leaves(msgspec.to_builtins(found), "$"):
         if isinstance(value, int) and not _LEAST_INTEGER <= value <= _LARGEST_INTEGER:
             raise msgspec.ValidationError(f"Integer value out of range: write a smaller one - at `{path}`")
     if wrong := unreachable_setting(found):
@@ -439,15 +422,11 @@ def _checked(values: Mapping[str, Any], kind: type[msgspec.Struct]) -> msgspec.S
     return found
 
 
-def _merged(kind: type[msgspec.Struct], layered_values: Sequence[tuple[Layer, dict[str, Any]]]) -> dict[str, Any]:
+def _values_of(kind: type[msgspec.Struct], layered_values: Sequence[tuple[Layer, dict[str, Any]]]) -> dict[str, Any]:
     values: dict[str, Any] = msgspec.to_builtins(kind())
     for _, of_layer in layered_values:
-        values = _merge(values, of_layer)
+        values = overlaid(values, of_layer)
     return values
-
-
-def _error_of(kind: type[msgspec.Struct], layered_values: Sequence[tuple[Layer, dict[str, Any]]]) -> str:
-    return _conversion_error(kind, _merged(kind, layered_values))
 
 
 def _conversion_error(kind: type[msgspec.Struct], values: Mapping[str, Any]) -> str:

@@ -178,8 +178,7 @@ async def _import(
     ledger: Path | None = None,
 ) -> ImportResult:
     stream, replicas = config.log.stream, config.log.replicas
-    connection = await Connection.open(access)
-    try:
+    async with await Connection.open(access) as connection:
         reached = await import_progress(connection, stream, recording)
         if not reached.begun:
             _check_no_other_ledger(ledger)
@@ -200,8 +199,6 @@ async def _import(
             put_back,
             len(keys.keys),
         )
-    finally:
-        await connection.close()
 
 
 def _check_no_other_ledger(ledger: Path | None) -> None:

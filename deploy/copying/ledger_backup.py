@@ -1,6 +1,7 @@
 """Backing up a set: a copy of its ledger at one moment and, if asked for, the same events as a bundle."""
 
 import asyncio
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -92,10 +93,7 @@ def _bundle_hint(copy: Path, archive: Path) -> str:
 
 
 async def _write_bundle(copy: Path, archive: Path) -> None:
-    source = LedgerSource(copy)
-    try:
+    with closing(LedgerSource(copy)) as source:
         await export_bundle(source, archive)
-    finally:
-        source.close()
     for _ in read_events(archive):  # to its end, where the chain is checked
         pass

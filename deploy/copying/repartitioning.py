@@ -28,7 +28,6 @@ from deploy.config.loading import Config
 from deploy.copying.import_bundle import admin_in_folder
 from deploy.copying.stopped_log import (
     fold_silent_messages,
-    has_bucket,
     has_pending,
     refuse_members,
     stream_info,
@@ -46,6 +45,7 @@ from events.jetstream.stream import (
     closed_config,
     counts_metadata,
     counts_of,
+    find_stream,
     opened_config,
     trimmed_through,
 )
@@ -138,8 +138,7 @@ async def repartition(
         LogError: the broker cannot be reached, or refuses.
     """
     stream = config.log.stream
-    connection = await Connection.open(access)
-    try:
+    async with await Connection.open(access) as connection:
         info = await stream_info(connection, stream)
         found = info["config"]
         before = counts_of(stream, found)
@@ -171,21 +170,16 @@ async def repartition(
             raise
         await _drop_snapshots(connection, before)
         return Repartitioned(stream, before, after, through, states)
-    finally:
-        await connection.close()
 
 
 async def cancel(access: Access, config: Config) -> bool:
     """Remove the mark that a killed repartitioning left on a stream; return whether there was one. Raises LogError."""
-    connection = await Connection.open(access)
-    try:
+    async with await Connection.open(access) as connection:
         found = await _config_of(connection, config.log.stream)
         if REPARTITIONING not in found["metadata"]:
             return False
         await _open(connection, config.log.stream)
         return True
-    finally:
-        await connection.close()
 
 
 def _check_counts(stream: str, before: Partitions, agents: int, sessions: int) -> None:
@@ -372,7 +366,7 @@ def _differs(name: str, partition: str) -> StatesDiffer:
 
 async def _drop_snapshots(connection: Connection, before: Partitions) -> None:
     """Delete the snapshots of former partitions: nobody would renew them when a person is to be forgotten."""
-    if not await has_bucket(connection, SNAPSHOTS_BUCKET):
+    if await find_stream(connection, f"KV_{SNAPSHOTS_BUCKET}") is None:
         return  # no worker has run on this broker: the log was imported
     snapshots = KeyValueSnapshots(connection)
     for actor in _SCOPED:

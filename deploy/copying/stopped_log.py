@@ -5,9 +5,8 @@ from typing import Any
 
 from events.errors import Misconfigured
 from events.jetstream import Connection
-from events.jetstream.connection import ApiError
 from events.jetstream.key_value import KeyValueMembership
-from events.jetstream.stream import IMPORTING, NOT_FOUND
+from events.jetstream.stream import IMPORTING, find_stream
 from events.partition_fold import View
 from events.replay.replay import Replay
 from events.routes import partition_names
@@ -21,14 +20,11 @@ async def stream_info(connection: Connection, stream: str) -> dict[str, Any]:
         Misconfigured: there is none, or it holds an incomplete import.
         LogError: the broker cannot be asked.
     """
-    try:
-        found = await connection.api(f"STREAM.INFO.{stream}")
-    except ApiError as error:
-        if error.number != NOT_FOUND:
-            raise
+    found = await find_stream(connection, stream)
+    if found is None:
         raise Misconfigured(
             f"the broker holds no stream {stream}: name the stream (log.stream), the broker or the folder of a log"
-        ) from error
+        )
     metadata = found["config"].setdefault("metadata", {})
     if IMPORTING in metadata:
         raise Misconfigured(f"stream {stream} holds an import that is not whole: finish that first")
@@ -37,7 +33,7 @@ async def stream_info(connection: Connection, stream: str) -> dict[str, Any]:
 
 async def refuse_members(connection: Connection, stream: str) -> None:
     """Raise Misconfigured if a worker lives that may lead partitions of the log."""
-    if not await has_bucket(connection, MEMBERS_BUCKET):
+    if await find_stream(connection, f"KV_{MEMBERS_BUCKET}") is None:
         return  # the broker has restarted since the last worker left
     if members := await KeyValueMembership(connection).members():
         count = len(members)
@@ -45,17 +41,6 @@ async def refuse_members(connection: Connection, stream: str) -> None:
             f"{count} worker{'s' * (count > 1)} run{'s' * (count == 1)} on stream {stream}: stop them all, wait three "
             "seconds, and run this again; gateways may stay until you start the workers with the new counts"
         )
-
-
-async def has_bucket(connection: Connection, bucket: str) -> bool:
-    """Return whether the broker has a bucket; raises LogError."""
-    try:
-        await connection.api(f"STREAM.INFO.KV_{bucket}")
-    except ApiError as error:
-        if error.number != NOT_FOUND:
-            raise
-        return False
-    return True
 
 
 def views_of_partitions(replay: Replay) -> Iterator[View]:

@@ -9,7 +9,7 @@ killed at any moment, it can be run again.
 
 import asyncio
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -69,8 +69,7 @@ async def trim(access: Access, config: Config, ledger: Path, older_than_s: float
     if older_than_s is not None and older_than_s < _MIN_AGE_S:
         raise Misconfigured("name an age of an hour at least: younger events are still needed")
     stream = config.log.stream
-    connection = await Connection.open(access)
-    try:
+    async with await Connection.open(access) as connection:
         await _end_trimming(connection, stream)
         info = await stream_info(connection, stream)
         await refuse_members(connection, stream)
@@ -92,8 +91,6 @@ async def trim(access: Access, config: Config, ledger: Path, older_than_s: float
         after = (await stream_info(connection, stream))["state"]
         removed = after["first_seq"] - info["state"]["first_seq"]
         return Trimmed(stream, after["first_seq"], after["last_seq"], removed, written)
-    finally:
-        await connection.close()
 
 
 def _server_ns(info: Mapping[str, Any]) -> int:
@@ -116,8 +113,7 @@ async def _write_snapshots(log: JetStreamLog, ledger: Path, last: int, progress:
 
     Where nothing is removed, messages may wait for a decision: no worker can make it before it has a snapshot.
     """
-    source = LedgerSource(ledger, log.sealing)
-    try:
+    with closing(LedgerSource(ledger, log.sealing)) as source:
         replay = Replay(tuple(ACTORS.values()), source.partitions)
         replay.decides_tail = True  # so that has_pending sees messages whose decision is not recorded
         await read_into(source, replay, progress=progress)
@@ -134,8 +130,6 @@ async def _write_snapshots(log: JetStreamLog, ledger: Path, last: int, progress:
             for partition in partition_names(actor, source.partitions)
         )
         return await write_snapshots(log.connection, views, last, losses.last_seq)
-    finally:
-        source.close()
 
 
 async def _begin_trimming(connection: Connection, stream: str, replicas: int) -> None:

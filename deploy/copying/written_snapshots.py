@@ -8,10 +8,11 @@ import asyncio
 from collections.abc import Iterable
 from pathlib import Path
 
-from deploy.copying.stopped_log import has_bucket, has_pending
+from deploy.copying.stopped_log import has_pending
 from events.errors import LedgerDamaged, Misconfigured
 from events.jetstream import Connection, JetStreamLog, KeyValueSnapshots
 from events.jetstream.key_value import KEY_SEPARATOR
+from events.jetstream.stream import find_stream
 from events.ledger import compare, verify
 from events.partition_fold import View
 from events.snapshot import pack, snapshot_key
@@ -67,9 +68,10 @@ async def close_bucket(connection: Connection, replicas: int) -> None:
 
 async def open_bucket(connection: Connection) -> None:
     """Let workers write snapshots again, if the bucket is there and was closed to them."""
-    if not await has_bucket(connection, SNAPSHOTS_BUCKET):
+    found = await find_stream(connection, _BUCKET)
+    if found is None:
         return
-    bucket = (await connection.api(f"STREAM.INFO.{_BUCKET}"))["config"]
+    bucket = found["config"]
     opened = {name: value for name, value in bucket.items() if name != "subject_transform"}
     if opened != bucket:
         await connection.api(f"STREAM.UPDATE.{_BUCKET}", opened | {"subjects": [f"{_WORKERS_ROOT}.>"]})

@@ -6,8 +6,7 @@ from typing import Any
 from deploy.config.loading import Config
 from deploy.processes.up import prepare
 from events.jetstream import Access, Connection
-from events.jetstream.connection import ApiError
-from events.jetstream.stream import NOT_FOUND
+from events.jetstream.stream import find_stream
 from schemas.permissions import MEMBERS_BUCKET, SNAPSHOTS_BUCKET, keys_bucket
 
 
@@ -19,11 +18,8 @@ def streams_of(stream: str) -> tuple[str, ...]:
 async def stream_infos(connection: Connection, stream: str) -> AsyncIterator[tuple[str, Mapping[str, Any]]]:
     """Yield the deployment's streams that exist, each with the server's information; raises LogError."""
     for name in streams_of(stream):
-        try:
-            yield name, await connection.api(f"STREAM.INFO.{name}")
-        except ApiError as error:
-            if error.number != NOT_FOUND:  # only a sealed log has a bucket of keys
-                raise
+        if (info := await find_stream(connection, name)) is not None:  # only a sealed log has a bucket of keys
+            yield name, info
 
 
 async def prepare_with_copies(access: Access, config: Config) -> Sequence[str]:
@@ -36,8 +32,7 @@ async def prepare_with_copies(access: Access, config: Config) -> Sequence[str]:
     """
     wanted = config.log.replicas
     lines = []
-    connection = await Connection.open(access)
-    try:
+    async with await Connection.open(access) as connection:
         await _drop_members_in_memory(connection)
         await prepare(access, config, lasting=True)
         async for name, info in stream_infos(connection, config.log.stream):
@@ -50,8 +45,6 @@ async def prepare_with_copies(access: Access, config: Config) -> Sequence[str]:
                 await connection.api(f"STREAM.UPDATE.{name}", {**found, "num_replicas": wanted})
             copies = "1 copy" if wanted == 1 else f"{wanted} copies"
             lines.append(f"{name}: {copies}" + (f", before {before}" if before != wanted else ""))
-    finally:
-        await connection.close()
     return lines
 
 
@@ -61,11 +54,6 @@ async def _drop_members_in_memory(connection: Connection) -> None:
     Nothing is lost: its entries are heartbeats, which expire after three seconds.
     """
     name = f"KV_{MEMBERS_BUCKET}"
-    try:
-        found = await connection.api(f"STREAM.INFO.{name}")
-    except ApiError as error:
-        if error.number == NOT_FOUND:
-            return
-        raise
-    if found["config"]["storage"] != "file":
+    found = await find_stream(connection, name)
+    if found is not None and found["config"]["storage"] != "file":
         await connection.api(f"STREAM.DELETE.{name}")

@@ -6,22 +6,9 @@ Only the lines whose exchanges are open are kept in memory: a file may be larger
 from deploy.feeding.feeder import Feeder
 from deploy.feeding.line_reader import Line, lines_of
 from deploy.feeding.lines import FIELDS, BadLine, LineFormat, LineInputs, Turn, format_of, parse
-from deploy.feeding.outcomes import Failure, Outcome
-from deploy.feeding.tally import Summary, Tally
+from deploy.feeding.tally import Failure, Outcome, Summary, Tally
 
 __all__ = [
-    "FIELDS",
-    "BadLine",
-    "Failure",
-    "Feeder",
-    "Line",
-    "LineFormat",
-    "LineInputs",
-    "Outcome",
-    "Summary",
-    "Tally",
-    "Turn",
-    "format_of",
-    "lines_of",
-    "parse",
-]
+    "FIELDS", "BadLine", "Failure", "Feeder", "Line", "LineFormat", "LineInputs", "Outcome", "Summary", "Tally",
+    "Turn", "format_of", "lines_of", "parse",
+]  # fmt: skip

@@ -8,7 +8,7 @@ from actors.gateway import Client, ExchangeEnd, InvalidInput
 from actors.gateway.agents import SHARED_AGENT, AgentPer, agent_for, why_user_is_ignored
 from deploy.feeding.line_reader import MAX_LINE_BYTES, Line
 from deploy.feeding.lines import BadLine, LineFormat, LineInputs, format_of, parse
-from deploy.feeding.outcomes import Failure, Outcome
+from deploy.feeding.tally import Failure, Outcome
 from events.errors import LogError, UnknownOutcome
 from schemas.identity import new_exchange_id
 from schemas.vocabulary.gateway import Purpose

@@ -17,9 +17,8 @@ from deploy.config.configured_log import configured_log
 from deploy.config.loading import Config
 from events.errors import LogError
 from events.jetstream import Access, Connection, KeyValueSnapshots
-from events.jetstream.connection import ApiError
 from events.jetstream.reading.leader import confirmed_end
-from events.jetstream.stream import NOT_FOUND
+from events.jetstream.stream import find_stream
 from events.ledger import LedgerReader
 from events.loss_recording import log_loss, record_loss
 from events.losses import Loss, Losses
@@ -45,16 +44,10 @@ async def record_loss_from_snapshots(
     Raises:
         LogError: the broker cannot be asked.
     """
-    connection = await Connection.open(access)
-    try:
-        try:
-            bucket = await connection.api(f"STREAM.INFO.KV_{SNAPSHOTS_BUCKET}")
-        except ApiError as error:
-            if error.number != NOT_FOUND:
-                raise
-            return  # no worker has ever run here
-        if not bucket["state"]["messages"]:
-            return
+    async with await Connection.open(access) as connection:
+        bucket = await find_stream(connection, f"KV_{SNAPSHOTS_BUCKET}")
+        if bucket is None or not bucket["state"]["messages"]:
+            return  # no worker has ever run here, or none has saved a snapshot
         log = await configured_log(connection, config.log, create=False)
         snapshots = KeyValueSnapshots(connection)
         keys = [
@@ -83,8 +76,6 @@ async def record_loss_from_snapshots(
         loss = LossRecorded(first_seq=known + 1, through_seq=reached, known_by="snapshots", given_again=True)
         await record_loss(log.as_stored(), loss, source, rfc3339(time.time_ns()), version("neuraxis"))
         log_loss(loss, None)
-    finally:
-        await connection.close()
 
 
 async def _is_told(snapshots: KeyValueSnapshots, key: str, upto: int, losses: Sequence[Loss]) -> bool:

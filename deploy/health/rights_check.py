@@ -55,11 +55,8 @@ async def examine_rights(logins: Mapping[str, Access], users: Mapping[str, Broke
             unknown.append(name)
             continue
         try:
-            connection = await Connection.open(access)
-            try:
+            async with await Connection.open(access) as connection:
                 rights = await ask_rights(connection)
-            finally:
-                await connection.close()
         except LogError as wrong:
             lacking.append(f"{name} does not get in ({wrong})")
             continue

@@ -64,8 +64,7 @@ async def ask_servers(system: Access | None, expected: Collection[str]) -> list[
                 complete.set()
 
     try:
-        connection = await Connection.open(system)
-        try:
+        async with await Connection.open(system) as connection:
             inbox = connection.new_inbox()
             await connection.subscribe(inbox, receive)
             await connection.publish("$SYS.REQ.SERVER.PING.JSZ", b'{"config":true}', reply=inbox)
@@ -74,8 +73,6 @@ async def ask_servers(system: Access | None, expected: Collection[str]) -> list[
                     await complete.wait()
             except TimeoutError:
                 pass  # judge_servers reports the servers that have not answered
-        finally:
-            await connection.close()
     except LogError:
         return []
     return [found[name] for name in sorted(found)]

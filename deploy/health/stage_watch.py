@@ -182,11 +182,8 @@ async def log_unserved_stages(
     failures = WarningBackoff()
     while True:
         try:
-            connection = await Connection.open(access, POLL_INTERVAL_S)
-            try:
+            async with await Connection.open(access, POLL_INTERVAL_S) as connection:
                 await _watch_stages(connection, partitions, needed, storing, note)
-            finally:
-                await connection.close()
         except LogError as error:
             note(_UNREACHABLE)
             _logger.debug("stages_unknown", error=error.code)

@@ -10,12 +10,12 @@ Like any NATS micro service, they answer ``$SRV.PING``, ``$SRV.INFO`` and ``$SRV
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from nats.errors import Error as NatsError
@@ -32,7 +32,7 @@ from deploy.processes.inbox import is_inbox
 from deploy.processes.question_queue import MOST_WAITING, QuestionQueue
 from events.errors import LogError
 from events.jetstream import Connection
-from events.ledger import ExchangeFilter, PointRequest, exchange_result, list_exchanges, overview_at
+from events.ledger import ExchangeFilter, ExchangeResult, PointRequest, exchange_result, list_exchanges, overview_at
 from events.loggers import get_logger
 from events.sealing.sealing import Sealing
 from schemas.event import ROOT, topic_of
@@ -46,6 +46,7 @@ OVERVIEW_QUERY = f"{ROOT}.query.ledger.overview"
 LONGEST_S = 4.0
 """Seconds that a question to the ledger may take: a gateway gives it up a little later."""
 
+_logger = get_logger("neuraxis.ledger")
 _MOST_LOOKUPS = 1_000
 """The most single exchanges that wait to be looked up, each some milliseconds."""
 
@@ -119,31 +120,36 @@ async def serving_queries(
         if ledger is not None:
             service = await _service(connection, "ledger", "How an exchange ended, from the ledger.")
             stack.push_async_callback(_stop, service)
-            results = await _queued(stack, _ExchangeQuery(ledger, sealing), most_waiting=_MOST_LOOKUPS)
+            lookups = _handler(
+                ExchangeQuestion, '{"exchange": "<id>"}', partial(_exchange, ledger, sealing), no_content=b""
+            )
+            results = await _queued(stack, lookups, most_waiting=_MOST_LOOKUPS)
             await service.add_endpoint(name="exchange", subject=EXCHANGE_QUERY, handler=results)
-            listing = _LedgerQuery(
+            listing = partial(list_exchanges, ledger, phrased=end_sentence, most_s=LONGEST_S)
+            lists = _handler(
                 ExchangeFilter,
                 '{"limit": 50} and conditions that they meet',
-                partial(list_exchanges, ledger, phrased=end_sentence, most_s=LONGEST_S),
+                partial(asyncio.to_thread, listing),
             )
-            lists = await _queued(stack, listing, _is_quick)
-            await service.add_endpoint(name="exchanges", subject=EXCHANGES_QUERY, handler=lists)
+            handler = await _queued(stack, lists, _is_quick)
+            await service.add_endpoint(name="exchanges", subject=EXCHANGES_QUERY, handler=handler)
             ranges: Mapping[str, tuple[float, float]] = {mode: (each.low, each.high) for mode, each in healthy.items()}
-            overview = _LedgerQuery(
+            overview = _handler(
                 PointRequest,
                 '{"at": <sequence>}, 0 for now',
-                lambda point: overview_at(ledger, point.at, ranges, most_s=LONGEST_S),
+                lambda point: asyncio.to_thread(overview_at, ledger, point.at, ranges, most_s=LONGEST_S),
             )
             await service.add_endpoint(name="overview", subject=OVERVIEW_QUERY, handler=await _queued(stack, overview))
             if projector is not None:
-                handler = _LedgerHealth(ledger, projector)
-                await service.add_endpoint(name="health", subject=LEDGER_QUERY, handler=handler)
+                health = _handler(EmptyQuestion, "nothing, or {}", _health_of(ledger, projector))
+                await service.add_endpoint(name="health", subject=LEDGER_QUERY, handler=health)
         for actor in worker.hosted if worker is not None else ():
             service = await _service(connection, actor, f"What this worker does with the partitions of {actor}.")
             stack.push_async_callback(_stop, service)
             assert worker is not None
+            partitions = _handler(EmptyQuestion, "nothing, or {}", partial(_partitions, worker, actor))
             await service.add_endpoint(
-                name="partitions", subject=f"{ROOT}.query.{actor}.partitions", handler=_Partitions(worker, actor)
+                name="partitions", subject=f"{ROOT}.query.{actor}.partitions", handler=partitions
             )
         yield
 
@@ -189,102 +195,70 @@ async def _service(connection: Connection, stage: str, description: str) -> Serv
     )
 
 
-class _ExchangeQuery:
-    def __init__(self, ledger: Path, sealing: Sealing | None) -> None:
-        self._ledger = ledger
-        self._sealing = sealing
+def _handler(
+    kind: type[QuestionT], usage: str, answer: Callable[[QuestionT], Awaitable[Any]], *, no_content: bytes = b"{}"
+) -> Callable[[Request], Awaitable[None]]:
+    """Return a handler that answers questions of one kind; ``usage`` says how to ask.
 
-    async def __call__(self, request: Request) -> None:
+    ``no_content`` is read in the place of an empty request.
+    """
+
+    async def handle(request: Request) -> None:
         if not _may_be_answered(request):
             return
         try:
-            question = read(request.data, ExchangeQuestion, "the question")
-            found = await exchange_result(self._ledger, question.exchange, self._sealing)
+            found = await answer(read(request.data.strip() or no_content, kind, "the question"))
         except BadInput as wrong:
-            await request.respond_error("400", f'ask with {{"exchange": "<id>"}}: {wrong}')
-        except LogError as wrong:
-            await request.respond_error("503", f"the ledger cannot be read now: {wrong}")
-        else:
-            if found is None:
-                await request.respond_error("404", f"the ledger holds no exchange {question.exchange[:64]!r} (yet)")
-            else:
-                await request.respond(msgspec.json.encode(found))
-
-
-class _LedgerQuery(Generic[QuestionT]):
-    """Answers questions of one kind by ``answer``, which reads the ledger; ``usage`` says how to ask."""
-
-    def __init__(self, kind: type[QuestionT], usage: str, answer: Callable[[QuestionT], msgspec.Struct]) -> None:
-        self._kind = kind
-        self._usage = usage
-        self._answer = answer
-
-    async def __call__(self, request: Request) -> None:
-        if not _may_be_answered(request):
-            return
-        try:
-            question = read(request.data.strip() or b"{}", self._kind, "the question")
-            found = await asyncio.to_thread(self._answer, question)
-        except BadInput as wrong:
-            await request.respond_error("400", f"ask with {self._usage}: {wrong}")
+            await request.respond_error("400", f"ask with {usage}: {wrong}")
+        except _UnknownExchange as wrong:
+            await request.respond_error("404", str(wrong))
         except LogError as wrong:
             await request.respond_error("503", f"the ledger cannot be read now: {wrong}")
         else:
             await request.respond(msgspec.json.encode(found))
 
-
-_logger = get_logger("neuraxis.ledger")
-
-
-class _LedgerHealth:
-    def __init__(self, ledger: Path, projector: LedgerProjector) -> None:
-        self._ledger = ledger
-        self._projector = projector
-        self._fault = ""
-
-    async def __call__(self, request: Request) -> None:
-        if _may_be_answered(request) and await _is_empty_question(request):
-            fault, before = await asyncio.to_thread(ledger_write_fault, self._ledger), self._fault
-            if fault and fault != before:
-                _logger.warning("ledger_unwritable", path=str(self._ledger), detail=fault)
-            self._fault = fault
-            trouble = fault or self._projector.progress.trouble
-            trouble = trouble.replace(str(self._ledger), self._ledger.name)  # the gateway's readiness shows it
-            health = LedgerHealth(position=self._projector.progress.position, trouble=trouble)
-            await request.respond(msgspec.json.encode(health))
+    return handle
 
 
-class _Partitions:
-    def __init__(self, worker: Worker, actor: str) -> None:
-        self._worker = worker
-        self._actor = actor
-
-    async def __call__(self, request: Request) -> None:
-        if _may_be_answered(request) and await _is_empty_question(request):
-            await request.respond(msgspec.json.encode(tuple(partition_statuses(self._worker, self._actor))))
+class _UnknownExchange(LookupError):
+    """The ledger does not hold an exchange."""
 
 
-def partition_statuses(worker: Worker, actor: str) -> Iterable[PartitionStatus]:
-    """Yield what a worker does with each partition of an actor, in the order of their names.
+async def _exchange(ledger: Path, sealing: Sealing | None, question: ExchangeQuestion) -> ExchangeResult:
+    found = await exchange_result(ledger, question.exchange, sealing)
+    if found is None:
+        raise _UnknownExchange(f"the ledger holds no exchange {question.exchange[:64]!r} (yet)")
+    return found
+
+
+def _health_of(ledger: Path, projector: LedgerProjector) -> Callable[[EmptyQuestion], Awaitable[LedgerHealth]]:
+    last_fault = ""
+
+    async def health(_: EmptyQuestion) -> LedgerHealth:
+        nonlocal last_fault
+        fault, before = await asyncio.to_thread(ledger_write_fault, ledger), last_fault
+        if fault and fault != before:
+            _logger.warning("ledger_unwritable", path=str(ledger), detail=fault)
+        last_fault = fault
+        trouble = fault or projector.progress.trouble
+        trouble = trouble.replace(str(ledger), ledger.name)  # the gateway's readiness shows it
+        return LedgerHealth(position=projector.progress.position, trouble=trouble)
+
+    return health
+
+
+async def _partitions(worker: Worker, actor: str, _: EmptyQuestion) -> tuple[PartitionStatus, ...]:
+    """Return what a worker does with each partition of an actor, in the order of their names.
 
     A shard is a partition as its worker runs it: with its role (it leads, or stands by) and its view, the folded state.
     """
-    for (name, partition), shard in sorted(worker.shards.items()):
-        if name == actor:
-            yield PartitionStatus(
-                partition=partition, role=shard.role, place=shard.view.position, waiting=len(shard.view.waiting)
-            )
-
-
-async def _is_empty_question(request: Request) -> bool:
-    """Whether a request has no content, where none is expected; answers a request that has some with an error."""
-    try:
-        if request.data.strip():
-            read(request.data, EmptyQuestion, "the question")
-    except BadInput as wrong:
-        await request.respond_error("400", f"ask with nothing, or {{}}: {wrong}")
-        return False
-    return True
+    return tuple(
+        PartitionStatus(
+            partition=partition, role=shard.role, place=shard.view.position, waiting=len(shard.view.waiting)
+        )
+        for (name, partition), shard in sorted(worker.shards.items())
+        if name == actor
+    )
 
 
 def _may_be_answered(request: Request) -> bool:

@@ -436,14 +436,11 @@ async def prepare(access: Access, config: Config, *, create: bool = True, lastin
         LogError: the broker cannot be reached, or is not what this release needs.
     """
     settings = config.log
-    connection = await Connection.open(access)
-    try:
+    async with await Connection.open(access) as connection:
         log = await configured_log(connection, settings, create=create)
         await KeyValueSnapshots.over(connection, settings.replicas)
         await KeyValueMembership.over(connection, settings.replicas, lasting=lasting)
         await log_lost_keys(connection, log.stream)
-    finally:
-        await connection.close()
 
 
 def durability_promise(sync: str, replicas: int) -> str:

@@ -22,8 +22,7 @@ from actors.runtime.clock import SystemClock
 from actors.runtime.committer import BATCH_FROM, BATCH_FROM_UNFLUSHED, Group
 from actors.runtime.effectors.effector_worker import EffectorWorker
 from actors.runtime.effectors.spec import EffectorContext
-from actors.runtime.membership.heartbeat import MetricsAddress
-from actors.runtime.membership.heartbeat_reporting import report
+from actors.runtime.membership.heartbeat import MetricsAddress, report
 from actors.runtime.membership.stall_detector import STALL_S
 from actors.runtime.worker import Worker
 from deploy.config.configured_log import configured_log
@@ -33,14 +32,13 @@ from deploy.health.resource_watch import ResourceWatch, left_on_machine
 from deploy.processes import garbage
 from deploy.processes.broker.storage_watch import store_limit
 from deploy.processes.effector_registry import EFFECTORS, configured_effectors
-from deploy.processes.event_loop import run as run_on_loop
 from deploy.processes.inbox import is_inbox
 from deploy.processes.query_services import serving_queries
 from deploy.processes.reading import serving_reads
 from deploy.processes.running_set import DataFolder, NotReachableYet, NotRunning
 from deploy.processes.supervising.lifeline import Lifeline
 from deploy.processes.supervising.pulse import STARTING, Pulse
-from deploy.processes.supervising.stopping import first_error, stop_signal
+from deploy.processes.supervising.stopping import first_error, run_process, stop_signal
 from deploy.telemetry.collector import Collector
 from deploy.telemetry.metrics_server import serving_metrics
 from deploy.telemetry.process_metrics import ProcessMetrics, TraceCounts
@@ -130,53 +128,39 @@ def work_with_settings(names: Sequence[str], config: Config) -> tuple[str, ...]:
 
 def run(job: Job, lifeline: Lifeline) -> None:
     """Run until SIGTERM, SIGINT, or the end of the supervisor; raises the first error of any of its tasks."""
-    try:
-        run_on_loop(_run(job, lifeline), job.config.runtime.event_loop)
-    except* Exception as wrong:
-        # The first error is the reason why the process ends, whether it was foreseen or is a bug.
-        raise first_error(wrong) from wrong
-    finally:
-        lifeline.close()
+    run_process(_run(job, lifeline), job.config.runtime.event_loop, lifeline)
 
 
 async def _run(job: Job, lifeline: Lifeline) -> None:
     pulse = Pulse(job.config.runtime.health_file, supervised=lifeline.supervised)
     async with pulse.beating():
-        await _run_on_logs(job, lifeline, pulse)
-
-
-async def _run_on_logs(job: Job, lifeline: Lifeline, pulse: Pulse) -> None:
-    while True:
-        pulse.fault = lambda: STARTING
-        try:
-            await _run_on_one_log(job, lifeline, pulse)
-        except BaseExceptionGroup as group:
-            cut, others = group.split(LogCut)
-            if others is not None or cut is None:
-                raise
-            # The log has lost its end, and the states here may include lost messages: begin again, as after a restart.
-            _logger.error("log_cut_begins_anew", hosts=job.hosted, detail=str(first_error(cut)))
-        else:
-            return
+        while True:
+            pulse.fault = lambda: STARTING
+            try:
+                await _run_on_one_log(job, lifeline, pulse)
+            except BaseExceptionGroup as group:
+                cut, others = group.split(LogCut)
+                if others is not None or cut is None:
+                    raise
+                # The log has lost its end, and the states here may include lost messages: begin again, as after a
+                # restart.
+                _logger.error("log_cut_begins_anew", hosts=job.hosted, detail=str(first_error(cut)))
+            else:
+                return
 
 
 async def _run_on_one_log(job: Job, lifeline: Lifeline, pulse: Pulse) -> None:
-    connection = await Connection.open(job.access, _CONNECT_TIMEOUT_S, announce=True)
-    try:
+    async with await Connection.open(job.access, _CONNECT_TIMEOUT_S, announce=True) as connection:
         # A login that may not read the whole log reads it through other processes, see ``deploy.processes.reading``.
         await use_rights(connection, job.config.log.stream)
         await await_read_service(connection, job.config.log.stream, _READ_SERVICE_TIMEOUT_S)
-        # Only from here on: before there are partitions to hand over, a signal may end the process at once.
-        async with stop_signal(lifeline) as stop:
-            await _work(job, connection, lifeline, stop, pulse)
-    finally:
-        await connection.close()
-
-
-async def _work(job: Job, connection: Connection, lifeline: Lifeline, stop: asyncio.Event, pulse: Pulse) -> None:
-    metrics = ProcessMetrics()
-    async with serving_metrics(metrics_address(job.config), metrics.registry(), job.name) as metrics_at:
-        await _host(job, connection, lifeline, stop, pulse, metrics, metrics_at)
+        metrics = ProcessMetrics()
+        async with (
+            # Only from here on: before there are partitions to hand over, a signal may end the process at once.
+            stop_signal(lifeline) as stop,
+            serving_metrics(metrics_address(job.config), metrics.registry(), job.name) as metrics_at,
+        ):
+            await _host(job, connection, lifeline, stop, pulse, metrics, metrics_at)
 
 
 async def _host(

@@ -6,6 +6,7 @@ The result is a verdict in words, for ``neuraxis log test`` and its pytest plugi
 import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -61,14 +62,11 @@ def verify_bundle(bundle: Path) -> Verdict:
         LedgerDamaged, Misconfigured: the bundle cannot be read.
     """
     chosen = frozenset(read_manifest(bundle).chosen)
-    source = LedgerSource(bundle)
-    try:
+    with closing(LedgerSource(bundle)) as source:
         replay = Replay(tuple(ACTORS.values()), source.partitions, verify=True, keep=_EXAMPLES, chosen=chosen)
         tally = _Tally()
         replay.verification.on_verdict = tally.count
         report, effects, end_ns, without_end, without_actor = asyncio.run(_replayed(source, replay, chosen))
-    finally:
-        source.close()
     overdue = [each for each in report.waiting if each.is_overdue(end_ns) and _delays_chosen(replay, each, chosen)]
     missing = f"a decision is missing: {pending_text(overdue[0], end_ns)}" if overdue else ""
     complaint = (
@@ -112,12 +110,9 @@ def decide_under_settings(bundle: Path, settings: Path) -> Verdict:
     """
     changed = settings_of(file_layer(settings))
     chosen = frozenset(read_manifest(bundle).chosen)
-    source = LedgerSource(bundle)
-    try:
+    with closing(LedgerSource(bundle)) as source:
         changes = changes_of(changed, source.partitions)
         (report,) = asyncio.run(run_what_if(source, [changes], examples=_EXAMPLES, exchanges=chosen))
-    finally:
-        source.close()
     unchanged = "" if changed else f"; {settings.name} has no setting of an actor, so that nothing was changed"
     return Verdict(_what_if_complaint(report, chosen, settings), f"{_what_if_summary(report)}{unchanged}")
 

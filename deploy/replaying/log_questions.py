@@ -158,8 +158,7 @@ async def answer(asked: Asked) -> Answered | Unanswered:
     try:
         if isinstance(asked.question, ListSettings):
             return _encoded_answer(tuple(known_settings()))
-        connection = await Connection.open(asked.access, CONNECT_S)
-        try:
+        async with await Connection.open(asked.access, CONNECT_S) as connection:
             log = await configured_log(connection, asked.log, create=False)
             if asked.ledger:
                 await attach_ledger(log, Path(asked.ledger))
@@ -170,8 +169,6 @@ async def answer(asked: Asked) -> Answered | Unanswered:
             if isinstance(asked.question, DecideAgain):
                 return _encoded_answer(await decide_again(source, asked.question))
             return _encoded_answer(await show_state(source, asked.question))
-        finally:
-            await connection.close()
     except (BadConfiguration, UnfitChanges) as wrong:
         return Unanswered(why="wrong", field="settings", message=str(wrong))
     except BadCondition as wrong:

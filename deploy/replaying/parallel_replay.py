@@ -31,7 +31,7 @@ from events.ledger import Extent
 from events.replay.replay import ActorPartition, Replay, Report
 from events.replay.run_replay import Point, last_seq_of_complete_log, run_replay
 from events.replay.sources import LedgerSource, Source
-from events.replay.states.from_snapshots import calling_both, snapshot_keeper
+from events.replay.states.from_snapshots import snapshot_keeper
 from events.replay.verifying.report import merged_reports
 from events.routes import lineage, partition_filters, routes, without_overlap
 from schemas.actor import Actor, Scope
@@ -240,7 +240,7 @@ async def _replay(opener: SourceOpener, share: _Share) -> Report:
         upto = Point(seq=share.extent.last_seq)
         progress: Callable[[int], None] = partial(_report_progress, share.number)
         if share.is_sound:
-            progress = calling_both(progress, await snapshot_keeper(source, replay))
+            progress = await snapshot_keeper(source, replay, progress)
         report = await run_replay(source, replay, upto, filters=filters, progress=progress)
         _report_progress(share.number, share.extent.last_seq)
         return report

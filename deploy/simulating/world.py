@@ -19,7 +19,6 @@ from schemas.subjects import Partitions
 ONE_PARTITION = Partitions(agents=1, sessions=1)
 """All agents share one partition, and all sessions another."""
 
-_NS_PER_MS = 1_000_000
 _OUTSIDE = "outside"
 """The source of events that no actor appends."""
 

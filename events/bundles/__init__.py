@@ -11,15 +11,6 @@ from events.bundles.redaction import Redaction, redacted
 from events.bundles.unpacking import unpack
 
 __all__ = [
-    "BadLine",
-    "Manifest",
-    "Redaction",
-    "from_line",
-    "is_bundle",
-    "read_events",
-    "read_manifest",
-    "redacted",
-    "to_line",
-    "unpack",
-    "write_bundle",
-]
+    "BadLine", "Manifest", "Redaction", "from_line", "is_bundle", "read_events", "read_manifest", "redacted",
+    "to_line", "unpack", "write_bundle",
+]  # fmt: skip

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapp
 from contextlib import suppress
 from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 from nats.aio.client import Client
@@ -433,6 +433,12 @@ class Connection:
             request = msgspec.json.encode({"multi_last": asked})
             async for answer in self.gather(f"$JS.API.DIRECT.GET.{stream}", request):
                 yield answer
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
 
     async def close(self) -> None:
         """Close the connection; calls under way end with UnknownOutcome."""

@@ -7,12 +7,11 @@ sequence before it. So an import that was killed continues where it stopped, and
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
 
 import msgspec
 
 from events.errors import Conflict, Misconfigured, Refused, Unavailable, UnknownOutcome
-from events.jetstream.connection import ApiError, Connection
+from events.jetstream.connection import Connection
 from events.jetstream.imported import import_record
 from events.jetstream.log import JetStreamLog
 from events.jetstream.storage_check import storage_fault
@@ -20,7 +19,7 @@ from events.jetstream.stream import (
     IMPORTED_HEAD,
     IMPORTED_THROUGH,
     IMPORTING,
-    NOT_FOUND,
+    find_stream,
     importing_config,
     stream_config,
 )
@@ -66,7 +65,7 @@ async def import_progress(connection: Connection, stream: str, recording: Record
         Misconfigured: the stream, or the bucket of snapshots, holds something else, or somebody reads the stream.
         LogError: the broker cannot be asked.
     """
-    found = await _info(connection, stream)
+    found = await find_stream(connection, stream)
     if found is None:
         await _refuse_another_log(connection)
         await _refuse_snapshots(connection)
@@ -108,7 +107,7 @@ async def begin(connection: Connection, stream: str, recording: Recording, repli
         LogError: the broker refuses, or cannot be reached.
     """
     config = importing_config(stream, recording.partitions, replicas, recording.head)
-    found = await _info(connection, stream)
+    found = await find_stream(connection, stream)
     if found is None:
         await connection.api(f"STREAM.CREATE.{stream}", config)
         return
@@ -196,15 +195,6 @@ async def _compare(
 _ADVICE = "the stream stays closed to workers; delete it, and import into a new one"
 
 
-async def _info(connection: Connection, stream: str) -> dict[str, Any] | None:
-    try:
-        return await connection.api(f"STREAM.INFO.{stream}")
-    except ApiError as error:
-        if error.number == NOT_FOUND:
-            return None
-        raise
-
-
 async def _refuse_another_log(connection: Connection) -> None:
     """Refuse a broker that holds another log. The server itself would refuse only when the stream is opened."""
     others = (await connection.api("STREAM.NAMES", {"subject": "log.>"})).get("streams") or ()
@@ -216,7 +206,7 @@ async def _refuse_another_log(connection: Connection) -> None:
 
 
 async def _refuse_snapshots(connection: Connection) -> None:
-    found = await _info(connection, f"KV_{SNAPSHOTS_BUCKET}")
+    found = await find_stream(connection, f"KV_{SNAPSHOTS_BUCKET}")
     if found is not None and found["state"]["messages"]:
         # Workers would take them for states of the imported log.
         raise Misconfigured(

@@ -9,8 +9,8 @@ import time
 from collections.abc import Mapping
 
 from events.errors import Conflict, LogError, Unavailable
-from events.jetstream.connection import ApiError, Connection
-from events.jetstream.stream import NOT_FOUND, WRONG_LAST_SEQUENCE, make_stream
+from events.jetstream.connection import Connection
+from events.jetstream.stream import WRONG_LAST_SEQUENCE, find_stream, make_stream
 from schemas.permissions import MEMBERS_BUCKET
 
 MEMBER_EXPIRY = 3.0
@@ -56,11 +56,7 @@ async def ensure_bucket(
         "duplicate_window": int(min(max_age or 120, 120) * _NS_PER_S),
         "num_replicas": replicas,
     }
-    try:
-        await connection.api(f"STREAM.INFO.KV_{bucket}")
-    except ApiError as error:
-        if error.number != NOT_FOUND:
-            raise
+    if await find_stream(connection, f"KV_{bucket}") is None:
         await make_stream(connection, config)
 
 

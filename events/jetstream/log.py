@@ -5,15 +5,15 @@ import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from copy import copy
-from typing import Protocol
+from typing import Protocol, Self
 
 import msgspec
 
 from events.errors import Conflict, LogError, Refused, Unavailable, UnknownOutcome
-from events.jetstream.connection import Access, ApiError, Connection, Reply, require_served
+from events.jetstream.connection import Access, Connection, Reply, require_served
 from events.jetstream.imported import as_recorded
 from events.jetstream.reading.closed_reader import HISTORY_PULL, ClosedReader
-from events.jetstream.reading.get_message import NO_MESSAGE, get_message
+from events.jetstream.reading.get_message import find_message, get_message
 from events.jetstream.reading.stream_reader import PULL, StreamReader
 from events.jetstream.session_keys import KeyValueKeys, watch
 from events.jetstream.stream import (
@@ -68,7 +68,6 @@ class Archive(Protocol):
 
     def history(self, filters: Sequence[str], after: int, upto: int) -> AsyncIterator[Sequence[Stored]]:
         """Read the messages with ``after < seq <= upto`` that match any filter, in order, as they were stored."""
-        ...
 
 
 class JetStreamLog:
@@ -149,14 +148,8 @@ class JetStreamLog:
 
     def as_stored(self) -> "JetStreamLog":
         """Return this log without opening sealed texts: messages as stored, to the byte, for copies and comparisons."""
-        stored = JetStreamLog(
-            self.connection,
-            self.stream,
-            self._partitions,
-            imported_through=self.imported_through,
-            trimmed_through=self.trimmed_through,
-        )
-        stored.silence_s, stored.archive = self.silence_s, self.archive
+        stored = copy(self)
+        stored.sealing = None
         return stored
 
     def with_archive(self, archive: Archive | None) -> "JetStreamLog":
@@ -183,6 +176,12 @@ class JetStreamLog:
             f"events up to sequence {self.trimmed_through:,} were removed from stream {self.stream}, and are in its "
             "ledger alone"
         )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
 
     async def close(self) -> None:
         """Close the connection."""
@@ -261,13 +260,8 @@ class JetStreamLog:
 
     async def last(self, filter: str) -> int:
         """Return the sequence of the last message on subjects matching ``filter``, 0 when there is none."""
-        try:
-            found = await self.connection.api(f"STREAM.MSG.GET.{self.stream}", {"last_by_subj": filter})
-        except ApiError as error:
-            if error.number == NO_MESSAGE:
-                return 0
-            raise
-        return int(found["message"]["seq"])
+        message = await find_message(self.connection, self.stream, {"last_by_subj": filter})
+        return 0 if message is None else int(message["seq"])
 
     async def at(self, seq: int) -> Stored | None:
         """Return the message at a sequence as it is stored, sealed texts sealed; see ``events.log.Log.at``."""

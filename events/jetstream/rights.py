@@ -1,7 +1,5 @@
 """What a connection's login may publish and subscribe to, as the server itself reports it."""
 
-from collections.abc import Sequence
-
 import msgspec
 
 from events.errors import LogError
@@ -85,11 +83,3 @@ def overlap(one: str, other: str) -> bool:
         if "*" not in (left[index], right[index]) and left[index] != right[index]:
             return False
     return True
-
-
-def missing(rights: LoginRights, publish: Sequence[str], subscribe: Sequence[str]) -> list[str]:
-    """Return what a login lacks of what it needs, as ``publish SUBJECT`` and ``subscribe SUBJECT``."""
-    return [
-        *(f"publish {subject}" for subject in publish if not rights.publish.include(subject)),
-        *(f"subscribe {subject}" for subject in subscribe if not rights.subscribe.include(subject)),
-    ]

@@ -10,9 +10,9 @@ import msgspec
 from nats.aio.msg import Msg
 
 from events.errors import Unavailable
-from events.jetstream.connection import ApiError, Connection
+from events.jetstream.connection import Connection
 from events.jetstream.key_value import ensure_bucket
-from events.jetstream.reading.get_message import NO_MESSAGE
+from events.jetstream.reading.get_message import find_message
 from events.jetstream.stream import EXPECTED, WRONG_LAST_SEQUENCE
 from events.sealing.keys import KeyEntry, Keyring
 from schemas.permissions import keys_bucket
@@ -47,15 +47,9 @@ class KeyValueKeys:
 
     async def confirm(self, name: str) -> KeyEntry | None:
         """Return what the bucket's leader holds under a name."""
-        try:
-            found = await self._connection.api(
-                f"STREAM.MSG.GET.KV_{self._bucket}", {"last_by_subj": self._prefix + name}
-            )
-        except ApiError as error:
-            if error.number == NO_MESSAGE:
-                return None
-            raise
-        message = found["message"]
+        message = await find_message(self._connection, f"KV_{self._bucket}", {"last_by_subj": self._prefix + name})
+        if message is None:
+            return None
         return KeyEntry(int(message["seq"]), base64.b64decode(message.get("data", "")))
 
     async def create(self, name: str, secret: bytes, revision: int) -> bool:

@@ -108,6 +108,16 @@ def opened_config(config: Mapping[str, Any]) -> dict[str, Any]:
     return kept | {"subjects": ours["subjects"], "republish": ours["republish"]}
 
 
+async def find_stream(connection: Connection, name: str) -> dict[str, Any] | None:
+    """Return the broker's information of a stream, None if it does not exist; raises LogError."""
+    try:
+        return await connection.api(f"STREAM.INFO.{name}")
+    except ApiError as error:
+        if error.number != NOT_FOUND:
+            raise
+        return None
+
+
 async def ensure_stream(
     connection: Connection,
     name: str,

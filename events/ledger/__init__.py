@@ -24,42 +24,13 @@ from events.ledger.exchange_result import ExchangeResult, exchange_result
 from events.ledger.overview import Overview, PointRequest, overview_at
 from events.ledger.reader import Extent, Folded, LedgerInfo, LedgerReader
 from events.ledger.rebuild import rebuild
-from events.ledger.rows import LedgerRow
 from events.ledger.trimmed_messages import LedgerArchive
 from events.ledger.writer import LedgerWriter, Written
 
 __all__ = [
-    "Archived",
-    "Check",
-    "Comparison",
-    "ExchangeFilter",
-    "ExchangeResult",
-    "ExchangeRow",
-    "Extent",
-    "Finding",
-    "Folded",
-    "Head",
-    "LedgerArchive",
-    "LedgerInfo",
-    "LedgerReader",
-    "LedgerRow",
-    "LedgerWriter",
-    "Overview",
-    "Page",
-    "PointRequest",
-    "Verification",
-    "Written",
-    "archive",
-    "back_up",
-    "belongs_to_other_program",
-    "compare",
-    "delete_draft",
-    "exchange_result",
-    "list_exchanges",
-    "overview_at",
-    "path_aside",
-    "put_aside",
-    "put_in_place",
-    "rebuild",
-    "verify",
-]
+    "Archived", "Check", "Comparison", "ExchangeFilter", "ExchangeResult", "ExchangeRow", "Extent", "Finding",
+    "Folded", "Head", "LedgerArchive", "LedgerInfo", "LedgerReader", "LedgerWriter", "Overview",
+    "Page", "PointRequest", "Verification", "Written", "archive", "back_up", "belongs_to_other_program", "compare",
+    "delete_draft", "exchange_result", "list_exchanges", "overview_at", "path_aside", "put_aside", "put_in_place",
+    "rebuild", "verify",
+]  # fmt: skip

@@ -28,6 +28,7 @@ from events.ledger.rows import COLUMNS, HASH, SEQ, link_row
 from events.ledger.schema import (
     APPLICATION_ID,
     ARCHIVE_OF,
+    EVENT_COLUMNS,
     EVENT_TABLES,
     FORMAT,
     LEDGER_TOPICS,
@@ -35,13 +36,13 @@ from events.ledger.schema import (
     PAGE_SIZE,
     ArchiveFile,
     archives_in,
+    insert_rows_of,
     lacks_wal,
     read_meta,
 )
 from events.ledger.sqlite_errors import error_of_sqlite, translated_errors
 
 _NS = 1_000_000_000  # in a second
-_NAMES = ", ".join(COLUMNS)
 
 
 class Archived(msgspec.Struct, frozen=True, kw_only=True):
@@ -203,13 +204,11 @@ def _write(ledger: sqlite3.Connection, path: Path, draft: Path, joined: Sequence
         meta = {"format": FORMAT, ARCHIVE_OF: path.name, "stream": read_meta(ledger, path).stream}
         new.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
         for each in joined:
-            new.execute("ATTACH ? AS former", (str(path.with_name(each.name)),))
-            new.execute(f"INSERT INTO main.events SELECT {_NAMES} FROM former.events ORDER BY seq")
-            new.execute("DETACH former")
+            insert_rows_of(new, path.with_name(each.name))
     ledger.execute("ATTACH ? AS archive", (str(draft),))
     try:
         ledger.execute(
-            f"INSERT INTO archive.events SELECT {_NAMES} FROM main.events WHERE seq <= ? ORDER BY seq", (last,)
+            f"INSERT INTO archive.events SELECT {EVENT_COLUMNS} FROM main.events WHERE seq <= ? ORDER BY seq", (last,)
         )
     finally:
         ledger.execute("DETACH archive")
@@ -220,7 +219,7 @@ def _checked(draft: Path, path: Path, previous: str) -> ArchiveFile:
     digest = bytes.fromhex(previous) or GENESIS
     rows = first = last = first_ns = last_ns = 0
     with closing(sqlite3.connect(draft)) as new:
-        for row in new.execute(f"SELECT {_NAMES} FROM events ORDER BY seq"):
+        for row in new.execute(f"SELECT {EVENT_COLUMNS} FROM events ORDER BY seq"):
             digest = link_row(digest, row[:HASH])
             if digest != row[HASH]:
                 raise LedgerDamaged(f"row {row[SEQ]} was not copied as it is: nothing was archived; look at the disk")

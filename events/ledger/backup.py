@@ -13,8 +13,7 @@ from events.files.whole_files import flush
 from events.ledger.checking.report import Verification
 from events.ledger.checking.verify import verify
 from events.ledger.checking.wal_damage import wal_damage
-from events.ledger.rows import COLUMNS
-from events.ledger.schema import AT_REST, archives_in, connect_read_only, lacks_wal, read_meta
+from events.ledger.schema import AT_REST, archives_in, connect_read_only, insert_rows_of, lacks_wal, read_meta
 from events.ledger.sqlite_errors import translated_errors
 
 _PAGES = 2048
@@ -92,11 +91,8 @@ def _full_disk_of(copy: Path) -> Iterator[None]:
 
 def _include_archives(target: sqlite3.Connection, path: Path) -> None:
     """Put the rows of a ledger's archives into its copy, which is complete by itself."""
-    names = ", ".join(COLUMNS)
     for archive in archives_in(read_meta(target, path), path):
-        target.execute("ATTACH ? AS archive", (str(path.with_name(archive.name)),))
-        target.execute(f"INSERT INTO main.events SELECT {names} FROM archive.events ORDER BY seq")
-        target.execute("DETACH archive")
+        insert_rows_of(target, path.with_name(archive.name))
     target.execute("UPDATE meta SET value = '' WHERE key = 'archives'")
 
 

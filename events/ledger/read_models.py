@@ -33,7 +33,7 @@ from events.ledger.rows import (
     to_row,
 )
 from events.ledger.sqlite_errors import DamagedRow
-from events.ledger.tables import INDEXES, TABLES, VIEWS, make
+from events.ledger.tables import INDEXES, TABLES, VIEWS, columns_of, make
 from schemas.catalogue import ALERTS, CATALOGUE
 from schemas.envelope import LATENCY
 from schemas.errors import VocabularyError
@@ -56,18 +56,8 @@ def _exchange_ended(row: Row, _headers: Mapping[str, str]) -> Parameters:
     seq, _, _, _, agent, session, exchange, _, _, time_ns, _, _ = row
     event = event_of(row)
     assert isinstance(event, ResponseEmitted)
-    return (
-        exchange,
-        agent,
-        session,
-        seq,
-        time_ns,
-        event.stage,
-        event.action,
-        event.reason,
-        event.mode,
-        event.first_mode,
-    )
+    end = event.stage, event.action, event.reason, event.mode, event.first_mode
+    return exchange, agent, session, seq, time_ns, *end
 
 
 def _unreadable_end(row: Row) -> Parameters:
@@ -174,38 +164,12 @@ def _act_loop(row: Row, _headers: Mapping[str, str]) -> Parameters:
     seq, _, _, _, _, _, exchange, _, _, _, _, _ = row
     event = event_of(row)
     assert isinstance(event, ActFinished)
-    return (
-        exchange,
-        seq,
-        event.termination,
-        event.iterations,
-        event.productive,
-        event.elapsed_ms,
-        len(event.findings),
-    )
+    return exchange, seq, event.termination, event.iterations, event.productive, event.elapsed_ms, len(event.findings)
 
 
 _ALERTS = Insert(
     "alerts",
-    (
-        "id",
-        "severity",
-        "source",
-        "topic",
-        "agent",
-        "session",
-        "exchange",
-        "detail",
-        "figures",
-        "status",
-        "count",
-        "first_seq",
-        "last_seq",
-        "since",
-        "last",
-        "resolved_at",
-        "resolved_by",
-    ),
+    columns_of("alerts"),
     # An outbreak's count only grows, and its end is final: so the latest state is kept, whatever the order in a batch.
     """
     ON CONFLICT (id, first_seq) DO UPDATE SET exchange = excluded.exchange, figures = excluded.figures,
@@ -255,77 +219,24 @@ FOLDS: Mapping[Text, Fold] = {
         unread=_unreadable_end,
     ),
     topic_of(ModeSelected): Fold(
-        Insert(
-            "mode_selections",
-            (
-                "seq",
-                "id",
-                "topic",
-                "exchange_id",
-                "selected_mode",
-                "terminal_mode",
-                "rerouted",
-                "router_confidence",
-                "scores",
-                "tiebreaker_used",
-                "tiebreaker_candidates",
-                "tiebreaker_outcome",
-                "margin",
-                "effective_margin",
-                "signal_snapshot",
-                "weight_snapshot",
-                "routing_time_ms",
-                "previous_mode",
-                "reason",
-                "created_at",
-            ),
-        ),
+        Insert("mode_selections", columns_of("mode_selections")),
         _routing_decision,
     ),
     topic_of(FeedbackObserved): Fold(
-        Insert(
-            "routing_feedback",
-            ("exchange_id", "seq", "feedback"),
-            "ON CONFLICT (exchange_id) DO NOTHING",
-        ),
+        Insert("routing_feedback", columns_of("routing_feedback"), "ON CONFLICT (exchange_id) DO NOTHING"),
         _routing_feedback,
     ),
     topic_of(ReflectionConcluded): Fold(
-        Insert(
-            "routing_reflections",
-            ("exchange_id", "seq", "reflection"),
-            "ON CONFLICT (exchange_id) DO NOTHING",
-        ),
+        Insert("routing_reflections", columns_of("routing_reflections"), "ON CONFLICT (exchange_id) DO NOTHING"),
         _routing_reflections,
         of_exchange=False,
     ),
     topic_of(ActIterated): Fold(
-        Insert(
-            "act_iterations",
-            (
-                "seq",
-                "id",
-                "session_id",
-                "exchange_id",
-                "iteration_number",
-                "planner",
-                "productive",
-                "reason",
-                "actions_executed",
-                "action_count",
-                "action_success_count",
-                "elapsed_ms",
-                "completed_at",
-            ),
-        ),
+        Insert("act_iterations", columns_of("act_iterations")),
         _act_iteration,
     ),
     topic_of(ActFinished): Fold(
-        Insert(
-            "act_loops",
-            ("exchange_id", "seq", "termination", "iterations", "productive", "elapsed_ms", "finding_count"),
-            "ON CONFLICT (exchange_id) DO NOTHING",
-        ),
+        Insert("act_loops", columns_of("act_loops"), "ON CONFLICT (exchange_id) DO NOTHING"),
         _act_loop,
     ),
     **CHANGES,
@@ -333,7 +244,7 @@ FOLDS: Mapping[Text, Fold] = {
 }
 """Public subject -> how its events change the tables."""
 
-UNREAD = Insert("unread", ("seq", "topic", "agent", "session", "exchange", "version"))
+UNREAD = Insert("unread", columns_of("unread"))
 """What an event inserts that would have changed a table, and cannot be read."""
 
 INSERTS = (*dict.fromkeys(fold.insert for fold in FOLDS.values()), UNREAD)

@@ -16,7 +16,6 @@ from events.ledger.rows import (
     EXCHANGE,
     MESSAGE_COLUMNS,
     SEQ,
-    LedgerRow,
     batches,
     from_text,
     headers_naming,
@@ -227,38 +226,11 @@ class LedgerReader:
                     first, last = first or seq, seq
         return Extent(found, first, last)
 
-    def events(self, after: int = 0, upto: int = END, topics: Sequence[str] | None = None) -> Iterator[LedgerRow]:
-        """Read events with ``after < seq <= upto``, of these public topics alone if given, without decoding bodies."""
-        columns = "seq, time, id, topic, version, agent, session, exchange, cause_seq, data"
-        with translated_errors(self.path, "read the ledger"):
-            for row in self._rows(columns, after, upto, topics):
-                seq, time_ns, id, topic, version, agent, session, exchange, cause_seq, data = row
-                _check(seq, version, data)
-                yield LedgerRow(
-                    seq,
-                    time_ns,
-                    from_text(id),
-                    from_text(topic),
-                    version,
-                    from_text(agent),
-                    from_text(session),
-                    from_text(exchange),
-                    cause_seq,
-                    data,
-                )
-
-    def fold_bodies(
-        self,
-        step: Callable[[S, Event], S],
-        state: S,
-        after: int = 0,
-        upto: int = END,
-        topics: Sequence[str] | None = None,
-    ) -> Folded[S]:
-        """Fold the typed events with ``after < seq <= upto``. The fastest way to read, if only bodies are needed."""
+    def fold_bodies(self, step: Callable[[S, Event], S], state: S) -> Folded[S]:
+        """Fold the typed events. The fastest way to read, if only bodies are needed."""
         events = unreadable = 0
         with translated_errors(self.path, "read the ledger"):
-            for page in self._pages(f"{_KIND}, data", after, upto, topics):
+            for page in self._pages(f"{_KIND}, data", 0, END):
                 for kind, data in page:
                     if type(data) is not bytes:
                         raise DamagedRow("a body does not hold the type that was written")
@@ -379,14 +351,6 @@ class LedgerReader:
             row = self._connection.execute("SELECT hash FROM events WHERE seq = ?", (seq,)).fetchone()
         return None if row is None else bytes(row[0])
 
-    def find(self, id: str) -> Stored | None:
-        """Return the first message with an event id, or None.
-
-        It reads the whole file in the worst case, since an index over random ids would halve the write rate. If you
-        know the event's sequence or exchange, use that.
-        """
-        return next(iter(self._messages("id = ? ORDER BY seq LIMIT 1", to_text(id))), None)
-
     def _messages(self, condition: str, *parameters: Any) -> list[Stored]:
         with translated_errors(self.path, "read the ledger"):
             rows = self._connection.execute(
@@ -398,9 +362,10 @@ class LedgerReader:
         """Read the ``MESSAGE_COLUMNS`` of rows, each checked."""
         before = self._connection.execute("SELECT hash FROM events WHERE seq <= ? ORDER BY seq DESC LIMIT 1", (after,))
         (previous,) = before.fetchone() or (GENESIS,)
-        for row in self._rows(_LINKED_COLUMNS, after, upto):
-            yield self._checked(row, previous)
-            previous = row[-1]
+        for page in self._pages(_LINKED_COLUMNS, after, upto):
+            for row in page:
+                yield self._checked(row, previous)
+                previous = row[-1]
 
     def _checked(self, row: tuple[Any, ...], previous: object) -> tuple[Any, ...]:
         """Return a row without its hash, after checking the hash."""
@@ -408,29 +373,13 @@ class LedgerReader:
             self._on_damage(row[SEQ])
         return row[:-1]
 
-    def _rows(
-        self, columns: str, after: int, upto: int, topics: Sequence[str] | None = None
-    ) -> Iterator[tuple[Any, ...]]:
-        for page in self._pages(columns, after, upto, topics):
-            # Closing a ``yield from`` closes the cursor, which fails once the file is closed.
-            for row in page:  # noqa: UP028
-                yield row
-
-    def _pages(
-        self, columns: str, after: int, upto: int, topics: Sequence[str] | None = None
-    ) -> Iterator[sqlite3.Cursor]:
-        among = "" if topics is None else f" AND topic IN ({', '.join('?' * len(topics))})"
-        statement = f"SELECT {columns} FROM events WHERE seq BETWEEN ? AND ?{among} ORDER BY seq"
+    def _pages(self, columns: str, after: int, upto: int) -> Iterator[sqlite3.Cursor]:
+        statement = f"SELECT {columns} FROM events WHERE seq BETWEEN ? AND ? ORDER BY seq"
         first_after = "SELECT seq FROM events WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT 1"
         while (first := self._connection.execute(first_after, (after, upto)).fetchone()) is not None:
             after = min(first[0] + _PAGE_ROWS - 1, upto)
-            yield self._connection.execute(statement, (first[0], after, *(topics or ())))
+            yield self._connection.execute(statement, (first[0], after))
 
 
 def _refuse(seq: int) -> None:
     raise DamagedRow(f"row {seq} is not what was written: its hash says so; `neuraxis log verify` lists what differs")
-
-
-def _check(seq: int, version: object, data: object) -> None:
-    if type(data) is not bytes or (version is not None and type(version) is not int):
-        raise DamagedRow(f"row {seq} does not hold the types that were written")

@@ -14,11 +14,9 @@ from typing import Any, Final, TypeAlias
 import msgspec
 import orjson
 
-from events.decoding import DEFAULT_BEHAVIOUR
 from events.ledger.checking.chain import link
 from events.ledger.sqlite_errors import DamagedRow
 from events.log import Stored
-from schemas.actor import Message
 from schemas.catalogue import decode_event
 from schemas.envelope import Envelope, decode_headers, encode_value
 from schemas.errors import UndecodableEvent
@@ -32,20 +30,9 @@ Row: TypeAlias = tuple[int, Text, Text, Text, Text, Text, Text, int, int | None,
 """The columns of ``COLUMNS`` without the hash, in that order."""
 
 COLUMNS = (
-    "seq",
-    "id",
-    "topic",
-    "subject",
-    "agent",
-    "session",
-    "exchange",
-    "cause_seq",
-    "version",
-    "time",
-    "headers",
-    "data",
-    "hash",
-)
+    "seq", "id", "topic", "subject", "agent", "session", "exchange", "cause_seq", "version", "time", "headers",
+    "data", "hash",
+)  # fmt: skip
 
 SEQ: Final = 0
 TOPIC: Final = 2
@@ -72,35 +59,6 @@ BATCH_BYTES = 4 * 1024 * 1024
 _INT64 = 2**63
 
 _headers_decoder = msgspec.json.Decoder(dict[str, str])
-
-
-class LedgerRow(msgspec.Struct, frozen=True, gc=False):
-    """An event of a ledger with the columns a replay needs, its body not decoded yet.
-
-    ``version`` is None when the message's headers could not be read; the columns from them are then empty.
-    """
-
-    seq: int
-    time_ns: int
-    id: str
-    topic: str
-    version: int | None
-    agent: str
-    session: str
-    exchange: str
-    cause_seq: int
-    data: bytes
-
-    def event(self) -> Event:
-        """Decode the body; raises a ``schemas.errors.VocabularyError`` when it is not what the topic promises."""
-        if self.version is None:
-            raise UndecodableEvent(f"row {self.seq}: the headers are not readable, or name another topic")
-        return decode_event(self.topic, self.data, self.version)
-
-    def message(self) -> Message:
-        """Decode the row as a message of a view; raises as ``event`` does."""
-        address = self.agent, self.session, self.exchange
-        return Message(self.event(), self.seq, self.id, self.time_ns, *address, behaviour=DEFAULT_BEHAVIOUR)
 
 
 def to_text(value: str) -> Text:

@@ -78,7 +78,8 @@ EVENT_TABLES = (
 """The statements that create a ledger's own tables and indexes, or those of an archive, which has no read models."""
 
 _logger = get_logger("neuraxis.ledger")
-_EVENT_COLUMNS = ", ".join(COLUMNS)
+EVENT_COLUMNS = ", ".join(COLUMNS)
+"""The columns of ``events``, in SQL."""
 
 ARCHIVE_OF = "archive_of"
 """Key in the meta table of an archive: the name of its ledger."""
@@ -122,6 +123,13 @@ class Meta(msgspec.Struct, frozen=True):
     def partitions(self) -> Partitions:
         """The stream's partition counts."""
         return Partitions(self.agents, self.sessions, read_former(self.former))
+
+
+def insert_rows_of(connection: sqlite3.Connection, archive: Path) -> None:
+    """Insert the rows of an archive into the events of another file, whose transaction must not have begun."""
+    connection.execute("ATTACH ? AS archive", (str(archive),))
+    connection.execute(f"INSERT INTO main.events SELECT {EVENT_COLUMNS} FROM archive.events ORDER BY seq")
+    connection.execute("DETACH archive")
 
 
 def seal_of(meta: Meta) -> str:
@@ -235,7 +243,7 @@ def attach_archives(connection: sqlite3.Connection, path: Path, meta: Meta) -> N
             raise LedgerDamaged(f"{what} is not the file that was written: {RECOVERY}")
     if archives:
         schemas = (*(f"archive_{number}" for number in range(len(archives))), "main")
-        union = " UNION ALL ".join(f"SELECT {_EVENT_COLUMNS} FROM {schema}.events" for schema in schemas)
+        union = " UNION ALL ".join(f"SELECT {EVENT_COLUMNS} FROM {schema}.events" for schema in schemas)
         connection.execute(f"CREATE TEMP VIEW events AS {union}")
 
 
@@ -356,8 +364,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 def _create(path: Path, meta: Meta) -> None:
     path.touch(mode=0o600)  # SQLite gives the files beside it the same mode
-    connection = sqlite3.connect(path, isolation_level=None)
-    try:
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA temp_store = MEMORY")
         connection.execute(f"PRAGMA page_size = {PAGE_SIZE}")
         connection.execute("PRAGMA journal_mode = WAL")
@@ -369,5 +376,3 @@ def _create(path: Path, meta: Meta) -> None:
         connection.executemany("INSERT INTO meta VALUES (?, ?)", msgspec.structs.asdict(meta).items())
         read_models.rebuild_within(connection)
         connection.execute("COMMIT")
-    finally:
-        connection.close()

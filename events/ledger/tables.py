@@ -125,6 +125,13 @@ An exchange whose end cannot be read has ``ended_seq`` and ``ended_ns``, but no 
 events that would have changed a table, had this release been able to read them.
 """
 
+
+def columns_of(table: str) -> tuple[str, ...]:
+    """Return the names of a table's columns, in their order."""
+    lines = (line.strip() for line in TABLES[table].splitlines()[1:-1])
+    return tuple(line.split()[0] for line in lines if not line.startswith("PRIMARY KEY"))
+
+
 INDEXES: Mapping[str, str] = {
     # Lists of exchanges are read from the latest on. Sequences grow, so new entries go to the end of the index.
     "exchanges_by_start": "exchanges (started_seq)",

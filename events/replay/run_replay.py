@@ -12,7 +12,7 @@ from events.log import LogInfo
 from events.losses import LOSS_FILTER, Losses
 from events.replay.replay import ActorPartition, Replay, Report
 from events.replay.sources import Source
-from events.replay.verifying.readers_of_newer import readers_of
+from events.replay.verifying.unread_causes import readers_of
 from events.routes import own_filters, partition_own_filters, without_overlap
 from schemas.identity import content_hash
 from schemas.intake.whole_numbers import read_whole_number

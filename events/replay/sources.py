@@ -40,82 +40,55 @@ _SEARCHED_AROUND = 1_000
 
 
 class Source(Protocol):
-    """Recorded events, in order."""
+    """Recorded events, in order.
 
-    @property
-    def name(self) -> str:
-        """What it is, for people."""
-        ...
+    Attributes:
+        name: What it is, for people.
+        partitions: The partition counts of the log.
+        stream: The name of the stream that the events were appended to.
+        sealing: What opens people's words, if their keys can be reached.
+        damage: The damaged rows that were read.
+        gaps: The ranges that were read, and the sequences found missing in them.
+        unread: The events that were left out of what its readers show.
+    """
 
-    @property
-    def partitions(self) -> Partitions:
-        """The partition counts of the log."""
-        ...
-
-    @property
-    def stream(self) -> str:
-        """The name of the stream that the events were appended to."""
-        ...
-
-    @property
-    def sealing(self) -> Sealing:
-        """What opens people's words, if their keys can be reached."""
-        ...
-
-    @property
-    def damage(self) -> Damage:
-        """The damaged rows that were read."""
-        ...
-
-    @property
-    def gaps(self) -> Gaps:
-        """The ranges that were read, and the sequences found missing in them."""
-        ...
-
-    @property
-    def unread(self) -> UnreadEvents:
-        """The events that were left out of what its readers show."""
-        ...
+    name: str
+    partitions: Partitions
+    stream: str
+    sealing: Sealing
+    damage: Damage
+    gaps: Gaps
+    unread: UnreadEvents
 
     async def losses(self) -> Losses:
         """Return what the log has recorded as lost."""
-        ...
 
     async def info(self) -> LogInfo:
         """Return its extent."""
-        ...
 
     def recorded_head(self, seq: int) -> bytes | None:
         """Return the recorded head of the hash chain after a sequence; None if none was recorded."""
-        ...
 
     def history(self, filters: Sequence[str], after: int, upto: int) -> AsyncIterator[Sequence[Stored]]:
         """Read the messages with ``after < seq <= upto`` that match any filter, in order."""
-        ...
 
     def as_stored(self, filters: Sequence[str], after: int, upto: int) -> AsyncIterator[Sequence[Stored]]:
         """Read the same messages as they are stored, without opening sealed words."""
-        ...
 
     async def first(self, filters: Sequence[str], after: int, upto: int) -> Stored | None:
         """Return the first message of a range that matches any filter, as it is stored, or None."""
-        ...
 
     async def counts(self) -> dict[str, int]:
         """Return the number of events of each public subject, the most frequent first."""
-        ...
 
     async def exchange_ids(self, prefix: str, most: int) -> list[str]:
         """Return the ids of exchanges that start with ``prefix``, ``most`` of them at most."""
-        ...
 
     async def last_exchange(self) -> str | None:
         """Return the id of the exchange that began last, or None."""
-        ...
 
     async def exchange(self, exchange: str) -> list[Stored]:
         """Return the messages of an exchange, in order; none when it is unknown."""
-        ...
 
 
 class LedgerSource:
@@ -127,9 +100,6 @@ class LedgerSource:
             them.
         lacks_wal: The file was copied while a set wrote to it, without the write-ahead log beside it: its last rows
             may be missing.
-        damage: The damaged rows that were read.
-        gaps: The ranges that were read, and the sequences found missing in them.
-        unread: The events that were left out of what its readers show.
         keeps_snapshots: Whether snapshots of states may be kept beside the file (``events.replay.states``).
         met_sealed: Whether an event with sealed words was read.
         unreached: Why the log that this ledger is a copy of cannot be read, although nobody has stopped its set; empty

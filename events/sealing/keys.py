@@ -37,19 +37,15 @@ class KeyStore(Protocol):
 
     async def load(self, names: Collection[str]) -> Mapping[str, KeyEntry]:
         """Return the entries of these names, as far as this replica of the store has them."""
-        ...
 
     async def confirm(self, name: str) -> KeyEntry | None:
         """Return the current entry of a name, None if there is none. Slower than ``load``, and never stale."""
-        ...
 
     async def create(self, name: str, secret: bytes, revision: int) -> bool:
         """Store a secret, unless the name's entry is not of this revision (0: none); return whether it was stored."""
-        ...
 
     async def destroy(self, name: str) -> bool:
         """Erase a secret, and leave a marker instead; return whether there was one."""
-        ...
 
 
 class NoKeys:

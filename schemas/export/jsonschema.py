@@ -1,6 +1,6 @@
 """JSON Schema (draft 2020-12) of every event body, for validators in any language."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from inspect import cleandoc
 from typing import Any
 
@@ -48,8 +48,7 @@ def components(entries: Sequence[Entry], ref_template: str) -> tuple[tuple[dict[
     references, definitions = msgspec.json.schema_components(
         [entry.event for entry in entries], ref_template=ref_template
     )
-    return references, {name: _dedent_descriptions(definitions[name]) for name in sorted(definitions)}
-
-
-def _dedent_descriptions(schema: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: cleandoc(value) if key == "description" else value for key, value in schema.items()}
+    for schema in definitions.values():
+        if "description" in schema:
+            schema["description"] = cleandoc(schema["description"])
+    return references, dict(sorted(definitions.items()))

@@ -1,7 +1,5 @@
 """The table of subjects: what each means, which owner alone may publish it, and where it is stored."""
 
-from collections.abc import Sequence
-
 import msgspec
 
 from schemas.actor import Scope
@@ -33,10 +31,10 @@ def subjects_rows() -> tuple[SubjectRow, ...]:
     return tuple(_row(entry) for entry in CATALOGUE.values())
 
 
-def subjects_table(rows: Sequence[SubjectRow] | None = None) -> str:
-    """Return rows (default: the whole catalogue) as a Markdown table, ending in a newline."""
+def subjects_table() -> str:
+    """Return the rows of the whole catalogue as a Markdown table, ending in a newline."""
     header = ("Subject", "Owner", "Scope", "Version", "Alert", "Meaning")
-    lines = [header, ("---",) * len(header), *(_cells(row) for row in (subjects_rows() if rows is None else rows))]
+    lines = [header, ("---",) * len(header), *map(_cells, subjects_rows())]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 

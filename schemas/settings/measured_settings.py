@@ -37,15 +37,6 @@ def measured_settings(settings: Mapping[str, Any], kind: type[Any]) -> dict[str,
     return dict(_measured(settings, inspect.type_info(kind), ""))
 
 
-def leaf_paths(settings: Mapping[str, Any], path: str = "") -> Iterator[str]:
-    """Yield the path of every single value among nested settings."""
-    for name, value in settings.items():
-        if isinstance(value, Mapping) and value:
-            yield from leaf_paths(value, f"{path}{name}.")
-        else:
-            yield f"{path}{name}"
-
-
 def _measured(settings: Mapping[str, Any], kind: inspect.Type, path: str) -> Iterator[tuple[str, ReadBy]]:
     for struct in (each for each in union_members(kind) if isinstance(each, inspect.StructType)):
         for field in (each for each in struct.fields if each.encode_name in settings):

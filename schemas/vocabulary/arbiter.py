@@ -3,6 +3,7 @@
 Deliberation is what answers an input that no guard and no precedent has settled: memory, choice of a mode, and a model.
 """
 
+from functools import partial
 from typing import Literal
 
 from schemas.actor import Scope
@@ -54,33 +55,27 @@ class ArbiterPassed(Event, frozen=True, kw_only=True, tag="forged_id.arbiter.pas
 
 ArbiterConfigured, ArbiterFailed = own_events("arbiter")
 
+_entry = partial(Entry, owner="arbiter", scope=Scope.SESSION)
+
 ENTRIES = (
-    Entry(
-        owner="arbiter",
-        scope=Scope.SESSION,
+    _entry(
         meaning="The arbiter ends the exchange as REJECTED.",
         verdict="decides",
         sample=ArbiterDenied(reason="harmful_precedent", precedent="p-1", similarity=0.8),
         severity=Severity.WARNING,
         grouping=Grouping(copied_fields=("reason", "similarity")),
     ),
-    Entry(
-        owner="arbiter",
-        scope=Scope.SESSION,
+    _entry(
         meaning="An approved precedent answers at once.",
         verdict="decides",
         sample=ArbiterImmediate(precedent="p-2", similarity=0.95, answer="Our office opens at nine."),
     ),
-    Entry(
-        owner="arbiter",
-        scope=Scope.SESSION,
+    _entry(
         meaning="The exchange goes to deliberation.",
         verdict="passes",
         sample=ArbiterEscalated(reason="no_precedent", nearest="", similarity=0.0, deadline_after_ms=5_000),
     ),
-    Entry(
-        owner="arbiter",
-        scope=Scope.SESSION,
+    _entry(
         meaning="Every guard let the input pass; who sent it goes on with it.",
         verdict="passes",
         sample=ArbiterPassed(nearest="p-3", similarity=0.4),

@@ -1,5 +1,6 @@
 """What comes in from outside. Owner: ``gateway``, the entry point that accepts inputs."""
 
+from functools import partial
 from itertools import chain, islice
 from typing import Annotated, Literal
 
@@ -138,16 +139,14 @@ class InputAbandoned(Event, frozen=True, kw_only=True, tag="forged_id.input.aban
     recogniser: Annotated[str, msgspec.Meta(max_length=256)] = ""
 
 
+_entry = partial(Entry, owner="gateway", scope=Scope.SESSION)
+
 ENTRIES = (
-    Entry(
-        owner="gateway",
-        scope=Scope.SESSION,
+    _entry(
         meaning="An input was accepted; it will get exactly one response.emitted.",
         sample=InputReceived(text="What is the capital of Peru?", label="line-1"),
     ),
-    Entry(
-        owner="gateway",
-        scope=Scope.SESSION,
+    _entry(
         meaning="The model that a forwarded input went to has answered.",
         sample=InputAnswered(
             choices=(AnswerChoice(text="Lima.", finish_reason="stop"),),
@@ -156,9 +155,7 @@ ENTRIES = (
             completion_tokens=2,
         ),
     ),
-    Entry(
-        owner="gateway",
-        scope=Scope.SESSION,
+    _entry(
         meaning="A forwarded input gets no answer: its model gave none, or nobody waits for one.",
         sample=InputAbandoned(reason="upstream_refused", status=429),
     ),

@@ -3,6 +3,7 @@
 The ledger is a copy of the log in an SQLite file. An anchor is the head of its chain, written into the log.
 """
 
+from functools import partial
 from typing import Annotated, Literal
 
 import msgspec
@@ -65,17 +66,15 @@ class ResourceSufficient(Event, frozen=True, kw_only=True, tag="forged_id.ledger
     whose: str
 
 
+_entry = partial(Entry, owner="ledger", scope=Scope.GLOBAL)
+
 ENTRIES = (
-    Entry(
-        owner="ledger",
-        scope=Scope.GLOBAL,
+    _entry(
         meaning="The head of the ledger's hash chain after a sequence; exposes a cut tail.",
         sample=LedgerAnchored(through_seq=10_000, rows=10_000, head="0" * 64),
         spontaneous=True,
     ),
-    Entry(
-        owner="ledger",
-        scope=Scope.GLOBAL,
+    _entry(
         meaning="The log lost messages that it had acknowledged; names the sequences, and the ledger that has them.",
         sample=LossRecorded(
             first_seq=9_001,
@@ -90,9 +89,7 @@ ENTRIES = (
         ),
         spontaneous=True,
     ),
-    Entry(
-        owner="ledger",
-        scope=Scope.GLOBAL,
+    _entry(
         meaning="A disk, a process or the machine of the ledger's process has nearly used up a resource.",
         sample=ResourceScarce(resource="disk", whose="the disk of data", free=4_000_000_000, total=64_000_000_000),
         severity=Severity.WARNING,
@@ -102,9 +99,7 @@ ENTRIES = (
         ended_by=(ResourceSufficient,),
         spontaneous=True,
     ),
-    Entry(
-        owner="ledger",
-        scope=Scope.GLOBAL,
+    _entry(
         meaning="Enough is left again of a resource that was scarce.",
         sample=ResourceSufficient(resource="disk", whose="the disk of data"),
         spontaneous=True,

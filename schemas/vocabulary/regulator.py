@@ -47,22 +47,10 @@ Step = Annotated[int, msgspec.Meta(ge=1)]
 """The number of an adjustment in a series of them, from 1."""
 
 PressureName = Literal[
-    "tie_breaker",
-    "act_under_use",
-    "act_over_use",
-    "respond_over_use",
-    "respond_under_use",
-    "clarify_over_use",
-    "clarify_under_use",
-    "acknowledge_over_use",
-    "acknowledge_under_use",
-    "ignore_over_use",
-    "missed_clarify",
-    "missed_act",
-    "under_engagement",
-    "reflection",
-    "mode_entropy",
-]
+    "tie_breaker", "act_under_use", "act_over_use", "respond_over_use", "respond_under_use", "clarify_over_use",
+    "clarify_under_use", "acknowledge_over_use", "acknowledge_under_use", "ignore_over_use", "missed_clarify",
+    "missed_act", "under_engagement", "reflection", "mode_entropy",
+]  # fmt: skip
 """What is wrong with an agent's routing; ``actors.regulator.pressures`` has the conditions.
 
 Over and under use: a mode's share of the decisions is too large or too small. ``tie_breaker``: too many decisions in
@@ -75,20 +63,9 @@ Outcome = Literal["idle", "too_few_decisions", "no_pressure", "held", "adjusted"
 """The result of a cycle; ``held``: there is a pressure, but its weight may not be moved now."""
 
 Held = Literal[
-    "",
-    "no_weight",
-    "no_cue",
-    "no_evidence",
-    "within_chance",
-    "at_bound",
-    "beyond_bounds",
-    "on_trial",
-    "cooling",
-    "resting",
-    "too_small",
-    "day_spent",
-    "behind_a_worse_one",
-]
+    "", "no_weight", "no_cue", "no_evidence", "within_chance", "at_bound", "beyond_bounds", "on_trial", "cooling",
+    "resting", "too_small", "day_spent", "behind_a_worse_one",
+]  # fmt: skip
 """Why a pressure moved nothing in its cycle; empty: it did.
 
 ``no_weight``: no weight of the router acts on it. ``no_cue``: the inputs gave no occasion for the missing mode.

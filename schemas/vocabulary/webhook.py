@@ -3,6 +3,7 @@
 Events name receivers, which the settings know, and never hold their addresses.
 """
 
+from functools import partial
 from typing import Annotated, Any
 
 import msgspec
@@ -64,18 +65,16 @@ class WebhookFailed(Failed, frozen=True, kw_only=True, tag="forged_id.webhook.fa
     attempts: Attempts = 0
 
 
+_entry = partial(Entry, owner="webhook", scope=Scope.GLOBAL)
+
 ENTRIES = (
-    Entry(
-        owner="webhook",
-        scope=Scope.GLOBAL,
+    _entry(
         meaning="A receiver outside took an alert.",
         sample=WebhookDelivered(
             alert="0f" * 8, status="firing", count=1, request="0" * 32, receiver="ops", code=200, attempts=1
         ),
     ),
-    Entry(
-        owner="webhook",
-        scope=Scope.GLOBAL,
+    _entry(
         meaning="An alert waits for its turn at a receiver outside.",
         asks="webhook",
         sample=WebhookQueued(
@@ -85,9 +84,7 @@ ENTRIES = (
             receiver="ops",
         ),
     ),
-    Entry(
-        owner="webhook",
-        scope=Scope.GLOBAL,
+    _entry(
         meaning="A receiver outside did not get an alert, and is tried no more.",
         sample=WebhookFailed(
             reason="receiver_unreachable",

@@ -16,21 +16,10 @@ from schemas.event import Event
 Echo = Annotated[str, msgspec.Meta(extra_json_schema={"x-echo": True})]
 """Text that repeats some of what a person wrote, such as a signature found in it: not sealed, redacted on export."""
 
-CALLER_TEXT_FIELDS = frozenset(
-    {
-        "by",
-        "current",
-        "identity_current",
-        "identity_stable",
-        "label",
-        "overridden_by",
-        "override_by",
-        "situation",
-        "stable",
-        "why",
-        "working_memory",
-    }
-)
+CALLER_TEXT_FIELDS = frozenset({
+    "by", "current", "identity_current", "identity_stable", "label", "overridden_by", "override_by", "situation",
+    "stable", "why", "working_memory",
+})  # fmt: skip
 """Fields, in any event, whose texts callers and operators choose, such as names, reasons and labels.
 
 They are stored as they are, and redacted on export. Deciders only copy and compare them. So decisions on an export,

@@ -42,9 +42,6 @@ STRETCH = 4_096
 _AROUND = 256
 """Characters kept on either side of an instruction word, where the stretch as a whole does not look like language."""
 
-KINDS = ("base64", "base32", "hex", "binary", "morse", "escaped", "tags", "rot13", "reversed", "leetspeak", "spaced")
-"""Names of the views, in the order in which they are returned."""
-
 _BASE64 = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{16,}={0,2}")
 _BASE32 = re.compile(r"(?<![A-Za-z0-9])[A-Z2-7]{16,}={0,6}(?![A-Za-z0-9])")
 _HEX = re.compile(r"(?<![0-9A-Za-z])(?:(?:0x|\\x)?[0-9a-fA-F]{2}[\s:,]{0,2}){8,}")
@@ -250,6 +247,9 @@ _DECODERS: tuple[tuple[str, Callable[[str], Iterator[str]]], ...] = (
     ("leetspeak", _leetspeak),
     ("spaced", _spaced),
 )
+
+KINDS = tuple(kind for kind, _ in _DECODERS)
+"""Names of the views, in the order in which they are returned."""
 
 SHARED_DECODERS = tuple((kind, decode) for kind, decode in _DECODERS if kind in ("binary", "morse"))
 """The decoders that the package ``decoding`` uses, too: their kind, and the function that decodes a text."""

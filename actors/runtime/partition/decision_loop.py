@@ -304,7 +304,7 @@ class DecisionLoop(ABC):
         else:
             self._after_work()
 
-    def refused(self, group: Group, why: str) -> None:
+    def refused(self, group: Group) -> None:
         """Handle a group that the broker will never store: a failure is recorded for its cause instead."""
         self._refused.add(group.decided[0].cause_seq)
         self.reset("append_refused")

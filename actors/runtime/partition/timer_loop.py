@@ -13,28 +13,22 @@ class TimerPartition(Protocol):
     @property
     def has_no_backlog(self) -> bool:
         """Whether nothing waits that may cancel the timer."""
-        ...
 
     def now_ns(self) -> int:
         """Return the time, Unix nanoseconds."""
-        ...
 
     def timer(self) -> Timer | None:
         """Return the timer of the state as it is now."""
-        ...
 
     @property
     def needs_proof(self) -> bool:
         """Whether the log must still be proved complete before anything is appended."""
-        ...
 
     async def prove(self) -> bool:
         """Give that proof; return False if the partition has started to recover meanwhile."""
-        ...
 
     def fire(self, now_ns: int) -> None:
         """Append the event of the timer that is due."""
-        ...
 
 
 class TimerLoop:

@@ -148,7 +148,7 @@ async def _replay(
     from events.replay.replay import Replay
     from events.replay.run_replay import run_replay
     from events.replay.sources import LedgerSource, time_of_end
-    from events.replay.states.from_snapshots import calling_both, snapshot_keeper
+    from events.replay.states.from_snapshots import snapshot_keeper
     from events.replay.unread_events import newer_behaviours_text
     from events.replay.verifying.effect_check import EffectReport
     from events.replay.verifying.without_actor import events_without_actor
@@ -177,8 +177,8 @@ async def _replay(
                 report = await replay_in_jobs(source, partial(open_source, target, source.file), work, jobs, advance)
             else:
                 replaying = Replay(actors, source.partitions, verify=verify, only=only)
-                keep = await snapshot_keeper(source, replaying)
-                report = await run_replay(source, replaying, upto, progress=calling_both(advance, keep))
+                reached = await snapshot_keeper(source, replaying, advance)
+                report = await run_replay(source, replaying, upto, progress=reached)
         say_note(newer_behaviours_text(report.newer_behaviours))
         return source.name, report, effects, end_ns, source.damage.warning_text(source.name), without_actor
 

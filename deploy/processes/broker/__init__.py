@@ -19,20 +19,6 @@ from deploy.processes.broker.users import (
 )
 
 __all__ = [
-    "ADMIN",
-    "DECIDERS",
-    "EFFECTORS",
-    "GATEWAY",
-    "LEDGER",
-    "OBSERVER",
-    "OPERATOR",
-    "READER",
-    "SPECIALIST",
-    "SYSTEM",
-    "BinaryMissing",
-    "EmbeddedBroker",
-    "Login",
-    "Logins",
-    "find_nats_server",
-    "load_logins",
-]
+    "ADMIN", "DECIDERS", "EFFECTORS", "GATEWAY", "LEDGER", "OBSERVER", "OPERATOR", "READER", "SPECIALIST", "SYSTEM",
+    "BinaryMissing", "EmbeddedBroker", "Login", "Logins", "find_nats_server", "load_logins",
+]  # fmt: skip

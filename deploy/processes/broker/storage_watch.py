@@ -114,11 +114,8 @@ def _exists(path: Path) -> bool:
 async def storing_failure(system: Access) -> str:
     """Ask the server, as its system user, why it stores nothing any more; empty if it stores, or does not answer."""
     try:
-        connection = await Connection.open(system)
-        try:
+        async with await Connection.open(system) as connection:
             answer = await connection.request("$SYS.REQ.SERVER.PING.HEALTHZ", deadline=_TIMEOUT_S)
-        finally:
-            await connection.close()
         health: Mapping[str, Any] = msgspec.json.decode(answer.data, type=dict[str, Any]).get("data") or {}
     except (LogError, msgspec.DecodeError):
         return ""

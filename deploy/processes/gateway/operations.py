@@ -171,13 +171,10 @@ class BrokerOperations:
         try:
             async with asyncio.timeout(self._wait_s), self._turns:
                 has_turn = True
-                log = await JetStreamLog.connect(self._access, stream=self._stream, create=False)
-                try:
+                async with await JetStreamLog.connect(self._access, stream=self._stream, create=False) as log:
                     await attach_ledger_or_warn(log, self._ledger)
                     removed = not_beside_gateway(log)
                     yield log
-                finally:
-                    await log.close()
         except (TimeoutError, UnknownOutcome):
             if not has_turn:
                 raise NotAccepted(

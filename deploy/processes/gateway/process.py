@@ -39,7 +39,6 @@ from deploy.health.stage_watch import StageWatch, needed_by, unserved_text
 from deploy.processes import garbage
 from deploy.processes.broker.storage_watch import storing_fault
 from deploy.processes.broker.users import GATEWAY
-from deploy.processes.event_loop import run as run_on_loop
 from deploy.processes.gateway.examinations import BrokerExaminations
 from deploy.processes.gateway.operations import BrokerOperations
 from deploy.processes.gateway.records import BrokerRecords
@@ -49,7 +48,7 @@ from deploy.processes.listen_address import url_of
 from deploy.processes.reading import serving_reads
 from deploy.processes.supervising.lifeline import Lifeline
 from deploy.processes.supervising.pulse import STARTING, Pulse
-from deploy.processes.supervising.stopping import first_error, stop_signal
+from deploy.processes.supervising.stopping import run_process, stop_signal
 from events.errors import NoLeader, NotPermitted, Unavailable
 from events.exhaustion import exhausted
 from events.jetstream import Access, Connection, KeyValueMembership
@@ -93,13 +92,8 @@ def run(job: Job, lifeline: Lifeline) -> None:
 
     ``lifeline`` is the socket pair to the supervisor, if there is one: over it this process reports that it is ready.
     """
-    try:
-        run_on_loop(_run(job, lifeline), job.config.runtime.event_loop)
-    except* Exception as wrong:
-        raise first_error(wrong) from wrong
-    finally:
-        job.listener.close()
-        lifeline.close()
+    with job.listener:
+        run_process(_run(job, lifeline), job.config.runtime.event_loop, lifeline)
 
 
 async def _run(job: Job, lifeline: Lifeline) -> None:

@@ -1,12 +1,15 @@
-"""Stopping a process of a set: the signal to stop, and the deadline for its end."""
+"""Running a process of a set to its end: the signal to stop, and the deadline after it."""
 
 import asyncio
 import faulthandler
 import os
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
+from typing import Any
 
+from deploy.processes.event_loop import Choice
+from deploy.processes.event_loop import run as run_on_loop
 from deploy.processes.supervising.lifeline import Lifeline
 from events.loggers import get_logger
 
@@ -46,6 +49,17 @@ async def _enforce_deadline(stop: asyncio.Event) -> None:
     """After the signal to stop, end the process at the deadline, by a timer in C that works even if the loop hangs."""
     await stop.wait()
     faulthandler.dump_traceback_later(STOP_DEADLINE, exit=True)
+
+
+def run_process(main: Coroutine[Any, Any, None], event_loop: Choice, lifeline: Lifeline) -> None:
+    """Run a process of a set to its end, and close its lifeline; raises the first error of any of its tasks."""
+    try:
+        run_on_loop(main, event_loop)
+    except* Exception as wrong:
+        # The first error is the reason why the process ends, whether it was foreseen or is a bug.
+        raise first_error(wrong) from wrong
+    finally:
+        lifeline.close()
 
 
 def first_error(group: BaseExceptionGroup[Exception]) -> Exception:

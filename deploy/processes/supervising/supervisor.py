@@ -41,28 +41,22 @@ class Program(Protocol):
     @property
     def name(self) -> str:
         """Its name in logs, unique in its set."""
-        ...
 
     @property
     def stop_deadline(self) -> float:
         """Seconds that it may take to end when asked, before it is killed."""
-        ...
 
     async def start(self) -> Process:
         """Start it; raises ProgramFailed if that is not possible."""
-        ...
 
     async def ready(self, process: Process) -> None:
         """Wait until it serves; cancelled if the process ends first. Raises ProgramFailed if it never will serve."""
-        ...
 
     def refusal(self, status: int) -> str | None:
         """Return why it must not be started again after an end before readiness; None if another try may help."""
-        ...
 
     def release(self) -> None:
         """Release what the last start opened; called when the process has ended."""
-        ...
 
 
 class Backoff(msgspec.Struct, frozen=True):

@@ -2,6 +2,7 @@
 
 import base64
 from calendar import timegm
+from collections.abc import Mapping
 from time import strptime
 from typing import Any
 
@@ -25,6 +26,21 @@ class StreamMessage(msgspec.Struct, frozen=True):
     data: bytes
 
 
+async def find_message(connection: Connection, stream: str, wanted: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the message that a request names (by ``seq`` or ``last_by_subj``) as the server answers, None for none.
+
+    Raises LogError.
+    """
+    try:
+        found = await connection.api(f"STREAM.MSG.GET.{stream}", wanted)
+    except ApiError as error:
+        if error.number != NO_MESSAGE:
+            raise
+        return None
+    message: dict[str, Any] = found["message"]
+    return message
+
+
 async def get_message(connection: Connection, stream: str, seq: int) -> StreamMessage | None:
     """Return the message at a sequence, None when there is none or the server cannot read it; raises LogError.
 
@@ -33,19 +49,9 @@ async def get_message(connection: Connection, stream: str, seq: int) -> StreamMe
     if seq < 1:
         return None
     check = AbsenceCheck(connection, stream)
-    while True:
-        try:
-            found = await connection.api(f"STREAM.MSG.GET.{stream}", {"seq": seq})
-        except ApiError as error:
-            if error.number != NO_MESSAGE:
-                raise
-        else:
-            return _decoded(found["message"])
+    while (message := await find_message(connection, stream, {"seq": seq})) is None:
         if await check.is_certain():
             return None
-
-
-def _decoded(message: dict[str, Any]) -> StreamMessage:
     return StreamMessage(
         int(message["seq"]),
         unix_ns(message["time"]),

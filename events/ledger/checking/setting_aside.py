@@ -4,12 +4,12 @@ A file that was renamed is never overwritten: it may be the only copy left of ac
 """
 
 import contextlib
-import os
 import sqlite3
 from pathlib import Path
 
 from events.errors import Unavailable
 from events.files.sqlite_side_files import SIDE_FILES, clear_side_files
+from events.files.whole_files import flush
 from events.ledger.schema import PAGE_SIZE
 from events.ledger.sqlite_errors import translated_errors
 
@@ -41,18 +41,17 @@ def put_aside(path: Path, kept: Path, *, damaged: bool = False) -> None:
         LedgerDamaged, Misconfigured: see ``events.ledger.sqlite_errors``.
     """
     if not damaged:
-        with translated_errors(path, "fold the ledger's journal in"):
-            connection = sqlite3.connect(path, isolation_level=None)
-            try:
-                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            finally:
-                connection.close()
+        with (
+            translated_errors(path, "fold the ledger's journal in"),
+            contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection,
+        ):
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     try:
         path.rename(kept)
         for ending in SIDE_FILES:
             with contextlib.suppress(FileNotFoundError):
                 path.with_name(path.name + ending).rename(kept.with_name(kept.name + ending))
-        _flush(path.parent)
+        flush(path.parent)
     except OSError as error:
         raise Unavailable(f"{path}: cannot be put aside as {kept.name}: {error}; grant the right to write") from error
 
@@ -66,7 +65,7 @@ def put_in_place(whole: Path, path: Path) -> None:
         # Of the ledger that was set aside: a process may have been killed before it had renamed them, too.
         clear_side_files(path)
         whole.rename(path)
-        _flush(path.parent)
+        flush(path.parent)
     except OSError as error:
         raise Unavailable(f"{whole}: cannot be renamed {path.name}: {error}; grant the right to write") from error
 
@@ -96,19 +95,8 @@ def belongs_to_other_program(path: Path) -> bool:
     if is_no_ledger(path):
         return True
     try:
-        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
-        try:
+        with contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
             names = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
-        finally:
-            connection.close()
     except sqlite3.Error:
         return False
     return bool(names) and not names >= _LEDGER_TABLES
-
-
-def _flush(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

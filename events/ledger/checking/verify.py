@@ -5,6 +5,7 @@ recorded row count shows it. ``events.ledger.checking.compare`` compares the fil
 """
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -119,15 +120,12 @@ _DEFINITIONS = "SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL"
 
 def _definitions(with_models: bool) -> dict[str, str]:
     """Return the definitions of a new ledger, by name, with white space normalised."""
-    connection = sqlite3.connect(":memory:")
-    try:
+    with closing(sqlite3.connect(":memory:")) as connection:
         for statement in EVENT_TABLES:
             connection.execute(statement)
         if with_models:
             make(connection)
         return {name: " ".join(sql.split()) for name, sql in connection.execute(_DEFINITIONS)}
-    finally:
-        connection.close()
 
 
 def _check_rows(

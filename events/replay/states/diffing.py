@@ -1,7 +1,6 @@
 """The changes between two states, path by path: of any two values, or of actors at two points of a log."""
 
 from collections.abc import Callable, Iterator, Sequence
-from copy import deepcopy
 from typing import Any, Literal
 
 import msgspec
@@ -45,7 +44,7 @@ class _StateAt(msgspec.Struct, frozen=True):
 
 
 def changes(before: Any, after: Any, path: tuple[Step, ...] = ()) -> Iterator[Change]:
-    """Yield the changes that turn ``before`` into ``after``, in the order for ``applied``.
+    """Yield the changes that turn ``before`` into ``after``, in the order in which they can be made.
 
     Dicts are compared by name, lists by index; a list of another length has grown or shrunk at its end.
     """
@@ -67,27 +66,6 @@ def changes(before: Any, after: Any, path: tuple[Step, ...] = ()) -> Iterator[Ch
             yield Change(op="add", path=(*path, index), after=after[index])
     elif type(before) is not type(after) or before != after:
         yield Change(op="replace", path=path, before=before, after=after)
-
-
-def applied(value: Any, changes: Sequence[Change]) -> Any:
-    """Return ``value`` with the changes made, in order; ``value`` itself stays as it is.
-
-    Raises:
-        KeyError, IndexError: a path does not exist, so the changes belong to another value.
-    """
-    holder = {"": deepcopy(value)}
-    for change in changes:
-        inner: Any = holder
-        steps: tuple[Step, ...] = ("", *change.path)
-        for step in steps[:-1]:
-            inner = inner[step]
-        if change.op == "remove":
-            del inner[steps[-1]]
-        elif change.op == "add" and isinstance(inner, list):
-            inner.insert(int(steps[-1]), deepcopy(change.after))
-        else:
-            inner[steps[-1]] = deepcopy(change.after)
-    return holder[""]
 
 
 def path_text(path: Sequence[Step]) -> str:

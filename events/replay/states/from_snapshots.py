@@ -58,32 +58,18 @@ async def fold_from_nearest(
             replay.begin_at(actor, name, start.checkpoint)
     after = min((start.after for start in starts.values()), default=0) if len(starts) == len(partitions) else 0
     spacing = SPACING_OF_ONE if len(partitions) == 1 else SPACING_OF_MANY
-    keep = _SnapshotSaver(source, folder, replay, spacing, after).on_batch
-    await fold_upto(source, replay, upto, after=after, filters=filters, progress=calling_both(progress, keep))
+    keep = _SnapshotSaver(source, folder, replay, spacing, after, progress).on_batch
+    await fold_upto(source, replay, upto, after=after, filters=filters, progress=keep)
 
 
-async def snapshot_keeper(source: Source, replay: Replay) -> Callable[[int], None]:
-    """Return a function that saves snapshots of a replay from the first event.
+async def snapshot_keeper(source: Source, replay: Replay, progress: Callable[[int], None]) -> Callable[[int], None]:
+    """Return ``progress``, to be called with each sequence that a replay from the first event was fed up to.
 
-    Call it with each sequence that was read up to; it saves some at intervals.
+    Where snapshots may be saved, it also saves some at intervals.
     """
     if replay.verifies or not isinstance(source, LedgerSource) or (folder := await _folder_of(source)) is None:
-        return _keep_none
-    return _SnapshotSaver(source, folder, replay, SPACING_OF_MANY, 0).on_batch
-
-
-def calling_both(progress: Callable[[int], None], keep: Callable[[int], None]) -> Callable[[int], None]:
-    """Return a function that calls two functions with each sequence."""
-
-    def call(reached: int) -> None:
-        progress(reached)
-        keep(reached)
-
-    return call
-
-
-def _keep_none(_reached: int) -> None:
-    """Keep nothing."""
+        return progress
+    return _SnapshotSaver(source, folder, replay, SPACING_OF_MANY, 0, progress).on_batch
 
 
 async def _folder_of(source: LedgerSource) -> SnapshotFolder | None:
@@ -100,12 +86,22 @@ async def _folder_of(source: LedgerSource) -> SnapshotFolder | None:
 class _SnapshotSaver:
     """Saves snapshots of all views of a replay, every ``spacing`` sequences."""
 
-    def __init__(self, source: LedgerSource, folder: SnapshotFolder, replay: Replay, spacing: int, after: int) -> None:
+    def __init__(
+        self,
+        source: LedgerSource,
+        folder: SnapshotFolder,
+        replay: Replay,
+        spacing: int,
+        after: int,
+        progress: Callable[[int], None],
+    ) -> None:
         self._source, self._folder, self._replay, self._spacing = source, folder, replay, spacing
+        self._progress = progress
         self._next = (after // spacing + 1) * spacing
 
     def on_batch(self, reached: int) -> None:
-        """Save snapshots if it is time; everything up to ``reached`` was fed."""
+        """Report progress, and save snapshots if it is time; everything up to ``reached`` was fed."""
+        self._progress(reached)
         if reached < self._next:
             return
         self._next = (reached // self._spacing + 1) * self._spacing

@@ -10,19 +10,21 @@ very release decided that it leads to nothing, as ``ce-build`` of the next event
 must be there, unless the log shows elsewhere that workers of this version could read such messages.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cache
 from importlib.metadata import version
 from typing import Any, NamedTuple
+from urllib.parse import unquote
 
 from events.decoding import Recorded, Unreadable, address_of
 from events.partition_fold import Delivery, Processed
+from events.replay.sources import Source
 from schemas.actor import Actor, Scope
 from schemas.catalogue import CATALOGUE
 from schemas.envelope import VERSION
 from schemas.errors import UNREADABLE, UnknownVersion
 from schemas.event import Failed
-from schemas.subjects import split_stored
+from schemas.subjects import EVERYTHING, split_stored, topic_filter
 
 UNREADABLE_EVENT = "unreadable_event"
 """Beginning of the reason for which a decision rests on a message that this release cannot read."""
@@ -179,3 +181,27 @@ def _failed_to_read(recorded: Sequence[Recorded], *codes: str) -> Recorded | Non
     """Return the failure among a decision's events that was recorded for one of these reasons, or None."""
     events = ((own, own.message.event) for own in recorded)
     return next((own for own, event in events if isinstance(event, Failed) and event.reason in codes), None)
+
+
+async def readers_of(source: Source, kinds: Collection[Kind]) -> frozenset[Kind]:
+    """Return the releases that were seen to read such messages: an event that is no failure names one as its cause.
+
+    Raises:
+        LogError: the source cannot be read.
+    """
+    last = (await source.info()).last_seq
+    wanted = {(kind.topic, kind.version) for kind in kinds}
+    read: dict[str, tuple[str, str]] = {}
+    async for batch in source.as_stored([topic_filter(topic) for topic in {topic for topic, _ in wanted}], 0, last):
+        for stored in batch:
+            kind = stored.headers.get("ce-type", ""), stored.headers.get(VERSION, "")
+            if kind in wanted:
+                read[stored.headers.get("ce-id", "")] = kind
+    found: set[Kind] = set()
+    async for batch in source.as_stored([EVERYTHING], 0, last):
+        for stored in batch:
+            cause = read.get(stored.headers.get("ce-cause", ""))
+            entry = CATALOGUE.get(stored.headers.get("ce-type", ""))
+            if cause is not None and not (entry is not None and issubclass(entry.event, Failed)):
+                found.add(Kind(*cause, release_in(unquote(stored.headers.get("ce-build", "")))))
+    return frozenset(found)

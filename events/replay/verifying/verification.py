@@ -7,6 +7,7 @@ model, a message that only another release can read, an append that the broker r
 
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
+from copy import copy
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -55,6 +56,29 @@ ActorPartition = tuple[str, str]
 """An actor's name, and one of its partitions."""
 
 
+class _PartitionNotes:
+    """What is noted of one partition: so the result does not depend on which partitions are folded in this process.
+
+    Attributes:
+        folded_early_upto: The sequence up to which messages were folded before the log showed what they led to.
+        untrusted: Why the state may be wrong: it had settings or a behaviour that this release lacks. Else empty.
+    """
+
+    def __init__(self, actor: Actor[Any]) -> None:
+        self.folded_early_upto = 0
+        self.untrusted = ""
+        self.bodies = BodyComparer()
+        self.sealed_words = SealedWordsTracker(actor)
+        self.unread_causes = UnreadCauses(actor)
+
+    def copy(self) -> "_PartitionNotes":
+        other = copy(self)
+        other.bodies = self.bodies.copy()
+        other.sealed_words = self.sealed_words.copy()
+        other.unread_causes = self.unread_causes.copy()
+        return other
+
+
 class Verification:
     """Compares what views fold with what their actors decide, and counts how it comes out.
 
@@ -95,15 +119,9 @@ class Verification:
         self.partitions = partitions
         self._chosen = chosen
         self._reached = reached
-        # Sequence up to which a view has folded messages before the log showed what they led to.
-        self._folded_early_upto: dict[ActorPartition, int] = {}
-        self._bodies: dict[ActorPartition, BodyComparer] = {}
+        self._notes: dict[ActorPartition, _PartitionNotes] = {}
         # The last decision that came out as recorded, in case folding it raises.
         self._matched: tuple[tuple[NewEvent, ...], Compared] | None = None
-        self._sealed_words: dict[ActorPartition, SealedWordsTracker] = {}
-        # Partitions whose state may be wrong, since they had settings or a behaviour that this release lacks -> why.
-        self._untrusted_states: dict[ActorPartition, str] = {}
-        self._unread_causes: dict[ActorPartition, UnreadCauses] = {}
         self._doubts: list[_Doubt] = []
         self.readers: frozenset[Kind] = frozenset()
 
@@ -116,17 +134,8 @@ class Verification:
 
     def divide(self, partition: ActorPartition, name: str) -> None:
         """Copy what is known of a partition to one of those that it was divided into."""
-        divided = partition[0], name
-        if partition in self._folded_early_upto:
-            self._folded_early_upto[divided] = self._folded_early_upto[partition]
-        if partition in self._bodies:
-            self._bodies[divided] = self._bodies[partition].copy()
-        if partition in self._untrusted_states:
-            self._untrusted_states[divided] = self._untrusted_states[partition]
-        if partition in self._sealed_words:
-            self._sealed_words[divided] = self._sealed_words[partition].copy()
-        if partition in self._unread_causes:
-            self._unread_causes[divided] = self._unread_causes[partition].copy()
+        if (notes := self._notes.get(partition)) is not None:
+            self._notes[partition[0], name] = notes.copy()
 
     def count_silent(self, view: View, processed: Processed) -> None:
         """Count a message that was decided here and led to no event."""
@@ -138,7 +147,7 @@ class Verification:
 
     def note_folded_early(self, view: View) -> None:
         """Note that a view has folded waiting messages as if they had led to no event, before the log showed it."""
-        self._folded_early_upto[view.actor.name, view.partition] = view.position
+        self._notes_of(view).folded_early_upto = view.position
 
     def unreadable(self, view: View, own: Unreadable) -> None:
         """Count an own event of a view that cannot be read."""
@@ -146,11 +155,12 @@ class Verification:
 
     def why_not_verifiable(self, view: View, processed: Processed) -> str:
         """Return why a decision cannot be made again, or nothing; called once for each, in order."""
-        tracker, sealed = self._sealed_words_of(view), False
+        notes = self._notes_of(view)
+        tracker, sealed = notes.sealed_words, False
         if tracker.may_matter(processed):
             sealed = tracker.needed_for(processed)
             tracker.fold(processed)
-        unread = self._unread_causes_of(view).reason(processed, view.shown_by)
+        unread = notes.unread_causes.reason(processed, view.shown_by)
         return (
             self._undecidable(view)
             or (APPEND_REFUSED if processed.recorded and any(map(_is_refusal, processed.recorded)) else "")
@@ -166,7 +176,7 @@ class Verification:
 
     def settle_doubts(self) -> None:
         """Count what is in doubt as different, unless whoever decided could read it; call it once, at the end."""
-        readers = self.readers.union(*(causes.readers for causes in self._unread_causes.values()))
+        readers = self.readers.union(*(notes.unread_causes.readers for notes in self._notes.values()))
         for view, message, shown_by, shown_at in self._doubts:
             if kind_of(message, shown_by) in readers:
                 self._leave_unverified(view, unreadable_reason(message), message)
@@ -185,7 +195,7 @@ class Verification:
 
     def _check_orphan(self, view: View, group: Sequence[Recorded]) -> None:
         """Count as a difference events of a message that was folded before, with other events or none."""
-        if group[0].envelope.cause_seq <= self._folded_early_upto.get((view.actor.name, view.partition), 0):
+        if group[0].envelope.cause_seq <= self._notes_of(view).folded_early_upto:
             self.coverage[view.actor.name].identical -= 1
             self.coverage[view.actor.name].silent -= 1
         self._differ(view, group[0], ("count", topics_text([own.envelope.topic for own in group]), topics_text([])))
@@ -210,7 +220,7 @@ class Verification:
             self._matched = decided, SAME
             self._count_identical(view, processed, 1)
             return
-        compared = compare(processed.recorded, decided, self._bodies_of(view))
+        compared = compare(processed.recorded, decided, self._notes_of(view).bodies)
         if compared.difference is None:
             # Nothing is folded here: the view folds what is recorded. A decision that could not be folded was recorded
             # as a failure.
@@ -232,10 +242,10 @@ class Verification:
         """Compare a decision after folding it, since a live actor folds a decision before it records anything."""
         delivery = processed.delivery
         folded, _ = fold_decided(view.actor, processed.before, delivery, decided, self.partitions, view.partition)
-        compared = compare(processed.recorded, folded, self._bodies_of(view))
+        compared = compare(processed.recorded, folded, self._notes_of(view).bodies)
         if compared.difference is None:
             self._count_identical(view, processed, 1)
-        elif isinstance(delivery, Recorded) and self._sealed_words_of(view).may_have_changed(delivery.message):
+        elif isinstance(delivery, Recorded) and self._notes_of(view).sealed_words.may_have_changed(delivery.message):
             self._leave_unverified(view, SEALED, delivery)
             return
         elif reason := self.why_untrusted(view, delivery):
@@ -250,8 +260,8 @@ class Verification:
 
         Without a message: why any part of the state may not.
         """
-        settings = self._untrusted_states.get((view.actor.name, view.partition), "")
-        return settings or self._unread_causes_of(view).state_reason(delivery)
+        notes = self._notes_of(view)
+        return notes.untrusted or notes.unread_causes.state_reason(delivery)
 
     def _undecidable(self, view: View) -> str:
         """Return why nothing can be decided at a view's position; if so, note that its state is untrusted.
@@ -262,7 +272,8 @@ class Verification:
         """
         reason = view.undecidable
         if reason:
-            self._untrusted_states.setdefault((view.actor.name, view.partition), reason)
+            notes = self._notes_of(view)
+            notes.untrusted = notes.untrusted or reason
         return reason
 
     def _count_identical(self, view: View, processed: Processed, count: int) -> None:
@@ -278,24 +289,11 @@ class Verification:
         for path in compared.new:
             counts[path] = counts.get(path, 0) + count
 
-    def _bodies_of(self, view: View) -> BodyComparer:
-        # One for each partition, so that the result does not depend on which partitions are folded in this process.
+    def _notes_of(self, view: View) -> _PartitionNotes:
         key = view.actor.name, view.partition
-        if key not in self._bodies:
-            self._bodies[key] = BodyComparer()
-        return self._bodies[key]
-
-    def _sealed_words_of(self, view: View) -> SealedWordsTracker:
-        key = view.actor.name, view.partition
-        if key not in self._sealed_words:
-            self._sealed_words[key] = SealedWordsTracker(view.actor)
-        return self._sealed_words[key]
-
-    def _unread_causes_of(self, view: View) -> UnreadCauses:
-        key = view.actor.name, view.partition
-        if key not in self._unread_causes:
-            self._unread_causes[key] = UnreadCauses(view.actor)
-        return self._unread_causes[key]
+        if key not in self._notes:
+            self._notes[key] = _PartitionNotes(view.actor)
+        return self._notes[key]
 
     def _check_spontaneous(self, view: View, own: Recorded, state: Any) -> None:
         coverage = self.coverage[view.actor.name]
@@ -304,7 +302,7 @@ class Verification:
         event = own.message.event
         if isinstance(event, Configured) and (hashes := _settings_hashes(own, event)).recorded != hashes.actual:
             self._differ(view, own, ("settings_hash", hashes.recorded, hashes.actual))
-        elif own.envelope.cause_seq < self._folded_early_upto.get((view.actor.name, view.partition), 0):
+        elif own.envelope.cause_seq < self._notes_of(view).folded_early_upto:
             self._leave_unverified(view, BEYOND_BACKLOG, own)
         elif is_fact:
             coverage.facts += 1
@@ -313,7 +311,7 @@ class Verification:
         elif reason := self._undecidable(view):
             self._leave_unverified(view, reason, own)
         else:
-            compared = compare((own,), self._due_timer_events(view, own, state), self._bodies_of(view))
+            compared = compare((own,), self._due_timer_events(view, own, state), self._notes_of(view).bodies)
             self._count_new(view, compared, 1)
             if compared.difference is None:
                 coverage.timers += 1

@@ -38,20 +38,6 @@ from events.replay.whatif.report import (
 from events.replay.whatif.timeline import Timeline
 
 __all__ = [
-    "LATEST",
-    "MOST_EXAMPLES",
-    "RECORDED",
-    "Change",
-    "Changes",
-    "Example",
-    "Fate",
-    "Outcome",
-    "RecordIndex",
-    "RecordIndexer",
-    "Report",
-    "Tally",
-    "Timeline",
-    "Traced",
-    "UnfitChanges",
-    "fields_of",
-]
+    "LATEST", "MOST_EXAMPLES", "RECORDED", "Change", "Changes", "Example", "Fate", "Outcome", "RecordIndex",
+    "RecordIndexer", "Report", "Tally", "Timeline", "Traced", "UnfitChanges", "fields_of",
+]  # fmt: skip

@@ -11,7 +11,8 @@ from schemas.actor import Actor, readable_settings
 from schemas.event import Configured
 from schemas.intake.error_messages import error_line
 from schemas.settings.known_settings import known_part
-from schemas.settings.measured_settings import ReadBy, leaf_paths, measured_settings
+from schemas.settings.measured_settings import ReadBy, measured_settings
+from schemas.settings.nested_values import leaves, overlaid
 from schemas.settings.settings_fault import settings_fault
 from schemas.settings.unreachable_settings import unreachable_setting
 
@@ -46,7 +47,7 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
             for path, reading in measured_settings(changed, actors[name].settings_type).items()
         }
         alone = {name for name, reading in found.items() if reading == "alone"}
-        every = {f"{name}.{path}" for name, changed in self.settings.items() for path in leaf_paths(changed)}
+        every = {f"{name}.{path}" for name, changed in self.settings.items() for path, _ in leaves(changed) if path}
         return found, bool(alone) and alone == every and not (self.dropped or self.added or self.latest)
 
     def undecidable(self, actor: Actor[Any], recorded: Configured) -> str:
@@ -70,7 +71,7 @@ def changed_settings(actor: Actor[Any], recorded: Configured, changed: Mapping[s
     """
     # Recorded settings may have been removed since; among the changed ones an unknown setting is a mistake.
     below = known_part(recorded.settings, actor.settings_type)
-    event = msgspec.structs.replace(recorded, settings=_merged(below, changed))
+    event = msgspec.structs.replace(recorded, settings=overlaid(below, changed))
     try:
         settings = msgspec.convert(event.settings, actor.settings_type)
     except msgspec.ValidationError as wrong:
@@ -87,7 +88,7 @@ def changed_settings(actor: Actor[Any], recorded: Configured, changed: Mapping[s
 def _refuse_by_themselves(actor: Actor[Any], changed: Mapping[str, Any]) -> None:
     """Raise UnfitChanges where changed settings are not valid over the default ones either."""
     try:
-        msgspec.convert(_merged(msgspec.to_builtins(actor.settings_type()), changed), actor.settings_type)
+        msgspec.convert(overlaid(msgspec.to_builtins(actor.settings_type()), changed), actor.settings_type)
     except msgspec.ValidationError as wrong:
         raise _unfit(actor, str(wrong)) from wrong
 
@@ -95,9 +96,3 @@ def _refuse_by_themselves(actor: Actor[Any], changed: Mapping[str, Any]) -> None
 def _unfit(actor: Actor[Any], fault: str) -> UnfitChanges:
     found = error_line(actor.settings_type, fault)
     return UnfitChanges(f"the changed settings of {actor.name} are not valid: {found}")
-
-
-def _merged(below: Any, above: Any) -> Any:
-    if not (isinstance(below, Mapping) and isinstance(above, Mapping)):
-        return above
-    return {**below, **{key: _merged(below.get(key), value) for key, value in above.items()}}

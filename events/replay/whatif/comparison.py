@@ -21,6 +21,7 @@ from events.replay.whatif.report import (
     Traced,
 )
 from schemas.event import Event, topic_of
+from schemas.settings.nested_values import leaves
 from schemas.vocabulary.responder import ResponseEmitted
 
 MAX_TEXT_CHARACTERS = 120
@@ -75,32 +76,27 @@ class Comparison:
 
     def decided(self, exchange: str) -> None:
         """Note that a decision of an exchange was made anew."""
-        track = self._tracks.get(exchange)
-        if track is not None:
+        if track := self._tracks.get(exchange):
             track.decided = True
 
     def held(self, exchange: str) -> None:
         """Note that a decision that might have changed was taken from the record."""
-        track = self._tracks.get(exchange)
-        if track is not None:
+        if track := self._tracks.get(exchange):
             track.held = True
 
     def unknown(self, exchange: str, actor: str) -> None:
         """Note that an actor's decision on a changed event cannot be made: the exchange may have no end."""
-        track = self._tracks.get(exchange)
-        if track is not None:
+        if track := self._tracks.get(exchange):
             track.unknown.add(actor)
 
     def unreadable(self, exchange: str) -> None:
         """Note that an event of an exchange cannot be read: what then differs may differ for its lack alone."""
-        track = self._tracks.get(exchange)
-        if track is not None:
+        if track := self._tracks.get(exchange):
             track.unreadable = True
 
     def from_record(self, exchange: str, actor: str) -> None:
         """Note that an actor's recorded event is used although its decision on a changed event is unknown."""
-        track = self._tracks.get(exchange)
-        if track is not None and actor in track.unknown:
+        if (track := self._tracks.get(exchange)) and actor in track.unknown:
             track.held = True
 
     def differs(self, exchange: str, change: Change) -> None:
@@ -222,12 +218,6 @@ def fields_of(change: Change | None) -> dict[str, tuple[Any, Any]]:
     """Return the fields in which the two bodies of a change differ: path -> (recorded, what-if)."""
     if change is None or change.recorded is None or change.whatif is None:
         return {}
-    was, now = dict(_leaves("", change.recorded)), dict(_leaves("", change.whatif))
+    was, now = dict(leaves(change.recorded)), dict(leaves(change.whatif))
     paths = [path for path in (*was, *(path for path in now if path not in was)) if was.get(path) != now.get(path)]
     return {path: (was.get(path), now.get(path)) for path in paths}
-
-
-def _leaves(path: str, value: Any) -> list[tuple[str, Any]]:
-    if isinstance(value, dict) and value:
-        return [leaf for name, inner in value.items() for leaf in _leaves(f"{path}.{name}".lstrip("."), inner)]
-    return [(path, value)]

@@ -25,10 +25,9 @@ from events.partition_fold import Delivery
 from events.replay.body_comparison import BodyComparison
 from events.replay.verifying.unread_causes import unreadable_reason
 from events.replay.verifying.without_actor import has_decider
-from events.replay.whatif.alignment import with_recorded_ids
+from events.replay.whatif.alignment import DecisionComparer, asks_alike, with_recorded_ids
 from events.replay.whatif.changes import Changes, UnfitChanges, changed_settings
 from events.replay.whatif.comparison import Comparison, change_of
-from events.replay.whatif.decision_comparer import DecisionComparer, asks_alike
 from events.replay.whatif.held_decisions import HeldDecisions
 from events.replay.whatif.partition import Partition, TimelinePartitions, moved_to, recorded_of
 from events.replay.whatif.record_index import RecordIndex

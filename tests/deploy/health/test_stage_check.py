@@ -10,8 +10,7 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
-from actors.runtime.membership.heartbeat import Heartbeat
-from actors.runtime.membership.heartbeat_reporting import report
+from actors.runtime.membership.heartbeat import Heartbeat, report
 from deploy.health import stage_watch
 from deploy.health.stage_watch import StageWatch, log_unserved_stages, unserved_text
 from deploy.processes.broker.configuration import Layout, render, server_configuration

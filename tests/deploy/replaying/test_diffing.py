@@ -1,11 +1,13 @@
 """Differences of states: what they are made of, and that they lead from the one to the other."""
 
+from collections.abc import Sequence
+from copy import deepcopy
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from events.replay.states.diffing import Change, applied, changes, path_text
+from events.replay.states.diffing import Change, changes, path_text
 
 SCALARS = st.none() | st.booleans() | st.integers(-3, 3) | st.floats(allow_nan=False) | st.text(max_size=3)
 VALUES = st.recursive(
@@ -13,6 +15,23 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text("ab", max_size=2), inner, max_size=4),
     max_leaves=12,
 )
+
+
+def applied(value: Any, found: Sequence[Change]) -> Any:
+    """Return a copy of a value with the changes made, in order."""
+    holder = {"": deepcopy(value)}
+    for change in found:
+        inner: Any = holder
+        *outer, last = "", *change.path
+        for step in outer:
+            inner = inner[step]
+        if change.op == "remove":
+            del inner[last]
+        elif change.op == "add" and isinstance(inner, list):
+            inner.insert(int(last), deepcopy(change.after))
+        else:
+            inner[last] = deepcopy(change.after)
+    return holder[""]
 
 
 @given(VALUES, VALUES)

@@ -76,7 +76,6 @@ def everything(path: Path) -> tuple[object, ...]:
         return (
             [each for batch in reader.history() for each in batch],
             [each for batch in reader.history(["log.*.*.reflex.>"], 77, 311) for each in batch],
-            list(reader.events(topics=["forged_id.response.emitted"])),
             reader.fold_bodies(lambda count, _: count + 1, 0),
             reader.exchange("x3"),
             reader.exchange("x90", everywhere=True),

@@ -54,13 +54,6 @@ def test_a_history_holds_what_its_filters_match(ledger: Path) -> None:
     assert found == [message for message in MESSAGES if message.seq % 4 in (1, 0)]
 
 
-def test_events_and_folds_can_be_of_some_topics(ledger: Path) -> None:
-    topics = ("forged_id.input.received", "forged_id.reflex.passed")
-    with LedgerReader(ledger) as reader:
-        assert [row.seq for row in reader.events(8, 14, topics)] == [9, 10, 13, 14]
-        assert reader.fold_bodies(lambda count, _: count + 1, 0, topics=topics).state == 100
-
-
 def test_a_long_history_comes_in_batches_bounded_in_bytes(tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
     write(path, [Stored(seq, seq, "log.00.00.input.received", {}, bytes(1_000_000)) for seq in range(1, 13)])
@@ -70,12 +63,10 @@ def test_a_long_history_comes_in_batches_bounded_in_bytes(tmp_path: Path) -> Non
     assert max(sizes) <= 5
 
 
-def test_an_exchange_an_id_and_a_sequence_can_be_looked_up(ledger: Path) -> None:
+def test_an_exchange_and_a_sequence_can_be_looked_up(ledger: Path) -> None:
     with LedgerReader(ledger) as reader:
         assert reader.exchange("x7") == MESSAGES[28:32]
         assert reader.exchange("unknown") == []
-        assert reader.find(MESSAGES[77].headers["ce-id"]) == MESSAGES[77]
-        assert reader.find("unknown") is None
         assert reader.at(78) == MESSAGES[77]
         assert reader.at(0) is None
         assert reader.hash_at(200) == reader.head().hash
@@ -116,7 +107,6 @@ def test_an_empty_ledger_reads_as_empty(tmp_path: Path) -> None:
     write(path, [stored(1, EVENT)][:0], size=1)
     with LedgerReader(path) as reader:
         assert list(reader.history()) == []
-        assert list(reader.events()) == []
         assert reader.info().last_seq == 0
         assert reader.head().rows == 0
 
@@ -138,10 +128,9 @@ def test_a_reader_sees_what_a_live_writer_commits(tmp_path: Path) -> None:
 
 def test_an_abandoned_reading_does_not_disturb(ledger: Path) -> None:
     with LedgerReader(ledger) as reader:
-        history, events = reader.history(), reader.events()
-        next(history), next(events)
+        history = reader.history()
+        next(history)
     history.close()  # type: ignore[attr-defined]  # an iterator to its users, a generator in fact
-    del events
 
 
 def test_a_copy_without_its_log_is_a_whole_ledger(ledger: Path, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from events.ledger import Check, LedgerReader, verify
 from events.ledger.rows import topic_of_subject
 from events.log import Stored
 from schemas.event import Event
-from tests.events.ledger.messages import INPUT, PASSED, exchanges, query, read, stored, wild_messages, write
+from tests.events.ledger.messages import INPUT, PASSED, query, read, stored, wild_messages, write
 
 
 @given(wild_messages())
@@ -38,14 +38,6 @@ def test_the_quick_reading_agrees_with_the_codec(messages: list[Stored]) -> None
             folded = reader.fold_bodies(lambda events, event: (*events, event), nothing)
         assert folded.state == tuple(message.event for message in readable)
         assert folded.unreadable == len(messages) - len(readable)
-
-
-def test_the_quick_reading_makes_the_codecs_messages(tmp_path: Path) -> None:
-    messages = exchanges(5)
-    write(tmp_path / "ledger.db", messages)
-    with LedgerReader(tmp_path / "ledger.db") as reader:
-        found = [row.message() for row in reader.events()]
-    assert found == [each.message for each in map(decode, messages) if isinstance(each, Recorded)]
 
 
 def test_large_bodies_survive(tmp_path: Path) -> None:

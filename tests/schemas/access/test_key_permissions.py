@@ -21,7 +21,7 @@ KEYS = keys_bucket(STREAM)
 READING = (f"$JS.API.STREAM.MSG.GET.KV_{KEYS}", f"$JS.API.DIRECT.GET.KV_{KEYS}")
 MAKING = f"$KV.{KEYS}.{'0' * 64}"
 DESTROYING = f"$JS.API.STREAM.MSG.DELETE.KV_{KEYS}"
-WORKERS = sorted(set(USERS) - {"observer", "reader", "auditor", "admin", "specialist", *EDGES})
+WORKERS = sorted(set(USERS) - {"observer", "reader", "admin", "specialist", *EDGES})
 
 
 @pytest.fixture(scope="module")
@@ -64,14 +64,14 @@ def test_an_input_is_sealed_by_an_edge_read_by_a_worker_and_forgotten_by_the_ope
     async def body() -> None:
         gateway = await JetStreamLog.connect(access(url, "gateway"), create=False)
         await gateway.append([plain(said("mine", session="s1"))])
-        reader = await JetStreamLog.connect(access(url, "auditor"), create=False)
+        reader = await JetStreamLog.connect(access(url, "ledger"), create=False)
         worker = await JetStreamLog.connect(access(url, "reflex"), create=False)
         operator = await JetStreamLog.connect(access(url, "operator"), create=False)
         for log in (reader, worker, operator):
             assert b'"mine"' in (await collect(log))[0].data
         assert operator.sealing is not None
         assert await operator.sealing.keyring.store.destroy(key_name("ann", "s1"))
-        fresh = await JetStreamLog.connect(access(url, "auditor"), create=False)
+        fresh = await JetStreamLog.connect(access(url, "ledger"), create=False)
         assert b'"mine"' not in (await collect(fresh))[0].data
         for log in (gateway, reader, worker, operator, fresh):
             await log.close()

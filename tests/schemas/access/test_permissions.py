@@ -29,7 +29,6 @@ from schemas.permissions import (
     BrokerUser,
     Permissions,
     admin_user,
-    auditor_user,
     durable_name,
     durable_names,
     observer_user,
@@ -48,7 +47,7 @@ USERS = {
     user.name: user
     for user in (
         *(worker_user(owner, (owner,)) for owner in owners()),
-        *(observer_user(), reader_user(), auditor_user(), admin_user(), specialist_user()),
+        *(observer_user(), reader_user(), admin_user(), specialist_user()),
     )
 }
 FORBIDDEN = "nobody.may.publish.here"
@@ -144,7 +143,7 @@ async def settled(client: Client) -> None:
 
 
 async def last_sequence(url: str) -> int:
-    async with log_of(url, "auditor") as log:
+    async with log_of(url, "operator") as log:
         return (await log.info()).last_seq
 
 
@@ -296,7 +295,7 @@ def test_nobody_listens_to_another_s_inbox(url: str, user: BrokerUser) -> None:
     assert asyncio.run(denied(url, user.name, ["_INBOX.>", *others], "subscription")) == {"_INBOX.>", *others}
 
 
-@each("user", [*owners(), "auditor"])
+@each("user", owners())
 def test_a_worker_cannot_touch_another_s_durable_consumer(url: str, user: str) -> None:
     others = [name for other in owners() if other != user for name in durable_names(other)]
     others += ALERT_CONSUMERS  # the reader's, from which people are told
@@ -447,7 +446,7 @@ def test_an_observer_hears_what_the_log_stored(url: str, user: str) -> None:
     asyncio.run(run())
 
 
-@each("user", ["observer", "reader", "auditor"])
+@each("user", ["observer", "reader"])
 def test_who_may_only_listen_takes_no_question_from_those_who_answer(url: str, user: str) -> None:
     """Servers give each question to one of a group: a listener in the group would be given its share."""
     question = "forged_id.query.ledger.health"
@@ -484,7 +483,6 @@ def test_an_observer_is_not_told_the_words_of_an_exchange(url: str) -> None:
     assert asyncio.run(denied(url, "observer", [EXCHANGE_QUERY])) == {EXCHANGE_QUERY}
     assert asyncio.run(denied(url, "reader", [EXCHANGE_QUERY])) == {EXCHANGE_QUERY}
     assert asyncio.run(denied(url, "observer", ["forged_id.query.ledger.exchanges"])) == set()
-    assert asyncio.run(denied(url, "auditor", [EXCHANGE_QUERY])) == set()  # it has the keys
 
 
 # Data

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import numpy.typing as npt
 
+from actors.contract.text.decoding.disguised_stretches import Undecoded
 from actors.contract.text.decoding.plausibility import is_text
-from actors.contract.text.decoding.undecoded import Undecoded
 
 _GROUP = 5
 """Characters that stand for four bytes."""

@@ -1,9 +1,11 @@
 """The parts of a long text around the positions where a form of disguise was found: the rest of the text is plain.
 
-A disguise is an encoding, a cipher, letters apart and the like.
+A disguise is an encoding, a cipher, letters apart and the like. The decoder of each form limits its work, and counts
+what it leaves out.
 """
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 WHOLE = 4_096
 """Up to this many characters a text is decoded as a whole."""
@@ -27,3 +29,9 @@ def stretches_of(text: str, spans: Iterable[tuple[int, int]]) -> str:
     if end >= 0:
         parts.append(text[begin:end])
     return "\n".join(parts)
+
+
+class Undecoded(NamedTuple):
+    """The number of characters that may be disguised but that a decoder did not examine."""
+
+    characters: int

@@ -8,9 +8,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 
-from actors.contract.text.decoding.disguised_stretches import stretches_of
+from actors.contract.text.decoding.disguised_stretches import Undecoded, stretches_of
 from actors.contract.text.decoding.escapes import TAG
-from actors.contract.text.decoding.undecoded import Undecoded
 from actors.contract.text.excerpt import excerpt_of
 
 _QUOTE = re.compile("[\"']")

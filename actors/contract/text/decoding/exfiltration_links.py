@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from urllib.parse import unquote
 
-from actors.contract.text.decoding.undecoded import Undecoded
+from actors.contract.text.decoding.disguised_stretches import Undecoded
 
 CARRIES = "this link carries data away:"
 """The sentence about such a URL, before the placeholder's name; reflex's library of attacks has a signature for it."""

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 from itertools import permutations
 
+from actors.contract.text.decoding.disguised_stretches import Undecoded
 from actors.contract.text.decoding.plausibility import is_text, text_of
-from actors.contract.text.decoding.undecoded import Undecoded
 
 _RUN = re.compile(r"[^\x00-\x7f]{6}")
 """A quick check: every text in invisible characters contains such a run, and few texts in Latin letters do."""

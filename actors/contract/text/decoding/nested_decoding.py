@@ -15,6 +15,7 @@ import msgspec
 from actors.contract.text.decoded_views import SHARED_DECODERS
 from actors.contract.text.decoding.candidate_forms import forms_in
 from actors.contract.text.decoding.ciphers import undo_ciphers
+from actors.contract.text.decoding.disguised_stretches import Undecoded
 from actors.contract.text.decoding.documents import join_document_values
 from actors.contract.text.decoding.escapes import undo_escapes
 from actors.contract.text.decoding.exfiltration_links import exfiltration_sentences
@@ -23,7 +24,6 @@ from actors.contract.text.decoding.numerals import decode_numerals
 from actors.contract.text.decoding.payloads import decode_payloads
 from actors.contract.text.decoding.plausibility import is_mostly_letters, is_text
 from actors.contract.text.decoding.split_words import rejoin_split_words
-from actors.contract.text.decoding.undecoded import Undecoded
 from actors.contract.text.excerpt import excerpt_of
 from actors.contract.text.judge.instruction_words import PLAIN_INSTRUCTION_WORDS
 

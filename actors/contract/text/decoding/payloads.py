@@ -18,9 +18,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import numpy as np
 
 from actors.contract.text.decoding.base85 import base85
+from actors.contract.text.decoding.disguised_stretches import Undecoded
 from actors.contract.text.decoding.encoded_words import long_tokens, words_in
 from actors.contract.text.decoding.plausibility import PRINTED, is_mostly_letters, text_of
-from actors.contract.text.decoding.undecoded import Undecoded
 
 MOST_RUNS = 1_024
 """If a text has more runs of one kind, this many are decoded from all over the text, and at most this many that begin

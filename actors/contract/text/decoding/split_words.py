@@ -16,9 +16,8 @@ import numpy as np
 from ahocorasick_rs import BytesAhoCorasick, Implementation
 
 from actors.contract.text.decoding.candidate_forms import has_letters_apart
-from actors.contract.text.decoding.disguised_stretches import stretches_of
+from actors.contract.text.decoding.disguised_stretches import Undecoded, stretches_of
 from actors.contract.text.decoding.encoded_words import bounds_of_runs
-from actors.contract.text.decoding.undecoded import Undecoded
 from actors.contract.text.folding import fold
 from actors.contract.text.judge.lexicon import lexicon
 from actors.contract.text.rewriting import COMMON_WORDS

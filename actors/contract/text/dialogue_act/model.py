@@ -7,7 +7,6 @@ answered as it stands.
 """
 
 import hashlib
-import io
 from typing import Literal, get_args
 
 import msgspec
@@ -16,7 +15,7 @@ import numpy.typing as npt
 
 from actors.contract.text.dialogue_act.features import TurnFeatures, features_of, is_among, turn_of, word_keys
 from actors.contract.text.hashing import Keys
-from actors.contract.text.judge.weight_files import are_sorted_keys, arrays_in, unfit_model
+from actors.contract.text.judge.weight_files import are_sorted_keys, arrays_in, unfit_model, weights_file
 
 TurnKind = Literal["answerable", "underspecified", "social", "recall", "task"]
 """The kind of a turn, in this order:
@@ -114,16 +113,13 @@ def load_turn_model(data: bytes) -> TurnModel:
 
 def dump_turn_model(model: TurnModel) -> bytes:
     """Return a model as a weights file; equal models give equal bytes."""
-    buffer = io.BytesIO()
-    np.savez_compressed(
-        buffer,
+    return weights_file(
         keys=model.keys,
         weights=model.weights.astype(np.int8),
         common=model.common,
         words=model.words,
         head=np.array([*model.priors, model.sharpness]),
     )
-    return buffer.getvalue()
 
 
 def _exponential(value: float) -> float:

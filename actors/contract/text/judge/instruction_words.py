@@ -19,32 +19,11 @@ Numbers = npt.NDArray[np.int64]
 
 # English, and "forget" or "ignore" in German, Spanish, French, Italian, Chinese, Japanese and Russian.
 INSTRUCTION_WORDS = (
-    "ignor",
-    "disregard",
-    "forget",
-    "override",
-    "bypass",
-    "vergiss",
-    "olvid",
-    "oubli",
-    "dimentic",
-    "\u5ffd\u7565",
-    "\u7121\u8996",
-    "\u0438\u0433\u043d\u043e\u0440\u0438\u0440",
-    "system prompt",
-    "instructions",
-    "jailbreak",
-    "unrestricted",
-    "you are now",
-    "from now on",
-    "assistant:",
-    "system:",
-    "an ai ",
-    "language model",
-    "do anything",
-    "api key",
-    "password",
-)
+    "ignor", "disregard", "forget", "override", "bypass", "vergiss", "olvid", "oubli", "dimentic", "\u5ffd\u7565",
+    "\u7121\u8996", "\u0438\u0433\u043d\u043e\u0440\u0438\u0440", "system prompt", "instructions", "jailbreak",
+    "unrestricted", "you are now", "from now on", "assistant:", "system:", "an ai ", "language model",
+    "do anything", "api key", "password",
+)  # fmt: skip
 
 LEET = str.maketrans("0134578@$", "oieastbas")
 """Digits and symbols of leetspeak -> the letters that they replace."""

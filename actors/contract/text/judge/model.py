@@ -6,12 +6,11 @@ in training.
 """
 
 import hashlib
-import io
 
 import msgspec
 import numpy as np
 
-from actors.contract.text.judge.weight_files import InvalidModel, are_sorted_keys, arrays_in, unfit_model
+from actors.contract.text.judge.weight_files import InvalidModel, are_sorted_keys, arrays_in, unfit_model, weights_file
 from actors.contract.text.judge.worst_passage import ReadText, Table, worst_of
 
 __all__ = ["InvalidModel", "Model", "dump_model", "load_model", "log_odds", "margin", "to_unit_interval"]
@@ -51,14 +50,11 @@ def load_model(data: bytes, kind: str) -> Model:
 
 def dump_model(model: Model) -> bytes:
     """Return a model as a weights file; equal models give equal bytes."""
-    buffer = io.BytesIO()
-    np.savez_compressed(
-        buffer,
+    return weights_file(
         keys=model.table.keys,
         weights=model.table.weights.astype(np.int16),
         thresholds=np.array([model.bias, model.threshold]),
     )
-    return buffer.getvalue()
 
 
 def log_odds(model: Model, text: ReadText) -> float:
@@ -71,10 +67,10 @@ def margin(model: Model, text: ReadText) -> float:
     return log_odds(model, text) - model.threshold
 
 
-def to_unit_interval(margin: float, scale: float = 2.0) -> float:
-    """Return a margin as a number in (0, 1): 0.5 at margin 0, 0.75 at margin ``scale``.
+def to_unit_interval(margin: float) -> float:
+    """Return a margin as a number in (0, 1): 0.5 at margin 0, 0.75 at margin 2.
 
     It uses division only: the same bits on every machine.
     """
-    share = margin / scale
+    share = margin / 2.0
     return 0.5 + 0.5 * share / (1.0 + abs(share))

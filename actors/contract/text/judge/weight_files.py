@@ -1,4 +1,4 @@
-"""Reads files of weights; a damaged file, or one with other content, is refused before it judges anything."""
+"""Files of weights: a damaged one, or one with other content, is refused before it judges anything."""
 
 import io
 import zlib
@@ -39,6 +39,13 @@ def arrays_in(data: bytes, kind: str, integers: tuple[str, ...], floats: str) ->
     if found[floats].dtype.kind != "f" or found[floats].ndim != 1 or not np.isfinite(found[floats]).all():
         raise unfit_model(kind)
     return found
+
+
+def weights_file(**arrays: Array) -> bytes:
+    """Return a weights file of these arrays; equal arrays give equal bytes."""
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **arrays)  # type: ignore[arg-type]  # typed as if a name could be an option of its own
+    return buffer.getvalue()
 
 
 def are_sorted_keys(keys: Array) -> bool:

@@ -70,8 +70,7 @@ def judging_with(folder: Path) -> Iterator[None]:
     Raises:
         InvalidModel: the folder holds no ``scorer.npz``, ``trust.npz`` or ``turn.npz``, or one that cannot be read.
     """
-    paths = {kind: folder / f"{kind}.npz" for kind in KINDS}
-    found = {kind: _model(kind, path) for kind, path in paths.items() if path.exists()}
+    found = {kind: _model(kind, path) for kind, path in _files_in(folder).items()}
     if not found:
         raise InvalidModel(
             f"{folder} holds no weights: give a folder that `neuraxis train detection` or `neuraxis router train` wrote"
@@ -170,14 +169,17 @@ def _configured() -> Mapping[str, Path]:
     folder = os.environ.get(FOLDER)
     if not folder:
         return {}
-    paths = {kind: Path(folder) / f"{kind}.npz" for kind in KINDS}
-    found = {kind: path for kind, path in paths.items() if path.exists()}
+    found = _files_in(Path(folder))
     if not found:
         raise InvalidModel(
             f"{folder} holds no weights: {FOLDER} is to name a folder that `neuraxis train detection` or "
             "`neuraxis router train` wrote, or nothing"
         )
     return found
+
+
+def _files_in(folder: Path) -> dict[str, Path]:
+    return {kind: path for kind in KINDS if (path := folder / f"{kind}.npz").exists()}
 
 
 def _model(kind: str, path: Path) -> Weights:

@@ -59,7 +59,7 @@ class Partition:
         self.lost_for.append(reason)
         self.forget()
 
-    def refused(self, group: Group, why: str) -> None:
+    def refused(self, group: Group) -> None:
         self.refusals.append(group)
         self.forget()
 
