@@ -9,6 +9,8 @@ from typing import IO
 
 import click
 
+from deploy.cli.outcomes import WrongUse
+
 
 def write_file(path: Path, content: bytes) -> None:
     """Write ``content`` to a file, in place of an old one; see :func:`writing_file`."""
@@ -26,8 +28,6 @@ def writing_file(name: str) -> Iterator[IO[bytes]]:
     Raises:
         WrongUse: the file cannot be written.
     """
-    from deploy.cli.failures import WrongUse
-
     if name == "-":
         with click.open_file(name, "wb") as stdout:
             yield stdout

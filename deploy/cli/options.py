@@ -15,6 +15,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
+from deploy.cli.outcomes import CheckFailed, WrongUse
+from deploy.cli.wrapped_lines import say
+from deploy.config.assignments import dotted_keys, key_of, repeated_key
+
 if TYPE_CHECKING:
     from deploy.config.loading import Config, Layer, Sections
     from deploy.processes.running_set import RunSettings
@@ -97,9 +101,6 @@ class Target:
 
     def _refuse_rivals(self, flags: Sequence["Layer"]) -> None:
         """Refuse an option and a ``--set`` that set the same key: one of the two would be ignored."""
-        from deploy.cli.failures import WrongUse
-        from deploy.config.assignments import dotted_keys, key_of
-
         keys = {key_of(assignment) for assignment in self.assignments}
         for layer in flags:
             if rivals := keys.intersection(dotted_keys(layer.values)):
@@ -132,16 +133,12 @@ class Target:
 
     def config_flags(self) -> tuple[str, ...]:
         """Return the flags that give another process the same configuration, without its broker."""
-        from deploy.config.assignments import key_of
-
         file = ("--config", str(self.config_file)) if self.config_file is not None else ()
         assignments = (each for each in self.assignments if key_of(each) not in _BROKERS)
         return (*file, *(part for assignment in assignments for part in ("--set", assignment)))
 
     def refuse_broker(self, what: str) -> None:
         """Refuse options that name a broker, for a command that asks none; ``what`` says what it does instead."""
-        from deploy.cli.failures import WrongUse
-
         named = {"--nats": self.flags.url, "--context": self.flags.context, "--creds": self.flags.creds}
         if given := [option for option, value in {**named, "--tls-ca": self.flags.tls_ca}.items() if value]:
             raise WrongUse(f"{' and '.join(given)}: {what}, and no broker is asked: leave it out")
@@ -153,16 +150,12 @@ _BROKERS = ("broker.url", "broker.context")
 
 def _refuse_second_broker(option: str, of_assignments: Mapping[str, str]) -> None:
     """Refuse ``--set`` of a broker beside an option that names one: it would be ignored."""
-    from deploy.cli.failures import WrongUse
-
     for key in of_assignments:
         raise WrongUse(f"{option} and --set {key} each name a broker: give one of them")
 
 
 def _set_to(assignments: Sequence[str], key: str) -> str:
     """Return what ``--set`` gave a key that takes text; empty for nothing."""
-    from deploy.config.assignments import key_of
-
     return next((each.partition("=")[2] for each in assignments if key_of(each) == key), "")
 
 
@@ -184,8 +177,6 @@ def config_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def _with_each_key_once(_: click.Context, parameter: click.Parameter, assignments: tuple[str, ...]) -> tuple[str, ...]:
     """Return what ``--set`` gave; raises BadParameter if a key is set twice: only its last value would count."""
-    from deploy.config.assignments import repeated_key
-
     if key := repeated_key(assignments):
         raise click.BadParameter(f"{key} is set twice: give it one value", param=parameter)
     return assignments
@@ -213,8 +204,6 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
         try:
             done = command(target, **others)
         except Exception as wrong:
-            from deploy.cli.failures import CheckFailed
-
             if isinstance(wrong, CheckFailed):  # the command has done its work; other errors matter more than a warning
                 warn_of_unused_settings(target)
             raise
@@ -242,8 +231,6 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def warn_of_unused_settings(target: Target) -> None:
     """Say on stderr which settings of ``--set`` a command had no use for, if any. Call it at the command's end."""
     if unused := target.unused_settings():
-        from deploy.cli.wrapped_lines import say
-
         say(
             f"neuraxis: --set {', '.join(unused)} changes nothing here: the processes of a set take it "
             "(`neuraxis up --set`), and `neuraxis what-if --set` tries an actor's",
@@ -322,7 +309,6 @@ def check_own_weights() -> None:
         return
     from actors.contract.text.judge.model import InvalidModel
     from actors.contract.text.judge.weights import check_configured_weights
-    from deploy.cli.failures import WrongUse
 
     try:
         check_configured_weights()
@@ -339,7 +325,6 @@ def judging_by(folder: str | None) -> Iterator[None]:
     """
     from actors.contract.text.judge import weights
     from actors.contract.text.judge.model import InvalidModel
-    from deploy.cli.failures import WrongUse
 
     with ExitStack() as judging:
         if folder:
@@ -368,9 +353,15 @@ def examples(*lines: str) -> str:
 
 
 def by_option(command: Any) -> Any:
-    """Add ``--by``: who gives an order, for the record."""
+    """Add ``--by``: who gives an order, for the record; by default, this machine's user."""
     help = "Who does this, for the record.  [default: you]"
-    return click.option("--by", default="", metavar="NAME", help=help)(command)
+    return click.option("--by", default="", metavar="NAME", callback=_or_current_user, help=help)(command)
+
+
+def _or_current_user(_context: click.Context, _option: click.Parameter, by: str) -> str:
+    from deploy.operating.order_client import current_user_name
+
+    return by or current_user_name()
 
 
 def required_by_option(command: Any) -> Any:
@@ -404,8 +395,6 @@ def agent_and_user_options(whose: str) -> Callable[[Any], Any]:
 
 def text_of(file: str) -> str:
     """Return the text of a file that was named on the command line, ``-`` being stdin; raises WrongUse."""
-    from deploy.cli.failures import WrongUse
-
     try:
         return content_of(file).decode()
     except UnicodeDecodeError as wrong:
@@ -420,7 +409,6 @@ def content_of(file: str) -> bytes:
     One byte more than the limit is read, so that ``deploy.operating.guarding.item_files`` sees and refuses a larger
     file.
     """
-    from deploy.cli.failures import WrongUse
     from deploy.operating.guarding.item_files import MAX_FILE_BYTES
 
     def read() -> bytes:
@@ -445,8 +433,6 @@ def _opened(file: str) -> AbstractContextManager[BinaryIO]:
 
 def _within_timeout(read: Callable[[], bytes], what: str) -> bytes:
     """Read in the time that the command was given, if any; raises WrongUse when it is up, and OSError."""
-    from deploy.cli.failures import WrongUse
-
     context = click.get_current_context()
     given, begun = context.params.get("timeout"), context.find_object(float)
     if given is None or begun is None:

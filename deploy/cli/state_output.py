@@ -6,6 +6,11 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 import msgspec
 
+from deploy.cli.output import emit, print_json
+from deploy.cli.rendering.layout.printable import printable_struct
+from deploy.cli.rendering.layout.terminal import progress
+from deploy.cli.wrapped_lines import say
+
 if TYPE_CHECKING:
     from events.partition_fold import View
     from events.replay.sources import Source
@@ -23,7 +28,6 @@ async def fold_partition(source: "Source", upto: int, partition: str, *actors: s
         actors: Names of actors.
     """
     from actors.registry import actor_named
-    from deploy.cli.rendering.layout.terminal import progress
     from events.replay.replay import Replay
     from events.replay.run_replay import run_replay
     from events.routes import partition_filters, without_overlap
@@ -42,11 +46,8 @@ async def fold_partition(source: "Source", upto: int, partition: str, *actors: s
 def print_state(state: S, head: Callable[[S], Iterable[str]], *, as_json: bool) -> None:
     """Print an actor's state: as JSON, or for people: the head, and then a table for each field that holds rows."""
     if as_json:
-        click.echo(msgspec.json.encode(state).decode())
+        print_json(state)
         return
-    from deploy.cli.output import emit
-    from deploy.cli.rendering.layout.printable import printable_struct
-    from deploy.cli.wrapped_lines import say
 
     for line in head(printable_struct(state)):
         say(line)

@@ -11,9 +11,15 @@ from typing import TYPE_CHECKING
 import click
 
 from deploy.cli.command_types import command
+from deploy.cli.connect import target_store
 from deploy.cli.options import Target, examples, json_option, target_options, whole_number
+from deploy.cli.outcomes import CheckFailed
+from deploy.cli.output import latest, print_json
+from deploy.cli.rendering.layout.counted_nouns import duration_text
+from deploy.cli.rendering.layout.terminal import console, print_hanging
 from deploy.cli.replaying.source_opening import log_option, open_source, say_note, stream_or_ledger, stream_source
 from deploy.processes.event_loop import run_command
+from events.errors import LogError
 from schemas.intake.whole_numbers import read_whole_number
 
 if TYPE_CHECKING:
@@ -121,8 +127,6 @@ def alerts(
 async def _print_firing(
     target: Target, log_file: Path | None, least: "SeverityName", since: int | None, count: int | None, as_json: bool
 ) -> None:
-    from deploy.cli.failures import CheckFailed
-    from deploy.cli.output import latest
     from deploy.cli.rendering.alerts import UnreadableAlerts, is_severe_enough, still_firing
     from events.replay.presence_checks import check_holds_since
 
@@ -155,10 +159,8 @@ async def _unwatched(source: "Source", target: Target) -> str:
 
     Empty if somebody does, or nothing runs: a set that is stopped, or a file, has the alerts that are recorded.
     """
-    from deploy.cli.connect import target_store
     from deploy.health.stage_watch import absence_of
     from deploy.processes.broker.storage_watch import storing_fault
-    from events.errors import LogError
     from events.jetstream.storage_check import MAY_NOT_ASK
     from events.replay.sources import LedgerSource, StreamSource
     from schemas.input_path import WITNESSES
@@ -206,13 +208,11 @@ async def _print_alerts(
 
 
 def _print_alert(alert: "AlertShown", as_json: bool) -> None:
-    import msgspec
 
     from deploy.cli.rendering.alerts import line_of
-    from deploy.cli.rendering.layout.terminal import console, print_hanging
 
     if as_json:
-        click.echo(msgspec.json.encode(alert).decode())
+        print_json(alert)
     else:
         print_hanging(console(), line_of(alert), 9)
 
@@ -236,7 +236,6 @@ async def _recorded(
 async def _latest(
     target: Target, log_file: Path | None, least: "SeverityName", since: int | None, count: int | None
 ) -> AsyncGenerator["AlertShown"]:
-    from deploy.cli.output import latest
     from deploy.cli.rendering.alerts import UnreadableAlerts, is_severe_enough
     from events.replay.presence_checks import check_holds_since
 
@@ -260,8 +259,6 @@ def _say_unread(unread: "UnreadableAlerts") -> None:
 
 def _say_there_is_none(source: "Source", what: str, least: "SeverityName", since: int | None) -> None:
     """Say on stderr that there is none: without any output it would be unclear whether the command has looked."""
-    from deploy.cli.rendering.layout.counted_nouns import duration_text
-
     severity = "" if least == "info" else f" of severity {least}" + ("" if least == "critical" else " or above")
     when = ""
     if since is not None:
@@ -276,7 +273,6 @@ async def _followed(
 
     If the set is stopped, only its ledger can be read, and no new alerts come: then ``count`` means the latest ones.
     """
-    from deploy.cli.output import latest
     from deploy.cli.rendering.alerts import UnreadableAlerts, alert_of, is_severe_enough
     from events.replay.presence_checks import check_holds_since
     from events.replay.sources import LedgerSource

@@ -8,6 +8,9 @@ import click
 
 from deploy.cli.command_types import command
 from deploy.cli.options import config_options, examples, json_option
+from deploy.cli.outcomes import WrongUse
+from deploy.cli.output import emit
+from deploy.config.assignments import key_of
 
 if TYPE_CHECKING:
     from deploy.config.loading import Config
@@ -71,9 +74,7 @@ def nats_conf(
     in logins/, are for the processes. Written again, the files keep their secrets, and a neuraxis.toml to which the
     settings of the processes were added is kept.
     """
-    from deploy.cli.failures import WrongUse
     from deploy.cli.options import DEFAULT_DATA_FOLDER, Target, content_of
-    from deploy.cli.output import emit
     from deploy.deploying.broker_plan import (
         BadPlan,
         BrokerPlan,
@@ -139,9 +140,6 @@ _TAKEN = (
 
 def _check_assignments(assignments: Sequence[str]) -> None:
     """Refuse settings that the files would not have: whoever gives one believes that it has an effect."""
-    from deploy.cli.failures import WrongUse
-    from deploy.config.assignments import key_of
-
     for key in map(key_of, assignments):
         if not any(f"{key}.".startswith(f"{taken}.") for taken in _TAKEN):
             raise WrongUse(f"--set {key} changes nothing in these files: they have {', '.join(_TAKEN)} alone")
@@ -149,8 +147,6 @@ def _check_assignments(assignments: Sequence[str]) -> None:
 
 def _check_copies(config: "Config", nodes: int) -> None:
     """Refuse a set log.replicas that is not the number of servers: each server keeps one copy."""
-    from deploy.cli.failures import WrongUse
-
     origin = config.origins.get("log.replicas")
     if origin is not None and config.log.replicas != nodes:
         raise WrongUse(

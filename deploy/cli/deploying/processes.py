@@ -5,9 +5,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from deploy.cli.command_types import command
 from deploy.cli.options import examples
+from deploy.cli.outcomes import WrongUse
 
 if TYPE_CHECKING:
     from deploy.deploying.plan import Deployment
@@ -80,9 +82,6 @@ def systemd(
     out: Path, force: bool, groups: Sequence[str], config_file: Path | None, program: str, only: Sequence[str]
 ) -> None:
     """Write systemd units: a template for workers, the gateway and a target, hardened, with secrets as credentials."""
-    import msgspec
-
-    from deploy.cli.failures import WrongUse
     from deploy.config.loading import DEFAULT_FILE
     from deploy.deploying.systemd import systemd_files
 
@@ -115,7 +114,6 @@ def helm(out: Path, force: bool, groups: Sequence[str], config_file: Path | None
 def _deployment(out: Path, config_file: Path | None, groups: Sequence[str]) -> "Deployment":
     from importlib.metadata import version
 
-    from deploy.cli.failures import WrongUse
     from deploy.config.loading import DEFAULT_FILE, all_sections, load, resolve
     from deploy.config.text_files import names_text_files
     from deploy.deploying.groups import chosen_groups
@@ -146,7 +144,6 @@ def _content(file: Path) -> bytes:
 
 def _write(out: Path, files: "Files", deployment: "Deployment", force: bool, *, other_machines: bool = False) -> None:
     """Write the files, and say what is missing; ``other_machines`` run the rest, by the same settings and logins."""
-    from deploy.cli.failures import WrongUse
     from deploy.deploying.writing_files import FilesExist, write_files
 
     try:

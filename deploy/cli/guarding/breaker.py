@@ -9,6 +9,7 @@ import msgspec
 
 from deploy.cli import state_output
 from deploy.cli.command_types import Commands
+from deploy.cli.connect import open_log, run_within
 from deploy.cli.options import (
     Target,
     agent_option,
@@ -20,12 +21,14 @@ from deploy.cli.options import (
     whole_number,
     why_option,
 )
+from deploy.cli.output import latest, print_json
 from deploy.cli.rendering.layout.counted_nouns import number_list
 from deploy.cli.replaying.source_opening import log_option, open_source
+from deploy.cli.wrapped_lines import say
+from deploy.operating.deadline import Deadline
 from deploy.processes.event_loop import run_command
 
 if TYPE_CHECKING:
-    from deploy.operating.deadline import Deadline
     from deploy.operating.guarding.breaker_orders import OrderDone
     from events.decoding import Recorded
     from events.replay.sources import Source
@@ -145,7 +148,6 @@ def _head(shown: Shown) -> Iterator[str]:
 @_order_options
 def reset(target: Target, session: str, agent: str, by: str, why: str, timeout: float, as_json: bool) -> None:
     """Reset a session's breaker to the state of a new session, whatever it was; the log keeps who did it and why."""
-    from deploy.cli.connect import open_log, run_within
     from deploy.operating.guarding.breaker_orders import reset_breaker
     from schemas.vocabulary.operator import BreakerResetOrdered
 
@@ -168,7 +170,6 @@ def recover(target: Target, session: str, agent: str, by: str, why: str, timeout
 
     Trust stays where it is, and has to be rebuilt by good inputs. A session in another state is left alone.
     """
-    from deploy.cli.connect import open_log, run_within
     from deploy.operating.guarding.breaker_orders import NotCarriedOut
     from events.replay.sources import StreamSource
     from schemas.vocabulary.operator import BreakerRecoveryOrdered
@@ -188,9 +189,8 @@ def recover(target: Target, session: str, agent: str, by: str, why: str, timeout
 
 def _print_done(done: "OrderDone", what: str, as_json: bool) -> None:
     if as_json:
-        click.echo(msgspec.json.encode(done).decode())
+        print_json(done)
         return
-    from deploy.cli.wrapped_lines import say
 
     was = f"it was {done.state_before} with trust {done.trust_before:g}"
     say(f"session {done.session} of agent {done.agent} {what}: {was} (sequence {done.answered_seq})")
@@ -207,7 +207,6 @@ async def _show(target: Target, log_file: Path | None, agent: str, session: str,
 async def _breaker_state(source: "Source", agent: str, session: str, last: int) -> Shown:
     from actors.breaker.decider import machine_of
     from actors.breaker.machine import stance_of
-    from deploy.cli.output import latest
     from deploy.operating.guarding.breaker_orders import latest_breaker_events, no_judged_input
 
     upto = (await source.info()).last_seq
@@ -261,7 +260,6 @@ async def _give_recovery_order(
     violated_at: int,
 ) -> "OrderDone":
     """Order a recovery; ``violated_at`` is the end of the log when the session was found in state VIOLATED."""
-    from deploy.cli.connect import open_log
     from deploy.operating.guarding.breaker_orders import give_breaker_order
     from schemas.vocabulary.breaker import BreakerRecoveryStarted
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from deploy.cli import state_output, wrapped_lines
+from deploy.cli import state_output
 from deploy.cli.command_types import Commands
+from deploy.cli.connect import open_log, run_within
 from deploy.cli.options import (
     Target,
     examples,
@@ -18,14 +19,18 @@ from deploy.cli.options import (
     timeout_option,
     why_option,
 )
+from deploy.cli.outcomes import WrongUse
+from deploy.cli.output import print_result
 from deploy.cli.replaying.source_opening import log_option, open_source
+from deploy.operating.deadline import Deadline
 from deploy.processes.event_loop import run_command
+from schemas.intake.blank import is_blank
+from schemas.intake.timestamps import rfc3339
 from schemas.vocabulary.guardrails import LoopTrace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from deploy.operating.deadline import Deadline
     from deploy.operating.guarding.loop_overrides import OverrideDone
     from events.decoding import Recorded
     from schemas.event import Event
@@ -144,9 +149,6 @@ def override(
 
     A bias echo (one bias in too many families lately) cannot be overridden. The log keeps who did it and why.
     """
-    from deploy.cli.connect import run_within
-    from deploy.cli.failures import WrongUse
-    from schemas.intake.blank import is_blank
     from schemas.vocabulary.loops import LoopOverridden
 
     if not fatigue and not max_reruns:
@@ -157,13 +159,9 @@ def override(
         loop_id=loop, override_fatigue=fatigue, override_max_reruns=max_reruns, override_by=by, override_reason=why
     )
     done = run_within(target, timeout, lambda within: _override(target, agent, order, within))
-    if as_json:
-        click.echo(msgspec.json.encode(done).decode())
-        return
     lifted = " and ".join(name for name, on in (("fatigue", done.fatigue), ("the rerun limit", done.max_reruns)) if on)
-    wrapped_lines.say(
-        f"family {done.family} of agent {done.agent}: {lifted} lifted by {done.by} for {done.lasts_s:g} s"
-    )
+    line = f"family {done.family} of agent {done.agent}: {lifted} lifted by {done.by} for {done.lasts_s:g} s"
+    print_result(done, line, as_json=as_json)
 
 
 def _head(shown: Shown) -> Iterator[str]:
@@ -237,7 +235,6 @@ def _loop_row(recorded: "Recorded") -> LoopShown:
 
 
 def _override_rows(family: "Sequence[Recorded]") -> tuple[OverrideShown, ...]:
-    from schemas.intake.timestamps import rfc3339
     from schemas.vocabulary.guardrails import GuardrailsOverridden
 
     return tuple(
@@ -256,7 +253,6 @@ def _override_rows(family: "Sequence[Recorded]") -> tuple[OverrideShown, ...]:
 
 
 async def _override(target: Target, agent: str, order: "LoopOverridden", deadline: "Deadline") -> "OverrideDone":
-    from deploy.cli.connect import open_log
     from deploy.operating.guarding.loop_overrides import give_override
 
     async with open_log(target, deadline=deadline) as log:

@@ -10,6 +10,7 @@ import msgspec
 from deploy.cli import state_output
 from deploy.cli.command_types import Commands
 from deploy.cli.options import Target, examples, json_option, target_options, whole_number
+from deploy.cli.output import latest
 from deploy.cli.rendering.layout.counted_nouns import number_list
 from deploy.cli.replaying.source_opening import log_option, open_source
 from deploy.processes.event_loop import run_command
@@ -138,7 +139,6 @@ async def _show(target: Target, log_file: Path | None, agent: str, last: int) ->
 
 
 def _shown(agent: str, reviewed: "AgentState", memory: Any, settings: "SelfReviewSettings", last: int) -> Shown:
-    from deploy.cli.output import latest
 
     scores = tuple(each.parts[-1] for each in reviewed.past if each.parts)  # the last part is the whole score
     is_warm = len(reviewed.past) >= settings.warm_up

@@ -1,10 +1,10 @@
 """How commands that change a whole log reach its broker: the named one, or that of the data folder."""
 
-import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from deploy.cli.connect import access_to, names_broker
 from deploy.cli.options import Target
 
 if TYPE_CHECKING:
@@ -20,12 +20,10 @@ async def admin_access(target: Target, config: "Config") -> AsyncIterator["Acces
         BadContext: see ``deploy.processes.broker_access.access_of``.
         FolderTaken, Misconfigured, ProgramFailed: see ``deploy.copying.repartitioning.within_folder``.
     """
-    from deploy.cli.connect import access_to
     from deploy.copying.repartitioning import within_folder
     from deploy.processes.broker import ADMIN
-    from deploy.processes.broker_access import effective_choice
 
-    if effective_choice(target.flags, config.broker, os.environ).named:
+    if names_broker(target, config):
         yield access_to(target, ADMIN)
         return
     async with within_folder(target.data, config) as access:

@@ -5,13 +5,19 @@ from contextlib import closing
 from pathlib import Path
 
 import click
+import msgspec
 
-from deploy.cli import wrapped_lines
 from deploy.cli.command_types import command
+from deploy.cli.connect import open_log
 from deploy.cli.options import Target, examples, json_option, target_options
+from deploy.cli.outcomes import WrongUse
+from deploy.cli.output import print_json
 from deploy.cli.rendering.layout.counted_nouns import counted
+from deploy.cli.rendering.layout.terminal import progress
 from deploy.cli.replaying.source_opening import CATCH_UP_S, say_note
+from deploy.cli.wrapped_lines import say
 from deploy.processes.event_loop import run_command
+from events.errors import LogError
 
 
 @command(
@@ -39,11 +45,6 @@ def backup(target: Target, to: Path, ledger: Path | None, bundle: bool, keys: bo
     reads the copy, and `restore` makes a log of it again. It holds what people said as the log does: sealed words stay
     sealed. Without their keys (--keys: session-keys.json) they count as forgotten once they are restored.
     """
-    import msgspec
-
-    from deploy.cli.failures import WrongUse
-    from deploy.cli.output import emit
-    from deploy.cli.rendering.layout.terminal import progress
     from deploy.copying.ledger_backup import KEYS, back_up_set, check_is_free
 
     if keys and to.suffix == ".db" and not to.is_dir():
@@ -60,22 +61,20 @@ def backup(target: Target, to: Path, ledger: Path | None, bundle: bool, keys: bo
     behind = None if end is None else max(0, end - found.last_seq)
     if as_json:
         row = {**msgspec.structs.asdict(found), "behind": behind, "keys": key_count, "keys_missing": missing}
-        emit([row], as_json=True)
+        print_json(row)
         return
-    wrapped_lines.say(
+    say(
         f"{found.ledger}: {counted(found.rows, 'row')}, sequence {found.first_seq:,} to {found.last_seq:,},"
         f" head {found.head[:12]}"
     )
     if found.bundle:
-        wrapped_lines.say(f"{found.bundle}: the same events as a bundle")
+        say(f"{found.bundle}: the same events as a bundle")
     if key_count:
-        wrapped_lines.say(
-            f"{to / KEYS}: {counted(key_count, 'key')} of sealed sessions; who has both can read their words"
-        )
+        say(f"{to / KEYS}: {counted(key_count, 'key')} of sealed sessions; who has both can read their words")
     elif key_count == 0:
-        wrapped_lines.say("no words in it are sealed by a key that is left, so that no keys were written")
+        say("no words in it are sealed by a key that is left, so that no keys were written")
     if behind:
-        wrapped_lines.say(f"the stream is {counted(behind, 'event')} ahead of the ledger: not in the copy", err=True)
+        say(f"the stream is {counted(behind, 'event')} ahead of the ledger: not in the copy", err=True)
 
 
 def _missing_text(missing: int) -> str:
@@ -89,7 +88,6 @@ def _missing_text(missing: int) -> str:
 
 
 async def _check_reachable(target: Target) -> None:
-    from deploy.cli.connect import open_log
 
     async with open_log(target):
         pass
@@ -97,7 +95,6 @@ async def _check_reachable(target: Target) -> None:
 
 async def _write_keys(target: Target, ledger: Path, file: Path) -> tuple[int, int]:
     """Write the keys that open a copy's sealed words; return how many, and how many sessions lack theirs."""
-    from deploy.cli.connect import open_log
     from deploy.operating.session_keys import collect_keys, write_keys
 
     async with open_log(target) as log:
@@ -113,9 +110,7 @@ def _say_end_unknown(why: str) -> None:
 
 async def _stream_end(target: Target) -> int | None:
     """Return the stream's last sequence, and wait a moment for the ledger to reach it; None: no stream is reachable."""
-    from deploy.cli.connect import open_log
     from deploy.processes.running_set import NotRunning
-    from events.errors import LogError
     from events.replay.sources import LedgerSource
 
     try:

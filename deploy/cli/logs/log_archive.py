@@ -9,7 +9,11 @@ import msgspec
 
 from deploy.cli.command_types import command
 from deploy.cli.options import Number, Target, examples, json_option, target_options
+from deploy.cli.outcomes import WrongUse
+from deploy.cli.output import print_json
 from deploy.cli.rendering.layout.counted_nouns import counted
+from deploy.cli.rendering.layout.terminal import progress
+from deploy.cli.wrapped_lines import say
 
 _DAY_S = 86_400.0
 _MAX_DAYS = 36_500.0
@@ -41,10 +45,6 @@ def archive(
     the hash chain goes on over them. They must stay beside the ledger; a link will do. Nothing may use the ledger
     meanwhile, so stop the set. If this was interrupted, run it again.
     """
-    from deploy.cli.failures import WrongUse
-    from deploy.cli.output import emit
-    from deploy.cli.rendering.layout.terminal import progress
-    from deploy.cli.wrapped_lines import say
     from events.ledger import archive as archive_rows
 
     target.refuse_broker("this moves rows of a ledger file")
@@ -61,7 +61,7 @@ def archive(
         # No row is older than 1970, and SQLite holds no number of nanoseconds of before 1677.
         found = archive_rows(ledger or target.data.ledger, max(0, int(before_s * _NS)), join=join)
     if as_json:
-        emit([msgspec.structs.asdict(found)], as_json=True)
+        print_json(msgspec.structs.asdict(found))
         return
     if not found.rows:
         say(

@@ -8,7 +8,11 @@ import click
 from deploy.cli.command_types import command
 from deploy.cli.logs.admin_access import admin_access
 from deploy.cli.options import Target, examples, json_option, target_options, whole_number
+from deploy.cli.outcomes import WrongUse
+from deploy.cli.output import print_json
 from deploy.cli.rendering.layout.counted_nouns import counted
+from deploy.cli.rendering.layout.terminal import progress
+from deploy.cli.wrapped_lines import say
 from deploy.processes.event_loop import run_command
 
 if TYPE_CHECKING:
@@ -40,8 +44,6 @@ def repartition(
     changed or copied, and the ledger goes on. Every new partition begins with the state of the one that it comes from,
     which is checked. No set or worker may run. If this was interrupted, run it again: it goes on.
     """
-    from deploy.cli.failures import WrongUse
-    from deploy.cli.rendering.layout.terminal import progress
     from schemas.subjects import MOST_PARTITIONS
 
     if cancel and (agents or sessions):
@@ -84,14 +86,12 @@ async def _repartition(
 
 
 def _report(found: "Repartitioned", *, as_json: bool) -> None:
-    from deploy.cli.output import emit
-    from deploy.cli.wrapped_lines import say
 
     before, after = found.before, found.after
     if as_json:
         counts = {"agents": after.agents, "sessions": after.sessions}
         former = {"agents": before.agents, "sessions": before.sessions, "through_seq": found.through}
-        emit([{"stream": found.stream, **counts, "former": former, "states_checked": found.states}], as_json=True)
+        print_json({"stream": found.stream, **counts, "former": former, "states_checked": found.states})
         return
     say(
         f"stream {found.stream}: {before.agents} agent and {before.sessions} session partitions up to sequence "

@@ -11,6 +11,8 @@ import click
 
 from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, json_option, target_options, whole_number
+from deploy.cli.output import print_json
+from deploy.cli.rendering.layout.terminal import console, print_hanging
 from deploy.cli.replaying.source_opening import filter_of, log_option, open_source, stream_or_ledger, stream_source
 from deploy.processes.event_loop import run_command
 
@@ -69,10 +71,8 @@ async def _tail(
     show_text: bool,
     as_json: bool,
 ) -> None:
-    import msgspec
 
     from deploy.cli.rendering.event_rows import entry_of, group_unreadable, line_of
-    from deploy.cli.rendering.layout.terminal import console, print_hanging
 
     out = console()
     task = asyncio.current_task()
@@ -86,7 +86,7 @@ async def _tail(
                 entries = [entry_of(stored, words=show_text) for stored in batch[:remaining]]
                 if as_json:
                     for entry in entries:
-                        click.echo(msgspec.json.encode(entry).decode())
+                        print_json(entry)
                 else:
                     for entry, others in group_unreadable(entries):
                         print_hanging(out, line_of(entry, others), 9)

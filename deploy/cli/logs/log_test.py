@@ -6,6 +6,10 @@ import click
 
 from deploy.cli.command_types import command
 from deploy.cli.options import examples, json_option, models_option
+from deploy.cli.outcomes import CheckFailed
+from deploy.cli.output import print_json
+from deploy.cli.rendering.layout.counted_nouns import counted
+from deploy.cli.wrapped_lines import say
 
 
 @command(
@@ -26,10 +30,6 @@ def test(bundles: tuple[Path, ...], config_file: Path | None, models: str | None
 
     Under other settings, the first exchange that ends differently is named. Exit status 1 if any bundle fails.
     """
-    from deploy.cli.failures import CheckFailed
-    from deploy.cli.output import emit
-    from deploy.cli.rendering.layout.counted_nouns import counted
-    from deploy.cli.wrapped_lines import say
     from deploy.replaying.bundle_verdicts import decide_under_settings, verify_bundle
 
     failed = 0
@@ -38,7 +38,7 @@ def test(bundles: tuple[Path, ...], config_file: Path | None, models: str | None
         failed += bool(verdict.complaint)
         if as_json:
             row = {"bundle": str(bundle), "ok": not verdict.complaint}
-            emit([row | {"summary": verdict.summary, "complaint": verdict.complaint}], as_json=True)
+            print_json(row | {"summary": verdict.summary, "complaint": verdict.complaint})
         else:
             say(f"{bundle}: {verdict.complaint or verdict.summary}")
     if failed:

@@ -10,7 +10,11 @@ import msgspec
 from deploy.cli.command_types import command
 from deploy.cli.logs.admin_access import admin_access
 from deploy.cli.options import Number, Target, examples, json_option, target_options
+from deploy.cli.outcomes import WrongUse
+from deploy.cli.output import print_json
 from deploy.cli.rendering.layout.counted_nouns import counted
+from deploy.cli.rendering.layout.terminal import progress
+from deploy.cli.wrapped_lines import say
 from deploy.processes.event_loop import run_command
 
 if TYPE_CHECKING:
@@ -42,18 +46,13 @@ def trim(target: Target, older_than: float | None, snapshots: bool, ledger: Path
     workers start from the snapshots, and `why`, `state --at` and `replay` read the ledger. No set or worker may run.
     The last event is never removed. If this was interrupted, run it again.
     """
-    from deploy.cli.failures import WrongUse
-    from deploy.cli.output import emit
-    from deploy.cli.rendering.layout.terminal import progress
-    from deploy.cli.wrapped_lines import say
-
     if (older_than is None) != snapshots:
         raise WrongUse("name an age in days, --older-than DAYS, or --snapshots, and not both")
     with progress("folding", None) as advance:
         age_s = None if older_than is None else older_than * _DAY_S
         found = run_command(_trim(target, ledger or target.data.ledger, age_s, advance))
     if as_json:
-        emit([msgspec.structs.asdict(found)], as_json=True)
+        print_json(msgspec.structs.asdict(found))
         return
     say(
         f"stream {found.stream}: {counted(found.removed, 'event')} removed, sequence {found.first_seq:,} to "

@@ -5,11 +5,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
-from deploy.cli import wrapped_lines
 from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, json_option, target_options
+from deploy.cli.outcomes import CheckFailed, WrongUse
+from deploy.cli.output import print_json
+from deploy.cli.rendering.layout.printable import printable
+from deploy.cli.rendering.layout.terminal import progress
 from deploy.cli.replaying.source_opening import log_option, open_source, say_note
+from deploy.cli.wrapped_lines import say
 from deploy.processes.event_loop import run_command
 
 if TYPE_CHECKING:
@@ -40,11 +45,7 @@ def bisect(
     CONDITION is a path as `neuraxis state` prints it, below anything that is kept under KEY or else from the top; one
     of == != < <= > >= in exists; and a JSON value. The condition may hold and cease again: every state is checked.
     """
-    import msgspec
-
     from actors.registry import actor_named
-    from deploy.cli.failures import CheckFailed, WrongUse
-    from deploy.cli.rendering.layout.printable import printable
     from events.replay.run_replay import END, point_of
     from events.replay.states.conditions import BadCondition, condition_of
 
@@ -57,27 +58,26 @@ def bisect(
     if found is None:
         raise CheckFailed(f"{condition} holds of no state of {name} under {key}")
     if as_json:
-        click.echo(msgspec.json.encode(found).decode())
+        print_json(found)
         return
     if not found.seq:
-        wrapped_lines.say(f"{found.actor}/{found.partition}: it holds from the start")
+        say(f"{found.actor}/{found.partition}: it holds from the start")
         return
     moment = datetime.fromtimestamp(found.time_ns / 1e9, UTC).isoformat(timespec="milliseconds")
     was, now = (
         "nothing" if value is msgspec.UNSET else msgspec.json.encode(value).decode()
         for value in (found.before, found.after)
     )
-    wrapped_lines.say(printable(f"{found.actor}/{found.partition}: sequence {found.seq}, {moment}, {found.topic}"))
-    wrapped_lines.say(printable(f"  {was} → {now}"))
+    say(printable(f"{found.actor}/{found.partition}: sequence {found.seq}, {moment}, {found.topic}"))
+    say(printable(f"  {was} → {now}"))
     if found.exchange:
-        wrapped_lines.say(printable(f"  `neuraxis why {found.exchange}` shows the exchange"))
+        say(printable(f"  `neuraxis why {found.exchange}` shows the exchange"))
 
 
 async def _bisect(
     target: Target, log_file: Path | None, name: str, key: str, condition: "Condition", upto: "Point"
 ) -> "BisectResult | None":
     from actors.registry import ACTORS
-    from deploy.cli.rendering.layout.terminal import progress
     from events.replay.presence_checks import check_holds_key, check_reaches
     from events.replay.states.bisecting import first_holding
     from events.replay.states.partition_state import partition_named

@@ -5,11 +5,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
-from deploy.cli import wrapped_lines
 from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, json_option, target_options
+from deploy.cli.outcomes import WrongUse
+from deploy.cli.output import print_json
+from deploy.cli.rendering.layout.printable import printable
+from deploy.cli.rendering.layout.terminal import progress
 from deploy.cli.replaying.source_opening import log_option, open_source, say_note
+from deploy.cli.wrapped_lines import say
 from deploy.processes.event_loop import run_command
 
 if TYPE_CHECKING:
@@ -47,11 +52,7 @@ def diff(
     Either one actor's partition, `diff ACTOR KEY --at FROM --at TO`, or all of them, `diff FROM TO`. With --json, a
     line for each change: op, path, before, after. The states hold people's words.
     """
-    import msgspec
-
     from actors.registry import ACTORS, actor_named
-    from deploy.cli.failures import WrongUse
-    from deploy.cli.rendering.layout.printable import printable
     from events.replay.run_replay import point_of
     from events.replay.states.diffing import path_text
 
@@ -71,19 +72,19 @@ def diff(
     found = run_command(_diff(target, log_file, names, wanted, points))
     for part in found:
         if not as_json:
-            wrapped_lines.say(f"{part.actor}/{part.partition} from sequence {part.place_before} to {part.place_after}")
+            say(f"{part.actor}/{part.partition} from sequence {part.place_before} to {part.place_after}")
         for change in part.changes:
             if as_json:
                 where = {"actor": part.actor, "partition": part.partition}
-                click.echo(msgspec.json.encode(where | msgspec.to_builtins(change)).decode())
+                print_json(where | msgspec.to_builtins(change))
             else:
                 was, now = (
                     "nothing" if value is msgspec.UNSET else msgspec.json.encode(value).decode()
                     for value in (change.before, change.after)
                 )
-                wrapped_lines.say(printable(f"  {path_text(change.path)}: {was} → {now}"))
+                say(printable(f"  {path_text(change.path)}: {was} → {now}"))
     if not found and not as_json:
-        wrapped_lines.say("nothing changed")
+        say("nothing changed")
 
 
 def _is_behind(first: "Point", second: "Point") -> bool:
@@ -97,7 +98,6 @@ async def _diff(
     target: Target, log_file: Path | None, names: Sequence[str], key: str, points: "tuple[Point, Point]"
 ) -> "tuple[Changed, ...]":
     from actors.registry import ACTORS
-    from deploy.cli.rendering.layout.terminal import progress
     from events.replay.presence_checks import check_holds_both, check_holds_key
     from events.replay.states.diffing import changed_between
     from events.replay.states.partition_state import partition_named

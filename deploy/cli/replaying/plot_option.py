@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from deploy.cli.outcomes import WrongUse
+
 
 def check_plot(file: Path) -> None:
     """Check that a drawing can be written to a file: its name, its folder, and the library that draws.
@@ -9,7 +11,6 @@ def check_plot(file: Path) -> None:
     Raises:
         WrongUse: it cannot; the message says what to do.
     """
-    from deploy.cli.failures import WrongUse
     from deploy.cli.rendering.sweeps import FORMS
 
     if file.suffix.lower() not in FORMS:
@@ -25,15 +26,12 @@ def check_folder(folder: Path) -> None:
     Raises:
         WrongUse: they cannot; the message says what to do.
     """
-    from deploy.cli.failures import WrongUse
-
     if not folder.parent.is_dir():
         raise WrongUse(f"--plot {folder}: there is no folder {folder.parent}")
     _check_library()
 
 
 def _check_library() -> None:
-    from deploy.cli.failures import WrongUse
     from deploy.cli.rendering.sweeps import PlotUnavailable, require_matplotlib
 
     try:

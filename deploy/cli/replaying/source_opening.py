@@ -8,10 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from deploy.cli.connect import open_log
 from deploy.cli.options import Target
+from deploy.cli.outcomes import WrongUse
+from deploy.cli.wrapped_lines import say
+from deploy.operating.deadline import Deadline
+from events.errors import LogError, Misconfigured, NoLeader, NotPermitted, Unavailable, UnknownOutcome
 
 if TYPE_CHECKING:
-    from deploy.operating.deadline import Deadline
     from events.jetstream import JetStreamLog
     from events.log import Log
     from events.replay.sources import LedgerSource, Source, StreamSource
@@ -33,7 +37,6 @@ def log_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def filter_of(topic: str) -> str:
     """Return the filter over stored subjects for a pattern of public ones; raises WrongUse."""
-    from deploy.cli.failures import WrongUse
     from schemas.event import ROOT
     from schemas.intake.topics import unknown_topic
     from schemas.subjects import EVERYTHING, topic_filter
@@ -102,9 +105,7 @@ async def stream_or_ledger(
     Raises:
         LogError, NotRunning, BadContext: as ``open_log`` does, if no ledger takes its place.
     """
-    from deploy.cli.connect import open_log
     from deploy.processes.running_set import NotRunning
-    from events.errors import Unavailable, UnknownOutcome
 
     async with AsyncExitStack() as open_things:
         try:
@@ -120,7 +121,6 @@ async def stream_or_ledger(
 
 async def _ledger_instead(open_things: AsyncExitStack, target: Target, why: Exception) -> "LedgerSource":
     from deploy.processes.running_set import NotReachableYet, NotRunning
-    from events.errors import NoLeader, NotPermitted
     from events.replay.sources import LedgerSource
 
     ledger = LedgerSource(target.data.ledger)
@@ -218,7 +218,6 @@ def warn_of_damage(ledger: "LedgerSource") -> None:
 
 async def warn_of_gaps(source: "Source") -> None:
     """Say on stderr which events are missing in what was read, if any; nothing if that cannot be found out now."""
-    from events.errors import LogError
     from events.replay.gaps import missing_text
 
     with suppress(LogError):
@@ -245,10 +244,8 @@ def warn_of_missing_wal(ledger: "LedgerSource") -> None:
 
 def say_note(note: str) -> None:
     """Print a note on stderr, if it is not empty."""
-    from deploy.cli import wrapped_lines
-
     if note:
-        wrapped_lines.say(f"neuraxis: {note}", err=True)
+        say(f"neuraxis: {note}", err=True)
 
 
 async def _attach_keys(open_things: AsyncExitStack, target: Target, ledger: "LedgerSource") -> None:
@@ -259,8 +256,6 @@ async def _attach_keys(open_things: AsyncExitStack, target: Target, ledger: "Led
     from events.sealing.sealing import Sealing
 
     if target.flags.named:
-        from deploy.cli.connect import open_log
-
         log = await open_things.enter_async_context(open_log(target))
         ledger.sealing = log.sealing or ledger.sealing
     else:
@@ -310,9 +305,7 @@ class _KeysOnDemand:
         self._store: KeyStore | None = None
 
     async def _connected(self) -> "KeyStore":
-        from deploy.cli.connect import open_log
         from deploy.processes.running_set import NotRunning
-        from events.errors import Misconfigured, Unavailable, UnknownOutcome
         from events.sealing.keys import NoKeys
 
         if self._store is None:

@@ -6,9 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import click
+import msgspec
 
 from deploy.cli.command_types import command
+from deploy.cli.file_output import write_file
 from deploy.cli.options import Target, examples, json_option, target_options
+from deploy.cli.rendering.layout.terminal import console
+from deploy.cli.replaying.named_exchange import resolve
 from deploy.cli.replaying.source_opening import log_option, open_indexed_source
 from deploy.processes.event_loop import run_command
 
@@ -49,8 +53,6 @@ def why(target: Target, exchange: str, log_file: Path | None, svg: Path | None, 
     EXCHANGE is an exchange's id, the beginning of one if no other begins so, or `last`. The tree and the picture hold
     people's words.
     """
-    from deploy.cli.file_output import write_file
-    from deploy.cli.rendering.layout.terminal import console
     from deploy.cli.rendering.why.tree import render, to_json
 
     explanation, router, coherence, missing = run_command(_look_up(target, log_file, exchange))
@@ -68,7 +70,6 @@ async def _look_up(
     target: Target, log_file: Path | None, wanted: str
 ) -> tuple["Explanation", "RouterSettings | None", "CoherenceSettings | None", "Sequence[Range]"]:
     """Return an exchange, the settings that explain it, and the gaps of the log among and after its events."""
-    from deploy.cli.replaying.named_exchange import resolve
     from events.replay.explain import explain
     from events.replay.presence_checks import NothingFound
 
@@ -118,8 +119,6 @@ async def _settings_in_force(
     source: "Source", explanation: "Explanation", upto: int, configured: "type[Configured]", settings: type[S]
 ) -> S | None:
     """Return the settings of an actor's partition of the exchange, as recorded last before a sequence."""
-    import msgspec
-
     from events.decoding import Recorded, decode
     from schemas.actor import settings_of
     from schemas.event import topic_of

@@ -8,6 +8,8 @@ import click
 
 from deploy.cli.command_types import command
 from deploy.cli.options import examples, whole_number
+from deploy.cli.outcomes import CheckFailed
+from deploy.cli.replaying.plot_option import check_folder
 
 BENCHES = {
     "append": "fenced append and group commit, against raw nats-py",
@@ -98,9 +100,6 @@ def bench(names: tuple[str, ...], json_file: str | None, plot: str | None, **llm
     import sys
     import tempfile
 
-    from deploy.cli.failures import CheckFailed
-    from deploy.cli.replaying.plot_option import check_folder
-
     if any(value is not None for value in llm_options.values()):
         if json_file is not None or plot is not None:
             raise click.UsageError("--json and --plot are for the other benchmarks: with --llm, --record keeps answers")
@@ -150,8 +149,6 @@ def _install_hint(modules: Iterable[str]) -> str:
 def _measure_judgement(names: tuple[str, ...], llm_options: Mapping[str, str | int | None]) -> None:
     """Run the part of ``detection`` that asks a language model to judge prompts."""
     import sys
-
-    from deploy.cli.failures import CheckFailed
 
     if names != ("detection",) or llm_options["llm"] is None or llm_options["corpus"] is None:
         raise click.UsageError(

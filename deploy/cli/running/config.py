@@ -8,6 +8,9 @@ import click
 
 from deploy.cli.command_types import Commands
 from deploy.cli.options import config_options, examples, json_option
+from deploy.cli.outcomes import WrongUse
+from deploy.cli.output import emit
+from deploy.cli.wrapped_lines import say
 
 
 @click.group(cls=Commands, epilog=examples("neuraxis config show"))
@@ -27,9 +30,6 @@ def config() -> None:
 @json_option
 def show(sections: tuple[str, ...], config_file: Path | None, assignments: Sequence[str], as_json: bool) -> None:
     """Print the values in effect and where each came from: the default, a file, a variable or a flag."""
-    from deploy.cli.failures import WrongUse
-    from deploy.cli.output import emit
-    from deploy.cli.wrapped_lines import say
     from deploy.config.ignored_variables import REMEDY, ignored_variables
     from deploy.config.loading import all_sections, assignment_layer, load
     from schemas.intake.strict import did_you_mean

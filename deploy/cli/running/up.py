@@ -9,6 +9,7 @@ import click
 
 from deploy.cli.command_types import command
 from deploy.cli.options import DEFAULT_DATA_FOLDER, Target, check_own_weights, examples, target_options
+from deploy.cli.outcomes import WrongUse
 
 if TYPE_CHECKING:
     from deploy.processes.broker_access import BrokerChoice
@@ -109,8 +110,6 @@ def up(
 
 def _check_config_file(file: Path | None) -> None:
     """Refuse a configuration that is a pipe: the processes of the set read it, too, and it can be read once."""
-    from deploy.cli.failures import WrongUse
-
     if file is not None and file.exists() and not file.is_file():
         raise WrongUse(f"--config {file} is no ordinary file, and each process of a set reads it: write it to one")
 
@@ -120,8 +119,6 @@ def _check_broker_options(broker: "BrokerChoice", of_embedded: Sequence[str]) ->
 
     ``of_embedded`` are the given options of the embedded broker.
     """
-    from deploy.cli.failures import WrongUse
-
     if broker.named and of_embedded:
         named = broker.context or "another broker"
         raise WrongUse(f"{' and '.join(of_embedded)}: that is the embedded broker's, and {named} is used: leave it out")

@@ -7,6 +7,7 @@ import click
 
 from deploy.cli.command_types import command
 from deploy.cli.options import Target, check_own_weights, examples, target_options
+from deploy.cli.outcomes import WrongUse
 
 
 @command(
@@ -49,7 +50,6 @@ def worker(
     """
     check_own_weights()
     from deploy import logging_setup
-    from deploy.cli.failures import WrongUse
     from deploy.config.alert_lifetimes import check_alert_lifetimes
     from deploy.config.ignored_variables import log_ignored_variables
     from deploy.config.loading import flag_layer

@@ -10,9 +10,11 @@ import msgspec
 from deploy.cli import state_output
 from deploy.cli.command_types import Commands
 from deploy.cli.options import Target, examples, json_option, target_options, whole_number
+from deploy.cli.output import latest
 from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.cli.replaying.source_opening import log_option, open_source
 from deploy.processes.event_loop import run_command
+from schemas.intake.timestamps import rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -121,7 +123,6 @@ async def _show(target: Target, log_file: Path | None, agent: str, last: int) ->
 def drift_overview(agent: str, state: "State", events: "Sequence[Recorded]", last: int, now_ns: int) -> Shown:
     """Return the state of an agent's drift at a time, from the actor's state and its events about the agent."""
     from actors.drift.agent_state import AgentState, fatigue, resting_concepts
-    from deploy.cli.output import latest
 
     agent_state, settings = state.minds.get(agent, AgentState()), state.settings
     cooldown_ns = settings.cooldown_ms * 1_000_000
@@ -163,8 +164,6 @@ def _thought(recorded: "Recorded") -> ThoughtShown | None:
 
 def _next(events: "Sequence[Recorded]") -> str:
     """Return the time at which the latest timer fires; empty if none is set."""
-    from schemas.intake.timestamps import rfc3339
-
     for recorded in reversed(events):
         wake_after_ms = getattr(recorded.message.event, "wake_after_ms", None)
         if wake_after_ms is not None:

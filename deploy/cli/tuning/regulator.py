@@ -13,6 +13,7 @@ from deploy.cli.options import Target, examples, json_option, target_options, wh
 from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.cli.replaying.source_opening import log_option, open_source
 from deploy.processes.event_loop import run_command
+from schemas.intake.timestamps import rfc3339
 
 if TYPE_CHECKING:
     from actors.regulator.decider import State
@@ -135,7 +136,6 @@ def _shown(agent: str, state: "State", now_ns: int, events: list["Recorded"]) ->
     from actors.regulator.decider import record_of
     from actors.regulator.pressures import pressures_of
     from deploy.cli.rendering.why.regulation import pressure_line
-    from schemas.intake.timestamps import rfc3339
 
     record, settings = record_of(state, agent), state.settings
     counts = counts_in_window(record, now_ns, settings)
@@ -156,7 +156,6 @@ def _shown(agent: str, state: "State", now_ns: int, events: list["Recorded"]) ->
 def _weights(state: "State", agent: str) -> Iterator[WeightShown]:
     from actors.regulator.agent_record import limits
     from actors.regulator.decider import record_of
-    from schemas.intake.timestamps import rfc3339
 
     record = record_of(state, agent)
     for name in sorted(record.changed_ns):
@@ -175,7 +174,6 @@ def _weights(state: "State", agent: str) -> Iterator[WeightShown]:
 
 def _event_row(recorded: "Recorded") -> EventShown:
     from deploy.cli.rendering.why.details import LineContext, details
-    from schemas.intake.timestamps import rfc3339
 
     event = recorded.message.event
     first, *_ = details(event, LineContext())

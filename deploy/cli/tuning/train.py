@@ -8,6 +8,7 @@ import click
 
 from deploy.cli.command_types import Commands
 from deploy.cli.options import Target, examples, target_options
+from deploy.cli.outcomes import WrongUse
 from deploy.cli.tuning.training_steps import print_steps
 from deploy.processes.event_loop import run_command
 
@@ -66,7 +67,6 @@ def detection(target: Target, files: tuple[Path, ...], into: Path, report: Path 
 
 
 async def _judged(target: Target, log: Path) -> "list[Row]":
-    from deploy.cli.failures import WrongUse
     from deploy.cli.replaying.source_opening import open_source, say_note
     from deploy.training.verdict_rows import rows_of_verdicts
 

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable
 
 import click
 
+from deploy.cli.outcomes import WrongUse
+
 
 def print_steps(steps: Callable[[], Iterable[str]]) -> None:
     """Train, and print a line about each step; ``steps`` imports what it needs.
@@ -11,8 +13,6 @@ def print_steps(steps: Callable[[], Iterable[str]]) -> None:
     Raises:
         WrongUse: scipy is not installed, or files cannot be read, trained on or written; the message says what to do.
     """
-    from deploy.cli.failures import WrongUse
-
     try:
         for line in steps():
             click.echo(line)

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from deploy.cli.failures import WrongUse
+from deploy.cli.outcomes import WrongUse
 from deploy.cli.options import Target
 from deploy.config.settings import BrokerSettings
 from deploy.processes.broker_access import BadContext, BrokerChoice, access_of, context_of, effective_choice
