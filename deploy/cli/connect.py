@@ -17,7 +17,7 @@ import click
 import msgspec
 
 from deploy.cli.options import Target
-from deploy.cli.wrapped_lines import say
+from deploy.cli.wrapped_lines import say_note
 from deploy.operating.deadline import Deadline
 from deploy.processes.event_loop import run_command
 from events.errors import LogError
@@ -107,6 +107,24 @@ def access_to(target: Target, user: str = "") -> "Access":
     return msgspec.structs.replace(access, fails_if_denied=True)
 
 
+@asynccontextmanager
+async def admin_access(target: Target, config: "Config") -> AsyncIterator["Access"]:
+    """Give the admin's access to the named broker, or else to that of the data folder, which runs for the block.
+
+    Raises:
+        BadContext: see ``deploy.processes.broker_access.access_of``.
+        FolderTaken, Misconfigured, ProgramFailed: see ``deploy.copying.repartitioning.within_folder``.
+    """
+    from deploy.copying.repartitioning import within_folder
+    from deploy.processes.broker import ADMIN
+
+    if names_broker(target, config):
+        yield access_to(target, ADMIN)
+        return
+    async with within_folder(target.data, config) as access:
+        yield access
+
+
 def stream_of(target: Target) -> str:
     """Return the name of the stream: the running set's, unless the options name a broker; else the configured one."""
     from deploy.processes.running_set import NotRunning
@@ -194,7 +212,7 @@ async def _note_removed(log: "JetStreamLog", file: Path) -> None:
             return
     except LogError as wrong:
         why = f" ({wrong})"
-    say(f"neuraxis: {log.unseen}: what they hold is not seen here{why}", err=True)
+    say_note(f"{log.unseen}: what they hold is not seen here{why}")
 
 
 async def _find_reason(deadline: Deadline, log: "JetStreamLog", store: Path | None) -> None:

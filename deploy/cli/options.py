@@ -8,6 +8,7 @@ from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from functools import wraps
+from inspect import iscoroutine
 from math import isfinite
 from pathlib import Path
 from threading import Thread
@@ -16,14 +17,20 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import click
 
 from deploy.cli.outcomes import CheckFailed, WrongUse
-from deploy.cli.wrapped_lines import say
+from deploy.cli.wrapped_lines import say_note
 from deploy.config.assignments import dotted_keys, key_of, repeated_key
+from deploy.processes.event_loop import run_command
 
 if TYPE_CHECKING:
     from deploy.config.loading import Config, Layer, Sections
     from deploy.processes.running_set import RunSettings
 
 DEFAULT_DATA_FOLDER = Path(".neuraxis")
+
+FILE = click.Path(path_type=Path, dir_okay=False)
+FOLDER = click.Path(path_type=Path, file_okay=False)
+"""The types of options that name a file or a folder, which need not exist."""
+
 _MAX_TIMEOUT_S = 30 * 24 * 3600
 
 MAX_COUNT = 2**63 - 1
@@ -42,12 +49,12 @@ class Target:
     def __init__(
         self,
         data: Path,
-        nats: str,
-        context: str,
-        creds: str,
-        tls_ca: str,
-        config_file: Path | None,
-        assignments: Sequence[str],
+        nats: str = "",
+        context: str = "",
+        creds: str = "",
+        tls_ca: str = "",
+        config_file: Path | None = None,
+        assignments: Sequence[str] = (),
         begun: float | None = None,
     ) -> None:
         from deploy.processes.broker_access import BrokerChoice
@@ -159,20 +166,15 @@ def _set_to(assignments: Sequence[str], key: str) -> str:
     return next((each.partition("=")[2] for each in assignments if key_of(each) == key), "")
 
 
-def config_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--config`` and ``--set``."""
-    file = click.Path(path_type=Path, dir_okay=False)
-    command = click.option(
-        "--set",
-        "assignments",
-        multiple=True,
-        metavar="KEY=VALUE",
-        callback=_with_each_key_once,
-        help="Set a configuration value: router.profile=seed.",
-    )(command)
-    return click.option(
-        "--config", "config_file", type=file, help="Configuration file.  [default: neuraxis.toml if there is one]"
-    )(command)
+def several(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return a decorator that adds several options, in this order of the help."""
+
+    def with_all(command: Any) -> Any:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return with_all
 
 
 def _with_each_key_once(_: click.Context, parameter: click.Parameter, assignments: tuple[str, ...]) -> tuple[str, ...]:
@@ -182,8 +184,28 @@ def _with_each_key_once(_: click.Context, parameter: click.Parameter, assignment
     return assignments
 
 
+data_option = click.option(
+    "--data", type=FOLDER, default=DEFAULT_DATA_FOLDER, show_default=True, help="Folder of the set."
+)
+"""Adds ``--data``, the data folder."""
+
+config_options = several(
+    click.option(
+        "--config", "config_file", type=FILE, help="Configuration file.  [default: neuraxis.toml if there is one]"
+    ),
+    click.option(
+        "--set", "assignments", multiple=True, metavar="KEY=VALUE", callback=_with_each_key_once,
+        help="Set a configuration value: router.profile=seed.",
+    ),
+)  # fmt: skip
+"""Adds ``--config`` and ``--set``."""
+
+
 def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say which set or broker to use; the command gets them as its first argument, a `Target`."""
+    """Add the options that say which set or broker to use; the command gets them as its first argument, a `Target`.
+
+    A command that is a coroutine function runs in an event loop.
+    """
 
     @wraps(command)
     def with_target(
@@ -203,38 +225,34 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
         target = Target(data, nats, context, creds, tls_ca, config_file, assignments, begun)
         try:
             done = command(target, **others)
-        except Exception as wrong:
-            if isinstance(wrong, CheckFailed):  # the command has done its work; other errors matter more than a warning
-                warn_of_unused_settings(target)
+            if iscoroutine(done):
+                done = run_command(done)
+        except CheckFailed:  # the command has done its work; other errors matter more than a warning
+            warn_of_unused_settings(target)
             raise
         warn_of_unused_settings(target)
         return done
 
-    options = (
-        click.option(
-            "--data", type=click.Path(path_type=Path, file_okay=False), default=DEFAULT_DATA_FOLDER, show_default=True,
-            help="Folder of the set.",
-        ),
+    add_options = several(
+        data_option,
         click.option("--nats", default="", metavar="URL", help="Broker to use instead; also NATS_URL."),
         click.option(
             "--context", default="", metavar="NAME|FILE|DIR", help="The same by a NATS CLI context, or logins' folder."
         ),
         click.option("--creds", default="", metavar="FILE", help="NATS credentials file."),
         click.option("--tls-ca", default="", metavar="FILE", help="CA certificates to trust the broker by."),
-    )  # fmt: skip
-    wrapped = config_options(with_target)
-    for option in reversed(options):
-        wrapped = option(wrapped)
+        config_options,
+    )
+    wrapped: Callable[..., Any] = add_options(with_target)
     return wrapped
 
 
 def warn_of_unused_settings(target: Target) -> None:
     """Say on stderr which settings of ``--set`` a command had no use for, if any. Call it at the command's end."""
     if unused := target.unused_settings():
-        say(
-            f"neuraxis: --set {', '.join(unused)} changes nothing here: the processes of a set take it "
-            "(`neuraxis up --set`), and `neuraxis what-if --set` tries an actor's",
-            err=True,
+        say_note(
+            f"--set {', '.join(unused)} changes nothing here: the processes of a set take it (`neuraxis up --set`), "
+            "and `neuraxis what-if --set` tries an actor's"
         )
 
 
@@ -277,30 +295,55 @@ def timeout_option(default: float, what: str = "How long this may take, connecti
     )
 
 
-def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--json``, as the argument ``as_json``."""
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON, one object a line.")(command)
-
-
-def models_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--models``, by which this process can use older weights of learned models; the command gets the folder."""
+def last_option(what: str, default: int = 10) -> Callable[[Any], Any]:
+    """Return a decorator that adds ``--last``: how many of the latest to show."""
     return click.option(
-        "--models",
-        type=click.Path(exists=True, file_okay=False),
-        metavar="DIR",
-        callback=_add_older_weights,
-        help="Older weights in it or below (scorer*.npz, trust*.npz, turn*.npz), for what was decided by them.",
-    )(command)
+        "--last", type=whole_number(0), default=default, show_default=True, help=f"How many {what} to show."
+    )
 
 
-def weights_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--weights``; the command gets the folder, or nothing, and uses it in a block of :func:`judging_by`."""
-    return click.option(
-        "--weights",
-        type=click.Path(exists=True, file_okay=False),
-        metavar="DIR",
-        help="These weights (scorer.npz, trust.npz, turn.npz) instead of those that decisions rest on.",
-    )(command)
+to_option = click.option("--to", "upto", default="", metavar="SEQ|TIME", help="Stop there.  [default: the end]")
+"""Adds ``--to``, as the argument ``upto``: where in the log to stop; empty for its end."""
+
+
+def ledger_option(help: str) -> Callable[[Any], Any]:
+    """Return a decorator that adds ``--ledger``, the file of a ledger."""
+    return click.option("--ledger", type=FILE, metavar="FILE", help=help)
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, one object a line.")
+"""Adds ``--json``, as the argument ``as_json``."""
+
+
+def _add_older_weights(_context: click.Context, _option: click.Parameter, folder: str | None) -> str:
+    from actors.contract.text.judge.model import InvalidModel
+    from actors.contract.text.judge.weights import add_weights
+
+    if folder:
+        try:
+            add_weights(Path(folder))
+        except InvalidModel as wrong:
+            raise click.BadParameter(str(wrong)) from wrong
+    return folder or ""
+
+
+models_option = click.option(
+    "--models",
+    type=click.Path(exists=True, file_okay=False),
+    metavar="DIR",
+    callback=_add_older_weights,
+    help="Older weights in it or below (scorer*.npz, trust*.npz, turn*.npz), for what was decided by them.",
+)
+"""Adds ``--models``, by which this process can use older weights of learned models; the command gets the folder."""
+
+
+weights_option = click.option(
+    "--weights",
+    type=click.Path(exists=True, file_okay=False),
+    metavar="DIR",
+    help="These weights (scorer.npz, trust.npz, turn.npz) instead of those that decisions rest on.",
+)
+"""Adds ``--weights``; the command gets the folder, or nothing, and uses it in a block of :func:`judging_by`."""
 
 
 def check_own_weights() -> None:
@@ -335,27 +378,9 @@ def judging_by(folder: str | None) -> Iterator[None]:
         yield
 
 
-def _add_older_weights(_context: click.Context, _option: click.Parameter, folder: str | None) -> str:
-    from actors.contract.text.judge.model import InvalidModel
-    from actors.contract.text.judge.weights import add_weights
-
-    if folder:
-        try:
-            add_weights(Path(folder))
-        except InvalidModel as wrong:
-            raise click.BadParameter(str(wrong)) from wrong
-    return folder or ""
-
-
 def examples(*lines: str) -> str:
     """Return a command's epilog that shows examples, each on a line."""
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
-
-
-def by_option(command: Any) -> Any:
-    """Add ``--by``: who gives an order, for the record; by default, this machine's user."""
-    help = "Who does this, for the record.  [default: you]"
-    return click.option("--by", default="", metavar="NAME", callback=_or_current_user, help=help)(command)
 
 
 def _or_current_user(_context: click.Context, _option: click.Parameter, by: str) -> str:
@@ -364,10 +389,14 @@ def _or_current_user(_context: click.Context, _option: click.Parameter, by: str)
     return by or current_user_name()
 
 
-def required_by_option(command: Any) -> Any:
-    """Add ``--by`` as an option that must be given: who gives an order, for the record."""
-    help = "Who orders it; recorded."
-    return click.option("--by", required=True, metavar="WHO", help=help)(command)
+by_option = click.option(
+    "--by", default="", metavar="NAME", callback=_or_current_user, help="Who does this, for the record.  [default: you]"
+)
+"""Adds ``--by``: who gives an order, for the record; by default, this machine's user."""
+
+
+required_by_option = click.option("--by", required=True, metavar="WHO", help="Who orders it; recorded.")
+"""Adds ``--by`` as an option that must be given: who gives an order, for the record."""
 
 
 def why_option(help: str = "For what reason; recorded.") -> Callable[[Any], Any]:
@@ -382,15 +411,11 @@ def agent_option(whose: str) -> Callable[[Any], Any]:
 
 def agent_and_user_options(whose: str) -> Callable[[Any], Any]:
     """Return a decorator that adds ``--agent`` (default: None) and ``--user``; ``whose``: see :func:`agent_option`."""
-
-    def with_both(command: Any) -> Any:
-        command = click.option(
-            "--user", default="", metavar="NAME", help="Who says it, and has an agent if gateway.agent_per is user."
-        )(command)
-        help = f"Agent {whose}.  [default: default, or as gateway.agent_per says]"
-        return click.option("--agent", default=None, help=help)(command)
-
-    return with_both
+    help = f"Agent {whose}.  [default: default, or as gateway.agent_per says]"
+    who = "Who says it, and has an agent if gateway.agent_per is user."
+    return several(
+        click.option("--agent", default=None, help=help), click.option("--user", default="", metavar="NAME", help=who)
+    )
 
 
 def text_of(file: str) -> str:

@@ -59,6 +59,12 @@ def table(rows: Iterable[Row], columns: Sequence[str] | None = None) -> None:
     out.print(fitted_table(names, [{name: cell(row.get(name)) for name in names} for row in plain], out.width))
 
 
+def change_text(before: object, after: object) -> str:
+    """Return a change of a value, each side as JSON, or ``nothing`` for an unset one."""
+    was, now = ("nothing" if each is msgspec.UNSET else msgspec.json.encode(each).decode() for each in (before, after))
+    return f"{was} → {now}"
+
+
 def cell(value: object) -> str:
     """Return a value as a table shows it: text made printable, all else as JSON."""
     if value is None:

@@ -18,15 +18,8 @@ if TYPE_CHECKING:
 S = TypeVar("S", bound=msgspec.Struct)
 
 
-async def fold_partition(source: "Source", upto: int, partition: str, *actors: str) -> "Mapping[str, View]":
-    """Fold one partition of some actors from a log; return the views, by actor, of those that occur in the log.
-
-    Args:
-        source: The log.
-        upto: Its last sequence, for the progress bar.
-        partition: The partition token of an agent or a session.
-        actors: Names of actors.
-    """
+async def fold_partition(source: "Source", partition: str, *actors: str) -> "Mapping[str, View]":
+    """Fold one partition (a token) of some actors from a log; return the views, by actor, of those that occur in it."""
     from actors.registry import actor_named
     from events.replay.replay import Replay
     from events.replay.run_replay import run_replay
@@ -37,7 +30,7 @@ async def fold_partition(source: "Source", upto: int, partition: str, *actors: s
     filters = without_overlap(
         name for actor in wanted for name in partition_filters(actor, partition, source.partitions)
     )
-    with progress("folding", upto) as advance:
+    with progress("folding", (await source.info()).last_seq) as advance:
         await run_replay(source, replay, filters=filters, progress=advance)
     source.unread.add(replay.unread)
     return {name: view for (name, token), view in replay.views.items() if token == partition}

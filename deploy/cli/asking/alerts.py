@@ -1,7 +1,5 @@
 """``neuraxis alerts``."""
 
-import asyncio
-import signal
 import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AsyncExitStack, aclosing
@@ -17,8 +15,14 @@ from deploy.cli.outcomes import CheckFailed
 from deploy.cli.output import latest, print_json
 from deploy.cli.rendering.layout.counted_nouns import duration_text
 from deploy.cli.rendering.layout.terminal import console, print_hanging
-from deploy.cli.replaying.source_opening import log_option, open_source, say_note, stream_or_ledger, stream_source
-from deploy.processes.event_loop import run_command
+from deploy.cli.replaying.source_opening import (
+    log_option,
+    open_source,
+    stream_or_ledger,
+    stream_source,
+    until_ctrl_c,
+)
+from deploy.cli.wrapped_lines import say_note
 from events.errors import LogError
 from schemas.intake.whole_numbers import read_whole_number
 
@@ -106,7 +110,7 @@ class Since(click.ParamType[int]):
 )
 @click.option("--no-follow", is_flag=True, help="End at the end of the log instead of waiting for more.")
 @json_option
-def alerts(
+async def alerts(
     target: Target,
     log_file: Path | None,
     least: "SeverityName",
@@ -118,10 +122,18 @@ def alerts(
 ) -> None:
     """Print what calls for a person, as it is announced, until Ctrl-C; a ledger file is read to its end."""
     if only_open:
-        run_command(_print_firing(target, log_file, least, since, count, as_json))
+        await _print_firing(target, log_file, least, since, count, as_json)
         return
     follow = not no_follow and log_file is None
-    run_command(_print_alerts(target, log_file, least, since, count, follow, as_json))
+    found = _followed(target, least, since, count) if follow else _latest(target, log_file, least, since, count)
+    printed = 0
+    with until_ctrl_c():
+        async with aclosing(found) as shown:
+            async for each in shown:
+                _print_alert(each, as_json)
+                printed += 1
+                if printed == count:
+                    return
 
 
 async def _print_firing(
@@ -181,34 +193,7 @@ async def _unwatched(source: "Source", target: Target) -> str:
     return f"no new alert can be stored: {fault}; `neuraxis doctor` tells more"
 
 
-async def _print_alerts(
-    target: Target,
-    log_file: Path | None,
-    least: "SeverityName",
-    since: int | None,
-    count: int | None,
-    follow: bool,
-    as_json: bool,
-) -> None:
-    task = asyncio.current_task()
-    assert task is not None
-    # Ctrl-C is the normal end of following, not an error.
-    asyncio.get_running_loop().add_signal_handler(signal.SIGINT, task.cancel)
-    left = count
-    try:
-        found = _followed(target, least, since, count) if follow else _latest(target, log_file, least, since, count)
-        async with aclosing(found) as alerts:
-            async for each in alerts:
-                _print_alert(each, as_json)
-                left = left - 1 if left is not None else None
-                if left == 0:
-                    return
-    except asyncio.CancelledError:
-        return
-
-
 def _print_alert(alert: "AlertShown", as_json: bool) -> None:
-
     from deploy.cli.rendering.alerts import line_of
 
     if as_json:

@@ -18,7 +18,7 @@ from deploy.cli.options import (
     timeout_option,
 )
 from deploy.cli.outcomes import WrongUse
-from deploy.cli.wrapped_lines import say
+from deploy.cli.wrapped_lines import say_note
 
 if TYPE_CHECKING:
     from deploy.cli.asking.streamed_answer import StreamedAnswer
@@ -95,15 +95,14 @@ def agent_of(target: Target, agent: str | None, user: str, session: str) -> str:
         check_name("agent", agent)
     warn_of_user_without_effect(agent, user)
     per = agent_per(target)
-    if warning := why_user_is_ignored(agent or "", per=per, user=user):
-        say(f"neuraxis: {warning}", err=True)
+    say_note(why_user_is_ignored(agent or "", per=per, user=user))
     return agent_for(agent or "", per=per, user=user or current_user_name(), session=session)
 
 
 def warn_of_user_without_effect(agent: str | None, user: str) -> None:
     """Say on stderr that a user changes nothing beside a named agent: whoever names one relies on their own agent."""
     if agent is not None and user:
-        say("neuraxis: --user changes nothing: --agent names the agent; leave one of them out", err=True)
+        say_note("--user changes nothing: --agent names the agent; leave one of them out")
 
 
 def streamed_answer_for(as_json: bool) -> "StreamedAnswer | None":

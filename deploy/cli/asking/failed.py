@@ -105,7 +105,6 @@ async def _failures(target: Target, log_file: Path | None) -> "tuple[list[Failed
 
 
 def _show_plan(decisions: "Sequence[FailedDecision]", exchanges: Sequence[str], as_json: bool) -> None:
-
     rows = [
         {**msgspec.structs.asdict(each), "redrive": not each.why_not, "why_not": each.why_not} for each in decisions
     ]

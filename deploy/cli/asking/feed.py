@@ -18,7 +18,7 @@ from deploy.cli.outcomes import INTERRUPTED, CheckFailed, WrongUse
 from deploy.cli.output import print_json
 from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.cli.rendering.layout.terminal import progress
-from deploy.cli.wrapped_lines import say
+from deploy.cli.wrapped_lines import say, say_note
 from deploy.operating.deadline import Deadline
 from deploy.processes.event_loop import run_command
 
@@ -29,7 +29,7 @@ _REASON_TIMEOUT_S = 0.5
 """Seconds in which to find out, after the feed, why the broker confirmed nothing."""
 
 _SHARED_AGENT_WARNING = (
-    "neuraxis: several sessions went to the agent default, which remembers across all of them: where they are of people"
+    "several sessions went to the agent default, which remembers across all of them: where they are of people"
     ' who must not learn of each other, start the set with gateway.agent_per = "user" or "session", or name agents'
 )
 
@@ -147,7 +147,6 @@ def summary_text(summary: "Summary") -> str:
 
 
 def _open_file(file: str) -> BinaryIO:
-
     # A file object of our own: the interpreter's stdin could not be closed while a thread reads it.
     try:
         return os.fdopen(os.dup(sys.stdin.fileno()), "rb") if file == "-" else open(file, "rb")
@@ -185,16 +184,14 @@ async def _feed(
             feeding.result()
         store = target_store(target)
         if tally.in_doubt and (reason := await storing_fault(log.connection, log.stream, store, _REASON_TIMEOUT_S)):
-            say(f"neuraxis: {reason}", err=True)
+            say_note(reason)
     if feeder.shares_memory:
-        say(_SHARED_AGENT_WARNING, err=True)
-    if feeder.user_without_agent:
-        say(f"neuraxis: {feeder.user_without_agent}", err=True)
+        say_note(_SHARED_AGENT_WARNING)
+    say_note(feeder.user_without_agent)
     return tally.summary(seconds), interrupted.is_set()
 
 
 def _report(row: "Outcome | Failure", tally: "Tally") -> None:
-
     from deploy.feeding import Outcome
 
     if isinstance(row, Outcome):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from deploy.cli.command_types import command
-from deploy.cli.options import config_options, examples, json_option
+from deploy.cli.options import FILE, FOLDER, config_options, examples, json_option
 from deploy.cli.outcomes import WrongUse
 from deploy.cli.output import emit
 from deploy.config.assignments import key_of
@@ -25,9 +25,7 @@ if TYPE_CHECKING:
         "neuraxis deploy nats-conf --permissions --json",
     ),
 )
-@click.option(
-    "--out", type=click.Path(path_type=Path, file_okay=False), help="Folder to write to; secrets in it are kept."
-)
+@click.option("--out", type=FOLDER, help="Folder to write to; secrets in it are kept.")
 @click.option("--nodes", type=click.Choice(["1", "3"]), default="1", show_default=True, help="Servers.")
 @click.option("--hosts", default="", metavar="HOST[:PORT],...", help="Where clients reach them.  [default: 127.0.0.1]")
 @click.option(
@@ -39,7 +37,7 @@ if TYPE_CHECKING:
 )
 @click.option("--passwords", is_flag=True, help="Passwords instead of nkeys.")
 @click.option("--tls", is_flag=True, help="TLS, with certificates of yours in tls/ of each server's folder.")
-@click.option("--tls-ca", type=click.Path(path_type=Path, dir_okay=False), help="CA certificates to trust, with --tls.")
+@click.option("--tls-ca", type=FILE, help="CA certificates to trust, with --tls.")
 @click.option("--dev-ca", is_flag=True, help="TLS, with certificates made here, for a trial.")
 @click.option(
     "--at", default="/etc/neuraxis/broker", show_default=True, metavar="DIR", help="Where a server's files will lie."
@@ -90,7 +88,7 @@ def nats_conf(
     from deploy.deploying.writing_broker import LOGINS, write_broker
     from deploy.processes.broker.users import SYSTEM, broker_users
 
-    config = Target(DEFAULT_DATA_FOLDER, "", "", "", "", config_file, assignments).config()
+    config = Target(DEFAULT_DATA_FOLDER, config_file=config_file, assignments=assignments).config()
     _check_assignments(assignments)
     stream, alert_consumers = config.log.stream, config.broker.alert_consumers
     try:

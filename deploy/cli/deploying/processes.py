@@ -1,14 +1,14 @@
 """``neuraxis deploy compose``, ``systemd`` and ``helm``: files by which others run the processes of a deployment."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
 from deploy.cli.command_types import command
-from deploy.cli.options import examples
+from deploy.cli.options import FILE, FOLDER, examples, several
 from deploy.cli.outcomes import WrongUse
 
 if TYPE_CHECKING:
@@ -16,25 +16,19 @@ if TYPE_CHECKING:
     from deploy.deploying.writing_files import Files
 
 
-def _files_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of a command that writes a deployment's files."""
-    file = click.Path(path_type=Path, dir_okay=False)
-    folder = click.Path(path_type=Path, file_okay=False)
-    options = (
-        click.option("--out", required=True, type=folder, metavar="DIR", help="Folder to write to; made if need be."),
-        click.option("--force", is_flag=True, help="Replace files that are there with other content."),
-        click.option(
-            "--group", "groups", multiple=True, metavar="NAME=ACTOR,...*REPLICAS",
-            help="Run these actors in one process, so many times; others stay in the default groups.",
-        ),
-        click.option(
-            "--config", "config_file", type=file,
-            help="Configuration of all processes.  [default: neuraxis.toml in DIR if there is one]",
-        ),
-    )  # fmt: skip
-    for option in reversed(options):
-        function = option(function)
-    return function
+_files_options = several(
+    click.option("--out", required=True, type=FOLDER, metavar="DIR", help="Folder to write to; made if need be."),
+    click.option("--force", is_flag=True, help="Replace files that are there with other content."),
+    click.option(
+        "--group", "groups", multiple=True, metavar="NAME=ACTOR,...*REPLICAS",
+        help="Run these actors in one process, so many times; others stay in the default groups.",
+    ),
+    click.option(
+        "--config", "config_file", type=FILE,
+        help="Configuration of all processes.  [default: neuraxis.toml in DIR if there is one]",
+    ),
+)  # fmt: skip
+"""The options of a command that writes a deployment's files."""
 
 
 def _image(_ctx: click.Context, _option: click.Parameter, image: str) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -15,18 +15,18 @@ from deploy.cli.options import (
     agent_option,
     examples,
     json_option,
+    last_option,
     required_by_option,
+    several,
     target_options,
     timeout_option,
-    whole_number,
     why_option,
 )
 from deploy.cli.output import latest, print_json
 from deploy.cli.rendering.layout.counted_nouns import number_list
 from deploy.cli.replaying.source_opening import log_option, open_source
-from deploy.cli.wrapped_lines import say
+from deploy.cli.wrapped_lines import say, say_note
 from deploy.operating.deadline import Deadline
-from deploy.processes.event_loop import run_command
 
 if TYPE_CHECKING:
     from deploy.operating.guarding.breaker_orders import OrderDone
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from schemas.vocabulary.breaker import Standing
     from schemas.vocabulary.operator import BreakerRecoveryOrdered
 
-_DEFAULT_COUNT = 10
 _TIMEOUT_S = 15.0
 
 
@@ -90,15 +89,12 @@ def breaker() -> None:
     """Look at a session's circuit breaker, reset it, or have it begin to recover."""
 
 
-def _order_options(command: Any) -> Any:
-    for option in (
-        required_by_option,
-        why_option(),
-        timeout_option(_TIMEOUT_S, "How long this may take, until the order is carried out."),
-        json_option,
-    ):
-        command = option(command)
-    return command
+_order_options = several(
+    json_option,
+    timeout_option(_TIMEOUT_S, "How long this may take, until the order is carried out."),
+    why_option(),
+    required_by_option,
+)
 
 
 @breaker.command(
@@ -112,16 +108,16 @@ def _order_options(command: Any) -> Any:
 @target_options
 @log_option
 @agent_option("of the session")
-@click.option(
-    "--last", type=whole_number(0), default=_DEFAULT_COUNT, show_default=True, help="How many events to show."
-)
+@last_option("events")
 @json_option
-def show(target: Target, session: str, log_file: Path | None, agent: str, last: int, as_json: bool) -> None:
+async def show(target: Target, session: str, log_file: Path | None, agent: str, last: int, as_json: bool) -> None:
     """Print where a session's breaker stands: state, trust, counts, stance, and its latest events.
 
     Folded from the log, as the breaker itself does it.
     """
-    state_output.print_state(run_command(_show(target, log_file, agent, session, last)), _head, as_json=as_json)
+    async with open_source(target, log_file) as source:
+        shown = await _breaker_state(source, agent, session, last)
+    state_output.print_state(shown, _head, as_json=as_json)
 
 
 def _head(shown: Shown) -> Iterator[str]:
@@ -191,17 +187,11 @@ def _print_done(done: "OrderDone", what: str, as_json: bool) -> None:
     if as_json:
         print_json(done)
         return
-
     was = f"it was {done.state_before} with trust {done.trust_before:g}"
     say(f"session {done.session} of agent {done.agent} {what}: {was} (sequence {done.answered_seq})")
     if done.state_before == "NORMAL":
         note = "no breaker of that session was open: if that is unexpected, check the names of session and agent"
-        say(f"neuraxis: {note}", err=True)
-
-
-async def _show(target: Target, log_file: Path | None, agent: str, session: str, last: int) -> Shown:
-    async with open_source(target, log_file) as source:
-        return await _breaker_state(source, agent, session, last)
+        say_note(note)
 
 
 async def _breaker_state(source: "Source", agent: str, session: str, last: int) -> Shown:
@@ -210,7 +200,7 @@ async def _breaker_state(source: "Source", agent: str, session: str, last: int) 
     from deploy.operating.guarding.breaker_orders import latest_breaker_events, no_judged_input
 
     upto = (await source.info()).last_seq
-    views = await state_output.fold_partition(source, upto, source.partitions.session_token(session), "breaker")
+    views = await state_output.fold_partition(source, source.partitions.session_token(session), "breaker")
     recorded = await latest_breaker_events(source, agent, session, upto, max(last, 1))
     if not recorded:
         raise no_judged_input(source, agent, session)

@@ -23,7 +23,6 @@ from deploy.cli.outcomes import WrongUse
 from deploy.cli.output import print_result
 from deploy.cli.replaying.source_opening import log_option, open_source
 from deploy.operating.deadline import Deadline
-from deploy.processes.event_loop import run_command
 from schemas.intake.blank import is_blank
 from schemas.intake.timestamps import rfc3339
 from schemas.vocabulary.guardrails import LoopTrace
@@ -111,12 +110,41 @@ def guardrails() -> None:
 @log_option
 @agent_option
 @json_option
-def show(target: Target, loop: str, log_file: Path | None, agent: str, as_json: bool) -> None:
+async def show(target: Target, loop: str, log_file: Path | None, agent: str, as_json: bool) -> None:
     """Print how a loop was judged, with its numbers, and the judgements and overrides of its family.
 
     A loop around an answer that this system gave has the name of its exchange.
     """
-    state_output.print_state(run_command(_show(target, log_file, agent, loop)), _head, as_json=as_json)
+    from actors.guardrails.loop_family import split_loop_id
+    from deploy.operating.agent_events import events_of_agent
+    from events.replay.presence_checks import NothingFound
+    from schemas.vocabulary.guardrails import GuardrailsRerunOrdered
+
+    name_of_family, _ = split_loop_id(loop)
+    async with open_source(target, log_file) as source:
+        upto = (await source.info()).last_seq
+        subjects = [f"log.{token}.*.guardrails.>" for token in source.partitions.agent_tokens(agent)]
+        about = events_of_agent(source, agent, subjects, upto, unread=source.unread)
+        family = [recorded async for recorded in about if _is_of_family(recorded, name_of_family)]
+        judgements = [recorded for recorded in family if hasattr(recorded.message.event, "trace")]
+        latest = next((each for each in reversed(judgements) if _trace(each.message.event).loop_id == loop), None)
+        if latest is None:
+            raise NothingFound(
+                f"guardrails have judged no loop {loop!r} of agent {agent!r} in the {source.name}: "
+                "check the name, or name another --agent"
+            )
+    event = latest.message.event
+    shown = Shown(
+        agent=agent,
+        loop_id=loop,
+        decision=_decision_name(latest),
+        new_loop_id=event.new_loop_id if isinstance(event, GuardrailsRerunOrdered) else None,
+        best=judgements[-1].message.event.best,  # type: ignore[attr-defined]  # every judgement has one
+        trace=_trace(event),
+        family=tuple(map(_loop_row, judgements)),
+        overrides=_override_rows(family),
+    )
+    state_output.print_state(shown, _head, as_json=as_json)
 
 
 @guardrails.command(
@@ -170,38 +198,6 @@ def _head(shown: Shown) -> Iterator[str]:
     yield f"loop {shown.loop_id} of agent {shown.agent}: {click.style(goes_on, bold=True)} · {trace.rerun_reason}"
     yield f"why: {trace.rerun_reason_detail} · scores by {trace.source}"
     yield f"family {trace.family}: {trace.rerun_count} of {trace.max_reruns} reruns · best {shown.best}"
-
-
-async def _show(target: Target, log_file: Path | None, agent: str, loop: str) -> Shown:
-    from actors.guardrails.loop_family import split_loop_id
-    from deploy.operating.agent_events import events_of_agent
-    from events.replay.presence_checks import NothingFound
-    from schemas.vocabulary.guardrails import GuardrailsRerunOrdered
-
-    name_of_family, _ = split_loop_id(loop)
-    async with open_source(target, log_file) as source:
-        upto = (await source.info()).last_seq
-        subjects = [f"log.{token}.*.guardrails.>" for token in source.partitions.agent_tokens(agent)]
-        about = events_of_agent(source, agent, subjects, upto, unread=source.unread)
-        family = [recorded async for recorded in about if _is_of_family(recorded, name_of_family)]
-        judgements = [recorded for recorded in family if hasattr(recorded.message.event, "trace")]
-        latest = next((each for each in reversed(judgements) if _trace(each.message.event).loop_id == loop), None)
-        if latest is None:
-            raise NothingFound(
-                f"guardrails have judged no loop {loop!r} of agent {agent!r} in the {source.name}: "
-                "check the name, or name another --agent"
-            )
-    event = latest.message.event
-    return Shown(
-        agent=agent,
-        loop_id=loop,
-        decision=_decision_name(latest),
-        new_loop_id=event.new_loop_id if isinstance(event, GuardrailsRerunOrdered) else None,
-        best=judgements[-1].message.event.best,  # type: ignore[attr-defined]  # every judgement has one
-        trace=_trace(event),
-        family=tuple(map(_loop_row, judgements)),
-        overrides=_override_rows(family),
-    )
 
 
 def _is_of_family(recorded: "Recorded", family: str) -> bool:

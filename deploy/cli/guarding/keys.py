@@ -9,16 +9,16 @@ import click
 
 from deploy.cli.command_types import Commands
 from deploy.cli.options import (
-    DEFAULT_DATA_FOLDER,
     Target,
     config_options,
+    data_option,
     examples,
     json_option,
     warn_of_unused_settings,
 )
 from deploy.cli.outcomes import WrongUse
 from deploy.cli.output import emit, print_json, print_result
-from deploy.cli.wrapped_lines import say
+from deploy.cli.wrapped_lines import say, say_note
 from schemas.names import wrong_with_name
 
 _SCOPES: tuple[Literal["ask", "read", "operate"], ...] = (
@@ -44,7 +44,7 @@ def _file_options(command: Callable[..., Any]) -> Callable[..., Any]:
     def with_file(data: Path, config_file: Path | None, assignments: Sequence[str], **others: Any) -> Any:
         from deploy.operating.api_key_file import keys_file
 
-        target = Target(data, "", "", "", "", config_file, assignments)
+        target = Target(data, config_file=config_file, assignments=assignments)
         in_force = target.settings_in_force()
         named = None if in_force is None else in_force.keys_file
         file = keys_file(target.config().gateway, target.data) if named is None else Path(named or target.data.keys)
@@ -52,11 +52,8 @@ def _file_options(command: Callable[..., Any]) -> Callable[..., Any]:
         warn_of_unused_settings(target)
         return done
 
-    folder = click.Path(path_type=Path, file_okay=False)
-    data = click.option(
-        "--data", type=folder, default=DEFAULT_DATA_FOLDER, show_default=True, help="Folder of the set."
-    )
-    return config_options(data(with_file))
+    wrapped: Callable[..., Any] = config_options(data_option(with_file))
+    return wrapped
 
 
 @keys.command(
@@ -110,7 +107,7 @@ def list_(file: Path, as_json: bool) -> None:
 
     held = held_keys(file)
     if not held:
-        say(f"neuraxis: {file} holds no key: `neuraxis keys add` makes one", err=True)
+        say_note(f"{file} holds no key: `neuraxis keys add` makes one")
     emit(
         [
             {

@@ -13,7 +13,8 @@ from deploy.cli.options import Target
 from deploy.cli.outcomes import CheckFailed
 from deploy.cli.output import emit, print_result
 from deploy.cli.rendering.layout.counted_nouns import counted
-from deploy.cli.replaying.source_opening import open_source, say_note
+from deploy.cli.replaying.source_opening import open_source
+from deploy.cli.wrapped_lines import say_note
 from deploy.operating.deadline import Deadline
 from deploy.processes.event_loop import run_command
 

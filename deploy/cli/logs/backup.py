@@ -9,13 +9,13 @@ import msgspec
 
 from deploy.cli.command_types import command
 from deploy.cli.connect import open_log
-from deploy.cli.options import Target, examples, json_option, target_options
+from deploy.cli.options import Target, examples, json_option, ledger_option, target_options
 from deploy.cli.outcomes import WrongUse
 from deploy.cli.output import print_json
 from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.cli.rendering.layout.terminal import progress
-from deploy.cli.replaying.source_opening import CATCH_UP_S, say_note
-from deploy.cli.wrapped_lines import say
+from deploy.cli.replaying.source_opening import CATCH_UP_S
+from deploy.cli.wrapped_lines import say, say_note
 from deploy.processes.event_loop import run_command
 from events.errors import LogError
 
@@ -31,10 +31,7 @@ from events.errors import LogError
 )
 @click.argument("to", type=click.Path(path_type=Path), metavar="FOLDER|FILE.db")
 @target_options
-@click.option(
-    "--ledger", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-    help="Copy this ledger instead of the data folder's.",
-)  # fmt: skip
+@ledger_option("Copy this ledger instead of the data folder's.")
 @click.option("--bundle", is_flag=True, help="Write the same events as a bundle, too, which `log import` takes.")
 @click.option("--keys", is_flag=True, help="Write the keys of sealed sessions beside it, too; the set must run.")
 @json_option
@@ -88,7 +85,6 @@ def _missing_text(missing: int) -> str:
 
 
 async def _check_reachable(target: Target) -> None:
-
     async with open_log(target):
         pass
 

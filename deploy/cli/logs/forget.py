@@ -117,7 +117,6 @@ async def _forget(
 
 
 def _show_plan(memories: int, survey: "Survey | None", agent: str, fact: str | None, as_json: bool) -> None:
-
     if as_json:
         plan = {"agent": agent, "fact": fact} if survey is None else msgspec.structs.asdict(survey)
         print_json({**plan, "memories": memories})
@@ -143,7 +142,6 @@ def _show_plan(memories: int, survey: "Survey | None", agent: str, fact: str | N
 
 
 def _show_done(done: "Forgotten", fact: str | None, as_json: bool) -> None:
-
     if as_json:
         print_json(done)
         return

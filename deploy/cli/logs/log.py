@@ -16,7 +16,7 @@ from deploy.cli.logs.log_repartition import repartition
 from deploy.cli.logs.log_tail import tail
 from deploy.cli.logs.log_test import test
 from deploy.cli.logs.log_trim import trim
-from deploy.cli.options import Target, examples, json_option, target_options
+from deploy.cli.options import FILE, Target, examples, json_option, target_options
 from deploy.cli.outcomes import CheckFailed, WrongUse
 from deploy.cli.output import emit, print_json
 from deploy.cli.rendering.layout.counted_nouns import counted
@@ -137,9 +137,7 @@ def _why_empty(file: Path, lacks_wal: bool) -> str:
 
 @log.command(epilog=examples("neuraxis log rebuild", "neuraxis log rebuild --log copy/ledger.db"))
 @target_options
-@click.option(
-    "--log", "log_file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="The ledger file."
-)
+@click.option("--log", "log_file", type=FILE, metavar="FILE", help="The ledger file.")
 def rebuild(target: Target, log_file: Path | None) -> None:
     """Drop the ledger's read models and fold them anew from its events: exchanges, routing_decisions and the others."""
     from events.bundles import is_bundle

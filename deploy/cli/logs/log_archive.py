@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from deploy.cli.command_types import command
-from deploy.cli.options import Number, Target, examples, json_option, target_options
+from deploy.cli.options import Number, Target, examples, json_option, ledger_option, target_options
 from deploy.cli.outcomes import WrongUse
 from deploy.cli.output import print_json
 from deploy.cli.rendering.layout.counted_nouns import counted
@@ -31,10 +31,7 @@ _NS = 1_000_000_000
 @click.option("--before", type=click.DateTime(["%Y-%m-%d"]), metavar="DATE", help="Archive rows of before this day.")
 @click.option("--older-than", type=Number(0, max=_MAX_DAYS), metavar="DAYS", help="Archive older rows.")
 @click.option("--join", is_flag=True, help="Put the archives that there are into the new one.")
-@click.option(
-    "--ledger", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-    help="The ledger.  [default: the data folder's]",
-)  # fmt: skip
+@ledger_option("The ledger.  [default: the data folder's]")
 @json_option
 def archive(
     target: Target, before: datetime | None, older_than: float | None, join: bool, ledger: Path | None, as_json: bool

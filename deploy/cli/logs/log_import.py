@@ -7,14 +7,14 @@ import click
 
 from deploy.cli.command_types import command
 from deploy.cli.connect import access_to, names_broker
-from deploy.cli.options import Target, examples, target_options
+from deploy.cli.options import FILE, Target, examples, ledger_option, target_options
 from deploy.cli.outcomes import CheckFailed, WrongUse
 from deploy.cli.rendering.layout.counted_nouns import counted
-from deploy.cli.rendering.layout.terminal import progress
+from deploy.cli.rendering.layout.terminal import step_progress
 from deploy.processes.event_loop import run_command
 
 if TYPE_CHECKING:
-    from deploy.copying.import_bundle import ImportResult, Progress
+    from deploy.copying.import_bundle import ImportResult
     from deploy.operating.session_keys import SessionKeys
 
 
@@ -27,10 +27,8 @@ if TYPE_CHECKING:
     ),
 )
 @target_options
-@click.argument("bundle", type=click.Path(path_type=Path, dir_okay=False))
-@click.option(
-    "--ledger", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Into a new ledger file instead."
-)
+@click.argument("bundle", type=FILE)
+@ledger_option("Into a new ledger file instead.")
 def import_(target: Target, bundle: Path, ledger: Path | None) -> None:
     """Write a bundle's events into an empty log: the same sequences, times, headers, bodies and chain.
 
@@ -51,30 +49,19 @@ def import_(target: Target, bundle: Path, ledger: Path | None) -> None:
         manifest = run_command(unpack(bundle, ledger))
         click.echo(f"{ledger}: {counted(manifest.events, 'event')}, head {manifest.head[:12]}", err=True)
         return
-    report(target, import_copy(target, bundle))
+    report(target, run_command(import_copy(target, bundle)))
 
 
-def import_copy(target: Target, copy: Path, keys: "SessionKeys | None" = None) -> "ImportResult":
+async def import_copy(target: Target, copy: Path, keys: "SessionKeys | None" = None) -> "ImportResult":
     """Import a bundle or a ledger into the log that the options name, and show how far it has come."""
+    from deploy.copying.import_bundle import into_broker, into_folder
     from deploy.operating.session_keys import NO_KEYS
 
-    with progress("importing", None) as advance:
-        done = {"checking": 0, "importing": 0, "reading back": 0}
-
-        def show(what: str, reached: int) -> None:
-            done[what] = reached
-            advance(sum(done.values()))
-
-        return run_command(_import(target, copy, show, keys or NO_KEYS))
-
-
-async def _import(target: Target, copy: Path, progress: "Progress", keys: "SessionKeys") -> "ImportResult":
-    from deploy.copying.import_bundle import into_broker, into_folder
-
     config = target.config()
-    if names_broker(target, config):
-        return await into_broker(access_to(target), copy, config, progress, keys)
-    return await into_folder(target.data, copy, config, progress, keys)
+    with step_progress("importing") as progress:
+        if names_broker(target, config):
+            return await into_broker(access_to(target), copy, config, progress, keys or NO_KEYS)
+        return await into_folder(target.data, copy, config, progress, keys or NO_KEYS)
 
 
 def report(target: Target, result: "ImportResult") -> None:

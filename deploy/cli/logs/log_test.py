@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from deploy.cli.command_types import command
-from deploy.cli.options import examples, json_option, models_option
+from deploy.cli.options import FILE, examples, json_option, models_option
 from deploy.cli.outcomes import CheckFailed
 from deploy.cli.output import print_json
 from deploy.cli.rendering.layout.counted_nouns import counted
@@ -20,7 +20,7 @@ from deploy.cli.wrapped_lines import say
 )
 @click.argument("bundles", nargs=-1, required=True, metavar="BUNDLE...", type=click.Path(path_type=Path))
 @click.option(
-    "--config", "config_file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+    "--config", "config_file", type=FILE, metavar="FILE",
     help="Decide the recorded inputs anew under these settings.  [default: as they were recorded]",
 )  # fmt: skip
 @models_option

@@ -8,6 +8,7 @@ from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, target_options
 from deploy.cli.outcomes import WrongUse
 from deploy.cli.wrapped_lines import say
+from deploy.processes.event_loop import run_command
 
 
 @command(
@@ -38,6 +39,7 @@ def restore(target: Target, backup: Path) -> None:
         if not found:
             raise WrongUse(f"{backup} holds neither {LEDGER} nor {BUNDLE}: name a folder that `neuraxis backup` wrote")
         copy, keys = found[0], backup / KEYS
-    report(target, import_copy(target, copy, read_keys(keys) if keys is not None and keys.exists() else None))
+    given = read_keys(keys) if keys is not None and keys.exists() else None
+    report(target, run_command(import_copy(target, copy, given)))
     if not broker_of(target):
         say(f"neuraxis up --data {target.data.path} goes on with it", err=True)

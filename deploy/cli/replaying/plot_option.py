@@ -1,8 +1,19 @@
-"""The check of ``--plot``: what cannot be drawn into is refused before the command computes anything."""
+"""The option ``--plot``, and its check: what cannot be drawn into is refused before the command computes anything."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import click
+
+from deploy.cli.options import FILE
 from deploy.cli.outcomes import WrongUse
+
+
+def plot_option(what: str) -> Callable[[Any], Any]:
+    """Return a decorator that adds ``--plot``, the file of a drawing of ``what``."""
+    help = f"Also draw {what} there, as its name ends: .svg or .png. Needs the extra neuraxis[plot]."
+    return click.option("--plot", type=FILE, metavar="FILE", help=help)
 
 
 def check_plot(file: Path) -> None:

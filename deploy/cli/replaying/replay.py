@@ -9,13 +9,13 @@ import click
 import msgspec
 
 from deploy.cli.command_types import command
-from deploy.cli.options import Target, examples, json_option, models_option, target_options
+from deploy.cli.options import Target, examples, json_option, models_option, target_options, to_option
 from deploy.cli.outcomes import CheckFailed, WrongUse
 from deploy.cli.output import print_json
 from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.cli.rendering.layout.terminal import console, progress
-from deploy.cli.replaying.source_opening import log_option, open_source, say_note
-from deploy.cli.wrapped_lines import say
+from deploy.cli.replaying.source_opening import log_option, open_source
+from deploy.cli.wrapped_lines import say, say_note
 from deploy.processes.event_loop import run_command
 
 if TYPE_CHECKING:
@@ -38,21 +38,16 @@ if TYPE_CHECKING:
 @log_option
 @click.option("--verify", is_flag=True, help="Make every decision again and compare what it says with the record.")
 @click.option(
-    "--strict",
-    is_flag=True,
-    help="With --verify: what cannot be verified, or waits for long, is a failure, too.",
+    "--strict", is_flag=True, help="With --verify: what cannot be verified, or waits for long, is a failure, too."
 )
 @models_option
-@click.option("--to", "upto", default="", metavar="SEQ|TIME", help="Stop there.  [default: the end]")
+@to_option
 @click.option("--actor", "names", multiple=True, metavar="NAME", help="Replay this actor only; may be repeated.")
 @click.option(
     "--key", default="", metavar="KEY", help="Replay only the partitions of this session, agent or partition."
 )
 @click.option(
-    "--jobs",
-    type=click.IntRange(1, 1024),
-    metavar="N",
-    help="Processes that share --log.  [default: as many as help]",
+    "--jobs", type=click.IntRange(1, 1024), metavar="N", help="Processes that share --log.  [default: as many as help]"
 )
 @json_option
 def replay(

@@ -1,17 +1,18 @@
 """Which recorded events a command reads: those of ``--log``, of the data folder's ledger, or of the stream."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+import signal
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from deploy.cli.connect import open_log
-from deploy.cli.options import Target
+from deploy.cli.options import FILE, Target
 from deploy.cli.outcomes import WrongUse
-from deploy.cli.wrapped_lines import say
+from deploy.cli.wrapped_lines import say_note
 from deploy.operating.deadline import Deadline
 from events.errors import LogError, Misconfigured, NoLeader, NotPermitted, Unavailable, UnknownOutcome
 
@@ -28,11 +29,14 @@ _INPUTS_LOOKED_AT = 16
 """How many inputs of a ledger are looked at, to see whether it is sealed: an input without words is not."""
 
 
-def log_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--log``, as the argument ``log_file``."""
-    file = click.Path(path_type=Path, dir_okay=False)
-    help = "Read this ledger file or bundle instead of a live log; nothing needs to run."
-    return click.option("--log", "log_file", type=file, metavar="FILE", help=help)(command)
+log_option = click.option(
+    "--log",
+    "log_file",
+    type=FILE,
+    metavar="FILE",
+    help="Read this ledger file or bundle instead of a live log; nothing needs to run.",
+)
+"""Adds ``--log``, as the argument ``log_file``."""
 
 
 def filter_of(topic: str) -> str:
@@ -49,6 +53,16 @@ def filter_of(topic: str) -> str:
     # Only a note, no error: a log of another release may have events of an unknown subject.
     say_note(unknown_topic(topic))
     return topic_filter(topic)
+
+
+@contextmanager
+def until_ctrl_c() -> Iterator[None]:
+    """End the block at Ctrl-C without an error: that is the normal end of following a log."""
+    task = asyncio.current_task()
+    assert task is not None
+    asyncio.get_running_loop().add_signal_handler(signal.SIGINT, task.cancel)
+    with suppress(asyncio.CancelledError):
+        yield
 
 
 @asynccontextmanager
@@ -240,12 +254,6 @@ def warn_of_missing_wal(ledger: "LedgerSource") -> None:
             f"{ledger.name} was copied while a set wrote to it: if without the {ledger.file.name}-wal beside it, "
             "the last rows may be missing; `neuraxis backup` copies all"
         )
-
-
-def say_note(note: str) -> None:
-    """Print a note on stderr, if it is not empty."""
-    if note:
-        say(f"neuraxis: {note}", err=True)
 
 
 async def _attach_keys(open_things: AsyncExitStack, target: Target, ledger: "LedgerSource") -> None:

@@ -12,8 +12,8 @@ from deploy.cli.outcomes import CheckFailed, WrongUse
 from deploy.cli.output import print_json
 from deploy.cli.rendering.layout.printable import printable
 from deploy.cli.rendering.layout.terminal import progress
-from deploy.cli.replaying.source_opening import log_option, open_source, say_note
-from deploy.cli.wrapped_lines import say
+from deploy.cli.replaying.source_opening import log_option, open_source
+from deploy.cli.wrapped_lines import say, say_note
 from deploy.processes.event_loop import run_command
 
 if TYPE_CHECKING:
@@ -105,5 +105,4 @@ async def _state(
 
 
 def _pretty(value: Any) -> str:
-
     return msgspec.json.format(msgspec.json.encode(value)).decode()

@@ -19,14 +19,16 @@ from deploy.cli.options import (
     judging_by,
     models_option,
     target_options,
+    to_option,
     weights_option,
 )
 from deploy.cli.outcomes import CheckFailed, WrongUse
 from deploy.cli.output import print_json
 from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.cli.rendering.layout.terminal import console, print_hanging, progress
-from deploy.cli.replaying.plot_option import check_plot
-from deploy.cli.replaying.source_opening import log_option, open_source, say_note
+from deploy.cli.replaying.plot_option import check_plot, plot_option
+from deploy.cli.replaying.source_opening import log_option, open_source
+from deploy.cli.wrapped_lines import say_note
 from deploy.config.assignments import key_of
 from deploy.processes.event_loop import run_command
 
@@ -58,13 +60,7 @@ if TYPE_CHECKING:
 @click.option("--precedents", default="", metavar="FILE", help="These precedents instead of the recorded ones.")
 @click.option("--agent", default=_DEFAULT_AGENT, show_default=True, help="The agent whose precedents FILE holds.")
 @click.option("--sweep", default="", metavar="KEY=FROM:TO:STEP", help="Try each of these values.")
-@click.option(
-    "--plot",
-    "plot",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Also draw the sweep there, as its name ends: .svg or .png. Needs the extra neuraxis[plot].",
-)
+@plot_option("the sweep")
 @click.option(
     "--behaviour",
     type=click.Choice(("recorded", "latest")),
@@ -74,7 +70,7 @@ if TYPE_CHECKING:
 )
 @models_option
 @weights_option
-@click.option("--to", "upto", default="", metavar="SEQ|TIME", help="Stop there.  [default: the end]")
+@to_option
 @click.option(
     "--examples", "shown", type=click.IntRange(0, 1000), default=5, show_default=True, help="Changes to show."
 )
@@ -265,7 +261,6 @@ def _show_sweep(sweep: "Sweep", reports: "Sequence[Report]", as_json: bool) -> N
 
 
 def _print(more: dict[str, Any], report: "Report") -> None:
-
     print_json({**more, **msgspec.structs.asdict(report)})
 
 

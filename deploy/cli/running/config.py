@@ -10,7 +10,7 @@ from deploy.cli.command_types import Commands
 from deploy.cli.options import config_options, examples, json_option
 from deploy.cli.outcomes import WrongUse
 from deploy.cli.output import emit
-from deploy.cli.wrapped_lines import say
+from deploy.cli.wrapped_lines import say_note
 
 
 @click.group(cls=Commands, epilog=examples("neuraxis config show"))
@@ -46,6 +46,6 @@ def show(sections: tuple[str, ...], config_file: Path | None, assignments: Seque
         flags=[assignment_layer(assignment) for assignment in assignments],
     )
     if ignored := ignored_variables(os.environ):
-        say(f"neuraxis: nothing reads {', '.join(ignored)}: {REMEDY}", err=True)
+        say_note(f"nothing reads {', '.join(ignored)}: {REMEDY}")
     shown = (value for value in effective.values() if not sections or value.key.split(".")[0] in sections)
     emit(shown, as_json=as_json)

@@ -59,5 +59,4 @@ def asyncapi() -> None:
 
 
 def _document(document: dict[str, Any]) -> None:
-
     click.echo(msgspec.json.format(msgspec.json.encode(document)).decode())

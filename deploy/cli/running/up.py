@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from deploy.cli.command_types import command
-from deploy.cli.options import DEFAULT_DATA_FOLDER, Target, check_own_weights, examples, target_options
+from deploy.cli.options import DEFAULT_DATA_FOLDER, FILE, Target, check_own_weights, examples, target_options
 from deploy.cli.outcomes import WrongUse
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     help="Whether a new log stores people's words encrypted, a key a session.  [default: it does not]",
 )
 @click.option("--processes", type=click.IntRange(1, 64), help="Copies of the process that runs the actors.")
-@click.option("--ready-file", type=click.Path(path_type=Path, dir_okay=False), help="Written when every actor is live.")
+@click.option("--ready-file", type=FILE, help="Written when every actor is live.")
 @click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), help="Lowest level logged.")
 @click.option("--log-format", type=click.Choice(["auto", "json", "pretty"]), help="Form of the log on stderr.")
 def up(

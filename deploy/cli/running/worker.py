@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from deploy.cli.command_types import command
-from deploy.cli.options import Target, check_own_weights, examples, target_options
+from deploy.cli.options import FILE, Target, check_own_weights, examples, target_options
 from deploy.cli.outcomes import WrongUse
 
 
@@ -21,12 +21,7 @@ from deploy.cli.outcomes import WrongUse
 )
 @click.argument("actors", nargs=-1, required=True, metavar="ACTOR...")
 @target_options
-@click.option(
-    "--ledger",
-    "ledger_file",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="The ledger's file.  [default: ledger.db in the data folder]",
-)
+@click.option("--ledger", "ledger_file", type=FILE, help="The ledger's file.  [default: ledger.db in the data folder]")
 @click.option(
     "--metrics", metavar="HOST:PORT", help="Where to tell Prometheus metrics, or off.  [default: 127.0.0.1:0, any port]"
 )

@@ -14,7 +14,7 @@ from deploy.cli.outcomes import WrongUse
 from deploy.cli.output import emit, print_json
 from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.cli.rendering.layout.terminal import console, progress
-from deploy.cli.replaying.plot_option import check_plot
+from deploy.cli.replaying.plot_option import check_plot, plot_option
 
 if TYPE_CHECKING:
     from deploy.simulating.report import Report
@@ -101,12 +101,7 @@ class ChangeShown(msgspec.Struct, frozen=True, kw_only=True):
 @click.option(
     "--every", type=click.IntRange(1, _MAX_DAYS), default=1, show_default=True, help="Show every so many days."
 )
-@click.option(
-    "--plot",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Also draw it there, as its name ends: .svg or .png. Needs the extra neuraxis[plot].",
-)
+@plot_option("it")
 @json_option
 def simulate(
     days: int,
@@ -184,7 +179,6 @@ def _draw(plot: Path, report: "Report") -> None:
 
 
 def _print_report(report: "Report", every: int) -> None:
-
     click.echo(f"{report.plant}: {report.meaning}")
     if report.planted_on is not None:
         gone = "" if report.gone_on is None else f", set right on day {report.gone_on}"

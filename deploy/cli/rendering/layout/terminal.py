@@ -48,3 +48,16 @@ def progress(what: str, total: float | None, *, wanted: bool = True) -> Iterator
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=total)
         yield lambda done: bar.update(task, completed=done)
+
+
+@contextmanager
+def step_progress(what: str) -> Iterator[Callable[[str, int], None]]:
+    """Show the progress of work in several steps; yields a function to call with a step and how far it has come."""
+    done: dict[str, int] = {}
+    with progress(what, None) as advance:
+
+        def show(step: str, reached: int) -> None:
+            done[step] = reached
+            advance(sum(done.values()))
+
+        yield show
