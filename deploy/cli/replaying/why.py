@@ -70,7 +70,7 @@ async def why(target: Target, exchange: str, log_file: Path | None, svg: Path | 
 async def _router(source: "Source", explanation: "Explanation") -> "RouterSettings | None":
     """Return the router's settings at a decision that the default ones do not explain; None otherwise."""
     from actors.router.settings import RouterSettings
-    from deploy.cli.rendering.why.routing import adds_up, score_table
+    from deploy.cli.rendering.why.recalculated import adds_up, score_table
     from deploy.cli.rendering.why.tree import last_of
     from schemas.vocabulary.router import ModeSelected, RouterConfigured
 
@@ -86,7 +86,7 @@ async def _router(source: "Source", explanation: "Explanation") -> "RouterSettin
 async def _coherence(source: "Source", explanation: "Explanation") -> "CoherenceSettings | None":
     """Return the coherence gate's settings at a verdict that the default ones do not explain; None otherwise."""
     from actors.coherence.settings import CoherenceSettings
-    from deploy.cli.rendering.why.entropy import explains
+    from deploy.cli.rendering.why.recalculated import explains
     from deploy.cli.rendering.why.tree import last_of
     from schemas.vocabulary.coherence import CoherenceConfigured, CoherencePassed, CoherenceRejected
 

@@ -15,8 +15,7 @@ from rich.text import Text
 from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.cli.rendering.layout.printable import printable
 from deploy.cli.rendering.why.details import LineContext, details
-from deploy.cli.rendering.why.tree import event_of, last_of
-from deploy.cli.rendering.why.tree_layout import trunk_to_end
+from deploy.cli.rendering.why.tree import event_of, last_of, trunk_to_end
 from events.replay.explain import Explanation, Node
 from schemas.event import ROOT
 from schemas.vocabulary.gateway import InputReceived
