@@ -1,5 +1,6 @@
 """``neuraxis ask``."""
 
+import secrets
 import shutil
 import sys
 from typing import TYPE_CHECKING
@@ -116,6 +117,4 @@ def streamed_answer_for(as_json: bool) -> "StreamedAnswer | None":
 
 def new_session(kind: str) -> str:
     """Return the name of a fresh session."""
-    import secrets
-
     return f"{kind}-{secrets.token_hex(6)}"

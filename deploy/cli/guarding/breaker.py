@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from events.decoding import Recorded
     from events.replay.sources import Source
     from schemas.vocabulary.breaker import Standing
-    from schemas.vocabulary.operator import BreakerRecoveryOrdered
 
 _TIMEOUT_S = 15.0
 
@@ -147,7 +146,7 @@ def reset(target: Target, session: str, agent: str, by: str, why: str, timeout: 
     from deploy.operating.guarding.breaker_orders import reset_breaker
     from schemas.vocabulary.operator import BreakerResetOrdered
 
-    async def work(within: "Deadline") -> "OrderDone":
+    async def work(within: Deadline) -> "OrderDone":
         async with open_log(target, deadline=within) as log:
             return await reset_breaker(log, agent, session, BreakerResetOrdered(by=by, why=why), deadline=within)
 
@@ -166,19 +165,22 @@ def recover(target: Target, session: str, agent: str, by: str, why: str, timeout
 
     Trust stays where it is, and has to be rebuilt by good inputs. A session in another state is left alone.
     """
-    from deploy.operating.guarding.breaker_orders import NotCarriedOut
+    from deploy.operating.guarding.breaker_orders import NotCarriedOut, give_breaker_order
     from events.replay.sources import StreamSource
+    from schemas.vocabulary.breaker import BreakerRecoveryStarted
     from schemas.vocabulary.operator import BreakerRecoveryOrdered
 
-    async def work(within: "Deadline") -> "OrderDone":
+    async def work(within: Deadline) -> "OrderDone":
         async with open_log(target, deadline=within) as log:
             current = await _breaker_state(StreamSource(log), agent, session, 0)
-        if current.state != "VIOLATED":
-            raise NotCarriedOut(
-                f"session {session!r} is in {current.state}: a recovery attempt begins from VIOLATED only"
+            if current.state != "VIOLATED":
+                raise NotCarriedOut(
+                    f"session {session!r} is in {current.state}: a recovery attempt begins from VIOLATED only"
+                )
+            order = BreakerRecoveryOrdered(by=by, why=why)
+            return await give_breaker_order(
+                log, agent, session, order, BreakerRecoveryStarted, deadline=within, violated_at=current.upto
             )
-        order = BreakerRecoveryOrdered(by=by, why=why)
-        return await _give_recovery_order(target, agent, session, order, within, current.upto)
 
     _print_done(run_within(target, timeout, work), "recovers", as_json)
 
@@ -239,21 +241,3 @@ def _event_row(recorded: "Recorded") -> EventShown:
         falsehood=standing.falsehood,
         why=", ".join(cause for cause in causes if cause),
     )
-
-
-async def _give_recovery_order(
-    target: Target,
-    agent: str,
-    session: str,
-    order: "BreakerRecoveryOrdered",
-    deadline: "Deadline",
-    violated_at: int,
-) -> "OrderDone":
-    """Order a recovery; ``violated_at`` is the end of the log when the session was found in state VIOLATED."""
-    from deploy.operating.guarding.breaker_orders import give_breaker_order
-    from schemas.vocabulary.breaker import BreakerRecoveryStarted
-
-    async with open_log(target, deadline=deadline) as log:
-        return await give_breaker_order(
-            log, agent, session, order, BreakerRecoveryStarted, deadline=deadline, violated_at=violated_at
-        )

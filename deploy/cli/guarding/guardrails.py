@@ -248,7 +248,7 @@ def _override_rows(family: "Sequence[Recorded]") -> tuple[OverrideShown, ...]:
     )
 
 
-async def _override(target: Target, agent: str, order: "LoopOverridden", deadline: "Deadline") -> "OverrideDone":
+async def _override(target: Target, agent: str, order: "LoopOverridden", deadline: Deadline) -> "OverrideDone":
     from deploy.operating.guarding.loop_overrides import give_override
 
     async with open_log(target, deadline=deadline) as log:

@@ -90,7 +90,7 @@ def forget(
 
 
 async def _survey(
-    target: Target, agent: str, session: str | None, fact: str | None, why: str, deadline: "Deadline"
+    target: Target, agent: str, session: str | None, fact: str | None, why: str, deadline: Deadline
 ) -> tuple[int, "Survey | None"]:
     """Return how many memories would be dropped, and what the log holds of the session."""
     from deploy.operating.forgetting import count_memories, survey
@@ -106,7 +106,7 @@ async def _survey(
 
 
 async def _forget(
-    target: Target, agent: str, session: str | None, fact: str | None, by: str, why: str, deadline: "Deadline"
+    target: Target, agent: str, session: str | None, fact: str | None, by: str, why: str, deadline: Deadline
 ) -> "Forgotten":
     from deploy.operating.forgetting import forget_fact, forget_session
 

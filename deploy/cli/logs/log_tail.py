@@ -1,5 +1,6 @@
 """``neuraxis log tail``."""
 
+from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AsyncExitStack, aclosing
 from pathlib import Path
@@ -125,8 +126,6 @@ async def _messages(
 async def _past(
     source: "Source", filter: str, since: int | None, latest: int, last: int
 ) -> AsyncIterator[Sequence["Stored"]]:
-    from collections import deque
-
     from schemas.subjects import EVERYTHING
 
     if since is not None:

@@ -108,7 +108,7 @@ async def _explaining_empty_log(source: "Source") -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def stream_or_ledger(
-    target: Target, deadline: "Deadline | None" = None
+    target: Target, deadline: Deadline | None = None
 ) -> AsyncIterator["JetStreamLog | LedgerSource"]:
     """Open the stream. If no flag names a broker and none answers, open the data folder's ledger, and say so on stderr.
 
@@ -159,7 +159,7 @@ async def _ledger_instead(open_things: AsyncExitStack, target: Target, why: Exce
 
 @asynccontextmanager
 async def open_indexed_source(
-    target: Target, log_file: Path | None, deadline: "Deadline | None" = None
+    target: Target, log_file: Path | None, deadline: Deadline | None = None
 ) -> AsyncIterator["Source"]:
     """Open the source that finds an exchange fastest: the data folder's ledger if it is up to date, else the stream.
 

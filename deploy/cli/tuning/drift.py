@@ -1,5 +1,6 @@
 """``neuraxis drift``."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -85,8 +86,6 @@ async def show(target: Target, agent: str, log_file: Path | None, last: int, as_
 
     Folded from the log, as drift itself does it.
     """
-    import time
-
     from deploy.operating.agent_events import events_of_agent
     from events.replay.presence_checks import NothingFound
 

@@ -1,5 +1,6 @@
 """``neuraxis reflection``."""
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -89,8 +90,6 @@ def _head(shown: Shown) -> Iterator[str]:
 
 def reflection_overview(agent: str, state: "State") -> Shown:
     """Return the state of the reflection of an agent that ``state`` knows."""
-    from collections import Counter
-
     from actors.reflection.opinion_counting import conclude
     from actors.reflection.sampling import STRATA, stratum_of
 
