@@ -1,18 +1,14 @@
 """Options that commands share: how to reach the set, the configuration, and the form of the output."""
 
 import os
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as FutureTimeout
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import wraps
 from inspect import iscoroutine
 from math import isfinite
 from pathlib import Path
-from threading import Thread
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -416,64 +412,3 @@ def agent_and_user_options(whose: str) -> Callable[[Any], Any]:
     return several(
         click.option("--agent", default=None, help=help), click.option("--user", default="", metavar="NAME", help=who)
     )
-
-
-def text_of(file: str) -> str:
-    """Return the text of a file that was named on the command line, ``-`` being stdin; raises WrongUse."""
-    try:
-        return content_of(file).decode()
-    except UnicodeDecodeError as wrong:
-        where = "stdin" if file == "-" else file
-        raise WrongUse(f"byte {wrong.start + 1:,} of {where} is not UTF-8: convert the text") from wrong
-
-
-def content_of(file: str) -> bytes:
-    """Return the bytes of a file that was named on the command line, ``-`` being stdin; raises WrongUse.
-
-    Reading counts for the ``--timeout`` of a command that has one: a pipe may stay open for ever.
-    One byte more than the limit is read, so that ``deploy.operating.guarding.item_files`` sees and refuses a larger
-    file.
-    """
-    from deploy.operating.guarding.item_files import MAX_FILE_BYTES
-
-    def read() -> bytes:
-        with _opened(file) as stream:
-            content: bytes = stream.read(MAX_FILE_BYTES + 1)
-            return content
-
-    try:
-        return _within_timeout(read, "stdin" if file == "-" else file)
-    except OSError as wrong:
-        raise WrongUse(f"{file} cannot be read: {wrong.strerror}") from wrong
-
-
-def _opened(file: str) -> AbstractContextManager[BinaryIO]:
-    if file != "-":
-        return Path(file).open("rb")
-    if sys.stdin is not sys.__stdin__:  # a program that runs this command gives it a stdin of its own
-        return nullcontext(sys.stdin.buffer)
-    # A file of our own: the interpreter cannot end while a thread reads the one that it has made.
-    return os.fdopen(os.dup(0), "rb")
-
-
-def _within_timeout(read: Callable[[], bytes], what: str) -> bytes:
-    """Read in the time that the command was given, if any; raises WrongUse when it is up, and OSError."""
-    context = click.get_current_context()
-    given, begun = context.params.get("timeout"), context.find_object(float)
-    if given is None or begun is None:
-        return read()
-    done: Future[bytes] = Future()
-
-    def run() -> None:
-        try:
-            done.set_result(read())
-        except BaseException as wrong:
-            done.set_exception(wrong)
-
-    Thread(target=run, name="reading", daemon=True).start()  # nothing can end a read: it is left behind
-    try:
-        return done.result(max(0.0, begun + given - time.monotonic()))
-    except FutureTimeout:
-        raise WrongUse(
-            f"{what} has not ended within {given:g} s: nothing was sent; let it end sooner, or give a longer --timeout"
-        ) from None

@@ -9,15 +9,8 @@ import click
 
 from deploy.cli.command_types import command
 from deploy.cli.connect import agent_per, run_within
-from deploy.cli.options import (
-    Target,
-    agent_and_user_options,
-    examples,
-    json_option,
-    target_options,
-    text_of,
-    timeout_option,
-)
+from deploy.cli.named_files import text_of
+from deploy.cli.options import Target, agent_and_user_options, examples, json_option, target_options, timeout_option
 from deploy.cli.outcomes import WrongUse
 from deploy.cli.wrapped_lines import say_note
 

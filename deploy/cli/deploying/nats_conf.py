@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from deploy.cli.command_types import command
-from deploy.cli.options import FILE, FOLDER, config_options, examples, json_option
+from deploy.cli.named_files import content_of
+from deploy.cli.options import DEFAULT_DATA_FOLDER, FILE, FOLDER, Target, config_options, examples, json_option
 from deploy.cli.outcomes import WrongUse
 from deploy.cli.output import emit
 from deploy.config.assignments import key_of
@@ -72,7 +73,6 @@ def nats_conf(
     in logins/, are for the processes. Written again, the files keep their secrets, and a neuraxis.toml to which the
     settings of the processes were added is kept.
     """
-    from deploy.cli.options import DEFAULT_DATA_FOLDER, Target, content_of
     from deploy.deploying.broker_plan import (
         BadPlan,
         BrokerPlan,

@@ -6,6 +6,7 @@ import click
 
 from deploy.cli.command_types import Commands
 from deploy.cli.guarding import named_items
+from deploy.cli.named_files import text_of
 from deploy.cli.options import (
     Target,
     agent_option,
@@ -13,7 +14,6 @@ from deploy.cli.options import (
     examples,
     json_option,
     target_options,
-    text_of,
     timeout_option,
     why_option,
 )

@@ -8,17 +8,8 @@ import click
 
 from deploy.cli.command_types import Commands
 from deploy.cli.guarding.named_items import give_orders
-from deploy.cli.options import (
-    Target,
-    by_option,
-    content_of,
-    examples,
-    json_option,
-    target_options,
-    text_of,
-    timeout_option,
-    why_option,
-)
+from deploy.cli.named_files import content_of, text_of
+from deploy.cli.options import Target, by_option, examples, json_option, target_options, timeout_option, why_option
 from deploy.cli.outcomes import CheckFailed, WrongUse
 from deploy.cli.output import emit, print_json, print_result, table
 from deploy.cli.rendering.layout.counted_nouns import counted

@@ -8,12 +8,12 @@ from click.core import ParameterSource
 
 from deploy.cli.command_types import Commands
 from deploy.cli.guarding import named_items
+from deploy.cli.named_files import content_of
 from deploy.cli.options import (
     Number,
     Target,
     agent_option,
     by_option,
-    content_of,
     examples,
     json_option,
     target_options,

@@ -7,7 +7,7 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 import click
 
 from deploy.cli.command_types import command
-from deploy.cli.file_output import writing_file
+from deploy.cli.named_files import writing_file
 from deploy.cli.options import FILE, FOLDER, Target, examples, target_options, to_option, whole_number
 from deploy.cli.outcomes import WrongUse
 from deploy.cli.rendering.layout.counted_nouns import counted

@@ -9,11 +9,10 @@ import click
 import msgspec
 
 from deploy.cli.command_types import command
-from deploy.cli.file_output import write_file
+from deploy.cli.named_files import content_of, write_file
 from deploy.cli.options import (
     Number,
     Target,
-    content_of,
     examples,
     json_option,
     judging_by,

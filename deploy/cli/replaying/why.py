@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from deploy.cli.command_types import command
-from deploy.cli.file_output import write_file
+from deploy.cli.named_files import write_file
 from deploy.cli.options import FILE, Target, examples, json_option, target_options
 from deploy.cli.rendering.layout.terminal import console
 from deploy.cli.replaying.named_exchange import resolve

@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from deploy.cli.command_types import command
-from deploy.cli.file_output import write_file
+from deploy.cli.named_files import write_file
 from deploy.cli.options import examples, json_option
 from deploy.cli.outcomes import WrongUse
 from deploy.cli.output import emit, print_json
