@@ -15,13 +15,7 @@ from deploy.cli.outcomes import CheckFailed
 from deploy.cli.output import latest, print_json
 from deploy.cli.rendering.layout.counted_nouns import duration_text
 from deploy.cli.rendering.layout.terminal import console, print_hanging
-from deploy.cli.replaying.source_opening import (
-    log_option,
-    open_source,
-    stream_or_ledger,
-    stream_source,
-    until_ctrl_c,
-)
+from deploy.cli.replaying.source_opening import log_option, open_source, stream_or_ledger, stream_source, until_ctrl_c
 from deploy.cli.wrapped_lines import say_note
 from events.errors import LogError
 from schemas.intake.whole_numbers import read_whole_number

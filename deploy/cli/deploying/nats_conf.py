@@ -73,14 +73,7 @@ def nats_conf(
     in logins/, are for the processes. Written again, the files keep their secrets, and a neuraxis.toml to which the
     settings of the processes were added is kept.
     """
-    from deploy.deploying.broker_plan import (
-        BadPlan,
-        BrokerPlan,
-        check_certificates,
-        check_folder,
-        check_size,
-        nodes_of,
-    )
+    from deploy.deploying.broker_plan import BadPlan, BrokerPlan, check_certificates, check_folder, check_size, nodes_of
     from deploy.deploying.logins import BadLogin, grouped_logins, one_login_each
     from deploy.deploying.nkey_files import BadSecret
     from deploy.deploying.permissions_document import permissions_rows, permissions_text

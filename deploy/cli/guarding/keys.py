@@ -8,14 +8,7 @@ from typing import Any, Literal
 import click
 
 from deploy.cli.command_types import Commands
-from deploy.cli.options import (
-    Target,
-    config_options,
-    data_option,
-    examples,
-    json_option,
-    warn_of_unused_settings,
-)
+from deploy.cli.options import Target, config_options, data_option, examples, json_option, warn_of_unused_settings
 from deploy.cli.outcomes import WrongUse
 from deploy.cli.output import emit, print_json, print_result
 from deploy.cli.wrapped_lines import say, say_note

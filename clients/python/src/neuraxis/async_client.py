@@ -42,13 +42,7 @@ class AsyncClient:
         self._timeout = timeout
         self._retries = retries
         with calls.usable_environment():
-            self._http = httpx.AsyncClient(
-                base_url=self._server.url,
-                headers=calls.headers_of(self._server),
-                timeout=timeout,
-                trust_env=not self._server.is_local,
-                transport=transport,
-            )
+            self._http = httpx.AsyncClient(**calls.http_options(self._server, timeout), transport=transport)
 
     def __repr__(self) -> str:
         return f"AsyncClient({self._server.url!r})"
