@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from deploy.cli.command_types import Commands
+from deploy.cli.wrapped_lines import say
 from schemas.intake.nearest_name import nearest_name
 
 COMMANDS: dict[str, str] = {
@@ -107,7 +108,6 @@ class _Neuraxis(Commands):
                 status = 0
         except Exception as error:
             from deploy.cli.failures import explain
-            from deploy.cli.wrapped_lines import say
 
             line, status = explain(error)
             say(f"neuraxis: {line}", err=True)

@@ -1,4 +1,7 @@
-"""How a command reaches the log, and how its work is kept within its deadline."""
+"""How a command reaches the log, and how its work is kept within its deadline.
+
+The client of the broker is imported when it is used: the help of every command imports this module.
+"""
 
 import asyncio
 import os
@@ -14,14 +17,10 @@ import click
 import msgspec
 
 from deploy.cli.options import Target
+from deploy.cli.wrapped_lines import say_note
 from deploy.operating.deadline import Deadline
-from deploy.processes.broker import OPERATOR
-from deploy.processes.broker.storage_watch import own_store, storing_fault
-from deploy.processes.broker_access import access_of, effective_choice
 from deploy.processes.event_loop import run_command
-from deploy.processes.running_set import NotRunning
 from events.errors import LogError
-from events.jetstream import Access, JetStreamLog
 
 SILENCE_S = 10.0
 """Seconds without an answer after which a reading command gives up. Reading a long log may take longer."""
@@ -34,7 +33,9 @@ _GRACE_S = 0.25
 
 if TYPE_CHECKING:
     from actors.gateway.agents import AgentPer
+    from deploy.config.loading import Config
     from deploy.processes.running_set import RunSettings
+    from events.jetstream import Access, JetStreamLog
     from schemas.intake.limits import InputLimits
 
 T = TypeVar("T")
@@ -85,36 +86,65 @@ def run_until(deadline: Deadline, work: Callable[[Deadline], Coroutine[Any, Any,
         raise
 
 
-def access_to(target: Target, user: str = OPERATOR) -> Access:
-    """Return how to reach the broker that the options name; ``user`` is the user at an embedded broker.
+def names_broker(target: Target, config: "Config") -> bool:
+    """Whether flags, the environment or the configuration name a broker; else it is that of the data folder."""
+    from deploy.processes.broker_access import effective_choice
+
+    return effective_choice(target.flags, config.broker, os.environ).named
+
+
+def access_to(target: Target, user: str = "") -> "Access":
+    """Return how to reach the broker that the options name; ``user``: at an embedded broker, if not ``operator``.
 
     Raises:
         BadConfiguration, BadContext, NotRunning: see ``deploy.processes.broker_access`` and ``deploy.config.loading``.
     """
+    from deploy.processes.broker import OPERATOR
+    from deploy.processes.broker_access import access_of, effective_choice
+
     choice = effective_choice(target.flags, target.config().broker, os.environ)
-    access = access_of(choice, target.data, user=user, name="neuraxis cli")
+    access = access_of(choice, target.data, user=user or OPERATOR, name="neuraxis cli")
     return msgspec.structs.replace(access, fails_if_denied=True)
+
+
+@asynccontextmanager
+async def admin_access(target: Target, config: "Config") -> AsyncIterator["Access"]:
+    """Give the admin's access to the named broker, or else to that of the data folder, which runs for the block.
+
+    Raises:
+        BadContext: see ``deploy.processes.broker_access.access_of``.
+        FolderTaken, Misconfigured, ProgramFailed: see ``deploy.copying.repartitioning.within_folder``.
+    """
+    from deploy.copying.repartitioning import within_folder
+    from deploy.processes.broker import ADMIN
+
+    if names_broker(target, config):
+        yield access_to(target, ADMIN)
+        return
+    async with within_folder(target.data, config) as access:
+        yield access
 
 
 def stream_of(target: Target) -> str:
     """Return the name of the stream: the running set's, unless the options name a broker; else the configured one."""
+    from deploy.processes.running_set import NotRunning
+
     config = target.config()
-    if effective_choice(target.flags, config.broker, os.environ).named:
-        return config.log.stream
-    try:
-        return target.data.read().stream
-    except NotRunning:
-        return config.log.stream
+    if not names_broker(target, config):
+        with suppress(NotRunning):
+            return target.data.read().stream
+    return config.log.stream
 
 
 def target_store(target: Target) -> Path | None:
     """Return the folder of the streams of the running set's own broker; None if another broker is asked."""
-    if effective_choice(target.flags, target.config().broker, os.environ).named:
-        return None
-    try:
-        return own_store(target.data.path, target.data.read().contexts)
-    except NotRunning:
-        return None
+    from deploy.processes.broker.storage_watch import own_store
+    from deploy.processes.running_set import NotRunning
+
+    if not names_broker(target, target.config()):
+        with suppress(NotRunning):
+            return own_store(target.data.path, target.data.read().contexts)
+    return None
 
 
 def agent_per(target: Target) -> "AgentPer":
@@ -125,7 +155,6 @@ def agent_per(target: Target) -> "AgentPer":
 
 def note_default_agent(target: Target) -> None:
     """Say on stderr that ``--agent`` was not given, where each user or session has an agent of its own."""
-    from deploy.cli.replaying.source_opening import say_note
     from deploy.config.loading import BadConfiguration
     from deploy.processes.broker_access import BadContext
 
@@ -145,19 +174,15 @@ def input_limits(target: Target) -> "InputLimits":
 
 def _settings_in_force(target: Target) -> "RunSettings | None":
     """Return the settings of the running set; None if there is none, or flags name others or a broker."""
-    named = effective_choice(target.flags, target.config().broker, os.environ).named
-    return None if named else target.settings_in_force()
+    return None if names_broker(target, target.config()) else target.settings_in_force()
 
 
 @asynccontextmanager
-async def open_log(
-    target: Target, user: str = OPERATOR, deadline: Deadline | None = None
-) -> AsyncIterator[JetStreamLog]:
+async def open_log(target: Target, deadline: Deadline | None = None) -> AsyncIterator["JetStreamLog"]:
     """Open the log for a command, and close it after.
 
     Args:
         target: The set or broker that the options name.
-        user: The user at an embedded broker.
         deadline: The command's deadline; for its error message, it is told the broker's address, and why the broker
             stores nothing.
 
@@ -166,7 +191,9 @@ async def open_log(
         Misconfigured: the broker holds no log, or is not what this release needs.
         BadConfiguration, BadContext, NotRunning: see :func:`access_to`.
     """
-    access = access_to(target, user)
+    from events.jetstream import JetStreamLog
+
+    access = access_to(target)
     if deadline is not None:
         deadline.note_servers(access.servers)
     log = await JetStreamLog.connect(access, stream=stream_of(target), create=False)
@@ -184,13 +211,12 @@ async def open_log(
         await log.close()
 
 
-async def _note_removed(log: JetStreamLog, file: Path) -> None:
+async def _note_removed(log: "JetStreamLog", file: Path) -> None:
     """Attach the ledger to a log whose stream was trimmed, so that all is readable; print a note if it is not here.
 
     A note is printed also where the ledger cannot be read, since an archive is missing, say: a command that only sends
     something needs no ledger.
     """
-    from deploy.cli.wrapped_lines import say
     from deploy.config.configured_log import attach_ledger
 
     why = ""
@@ -199,14 +225,16 @@ async def _note_removed(log: JetStreamLog, file: Path) -> None:
             return
     except LogError as wrong:
         why = f" ({wrong})"
-    say(f"neuraxis: {log.unseen}: what they hold is not seen here{why}", err=True)
+    say_note(f"{log.unseen}: what they hold is not seen here{why}")
 
 
-async def _find_reason(deadline: Deadline, log: JetStreamLog, store: Path | None) -> None:
+async def _find_reason(deadline: Deadline, log: "JetStreamLog", store: Path | None) -> None:
     """If the broker does not confirm for some time, find out why: with a full disk it does not answer at all.
 
     If it has confirmed, but no actor has answered, it is asked once, near the deadline, whether it still stores.
     """
+    from deploy.processes.broker.storage_watch import storing_fault
+
     while True:
         await asyncio.sleep(_CHECK_INTERVAL_S)
         if deadline.is_nearly_over:

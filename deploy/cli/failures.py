@@ -1,4 +1,4 @@
-"""A command's failure: one line on stderr and an exit status, which are made only here."""
+"""A command's failure: one line on stderr and an exit status (``outcomes``), which are made only here."""
 
 import errno
 import os
@@ -6,21 +6,12 @@ import traceback
 
 import click
 
+from deploy.cli.outcomes import BUG, CHECK_FAILED, INTERRUPTED, NOT_REACHABLE, WRONG_USE, WrongUse
 from deploy.config.loading import BadConfiguration
 from deploy.processes.broker_access import BadContext
 from deploy.processes.running_set import FolderTaken, FolderUnusable, NotRunning
 from events.errors import LogError, Misconfigured, Unavailable, UnknownOutcome
 from events.exhaustion import exhausted
-
-GOOD, CHECK_FAILED, WRONG_USE, NOT_REACHABLE = 0, 1, 2, 3
-"""Exit statuses: done; a check did not pass; options or files are wrong; the broker or the set is not there, or the
-machine has run out of something: another attempt may succeed."""
-
-BUG = 70
-"""Exit status of an unexpected error (``EX_SOFTWARE``), which is a bug to report."""
-
-INTERRUPTED = 130
-"""Exit status of a command that was ended by Ctrl-C: 128 plus the number of SIGINT, as shells have it."""
 
 _WRONG_USE = (BadConfiguration, BadContext, FolderTaken, FolderUnusable, Misconfigured)
 # Wrong use, too. These errors are recognised by their codes: importing their classes takes too long for a message.
@@ -50,18 +41,6 @@ _PATH_ERRORS = frozenset(
 """Error numbers that mean that the named path itself is at fault, whatever was to be done with it."""
 
 _NOT_REACHABLE = (Unavailable, UnknownOutcome, NotRunning)
-
-
-class CheckFailed(Exception):
-    """The command made a check, and it did not pass; the message says what was found."""
-
-    code = "check_failed"
-
-
-class WrongUse(Exception):
-    """The options or arguments make no sense; the message says what would."""
-
-    code = "wrong_use"
 
 
 def explain(error: Exception) -> tuple[str, int]:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from deploy.cli.wrapped_lines import say_note
 from events.warning_backoff import WarningBackoff
 
 if TYPE_CHECKING:
@@ -43,8 +44,6 @@ class FollowedTail:
         await self._tail.close()
 
     def _look(self) -> None:
-        from deploy.cli.replaying.source_opening import say_note
-
         connected = self._log.connection.connected
         cut_off_s = self._tail.cut_off_s if connected else 0.0
         if connected and not cut_off_s:

@@ -1,19 +1,21 @@
 """Options that commands share: how to reach the set, the configuration, and the form of the output."""
 
 import os
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as FutureTimeout
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import wraps
+from inspect import iscoroutine
 from math import isfinite
 from pathlib import Path
-from threading import Thread
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import click
+
+from deploy.cli.outcomes import CheckFailed, WrongUse
+from deploy.cli.wrapped_lines import say_note
+from deploy.config.assignments import dotted_keys, key_of, repeated_key
+from deploy.processes.event_loop import run_command
 
 if TYPE_CHECKING:
     from deploy.config.loading import Config, Layer, Sections
@@ -21,6 +23,11 @@ if TYPE_CHECKING:
 
 DEFAULT_DATA_FOLDER = Path(".neuraxis")
 DEFAULT_AGENT = "default"
+
+FILE = click.Path(path_type=Path, dir_okay=False)
+FOLDER = click.Path(path_type=Path, file_okay=False)
+"""The types of options that name a file or a folder, which need not exist."""
+
 _MAX_TIMEOUT_S = 30 * 24 * 3600
 
 MAX_COUNT = 2**63 - 1
@@ -39,12 +46,12 @@ class Target:
     def __init__(
         self,
         data: Path,
-        nats: str,
-        context: str,
-        creds: str,
-        tls_ca: str,
-        config_file: Path | None,
-        assignments: Sequence[str],
+        nats: str = "",
+        context: str = "",
+        creds: str = "",
+        tls_ca: str = "",
+        config_file: Path | None = None,
+        assignments: Sequence[str] = (),
         begun: float | None = None,
     ) -> None:
         from deploy.processes.broker_access import BrokerChoice
@@ -98,9 +105,6 @@ class Target:
 
     def _refuse_rivals(self, flags: Sequence["Layer"]) -> None:
         """Refuse an option and a ``--set`` that set the same key: one of the two would be ignored."""
-        from deploy.cli.failures import WrongUse
-        from deploy.config.assignments import dotted_keys, key_of
-
         keys = {key_of(assignment) for assignment in self.assignments}
         for layer in flags:
             if rivals := keys.intersection(dotted_keys(layer.values)):
@@ -140,16 +144,12 @@ class Target:
 
     def config_flags(self) -> tuple[str, ...]:
         """Return the flags that give another process the same configuration, without its broker."""
-        from deploy.config.assignments import key_of
-
         file = ("--config", str(self.config_file)) if self.config_file is not None else ()
         assignments = (each for each in self.assignments if key_of(each) not in _BROKERS)
         return (*file, *(part for assignment in assignments for part in ("--set", assignment)))
 
     def refuse_broker(self, what: str) -> None:
         """Refuse options that name a broker, for a command that asks none; ``what`` says what it does instead."""
-        from deploy.cli.failures import WrongUse
-
         named = {"--nats": self.flags.url, "--context": self.flags.context, "--creds": self.flags.creds}
         if given := [option for option, value in {**named, "--tls-ca": self.flags.tls_ca}.items() if value]:
             raise WrongUse(f"{' and '.join(given)}: {what}, and no broker is asked: leave it out")
@@ -161,46 +161,55 @@ _BROKERS = ("broker.url", "broker.context")
 
 def _refuse_second_broker(option: str, of_assignments: Mapping[str, str]) -> None:
     """Refuse ``--set`` of a broker beside an option that names one: it would be ignored."""
-    from deploy.cli.failures import WrongUse
-
     for key in of_assignments:
         raise WrongUse(f"{option} and --set {key} each name a broker: give one of them")
 
 
 def _set_to(assignments: Sequence[str], key: str) -> str:
     """Return what ``--set`` gave a key that takes text; empty for nothing."""
-    from deploy.config.assignments import key_of
-
     return next((each.partition("=")[2] for each in assignments if key_of(each) == key), "")
 
 
-def config_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--config`` and ``--set``."""
-    file = click.Path(path_type=Path, dir_okay=False)
-    command = click.option(
-        "--set",
-        "assignments",
-        multiple=True,
-        metavar="KEY=VALUE",
-        callback=_with_each_key_once,
-        help="Set a configuration value: router.profile=seed.",
-    )(command)
-    return click.option(
-        "--config", "config_file", type=file, help="Configuration file.  [default: neuraxis.toml if there is one]"
-    )(command)
+def several(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return a decorator that adds several options, in this order of the help."""
+
+    def with_all(command: Any) -> Any:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return with_all
 
 
 def _with_each_key_once(_: click.Context, parameter: click.Parameter, assignments: tuple[str, ...]) -> tuple[str, ...]:
     """Return what ``--set`` gave; raises BadParameter if a key is set twice: only its last value would count."""
-    from deploy.config.assignments import repeated_key
-
     if key := repeated_key(assignments):
         raise click.BadParameter(f"{key} is set twice: give it one value", param=parameter)
     return assignments
 
 
+data_option = click.option(
+    "--data", type=FOLDER, default=DEFAULT_DATA_FOLDER, show_default=True, help="Folder of the set."
+)
+"""Adds ``--data``, the data folder."""
+
+config_options = several(
+    click.option(
+        "--config", "config_file", type=FILE, help="Configuration file.  [default: neuraxis.toml if there is one]"
+    ),
+    click.option(
+        "--set", "assignments", multiple=True, metavar="KEY=VALUE", callback=_with_each_key_once,
+        help="Set a configuration value: router.profile=seed.",
+    ),
+)  # fmt: skip
+"""Adds ``--config`` and ``--set``."""
+
+
 def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say which set or broker to use; the command gets them as its first argument, a `Target`."""
+    """Add the options that say which set or broker to use; the command gets them as its first argument, a `Target`.
+
+    A command that is a coroutine function runs in an event loop.
+    """
 
     @wraps(command)
     def with_target(
@@ -224,30 +233,25 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
             note_default_agent(target)
         try:
             done = command(target, **others)
-        except Exception as wrong:
-            from deploy.cli.failures import CheckFailed
-
-            if isinstance(wrong, CheckFailed):  # the command has done its work; other errors matter more than a warning
-                warn_of_unused_settings(target)
+            if iscoroutine(done):
+                done = run_command(done)
+        except CheckFailed:  # the command has done its work; other errors matter more than a warning
+            warn_of_unused_settings(target)
             raise
         warn_of_unused_settings(target)
         return done
 
-    options = (
-        click.option(
-            "--data", type=click.Path(path_type=Path, file_okay=False), default=DEFAULT_DATA_FOLDER, show_default=True,
-            help="Folder of the set.",
-        ),
+    add_options = several(
+        data_option,
         click.option("--nats", default="", metavar="URL", help="Broker to use instead; also NATS_URL."),
         click.option(
             "--context", default="", metavar="NAME|FILE|DIR", help="The same by a NATS CLI context, or logins' folder."
         ),
         click.option("--creds", default="", metavar="FILE", help="NATS credentials file."),
         click.option("--tls-ca", default="", metavar="FILE", help="CA certificates to trust the broker by."),
-    )  # fmt: skip
-    wrapped = config_options(with_target)
-    for option in reversed(options):
-        wrapped = option(wrapped)
+        config_options,
+    )
+    wrapped: Callable[..., Any] = add_options(with_target)
     return wrapped
 
 
@@ -261,12 +265,9 @@ def _is_default_agent() -> bool:
 def warn_of_unused_settings(target: Target) -> None:
     """Say on stderr which settings of ``--set`` a command had no use for, if any. Call it at the command's end."""
     if unused := target.unused_settings():
-        from deploy.cli.wrapped_lines import say
-
-        say(
-            f"neuraxis: --set {', '.join(unused)} changes nothing here: the processes of a set take it "
-            "(`neuraxis up --set`), and `neuraxis what-if --set` tries an actor's",
-            err=True,
+        say_note(
+            f"--set {', '.join(unused)} changes nothing here: the processes of a set take it (`neuraxis up --set`), "
+            "and `neuraxis what-if --set` tries an actor's"
         )
 
 
@@ -309,30 +310,55 @@ def timeout_option(default: float, what: str = "How long this may take, connecti
     )
 
 
-def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--json``, as the argument ``as_json``."""
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON, one object a line.")(command)
-
-
-def models_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--models``, by which this process can use older weights of learned models; the command gets the folder."""
+def last_option(what: str, default: int = 10) -> Callable[[Any], Any]:
+    """Return a decorator that adds ``--last``: how many of the latest to show."""
     return click.option(
-        "--models",
-        type=click.Path(exists=True, file_okay=False),
-        metavar="DIR",
-        callback=_add_older_weights,
-        help="Older weights in it or below (scorer*.npz, trust*.npz, turn*.npz), for what was decided by them.",
-    )(command)
+        "--last", type=whole_number(0), default=default, show_default=True, help=f"How many {what} to show."
+    )
 
 
-def weights_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--weights``; the command gets the folder, or nothing, and uses it in a block of :func:`judging_by`."""
-    return click.option(
-        "--weights",
-        type=click.Path(exists=True, file_okay=False),
-        metavar="DIR",
-        help="These weights (scorer.npz, trust.npz, turn.npz) instead of those that decisions rest on.",
-    )(command)
+to_option = click.option("--to", "upto", default="", metavar="SEQ|TIME", help="Stop there.  [default: the end]")
+"""Adds ``--to``, as the argument ``upto``: where in the log to stop; empty for its end."""
+
+
+def ledger_option(help: str) -> Callable[[Any], Any]:
+    """Return a decorator that adds ``--ledger``, the file of a ledger."""
+    return click.option("--ledger", type=FILE, metavar="FILE", help=help)
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, one object a line.")
+"""Adds ``--json``, as the argument ``as_json``."""
+
+
+def _add_older_weights(_context: click.Context, _option: click.Parameter, folder: str | None) -> str:
+    from actors.contract.text.judge.model import InvalidModel
+    from actors.contract.text.judge.weights import add_weights
+
+    if folder:
+        try:
+            add_weights(Path(folder))
+        except InvalidModel as wrong:
+            raise click.BadParameter(str(wrong)) from wrong
+    return folder or ""
+
+
+models_option = click.option(
+    "--models",
+    type=click.Path(exists=True, file_okay=False),
+    metavar="DIR",
+    callback=_add_older_weights,
+    help="Older weights in it or below (scorer*.npz, trust*.npz, turn*.npz), for what was decided by them.",
+)
+"""Adds ``--models``, by which this process can use older weights of learned models; the command gets the folder."""
+
+
+weights_option = click.option(
+    "--weights",
+    type=click.Path(exists=True, file_okay=False),
+    metavar="DIR",
+    help="These weights (scorer.npz, trust.npz, turn.npz) instead of those that decisions rest on.",
+)
+"""Adds ``--weights``; the command gets the folder, or nothing, and uses it in a block of :func:`judging_by`."""
 
 
 def check_own_weights() -> None:
@@ -341,7 +367,6 @@ def check_own_weights() -> None:
         return
     from actors.contract.text.judge.model import InvalidModel
     from actors.contract.text.judge.weights import check_configured_weights
-    from deploy.cli.failures import WrongUse
 
     try:
         check_configured_weights()
@@ -358,7 +383,6 @@ def judging_by(folder: str | None) -> Iterator[None]:
     """
     from actors.contract.text.judge import weights
     from actors.contract.text.judge.model import InvalidModel
-    from deploy.cli.failures import WrongUse
 
     with ExitStack() as judging:
         if folder:
@@ -369,33 +393,25 @@ def judging_by(folder: str | None) -> Iterator[None]:
         yield
 
 
-def _add_older_weights(_context: click.Context, _option: click.Parameter, folder: str | None) -> str:
-    from actors.contract.text.judge.model import InvalidModel
-    from actors.contract.text.judge.weights import add_weights
-
-    if folder:
-        try:
-            add_weights(Path(folder))
-        except InvalidModel as wrong:
-            raise click.BadParameter(str(wrong)) from wrong
-    return folder or ""
-
-
 def examples(*lines: str) -> str:
     """Return a command's epilog that shows examples, each on a line."""
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
-def by_option(command: Any) -> Any:
-    """Add ``--by``: who gives an order, for the record."""
-    help = "Who does this, for the record.  [default: you]"
-    return click.option("--by", default="", metavar="NAME", help=help)(command)
+def _or_current_user(_context: click.Context, _option: click.Parameter, by: str) -> str:
+    from deploy.operating.order_client import current_user_name
+
+    return by or current_user_name()
 
 
-def required_by_option(command: Any) -> Any:
-    """Add ``--by`` as an option that must be given: who gives an order, for the record."""
-    help = "Who orders it; recorded."
-    return click.option("--by", required=True, metavar="WHO", help=help)(command)
+by_option = click.option(
+    "--by", default="", metavar="NAME", callback=_or_current_user, help="Who does this, for the record.  [default: you]"
+)
+"""Adds ``--by``: who gives an order, for the record; by default, this machine's user."""
+
+
+required_by_option = click.option("--by", required=True, metavar="WHO", help="Who orders it; recorded.")
+"""Adds ``--by`` as an option that must be given: who gives an order, for the record."""
 
 
 def why_option(help: str = "For what reason; recorded.") -> Callable[[Any], Any]:
@@ -410,78 +426,8 @@ def agent_option(whose: str) -> Callable[[Any], Any]:
 
 def agent_and_user_options(whose: str) -> Callable[[Any], Any]:
     """Return a decorator that adds ``--agent`` (default: None) and ``--user``; ``whose``: see :func:`agent_option`."""
-
-    def with_both(command: Any) -> Any:
-        command = click.option(
-            "--user", default="", metavar="NAME", help="Who says it, and has an agent if gateway.agent_per is user."
-        )(command)
-        help = f"Agent {whose}.  [default: default, or as gateway.agent_per says]"
-        return click.option("--agent", default=None, help=help)(command)
-
-    return with_both
-
-
-def text_of(file: str) -> str:
-    """Return the text of a file that was named on the command line, ``-`` being stdin; raises WrongUse."""
-    from deploy.cli.failures import WrongUse
-
-    try:
-        return content_of(file).decode()
-    except UnicodeDecodeError as wrong:
-        where = "stdin" if file == "-" else file
-        raise WrongUse(f"byte {wrong.start + 1:,} of {where} is not UTF-8: convert the text") from wrong
-
-
-def content_of(file: str) -> bytes:
-    """Return the bytes of a file that was named on the command line, ``-`` being stdin; raises WrongUse.
-
-    Reading counts for the ``--timeout`` of a command that has one: a pipe may stay open for ever.
-    One byte more than the limit is read, so that ``deploy.operating.guarding.item_files`` sees and refuses a larger
-    file.
-    """
-    from deploy.cli.failures import WrongUse
-    from deploy.operating.guarding.item_files import MAX_FILE_BYTES
-
-    def read() -> bytes:
-        with _opened(file) as stream:
-            content: bytes = stream.read(MAX_FILE_BYTES + 1)
-            return content
-
-    try:
-        return _within_timeout(read, "stdin" if file == "-" else file)
-    except OSError as wrong:
-        raise WrongUse(f"{file} cannot be read: {wrong.strerror}") from wrong
-
-
-def _opened(file: str) -> AbstractContextManager[BinaryIO]:
-    if file != "-":
-        return Path(file).open("rb")
-    if sys.stdin is not sys.__stdin__:  # a program that runs this command gives it a stdin of its own
-        return nullcontext(sys.stdin.buffer)
-    # A file of our own: the interpreter cannot end while a thread reads the one that it has made.
-    return os.fdopen(os.dup(0), "rb")
-
-
-def _within_timeout(read: Callable[[], bytes], what: str) -> bytes:
-    """Read in the time that the command was given, if any; raises WrongUse when it is up, and OSError."""
-    from deploy.cli.failures import WrongUse
-
-    context = click.get_current_context()
-    given, begun = context.params.get("timeout"), context.find_object(float)
-    if given is None or begun is None:
-        return read()
-    done: Future[bytes] = Future()
-
-    def run() -> None:
-        try:
-            done.set_result(read())
-        except BaseException as wrong:
-            done.set_exception(wrong)
-
-    Thread(target=run, name="reading", daemon=True).start()  # nothing can end a read: it is left behind
-    try:
-        return done.result(max(0.0, begun + given - time.monotonic()))
-    except FutureTimeout:
-        raise WrongUse(
-            f"{what} has not ended within {given:g} s: nothing was sent; let it end sooner, or give a longer --timeout"
-        ) from None
+    help = f"Agent {whose}.  [default: default, or as gateway.agent_per says]"
+    who = "Who says it, and has an agent if gateway.agent_per is user."
+    return several(
+        click.option("--agent", default=None, help=help), click.option("--user", default="", metavar="NAME", help=who)
+    )

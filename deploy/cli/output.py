@@ -1,4 +1,4 @@
-"""Printing rows: one JSON object on each line for programs, or a table for people."""
+"""Printing what a command found or did: JSON, an object on each line, for programs; a line or a table for people."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -7,6 +7,8 @@ import click
 import msgspec
 
 from deploy.cli.rendering.layout.printable import printable
+from deploy.cli.rendering.layout.terminal import console
+from deploy.cli.wrapped_lines import say
 
 T = TypeVar("T")
 Row = msgspec.Struct | Mapping[str, Any]
@@ -22,9 +24,22 @@ def emit(rows: Iterable[Row], *, as_json: bool, columns: Sequence[str] | None = 
     """
     if as_json:
         for row in rows:
-            click.echo(msgspec.json.encode(row).decode())
+            print_json(row)
         return
     table(rows, columns)
+
+
+def print_json(value: object) -> None:
+    """Print a value as JSON, on one line of stdout."""
+    click.echo(msgspec.json.encode(value).decode())
+
+
+def print_result(result: object, line: str, *, as_json: bool) -> None:
+    """Print what a command has done: as JSON, or in a line for people."""
+    if as_json:
+        print_json(result)
+    else:
+        say(line)
 
 
 def latest(items: Sequence[T], count: int) -> Sequence[T]:
@@ -38,11 +53,16 @@ def table(rows: Iterable[Row], columns: Sequence[str] | None = None) -> None:
     if not plain:
         return
     from deploy.cli.rendering.layout.table_fitting import fitted_table
-    from deploy.cli.rendering.layout.terminal import console
 
     out = console()  # a file has no width: nothing is wrapped there
     names = list(columns or plain[0])
     out.print(fitted_table(names, [{name: cell(row.get(name)) for name in names} for row in plain], out.width))
+
+
+def change_text(before: object, after: object) -> str:
+    """Return a change of a value, each side as JSON, or ``nothing`` for an unset one."""
+    was, now = ("nothing" if each is msgspec.UNSET else msgspec.json.encode(each).decode() for each in (before, after))
+    return f"{was} → {now}"
 
 
 def cell(value: object) -> str:

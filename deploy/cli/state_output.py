@@ -6,6 +6,11 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 import msgspec
 
+from deploy.cli.output import emit, print_json
+from deploy.cli.rendering.layout.printable import printable_struct
+from deploy.cli.rendering.layout.terminal import progress
+from deploy.cli.wrapped_lines import say
+
 if TYPE_CHECKING:
     from events.partition_fold import View
     from events.replay.sources import Source
@@ -13,17 +18,9 @@ if TYPE_CHECKING:
 S = TypeVar("S", bound=msgspec.Struct)
 
 
-async def fold_partition(source: "Source", upto: int, partition: str, *actors: str) -> "Mapping[str, View]":
-    """Fold one partition of some actors from a log; return the views, by actor, of those that occur in the log.
-
-    Args:
-        source: The log.
-        upto: Its last sequence, for the progress bar.
-        partition: The partition token of an agent or a session.
-        actors: Names of actors.
-    """
+async def fold_partition(source: "Source", partition: str, *actors: str) -> "Mapping[str, View]":
+    """Fold one partition (a token) of some actors from a log; return the views, by actor, of those that occur in it."""
     from actors.registry import actor_named
-    from deploy.cli.rendering.layout.terminal import progress
     from events.replay.replay import Replay
     from events.replay.run_replay import run_replay
     from events.routes import partition_filters, without_overlap
@@ -33,7 +30,7 @@ async def fold_partition(source: "Source", upto: int, partition: str, *actors: s
     filters = without_overlap(
         name for actor in wanted for name in partition_filters(actor, partition, source.partitions)
     )
-    with progress("folding", upto) as advance:
+    with progress("folding", (await source.info()).last_seq) as advance:
         await run_replay(source, replay, filters=filters, progress=advance)
     source.unread.add(replay.unread)
     return {name: view for (name, token), view in replay.views.items() if token == partition}
@@ -42,11 +39,8 @@ async def fold_partition(source: "Source", upto: int, partition: str, *actors: s
 def print_state(state: S, head: Callable[[S], Iterable[str]], *, as_json: bool) -> None:
     """Print an actor's state: as JSON, or for people: the head, and then a table for each field that holds rows."""
     if as_json:
-        click.echo(msgspec.json.encode(state).decode())
+        print_json(state)
         return
-    from deploy.cli.output import emit
-    from deploy.cli.rendering.layout.printable import printable_struct
-    from deploy.cli.wrapped_lines import say
 
     for line in head(printable_struct(state)):
         say(line)

@@ -25,6 +25,12 @@ def say(text: str, *, err: bool = False, indent: int = 2) -> None:
     click.echo(text, err=err)
 
 
+def say_note(note: str) -> None:
+    """Print a note to stderr, if it is not empty, beside what a command prints or does."""
+    if note:
+        say(f"neuraxis: {note}", err=True)
+
+
 def _wrapped(line: str, width: int, indent: int) -> str:
     plain = click.unstyle(line)
     if len(plain) <= width:

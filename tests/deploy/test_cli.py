@@ -14,7 +14,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from deploy.cli import COMMANDS, main
-from deploy.cli.failures import BUG, CheckFailed, WrongUse, explain
+from deploy.cli.failures import explain
+from deploy.cli.outcomes import BUG, CheckFailed, WrongUse
 from deploy.config.loading import BadConfiguration
 from deploy.processes.running_set import NotRunning
 from events.errors import Conflict, LedgerDamaged, Misconfigured, Unavailable, UnknownOutcome

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from deploy.cli.failures import BUG, NOT_REACHABLE, explain
+from deploy.cli.failures import explain
+from deploy.cli.outcomes import BUG, NOT_REACHABLE
 from events.exhaustion import exhausted
 
 RUN_OUT = [

@@ -10,7 +10,8 @@ from structlog.testing import capture_logs
 import neuraxis
 from actors.llm.endpoint import Endpoint
 from actors.webhook.settings import Receiver
-from deploy.cli.failures import WRONG_USE, explain
+from deploy.cli.failures import explain
+from deploy.cli.outcomes import WRONG_USE
 from deploy.config.loading import BadConfiguration
 from deploy.config.models import listed_models
 from deploy.health.findings import Verdict

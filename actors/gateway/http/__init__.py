@@ -12,13 +12,12 @@ each chat the guards have read.
 ``dashboard``           the page that shows them
 ``metrics``             what Prometheus reads
 ``feedback``            how an exchange turned out, by its application
-``telemetry``           a caller's trace, and the addresses of the workers' metrics
+``callers_trace``       the trace context of a caller
 ``health``              probes
 ``access``              middleware: keys, limits, headers against foreign web pages
 ``keys``                API keys
 ``scopes``              which endpoint needs which scope of a key
-``audit``               records what operators do
-``bodies``              what the bodies of all endpoints share
+``bodies``, ``routes``    what the bodies and the routes of several endpoints share
 ``failures``            errors as responses
 ``app``                 the application with all endpoints
 ``server``              the HTTP server that runs it

@@ -20,6 +20,7 @@ from litestar.types import Message, Receive, Scope, Send
 from actors.gateway.agents import AgentPer
 from actors.gateway.http import failures, health, landing_page, metrics, openapi_document, operator_endpoints
 from actors.gateway.http.access import AddressMiddleware, CapacityMiddleware, KeyMiddleware, Limits, guard_browsers
+from actors.gateway.http.callers_trace import CallersTraceMiddleware
 from actors.gateway.http.dashboard import endpoints as dashboard
 from actors.gateway.http.feedback import endpoints as feedback_endpoints
 from actors.gateway.http.feedback.service import FeedbackService
@@ -28,7 +29,6 @@ from actors.gateway.http.guard.service import GuardService
 from actors.gateway.http.keys import ApiKeys
 from actors.gateway.http.keys.rate import Rates
 from actors.gateway.http.loops import endpoints as loop_endpoints
-from actors.gateway.http.loops import ticks
 from actors.gateway.http.loops.service import LoopService
 from actors.gateway.http.metrics import REQUESTS, MetricsSource
 from actors.gateway.http.openai import endpoints as openai_endpoints
@@ -43,8 +43,6 @@ from actors.gateway.http.records.examinations import Examinations
 from actors.gateway.http.request_errors import NotReady
 from actors.gateway.http.scopes import PUBLIC, SCHEMES, Audit, keep_to_scope
 from actors.gateway.http.strict_requests import check_query_and_headers
-from actors.gateway.http.telemetry import scrape_targets
-from actors.gateway.http.telemetry.callers_trace import CallersTraceMiddleware
 
 SCHEMA = "/schema"
 """The path of the OpenAPI document."""
@@ -55,10 +53,7 @@ BROKER_WAIT_S = 2.0
 _NOT_YET = "this gateway has not reached its broker yet: try again, /readyz tells"
 
 ENDPOINTS = (
-    loop_endpoints.complete_loop,
-    loop_endpoints.show_guardrails,
-    loop_endpoints.override_guardrails,
-    ticks.observe_tick,
+    *loop_endpoints.ENDPOINTS,
     *feedback_endpoints.ENDPOINTS,
     *guard_endpoints.ENDPOINTS,
     *operator_endpoints.ENDPOINTS,
@@ -68,7 +63,7 @@ ENDPOINTS = (
     health.healthz,
     health.readyz,
     metrics.show_metrics,
-    scrape_targets.show_targets,
+    metrics.show_targets,
     landing_page.show_landing_page,
     *dashboard.ENDPOINTS,
 )

@@ -1,9 +1,10 @@
-"""The endpoint for Prometheus: metrics of the set from the log, and of this gateway's own requests."""
+"""The endpoints for Prometheus: metrics of the set and of this gateway's requests, and where workers have theirs."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
+import msgspec
 from litestar import MediaType, Request, Response, get
 from litestar.datastructures import State
 from litestar.plugins.prometheus import PrometheusConfig
@@ -66,3 +67,18 @@ async def show_metrics(request: Request[Any, Any, State]) -> Response[bytes]:
     """Return metrics of inputs and their ends, latencies, alerts, models, the ledger, and this gateway's requests."""
     metrics_source: MetricsSource = request.app.state.metrics_source
     return Response(await metrics_source.render(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+
+class ScrapeTargets(msgspec.Struct, frozen=True):
+    """Addresses (HOST:PORT) with the labels that their metrics get, as Prometheus' ``http_sd_configs`` reads it."""
+
+    targets: tuple[str, ...]
+    labels: dict[str, str]
+
+
+@get(f"{PATH}/targets", security=READ)
+async def show_targets(request: Request[Any, Any, State]) -> list[ScrapeTargets]:
+    """Return the addresses at which the living worker processes serve their metrics, for Prometheus."""
+    metrics_source: MetricsSource = request.app.state.metrics_source
+    found = sorted(await metrics_source.targets(), key=lambda each: (each.process, each.address))
+    return [ScrapeTargets((each.address,), {"process": each.process}) for each in found]

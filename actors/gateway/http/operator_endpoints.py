@@ -9,16 +9,16 @@ one agent may be used, and reaches that agent alone.
 from typing import Annotated, Any, Literal, Protocol
 
 import msgspec
-from litestar import Request, get, post
+from litestar import Request, get
 from litestar.datastructures import State
-from litestar.openapi import ResponseSpec
 from litestar.params import FromPath, JSONBody, QueryParameter
 
 from actors.contract.text.allowances import MOST_CHARACTERS, why_refused
 from actors.gateway.external_events import InvalidField, check_name
-from actors.gateway.http.bodies import Failure, Name, Reason
+from actors.gateway.http.bodies import Name, Reason
+from actors.gateway.http.routes import BAD_FIELD, failures_of, post_body
 from actors.gateway.http.scopes import OF_AGENT, OPERATE, READ, agent_of_key
-from actors.gateway.http.strict_requests import QUERY, User, agent_of, refuse_unless
+from actors.gateway.http.strict_requests import QUERY, User, agent_of
 from schemas.names import wrong_with_name
 from schemas.vocabulary.allowances import AllowanceRecorded
 from schemas.vocabulary.loops import Who
@@ -166,22 +166,12 @@ class Operations(Protocol):
         ...
 
 
-_BAD = ResponseSpec(Failure, description="The request is not valid: the message names the field.")
-_UNKNOWN = ResponseSpec(Failure, description="What it names is not there.")
-_NOT_TAKEN = ResponseSpec(Failure, description="It could not be stored in time: see whether it is there.")
-_RESPONSES = {400: _BAD, 404: _UNKNOWN, 503: _NOT_TAKEN}
+_FAILURES = {404: "What it names is not there.", 503: "It could not be stored in time: see whether it is there."}
 
 Agent = Annotated[str, QueryParameter(name="agent", description="The agent whose allowances they are.")]
 
 
-@post(
-    "/v1/verdicts",
-    status_code=200,
-    security=OPERATE,
-    before_request=refuse_unless(Verdict),
-    responses=_RESPONSES,
-    opt={OF_AGENT: True},
-)
+@post_body("/v1/verdicts", Verdict, _FAILURES, security=OPERATE)
 async def judge_exchange(data: JSONBody[Verdict], request: Request[Any, Any, State]) -> VerdictRecorded:
     """Say how an exchange turned out: its input becomes a precedent, a false alarm is allowed besides."""
     operations: Operations = request.app.state.operations
@@ -193,14 +183,7 @@ async def judge_exchange(data: JSONBody[Verdict], request: Request[Any, Any, Sta
     return await operations.judge(data, agent_of_key(request))
 
 
-@post(
-    "/v1/allowances",
-    status_code=200,
-    security=OPERATE,
-    before_request=refuse_unless(Allowance),
-    responses=_RESPONSES,
-    opt={OF_AGENT: True},
-)
+@post_body("/v1/allowances", Allowance, _FAILURES, security=OPERATE)
 async def add_allowance(
     data: JSONBody[Allowance], request: Request[Any, Any, State], user: User = ""
 ) -> AllowanceChanged:
@@ -221,14 +204,7 @@ async def add_allowance(
     return AllowanceChanged(agent=agent, allowance=data.allowance, seq=await operations.allow(agent, event))
 
 
-@post(
-    "/v1/allowances/{allowance:str}/withdraw",
-    status_code=200,
-    security=OPERATE,
-    before_request=refuse_unless(Withdrawal),
-    responses=_RESPONSES,
-    opt={OF_AGENT: True},
-)
+@post_body("/v1/allowances/{allowance:str}/withdraw", Withdrawal, _FAILURES, security=OPERATE)
 async def withdraw_allowance(
     allowance: FromPath[str], data: JSONBody[Withdrawal], request: Request[Any, Any, State], user: User = ""
 ) -> AllowanceChanged:
@@ -239,7 +215,12 @@ async def withdraw_allowance(
     return AllowanceChanged(agent=agent, allowance=allowance, seq=seq)
 
 
-@get("/v1/allowances", security=READ, responses=_RESPONSES, opt={QUERY: ("agent",), OF_AGENT: True})
+@get(
+    "/v1/allowances",
+    security=READ,
+    responses=failures_of({400: BAD_FIELD, **_FAILURES}),
+    opt={QUERY: ("agent",), OF_AGENT: True},
+)
 async def list_allowances(request: Request[Any, Any, State], agent: Agent = "", user: User = "") -> AllowancesShown:
     """Return an agent's allowances in force. They hold people's words.
 
@@ -251,14 +232,7 @@ async def list_allowances(request: Request[Any, Any, State], agent: Agent = "", 
     return await operations.allowances(agent_name)
 
 
-@post(
-    "/api/breaker/reset",
-    status_code=200,
-    security=OPERATE,
-    before_request=refuse_unless(BreakerReset),
-    responses=_RESPONSES,
-    opt={OF_AGENT: True},
-)
+@post_body("/api/breaker/reset", BreakerReset, _FAILURES, security=OPERATE)
 async def reset_breaker(
     data: JSONBody[BreakerReset], request: Request[Any, Any, State], user: User = ""
 ) -> BreakerWasReset:

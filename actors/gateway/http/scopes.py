@@ -47,8 +47,8 @@ PUBLIC = "exclude_from_auth"
 OF_AGENT = "of_agent"
 """In ``opt``: the endpoint is limited to the agent of a key that has one."""
 
-Audit = Callable[[Operated], Awaitable[None]]
-"""Records what an operator's key is about to do; raises NotAccepted or a LogError where that fails."""
+Audit = Callable[[Operated], Awaitable[object]]
+"""Records what an operator's key is about to do; raises a LogError where that fails: then it is not done."""
 
 _logger = get_logger("neuraxis.gateway")
 

@@ -91,12 +91,7 @@ def agent_of(
         Forbidden: the key is for another agent.
     """
     per: AgentPer = request.app.state.agent_per
-    user = text_of_header(USER, user)
-    if user:
-        try:
-            check_name(USER, user)
-        except InvalidField as wrong:
-            raise InvalidField(USER, f"the header {wrong}") from wrong
+    user = _checked_name(USER, text_of_header(USER, user))
     if not given and not user:
         given = agent_of_key(request)
     if why := why_user_is_ignored(given or "", per=per, user=user):
@@ -190,9 +185,14 @@ def _letters(name: str) -> str:
 
 def key_of(header: str) -> str:
     """Return an ``Idempotency-Key``; empty when there is none; raises InvalidField for an invalid one."""
-    if header:
+    return _checked_name(KEY_HEADER, header)
+
+
+def _checked_name(header: str, value: str) -> str:
+    """Return the name that a header holds, if any; raises InvalidField for an invalid one."""
+    if value:
         try:
-            check_name(KEY_HEADER, header)
+            check_name(header, value)
         except InvalidField as wrong:
-            raise InvalidField(KEY_HEADER, f"the header {wrong}") from wrong
-    return header
+            raise InvalidField(header, f"the header {wrong}") from wrong
+    return value

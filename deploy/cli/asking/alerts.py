@@ -1,7 +1,5 @@
 """``neuraxis alerts``."""
 
-import asyncio
-import signal
 import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AsyncExitStack, aclosing
@@ -11,10 +9,16 @@ from typing import TYPE_CHECKING
 import click
 
 from deploy.cli.command_types import command
+from deploy.cli.connect import target_store
 from deploy.cli.following import FollowedTail
 from deploy.cli.options import Target, examples, json_option, target_options, whole_number
-from deploy.cli.replaying.source_opening import log_option, open_source, say_note, stream_or_ledger, stream_source
-from deploy.processes.event_loop import run_command
+from deploy.cli.outcomes import CheckFailed
+from deploy.cli.output import latest, print_json
+from deploy.cli.rendering.layout.counted_nouns import duration_text
+from deploy.cli.rendering.layout.terminal import console, print_hanging
+from deploy.cli.replaying.source_opening import log_option, open_source, stream_or_ledger, stream_source, until_ctrl_c
+from deploy.cli.wrapped_lines import say_note
+from events.errors import LogError
 from schemas.intake.whole_numbers import read_whole_number
 
 if TYPE_CHECKING:
@@ -101,7 +105,7 @@ class Since(click.ParamType[int]):
 )
 @click.option("--no-follow", is_flag=True, help="End at the end of the log instead of waiting for more.")
 @json_option
-def alerts(
+async def alerts(
     target: Target,
     log_file: Path | None,
     least: "SeverityName",
@@ -113,17 +117,23 @@ def alerts(
 ) -> None:
     """Print what calls for a person, as it is announced, until Ctrl-C; a ledger file is read to its end."""
     if only_open:
-        run_command(_print_firing(target, log_file, least, since, count, as_json))
+        await _print_firing(target, log_file, least, since, count, as_json)
         return
     follow = not no_follow and log_file is None
-    run_command(_print_alerts(target, log_file, least, since, count, follow, as_json))
+    found = _followed(target, least, since, count) if follow else _latest(target, log_file, least, since, count)
+    printed = 0
+    with until_ctrl_c():
+        async with aclosing(found) as shown:
+            async for each in shown:
+                _print_alert(each, as_json)
+                printed += 1
+                if printed == count:
+                    return
 
 
 async def _print_firing(
     target: Target, log_file: Path | None, least: "SeverityName", since: int | None, count: int | None, as_json: bool
 ) -> None:
-    from deploy.cli.failures import CheckFailed
-    from deploy.cli.output import latest
     from deploy.cli.rendering.alerts import UnreadableAlerts, is_severe_enough, still_firing
     from events.replay.presence_checks import check_holds_since
 
@@ -156,10 +166,8 @@ async def _unwatched(source: "Source", target: Target) -> str:
 
     Empty if somebody does, or nothing runs: a set that is stopped, or a file, has the alerts that are recorded.
     """
-    from deploy.cli.connect import target_store
     from deploy.health.stage_watch import absence_of
     from deploy.processes.broker.storage_watch import storing_fault
-    from events.errors import LogError
     from events.jetstream.storage_check import MAY_NOT_ASK
     from events.replay.sources import LedgerSource, StreamSource
     from schemas.input_path import WITNESSES
@@ -198,40 +206,11 @@ async def _unseen(source: "Source", target: Target, since: int | None) -> str:
     return f"{source.log.unseen}, and alerts among them may fire still: ask where the ledger is"
 
 
-async def _print_alerts(
-    target: Target,
-    log_file: Path | None,
-    least: "SeverityName",
-    since: int | None,
-    count: int | None,
-    follow: bool,
-    as_json: bool,
-) -> None:
-    task = asyncio.current_task()
-    assert task is not None
-    # Ctrl-C is the normal end of following, not an error.
-    asyncio.get_running_loop().add_signal_handler(signal.SIGINT, task.cancel)
-    left = count
-    try:
-        found = _followed(target, least, since, count) if follow else _latest(target, log_file, least, since, count)
-        async with aclosing(found) as alerts:
-            async for each in alerts:
-                _print_alert(each, as_json)
-                left = left - 1 if left is not None else None
-                if left == 0:
-                    return
-    except asyncio.CancelledError:
-        return
-
-
 def _print_alert(alert: "AlertShown", as_json: bool) -> None:
-    import msgspec
-
     from deploy.cli.rendering.alerts import line_of
-    from deploy.cli.rendering.layout.terminal import console, print_hanging
 
     if as_json:
-        click.echo(msgspec.json.encode(alert).decode())
+        print_json(alert)
     else:
         print_hanging(console(), line_of(alert), 9)
 
@@ -255,7 +234,6 @@ async def _recorded(
 async def _latest(
     target: Target, log_file: Path | None, least: "SeverityName", since: int | None, count: int | None
 ) -> AsyncGenerator["AlertShown"]:
-    from deploy.cli.output import latest
     from deploy.cli.rendering.alerts import UnreadableAlerts, is_severe_enough
     from events.replay.presence_checks import check_holds_since
 
@@ -279,8 +257,6 @@ def _say_unread(unread: "UnreadableAlerts") -> None:
 
 def _say_there_is_none(source: "Source", what: str, least: "SeverityName", since: int | None) -> None:
     """Say on stderr that there is none: without any output it would be unclear whether the command has looked."""
-    from deploy.cli.rendering.layout.counted_nouns import duration_text
-
     severity = "" if least == "info" else f" of severity {least}" + ("" if least == "critical" else " or above")
     when = ""
     if since is not None:
@@ -295,7 +271,6 @@ async def _followed(
 
     If the set is stopped, only its ledger can be read, and no new alerts come: then ``count`` means the latest ones.
     """
-    from deploy.cli.output import latest
     from deploy.cli.rendering.alerts import UnreadableAlerts, alert_of, is_severe_enough
     from events.replay.presence_checks import check_holds_since
     from events.replay.sources import LedgerSource

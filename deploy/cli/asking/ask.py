@@ -1,22 +1,18 @@
 """``neuraxis ask``."""
 
+import secrets
 import shutil
 import sys
 from typing import TYPE_CHECKING
 
 import click
 
-from deploy.cli import wrapped_lines
 from deploy.cli.command_types import command
-from deploy.cli.options import (
-    Target,
-    agent_and_user_options,
-    examples,
-    json_option,
-    target_options,
-    text_of,
-    timeout_option,
-)
+from deploy.cli.connect import agent_per, run_within
+from deploy.cli.named_files import text_of
+from deploy.cli.options import Target, agent_and_user_options, examples, json_option, target_options, timeout_option
+from deploy.cli.outcomes import WrongUse
+from deploy.cli.wrapped_lines import say_note
 
 if TYPE_CHECKING:
     from deploy.cli.asking.streamed_answer import StreamedAnswer
@@ -59,8 +55,6 @@ def ask(
     Exit status 0 for every decision, a refusal included; 1 when the exchange FAILED.
     """
     from deploy.cli.asking.run_exchange import check_it_ended_well, run_exchange, show
-    from deploy.cli.connect import run_within
-    from deploy.cli.failures import WrongUse
 
     question = text_of("-").removesuffix("\n").removesuffix("\r") if text == "-" else text
     if check and not question.strip():
@@ -89,22 +83,20 @@ def agent_of(target: Target, agent: str | None, user: str, session: str) -> str:
     """Return the agent to ask: the given one, else by ``gateway.agent_per``; an empty ``user`` is this machine's."""
     from actors.gateway import check_name
     from actors.gateway.agents import agent_for, why_user_is_ignored
-    from deploy.cli.connect import agent_per
     from deploy.operating.order_client import current_user_name
 
     if agent is not None:
         check_name("agent", agent)
     warn_of_user_without_effect(agent, user)
     per = agent_per(target)
-    if warning := why_user_is_ignored(agent or "", per=per, user=user):
-        wrapped_lines.say(f"neuraxis: {warning}", err=True)
+    say_note(why_user_is_ignored(agent or "", per=per, user=user))
     return agent_for(agent or "", per=per, user=user or current_user_name(), session=session)
 
 
 def warn_of_user_without_effect(agent: str | None, user: str) -> None:
     """Say on stderr that a user changes nothing beside a named agent: whoever names one relies on their own agent."""
     if agent is not None and user:
-        wrapped_lines.say("neuraxis: --user changes nothing: --agent names the agent; leave one of them out", err=True)
+        say_note("--user changes nothing: --agent names the agent; leave one of them out")
 
 
 def streamed_answer_for(as_json: bool) -> "StreamedAnswer | None":
@@ -118,6 +110,4 @@ def streamed_answer_for(as_json: bool) -> "StreamedAnswer | None":
 
 def new_session(kind: str) -> str:
     """Return the name of a fresh session."""
-    import secrets
-
     return f"{kind}-{secrets.token_hex(6)}"

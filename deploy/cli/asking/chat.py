@@ -8,7 +8,11 @@ import click
 
 from deploy.cli.asking.ask import ANSWER_S, agent_of, new_session, streamed_answer_for
 from deploy.cli.command_types import command
+from deploy.cli.connect import access_to, run_until
 from deploy.cli.options import Target, agent_and_user_options, examples, json_option, target_options, timeout_option
+from deploy.cli.outcomes import CheckFailed
+from deploy.cli.rendering.layout.counted_nouns import counted
+from deploy.operating.deadline import Deadline
 
 _LONGEST_LINE = 4_000_000
 """Bytes of a line that are read at most: an input has a megabyte at most."""
@@ -30,8 +34,6 @@ def chat(target: Target, agent: str | None, user: str, session: str, timeout: fl
     """
     from actors.gateway import InvalidInput, check_name
     from deploy.cli.asking.run_exchange import run_exchange, show
-    from deploy.cli.connect import access_to, run_until
-    from deploy.operating.deadline import Deadline
 
     # Each line is sent in an event loop and connection of its own: while a person types, no event loop would answer the
     # broker's pings. It also lets Ctrl-C and line editing work as in any shell.
@@ -68,9 +70,6 @@ def chat(target: Target, agent: str | None, user: str, session: str, timeout: fl
 
 def _check_all_ended_well(unsent: int, failed: int) -> None:
     """Raise CheckFailed if a line was not sent, or its exchange FAILED."""
-    from deploy.cli.failures import CheckFailed
-    from deploy.cli.rendering.layout.counted_nouns import counted
-
     told = [f"{counted(unsent, 'line')} {'was' if unsent == 1 else 'were'} not sent"] if unsent else []
     told += [f"{counted(failed, 'exchange')} FAILED"] if failed else []
     if told:

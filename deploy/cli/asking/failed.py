@@ -6,13 +6,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
-from deploy.cli import wrapped_lines
 from deploy.cli.asking.ask import ANSWER_S
 from deploy.cli.command_types import Commands
 from deploy.cli.options import Target, examples, json_option, target_options, timeout_option, whole_number
+from deploy.cli.outcomes import CheckFailed
+from deploy.cli.output import emit
 from deploy.cli.rendering.layout.counted_nouns import counted
-from deploy.cli.replaying.source_opening import log_option, open_indexed_source, say_note
+from deploy.cli.replaying.source_opening import log_option, open_indexed_source
+from deploy.cli.wrapped_lines import say, say_note
+from deploy.operating.deadline import Deadline
 from deploy.processes.event_loop import run_command
 
 if TYPE_CHECKING:
@@ -41,9 +45,6 @@ def list_(target: Target, log_file: Path | None, actor: str, as_json: bool) -> N
 
     An exchange that ended FAILED without a failure on record, as at its deadline, is there with its stage and input.
     """
-    import msgspec
-
-    from deploy.cli.output import emit
     from deploy.operating.failed_decisions import check_actor
 
     if actor:
@@ -52,7 +53,7 @@ def list_(target: Target, log_file: Path | None, actor: str, as_json: bool) -> N
     found = [each for each in failures if not actor or each.actor == actor]
     _check_read(found, source, f"of {actor} " if actor else "")
     if not found and not as_json:
-        wrapped_lines.say(f"nothing {f'of {actor} ' if actor else ''}has failed", err=True)
+        say(f"nothing {f'of {actor} ' if actor else ''}has failed", err=True)
     emit(map(msgspec.structs.asdict, found), as_json=as_json, columns=_COLUMNS)
 
 
@@ -77,7 +78,6 @@ def redrive(target: Target, sequences: tuple[int, ...], confirmed: bool, timeout
 
     Exit status 1 when one of them FAILED again, or when failures are on record and this release can read none.
     """
-    from deploy.cli.failures import CheckFailed
     from deploy.operating.failed_decisions import exchanges_to_redrive, named_failures
 
     if not confirmed:
@@ -89,14 +89,13 @@ def redrive(target: Target, sequences: tuple[int, ...], confirmed: bool, timeout
     again = run_command(_redrive(target, sequences, timeout, as_json))
     failed_again = sum(each.action == "FAILED" for each in again)
     if not as_json:
-        wrapped_lines.say(f"{counted(len(again), 'input')} sent again, {failed_again:,} failed again", err=True)
+        say(f"{counted(len(again), 'input')} sent again, {failed_again:,} failed again", err=True)
     if failed_again:
         raise CheckFailed(f"{counted(failed_again, 'exchange')} FAILED again: `neuraxis failed list` tells on what")
 
 
 def _check_read(failures: "Sequence[FailedDecision]", source: "Source", whose: str = "") -> None:
     """Say what of the failures may not be seen; raise CheckFailed if none is seen: that is no lack of them."""
-    from deploy.cli.failures import CheckFailed
     from events.replay.sources import LedgerSource
 
     if not failures and (unread := source.unread.count):
@@ -118,17 +117,13 @@ async def _failures(target: Target, log_file: Path | None) -> "tuple[list[Failed
 
 
 def _show_plan(decisions: "Sequence[FailedDecision]", exchanges: Sequence[str], as_json: bool) -> None:
-    import msgspec
-
-    from deploy.cli.output import emit
-
     rows = [
         {**msgspec.structs.asdict(each), "redrive": not each.why_not, "why_not": each.why_not} for each in decisions
     ]
     emit(rows, as_json=as_json, columns=("seq", "actor", "reason", "exchange", "redrive", "why_not"))
     if not as_json:
         then = ": --yes sends them" if exchanges else ""
-        wrapped_lines.say(f"{counted(len(exchanges), 'input')} would be sent again{then}", err=True)
+        say(f"{counted(len(exchanges), 'input')} would be sent again{then}", err=True)
 
 
 async def _redrive(target: Target, sequences: Sequence[int], timeout: float, as_json: bool) -> "list[Exchange]":
@@ -138,7 +133,6 @@ async def _redrive(target: Target, sequences: Sequence[int], timeout: float, as_
         Unavailable, NotRunning: the broker cannot be reached within ``timeout`` seconds.
     """
     from deploy.cli.asking.run_exchange import run_exchange, show
-    from deploy.operating.deadline import Deadline
     from deploy.operating.failed_decisions import (
         exchanges_to_redrive,
         failed_decisions,

@@ -10,12 +10,16 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from deploy.cli import wrapped_lines
 from deploy.cli.asking.ask import ANSWER_S, warn_of_user_without_effect
 from deploy.cli.command_types import command
+from deploy.cli.connect import agent_per, input_limits, open_log, target_store
 from deploy.cli.options import Number, Target, agent_and_user_options, examples, target_options, timeout_option
+from deploy.cli.outcomes import INTERRUPTED, CheckFailed, WrongUse
+from deploy.cli.output import print_json
 from deploy.cli.rendering.layout.counted_nouns import counted
-from deploy.cli.wrapped_lines import say
+from deploy.cli.rendering.layout.terminal import progress
+from deploy.cli.wrapped_lines import say, say_note
+from deploy.operating.deadline import Deadline
 from deploy.processes.event_loop import run_command
 
 if TYPE_CHECKING:
@@ -25,7 +29,7 @@ _REASON_TIMEOUT_S = 0.5
 """Seconds in which to find out, after the feed, why the broker confirmed nothing."""
 
 _SHARED_AGENT_WARNING = (
-    "neuraxis: several sessions went to the agent default, which remembers across all of them: where they are of people"
+    "several sessions went to the agent default, which remembers across all of them: where they are of people"
     ' who must not learn of each other, start the set with gateway.agent_per = "user" or "session", or name agents'
 )
 
@@ -74,8 +78,6 @@ def feed(
     exchanges that FAILED. Ctrl-C prints the summary so far.
     """
     from actors.gateway import check_name
-    from deploy.cli.connect import agent_per
-    from deploy.cli.failures import INTERRUPTED, CheckFailed, WrongUse
     from deploy.feeding import FIELDS, LineFormat
 
     if agent is not None:
@@ -145,8 +147,6 @@ def summary_text(summary: "Summary") -> str:
 
 
 def _open_file(file: str) -> BinaryIO:
-    from deploy.cli.failures import WrongUse
-
     # A file object of our own: the interpreter's stdin could not be closed while a thread reads it.
     try:
         return os.fdopen(os.dup(sys.stdin.fileno()), "rb") if file == "-" else open(file, "rb")
@@ -158,11 +158,8 @@ async def _feed(
     target: Target, stream: BinaryIO, name: str, form: "LineFormat", options: dict[str, Any]
 ) -> tuple["Summary", bool]:
     """Feed until the end of the stream or an interrupt; return the counts, and whether it was interrupted."""
-    from deploy.cli.connect import input_limits, open_log, target_store
-    from deploy.cli.rendering.layout.terminal import progress
     from deploy.client import client_on
     from deploy.feeding import Feeder, Tally, lines_of
-    from deploy.operating.deadline import Deadline
     from deploy.processes.broker.storage_watch import storing_fault
 
     tally, interrupted = Tally(), asyncio.Event()
@@ -187,25 +184,22 @@ async def _feed(
             feeding.result()
         store = target_store(target)
         if tally.in_doubt and (reason := await storing_fault(log.connection, log.stream, store, _REASON_TIMEOUT_S)):
-            wrapped_lines.say(f"neuraxis: {reason}", err=True)
+            say_note(reason)
     if feeder.shares_memory:
-        wrapped_lines.say(_SHARED_AGENT_WARNING, err=True)
-    if feeder.user_without_agent:
-        wrapped_lines.say(f"neuraxis: {feeder.user_without_agent}", err=True)
+        say_note(_SHARED_AGENT_WARNING)
+    say_note(feeder.user_without_agent)
     return tally.summary(seconds), interrupted.is_set()
 
 
 def _report(row: "Outcome | Failure", tally: "Tally") -> None:
-    import msgspec
-
     from deploy.feeding import Outcome
 
     if isinstance(row, Outcome):
         tally.ended(row)
-        click.echo(msgspec.json.encode(row).decode())
+        print_json(row)
         return
     tally.failed(row.code)
     named = "".join(
         [f" (id {row.id})" if row.id is not None else "", f" (exchange {row.exchange})" if row.exchange else ""]
     )
-    wrapped_lines.say(f"line {row.line}{named}: {row.code}: {row.detail}", err=True)
+    say(f"line {row.line}{named}: {row.code}: {row.detail}", err=True)

@@ -6,8 +6,11 @@ import click
 
 from deploy.cli.asking.ask import ANSWER_S
 from deploy.cli.command_types import command
+from deploy.cli.connect import run_within
 from deploy.cli.options import Target, examples, json_option, target_options, timeout_option
+from deploy.cli.replaying.named_exchange import resolve
 from deploy.cli.replaying.source_opening import log_option
+from deploy.operating.deadline import Deadline
 
 
 @command(
@@ -36,11 +39,8 @@ def rerun(target: Target, exchange: str, log_file: Path | None, session: str, ti
     """
     from deploy.cli.asking.ask import new_session, streamed_answer_for
     from deploy.cli.asking.run_exchange import check_it_ended_well, run_exchange, show
-    from deploy.cli.connect import run_within
     from deploy.cli.rendering.decision import Exchange
-    from deploy.cli.replaying.named_exchange import resolve
     from deploy.cli.replaying.source_opening import open_indexed_source
-    from deploy.operating.deadline import Deadline
     from deploy.operating.recorded_inputs import recorded_input, rerun_options
 
     streamed = streamed_answer_for(as_json)

@@ -9,13 +9,13 @@ from contextlib import AsyncExitStack, suppress
 from typing import Unpack
 
 import click
-import msgspec
 
 from actors.gateway.inputs import InputOptions
 from deploy.cli.asking.streamed_answer import StreamedAnswer
 from deploy.cli.connect import input_limits, open_log
-from deploy.cli.failures import CheckFailed
 from deploy.cli.options import Target
+from deploy.cli.outcomes import CheckFailed
+from deploy.cli.output import print_json
 from deploy.cli.rendering.decision import SHOWN_EVENTS, Exchange, exchange_of, lines_of, sentence_of
 from deploy.cli.rendering.layout.printable import printable
 from deploy.cli.rendering.layout.terminal import console, print_hanging
@@ -94,7 +94,7 @@ def show(
     ``answer_first``. On a terminal the answer is wrapped between words; elsewhere it is printed as it is.
     """
     if as_json:
-        click.echo(msgspec.json.encode(exchange).decode())
+        print_json(exchange)
         return
     answer = printable(exchange.response, keep="\n\t")
     spoken = streamed.spoken if streamed is not None else ""

@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING
 import click
 
 from deploy.cli.command_types import command
-from deploy.cli.options import config_options, examples, json_option
+from deploy.cli.named_files import content_of
+from deploy.cli.options import DEFAULT_DATA_FOLDER, FILE, FOLDER, Target, config_options, examples, json_option
+from deploy.cli.outcomes import WrongUse
+from deploy.cli.output import emit
+from deploy.config.assignments import key_of
 
 if TYPE_CHECKING:
     from deploy.config.loading import Config
@@ -22,9 +26,7 @@ if TYPE_CHECKING:
         "neuraxis deploy nats-conf --permissions --json",
     ),
 )
-@click.option(
-    "--out", type=click.Path(path_type=Path, file_okay=False), help="Folder to write to; secrets in it are kept."
-)
+@click.option("--out", type=FOLDER, help="Folder to write to; secrets in it are kept.")
 @click.option("--nodes", type=click.Choice(["1", "3"]), default="1", show_default=True, help="Servers.")
 @click.option("--hosts", default="", metavar="HOST[:PORT],...", help="Where clients reach them.  [default: 127.0.0.1]")
 @click.option(
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
 )
 @click.option("--passwords", is_flag=True, help="Passwords instead of nkeys.")
 @click.option("--tls", is_flag=True, help="TLS, with certificates of yours in tls/ of each server's folder.")
-@click.option("--tls-ca", type=click.Path(path_type=Path, dir_okay=False), help="CA certificates to trust, with --tls.")
+@click.option("--tls-ca", type=FILE, help="CA certificates to trust, with --tls.")
 @click.option("--dev-ca", is_flag=True, help="TLS, with certificates made here, for a trial.")
 @click.option(
     "--at", default="/etc/neuraxis/broker", show_default=True, metavar="DIR", help="Where a server's files will lie."
@@ -71,17 +73,7 @@ def nats_conf(
     in logins/, are for the processes. Written again, the files keep their secrets, and a neuraxis.toml to which the
     settings of the processes were added is kept.
     """
-    from deploy.cli.failures import WrongUse
-    from deploy.cli.options import DEFAULT_DATA_FOLDER, Target, content_of
-    from deploy.cli.output import emit
-    from deploy.deploying.broker_plan import (
-        BadPlan,
-        BrokerPlan,
-        check_certificates,
-        check_folder,
-        check_size,
-        nodes_of,
-    )
+    from deploy.deploying.broker_plan import BadPlan, BrokerPlan, check_certificates, check_folder, check_size, nodes_of
     from deploy.deploying.logins import BadLogin, grouped_logins, one_login_each
     from deploy.deploying.nkey_files import BadSecret
     from deploy.deploying.permissions_document import permissions_rows, permissions_text
@@ -89,7 +81,7 @@ def nats_conf(
     from deploy.deploying.writing_broker import LOGINS, write_broker
     from deploy.processes.broker.users import SYSTEM, broker_users
 
-    config = Target(DEFAULT_DATA_FOLDER, "", "", "", "", config_file, assignments).config()
+    config = Target(DEFAULT_DATA_FOLDER, config_file=config_file, assignments=assignments).config()
     _check_assignments(assignments)
     stream, alert_consumers = config.log.stream, config.broker.alert_consumers
     try:
@@ -139,9 +131,6 @@ _TAKEN = (
 
 def _check_assignments(assignments: Sequence[str]) -> None:
     """Refuse settings that the files would not have: whoever gives one believes that it has an effect."""
-    from deploy.cli.failures import WrongUse
-    from deploy.config.assignments import key_of
-
     for key in map(key_of, assignments):
         if not any(f"{key}.".startswith(f"{taken}.") for taken in _TAKEN):
             raise WrongUse(f"--set {key} changes nothing in these files: they have {', '.join(_TAKEN)} alone")
@@ -149,8 +138,6 @@ def _check_assignments(assignments: Sequence[str]) -> None:
 
 def _check_copies(config: "Config", nodes: int) -> None:
     """Refuse a set log.replicas that is not the number of servers: each server keeps one copy."""
-    from deploy.cli.failures import WrongUse
-
     origin = config.origins.get("log.replicas")
     if origin is not None and config.log.replicas != nodes:
         raise WrongUse(

@@ -1,38 +1,34 @@
 """``neuraxis deploy compose``, ``systemd`` and ``helm``: files by which others run the processes of a deployment."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
 from deploy.cli.command_types import command
-from deploy.cli.options import examples
+from deploy.cli.options import FILE, FOLDER, examples, several
+from deploy.cli.outcomes import WrongUse
 
 if TYPE_CHECKING:
     from deploy.deploying.plan import Deployment
     from deploy.deploying.writing_files import Files
 
 
-def _files_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of a command that writes a deployment's files."""
-    file = click.Path(path_type=Path, dir_okay=False)
-    folder = click.Path(path_type=Path, file_okay=False)
-    options = (
-        click.option("--out", required=True, type=folder, metavar="DIR", help="Folder to write to; made if need be."),
-        click.option("--force", is_flag=True, help="Replace files that are there with other content."),
-        click.option(
-            "--group", "groups", multiple=True, metavar="NAME=ACTOR,...*REPLICAS",
-            help="Run these actors in one process, so many times; others stay in the default groups.",
-        ),
-        click.option(
-            "--config", "config_file", type=file,
-            help="Configuration of all processes.  [default: neuraxis.toml in DIR if there is one]",
-        ),
-    )  # fmt: skip
-    for option in reversed(options):
-        function = option(function)
-    return function
+_files_options = several(
+    click.option("--out", required=True, type=FOLDER, metavar="DIR", help="Folder to write to; made if need be."),
+    click.option("--force", is_flag=True, help="Replace files that are there with other content."),
+    click.option(
+        "--group", "groups", multiple=True, metavar="NAME=ACTOR,...*REPLICAS",
+        help="Run these actors in one process, so many times; others stay in the default groups.",
+    ),
+    click.option(
+        "--config", "config_file", type=FILE,
+        help="Configuration of all processes.  [default: neuraxis.toml in DIR if there is one]",
+    ),
+)  # fmt: skip
+"""The options of a command that writes a deployment's files."""
 
 
 def _image(_ctx: click.Context, _option: click.Parameter, image: str) -> str:
@@ -80,9 +76,6 @@ def systemd(
     out: Path, force: bool, groups: Sequence[str], config_file: Path | None, program: str, only: Sequence[str]
 ) -> None:
     """Write systemd units: a template for workers, the gateway and a target, hardened, with secrets as credentials."""
-    import msgspec
-
-    from deploy.cli.failures import WrongUse
     from deploy.config.loading import DEFAULT_FILE
     from deploy.deploying.systemd import systemd_files
 
@@ -115,7 +108,6 @@ def helm(out: Path, force: bool, groups: Sequence[str], config_file: Path | None
 def _deployment(out: Path, config_file: Path | None, groups: Sequence[str]) -> "Deployment":
     from importlib.metadata import version
 
-    from deploy.cli.failures import WrongUse
     from deploy.config.loading import DEFAULT_FILE, all_sections, load, resolve
     from deploy.config.text_files import names_text_files
     from deploy.deploying.groups import chosen_groups
@@ -146,7 +138,6 @@ def _content(file: Path) -> bytes:
 
 def _write(out: Path, files: "Files", deployment: "Deployment", force: bool, *, other_machines: bool = False) -> None:
     """Write the files, and say what is missing; ``other_machines`` run the rest, by the same settings and logins."""
-    from deploy.cli.failures import WrongUse
     from deploy.deploying.writing_files import FilesExist, write_files
 
     try:

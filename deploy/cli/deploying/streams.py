@@ -1,6 +1,7 @@
 """``neuraxis deploy streams``."""
 
 from deploy.cli.command_types import command
+from deploy.cli.connect import access_to
 from deploy.cli.options import Target, examples, target_options
 from deploy.processes.event_loop import run_command
 
@@ -20,7 +21,6 @@ def streams(target: Target) -> None:
     """
     import click
 
-    from deploy.cli.connect import access_to
     from deploy.deploying.stream_copies import prepare_with_copies
     from deploy.processes.broker import ADMIN
 

@@ -1,13 +1,12 @@
 """``neuraxis allowances``."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from deploy.cli import wrapped_lines
 from deploy.cli.command_types import Commands
 from deploy.cli.guarding import named_items
+from deploy.cli.named_files import text_of
 from deploy.cli.options import (
     Target,
     agent_option,
@@ -15,19 +14,15 @@ from deploy.cli.options import (
     examples,
     json_option,
     target_options,
-    text_of,
     timeout_option,
     why_option,
 )
+from deploy.cli.outcomes import WrongUse
+from deploy.cli.output import print_result
 from deploy.cli.replaying.source_opening import log_option
-from deploy.processes.event_loop import run_command
-
-if TYPE_CHECKING:
-    from deploy.operating.deadline import Deadline
-    from schemas.vocabulary.allowances import AllowanceRecorded
+from schemas.names import wrong_with_name
 
 _TIMEOUT_S = 60.0
-_HOW_TO_CHECK = "`neuraxis allowances list` tells, once the broker answers"
 
 
 @click.group(cls=Commands, epilog=examples("neuraxis allowances list"))
@@ -66,14 +61,9 @@ def add(
     Reflex, intuition and appraisal judge an input without what is allowed, and say so. The text around a phrase is
     judged. The allowed text is recorded in the log.
     """
-    import msgspec
-
     from actors.contract.text.allowances import why_refused
     from actors.gateway import check_name
-    from deploy.cli.connect import run_within
-    from deploy.cli.failures import WrongUse
-    from deploy.operating.order_client import current_user_name
-    from schemas.names import wrong_with_name
+    from deploy.operating.guarding.allowances import allowance_orders
     from schemas.vocabulary.allowances import AllowanceRecorded
 
     check_name("agent", agent)
@@ -87,12 +77,16 @@ def add(
     if refused := why_refused(text, phrase):
         _, why_not = refused
         raise WrongUse(f"{file or '--phrase'}: {why_not}")
-    event = AllowanceRecorded(allowance=name, text=text, phrase=phrase, by=by or current_user_name(), why=why)
-    last = run_within(target, timeout, lambda within: _add(target, event, agent, within))
-    if as_json:
-        click.echo(msgspec.json.encode({"agent": agent, "allowance": name, "seq": last}).decode())
-        return
-    wrapped_lines.say(f"{name} is allowed for agent {agent}")
+    event = AllowanceRecorded(allowance=name, text=text, phrase=phrase, by=by, why=why)
+    _, last = named_items.give_orders(
+        target,
+        timeout,
+        lambda source: allowance_orders(source, agent, event),
+        lambda _: "the allowance",
+        "`neuraxis allowances list` tells, once the broker answers",
+    )
+    done = {"agent": agent, "allowance": name, "seq": last}
+    print_result(done, f"{name} is allowed for agent {agent}", as_json=as_json)
 
 
 @allowances.command(name="list", epilog=examples("neuraxis allowances list --agent support --json"))
@@ -102,12 +96,10 @@ def add(
 @json_option
 def list_(target: Target, log_file: Path | None, agent: str, as_json: bool) -> None:
     """Print the allowances in force, in the order of recording. They hold people's words."""
-    from deploy.cli.output import emit
     from deploy.operating.guarding.allowances import allowances_in_force
 
     columns = ("allowance", "phrase", "text", "by", "why")
-    found = run_command(named_items.list_in_force(target, log_file, "allowance", allowances_in_force, agent))
-    emit(found, as_json=as_json, columns=columns)
+    named_items.print_in_force(target, log_file, "allowance", allowances_in_force, agent, columns, as_json=as_json)
 
 
 @allowances.command(epilog=examples('neuraxis allowances withdraw button --why "the button is gone"'))
@@ -125,25 +117,5 @@ def withdraw(
     from deploy.operating.guarding.allowances import withdrawal_orders
 
     named_items.withdraw(
-        target,
-        "allowance",
-        names,
-        withdrawal_orders,
-        agent=agent,
-        by=by,
-        why=why,
-        timeout=timeout,
-        as_json=as_json,
+        target, "allowance", names, withdrawal_orders, agent=agent, by=by, why=why, timeout=timeout, as_json=as_json
     )
-
-
-async def _add(target: Target, event: "AllowanceRecorded", agent: str, deadline: "Deadline") -> int:
-    from deploy.cli.connect import open_log
-    from deploy.operating.guarding.allowances import allowance_orders
-    from deploy.operating.order_client import give
-    from events.replay.sources import StreamSource
-
-    async with open_log(target, deadline=deadline) as log:
-        orders = await allowance_orders(StreamSource(log), agent, event)
-        deadline.note_sending("the allowance", _HOW_TO_CHECK)
-        return (await give(log, orders, deadline.left_for_step)).seq

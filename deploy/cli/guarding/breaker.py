@@ -2,37 +2,38 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
 from deploy.cli import state_output
 from deploy.cli.command_types import Commands
+from deploy.cli.connect import open_log, run_within
 from deploy.cli.options import (
     Target,
     agent_option,
     examples,
     json_option,
+    last_option,
     required_by_option,
+    several,
     target_options,
     timeout_option,
-    whole_number,
     why_option,
 )
+from deploy.cli.output import latest, print_json
 from deploy.cli.rendering.layout.counted_nouns import number_list
 from deploy.cli.replaying.source_opening import log_option, open_source
-from deploy.processes.event_loop import run_command
+from deploy.cli.wrapped_lines import say, say_note
+from deploy.operating.deadline import Deadline
 
 if TYPE_CHECKING:
-    from deploy.operating.deadline import Deadline
     from deploy.operating.guarding.breaker_orders import OrderDone
     from events.decoding import Recorded
     from events.replay.sources import Source
     from schemas.vocabulary.breaker import Standing
-    from schemas.vocabulary.operator import BreakerRecoveryOrdered
 
-_DEFAULT_COUNT = 10
 _TIMEOUT_S = 15.0
 
 
@@ -87,15 +88,12 @@ def breaker() -> None:
     """Look at a session's circuit breaker, reset it, or have it begin to recover."""
 
 
-def _order_options(command: Any) -> Any:
-    for option in (
-        required_by_option,
-        why_option(),
-        timeout_option(_TIMEOUT_S, "How long this may take, until the order is carried out."),
-        json_option,
-    ):
-        command = option(command)
-    return command
+_order_options = several(
+    json_option,
+    timeout_option(_TIMEOUT_S, "How long this may take, until the order is carried out."),
+    why_option(),
+    required_by_option,
+)
 
 
 @breaker.command(
@@ -109,16 +107,16 @@ def _order_options(command: Any) -> Any:
 @target_options
 @log_option
 @agent_option("of the session")
-@click.option(
-    "--last", type=whole_number(0), default=_DEFAULT_COUNT, show_default=True, help="How many events to show."
-)
+@last_option("events")
 @json_option
-def show(target: Target, session: str, log_file: Path | None, agent: str, last: int, as_json: bool) -> None:
+async def show(target: Target, session: str, log_file: Path | None, agent: str, last: int, as_json: bool) -> None:
     """Print where a session's breaker stands: state, trust, counts, stance, and its latest events.
 
     Folded from the log, as the breaker itself does it.
     """
-    state_output.print_state(run_command(_show(target, log_file, agent, session, last)), _head, as_json=as_json)
+    async with open_source(target, log_file) as source:
+        shown = await _breaker_state(source, agent, session, last)
+    state_output.print_state(shown, _head, as_json=as_json)
 
 
 def _head(shown: Shown) -> Iterator[str]:
@@ -145,11 +143,10 @@ def _head(shown: Shown) -> Iterator[str]:
 @_order_options
 def reset(target: Target, session: str, agent: str, by: str, why: str, timeout: float, as_json: bool) -> None:
     """Reset a session's breaker to the state of a new session, whatever it was; the log keeps who did it and why."""
-    from deploy.cli.connect import open_log, run_within
     from deploy.operating.guarding.breaker_orders import reset_breaker
     from schemas.vocabulary.operator import BreakerResetOrdered
 
-    async def work(within: "Deadline") -> "OrderDone":
+    async def work(within: Deadline) -> "OrderDone":
         async with open_log(target, deadline=within) as log:
             return await reset_breaker(log, agent, session, BreakerResetOrdered(by=by, why=why), deadline=within)
 
@@ -168,50 +165,44 @@ def recover(target: Target, session: str, agent: str, by: str, why: str, timeout
 
     Trust stays where it is, and has to be rebuilt by good inputs. A session in another state is left alone.
     """
-    from deploy.cli.connect import open_log, run_within
-    from deploy.operating.guarding.breaker_orders import NotCarriedOut
+    from deploy.operating.guarding.breaker_orders import NotCarriedOut, give_breaker_order
     from events.replay.sources import StreamSource
+    from schemas.vocabulary.breaker import BreakerRecoveryStarted
     from schemas.vocabulary.operator import BreakerRecoveryOrdered
 
-    async def work(within: "Deadline") -> "OrderDone":
+    async def work(within: Deadline) -> "OrderDone":
         async with open_log(target, deadline=within) as log:
             current = await _breaker_state(StreamSource(log), agent, session, 0)
-        if current.state != "VIOLATED":
-            raise NotCarriedOut(
-                f"session {session!r} is in {current.state}: a recovery attempt begins from VIOLATED only"
+            if current.state != "VIOLATED":
+                raise NotCarriedOut(
+                    f"session {session!r} is in {current.state}: a recovery attempt begins from VIOLATED only"
+                )
+            order = BreakerRecoveryOrdered(by=by, why=why)
+            return await give_breaker_order(
+                log, agent, session, order, BreakerRecoveryStarted, deadline=within, violated_at=current.upto
             )
-        order = BreakerRecoveryOrdered(by=by, why=why)
-        return await _give_recovery_order(target, agent, session, order, within, current.upto)
 
     _print_done(run_within(target, timeout, work), "recovers", as_json)
 
 
 def _print_done(done: "OrderDone", what: str, as_json: bool) -> None:
     if as_json:
-        click.echo(msgspec.json.encode(done).decode())
+        print_json(done)
         return
-    from deploy.cli.wrapped_lines import say
-
     was = f"it was {done.state_before} with trust {done.trust_before:g}"
     say(f"session {done.session} of agent {done.agent} {what}: {was} (sequence {done.answered_seq})")
     if done.state_before == "NORMAL":
         note = "no breaker of that session was open: if that is unexpected, check the names of session and agent"
-        say(f"neuraxis: {note}", err=True)
-
-
-async def _show(target: Target, log_file: Path | None, agent: str, session: str, last: int) -> Shown:
-    async with open_source(target, log_file) as source:
-        return await _breaker_state(source, agent, session, last)
+        say_note(note)
 
 
 async def _breaker_state(source: "Source", agent: str, session: str, last: int) -> Shown:
     from actors.breaker.decider import machine_of
     from actors.breaker.machine import stance_of
-    from deploy.cli.output import latest
     from deploy.operating.guarding.breaker_orders import latest_breaker_events, no_judged_input
 
     upto = (await source.info()).last_seq
-    views = await state_output.fold_partition(source, upto, source.partitions.session_token(session), "breaker")
+    views = await state_output.fold_partition(source, source.partitions.session_token(session), "breaker")
     recorded = await latest_breaker_events(source, agent, session, upto, max(last, 1))
     if not recorded:
         raise no_judged_input(source, agent, session)
@@ -250,22 +241,3 @@ def _event_row(recorded: "Recorded") -> EventShown:
         falsehood=standing.falsehood,
         why=", ".join(cause for cause in causes if cause),
     )
-
-
-async def _give_recovery_order(
-    target: Target,
-    agent: str,
-    session: str,
-    order: "BreakerRecoveryOrdered",
-    deadline: "Deadline",
-    violated_at: int,
-) -> "OrderDone":
-    """Order a recovery; ``violated_at`` is the end of the log when the session was found in state VIOLATED."""
-    from deploy.cli.connect import open_log
-    from deploy.operating.guarding.breaker_orders import give_breaker_order
-    from schemas.vocabulary.breaker import BreakerRecoveryStarted
-
-    async with open_log(target, deadline=deadline) as log:
-        return await give_breaker_order(
-            log, agent, session, order, BreakerRecoveryStarted, deadline=deadline, violated_at=violated_at
-        )

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from deploy.cli import state_output, wrapped_lines
+from deploy.cli import state_output
 from deploy.cli.command_types import Commands
+from deploy.cli.connect import open_log, run_within
 from deploy.cli.options import (
     Target,
     examples,
@@ -18,14 +19,17 @@ from deploy.cli.options import (
     timeout_option,
     why_option,
 )
+from deploy.cli.outcomes import WrongUse
+from deploy.cli.output import print_result
 from deploy.cli.replaying.source_opening import log_option, open_source
-from deploy.processes.event_loop import run_command
+from deploy.operating.deadline import Deadline
+from schemas.intake.blank import is_blank
+from schemas.intake.timestamps import rfc3339
 from schemas.vocabulary.guardrails import LoopTrace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from deploy.operating.deadline import Deadline
     from deploy.operating.guarding.loop_overrides import OverrideDone
     from events.decoding import Recorded
     from schemas.event import Event
@@ -106,12 +110,41 @@ def guardrails() -> None:
 @log_option
 @agent_option
 @json_option
-def show(target: Target, loop: str, log_file: Path | None, agent: str, as_json: bool) -> None:
+async def show(target: Target, loop: str, log_file: Path | None, agent: str, as_json: bool) -> None:
     """Print how a loop was judged, with its numbers, and the judgements and overrides of its family.
 
     A loop around an answer that this system gave has the name of its exchange.
     """
-    state_output.print_state(run_command(_show(target, log_file, agent, loop)), _head, as_json=as_json)
+    from actors.guardrails.loop_family import split_loop_id
+    from deploy.operating.agent_events import events_of_agent
+    from events.replay.presence_checks import NothingFound
+    from schemas.vocabulary.guardrails import GuardrailsRerunOrdered
+
+    name_of_family, _ = split_loop_id(loop)
+    async with open_source(target, log_file) as source:
+        upto = (await source.info()).last_seq
+        subjects = [f"log.{token}.*.guardrails.>" for token in source.partitions.agent_tokens(agent)]
+        about = events_of_agent(source, agent, subjects, upto, unread=source.unread)
+        family = [recorded async for recorded in about if _is_of_family(recorded, name_of_family)]
+        judgements = [recorded for recorded in family if hasattr(recorded.message.event, "trace")]
+        latest = next((each for each in reversed(judgements) if _trace(each.message.event).loop_id == loop), None)
+        if latest is None:
+            raise NothingFound(
+                f"guardrails have judged no loop {loop!r} of agent {agent!r} in the {source.name}: "
+                "check the name, or name another --agent"
+            )
+    event = latest.message.event
+    shown = Shown(
+        agent=agent,
+        loop_id=loop,
+        decision=_decision_name(latest),
+        new_loop_id=event.new_loop_id if isinstance(event, GuardrailsRerunOrdered) else None,
+        best=judgements[-1].message.event.best,  # type: ignore[attr-defined]  # every judgement has one
+        trace=_trace(event),
+        family=tuple(map(_loop_row, judgements)),
+        overrides=_override_rows(family),
+    )
+    state_output.print_state(shown, _head, as_json=as_json)
 
 
 @guardrails.command(
@@ -144,9 +177,6 @@ def override(
 
     A bias echo (one bias in too many families lately) cannot be overridden. The log keeps who did it and why.
     """
-    from deploy.cli.connect import run_within
-    from deploy.cli.failures import WrongUse
-    from schemas.intake.blank import is_blank
     from schemas.vocabulary.loops import LoopOverridden
 
     if not fatigue and not max_reruns:
@@ -157,13 +187,9 @@ def override(
         loop_id=loop, override_fatigue=fatigue, override_max_reruns=max_reruns, override_by=by, override_reason=why
     )
     done = run_within(target, timeout, lambda within: _override(target, agent, order, within))
-    if as_json:
-        click.echo(msgspec.json.encode(done).decode())
-        return
     lifted = " and ".join(name for name, on in (("fatigue", done.fatigue), ("the rerun limit", done.max_reruns)) if on)
-    wrapped_lines.say(
-        f"family {done.family} of agent {done.agent}: {lifted} lifted by {done.by} for {done.lasts_s:g} s"
-    )
+    line = f"family {done.family} of agent {done.agent}: {lifted} lifted by {done.by} for {done.lasts_s:g} s"
+    print_result(done, line, as_json=as_json)
 
 
 def _head(shown: Shown) -> Iterator[str]:
@@ -172,38 +198,6 @@ def _head(shown: Shown) -> Iterator[str]:
     yield f"loop {shown.loop_id} of agent {shown.agent}: {click.style(goes_on, bold=True)} · {trace.rerun_reason}"
     yield f"why: {trace.rerun_reason_detail} · scores by {trace.source}"
     yield f"family {trace.family}: {trace.rerun_count} of {trace.max_reruns} reruns · best {shown.best}"
-
-
-async def _show(target: Target, log_file: Path | None, agent: str, loop: str) -> Shown:
-    from actors.guardrails.loop_family import split_loop_id
-    from deploy.operating.agent_events import events_of_agent
-    from events.replay.presence_checks import NothingFound
-    from schemas.vocabulary.guardrails import GuardrailsRerunOrdered
-
-    name_of_family, _ = split_loop_id(loop)
-    async with open_source(target, log_file) as source:
-        upto = (await source.info()).last_seq
-        subjects = [f"log.{token}.*.guardrails.>" for token in source.partitions.agent_tokens(agent)]
-        about = events_of_agent(source, agent, subjects, upto, unread=source.unread)
-        family = [recorded async for recorded in about if _is_of_family(recorded, name_of_family)]
-        judgements = [recorded for recorded in family if hasattr(recorded.message.event, "trace")]
-        latest = next((each for each in reversed(judgements) if _trace(each.message.event).loop_id == loop), None)
-        if latest is None:
-            raise NothingFound(
-                f"guardrails have judged no loop {loop!r} of agent {agent!r} in the {source.name}: "
-                "check the name, or name another --agent"
-            )
-    event = latest.message.event
-    return Shown(
-        agent=agent,
-        loop_id=loop,
-        decision=_decision_name(latest),
-        new_loop_id=event.new_loop_id if isinstance(event, GuardrailsRerunOrdered) else None,
-        best=judgements[-1].message.event.best,  # type: ignore[attr-defined]  # every judgement has one
-        trace=_trace(event),
-        family=tuple(map(_loop_row, judgements)),
-        overrides=_override_rows(family),
-    )
 
 
 def _is_of_family(recorded: "Recorded", family: str) -> bool:
@@ -237,7 +231,6 @@ def _loop_row(recorded: "Recorded") -> LoopShown:
 
 
 def _override_rows(family: "Sequence[Recorded]") -> tuple[OverrideShown, ...]:
-    from schemas.intake.timestamps import rfc3339
     from schemas.vocabulary.guardrails import GuardrailsOverridden
 
     return tuple(
@@ -255,8 +248,7 @@ def _override_rows(family: "Sequence[Recorded]") -> tuple[OverrideShown, ...]:
     )
 
 
-async def _override(target: Target, agent: str, order: "LoopOverridden", deadline: "Deadline") -> "OverrideDone":
-    from deploy.cli.connect import open_log
+async def _override(target: Target, agent: str, order: "LoopOverridden", deadline: Deadline) -> "OverrideDone":
     from deploy.operating.guarding.loop_overrides import give_override
 
     async with open_log(target, deadline=deadline) as log:

@@ -7,16 +7,12 @@ from typing import Any, Literal
 
 import click
 
-from deploy.cli import wrapped_lines
 from deploy.cli.command_types import Commands
-from deploy.cli.options import (
-    DEFAULT_DATA_FOLDER,
-    Target,
-    config_options,
-    examples,
-    json_option,
-    warn_of_unused_settings,
-)
+from deploy.cli.options import Target, config_options, data_option, examples, json_option, warn_of_unused_settings
+from deploy.cli.outcomes import WrongUse
+from deploy.cli.output import emit, print_json, print_result
+from deploy.cli.wrapped_lines import say, say_note
+from schemas.names import wrong_with_name
 
 _SCOPES: tuple[Literal["ask", "read", "operate"], ...] = (
     "ask",
@@ -41,7 +37,7 @@ def _file_options(command: Callable[..., Any]) -> Callable[..., Any]:
     def with_file(data: Path, config_file: Path | None, assignments: Sequence[str], **others: Any) -> Any:
         from deploy.operating.api_key_file import keys_file
 
-        target = Target(data, "", "", "", "", config_file, assignments)
+        target = Target(data, config_file=config_file, assignments=assignments)
         in_force = target.settings_in_force()
         named = None if in_force is None else in_force.keys_file
         file = keys_file(target.config().gateway, target.data) if named is None else Path(named or target.data.keys)
@@ -49,11 +45,8 @@ def _file_options(command: Callable[..., Any]) -> Callable[..., Any]:
         warn_of_unused_settings(target)
         return done
 
-    folder = click.Path(path_type=Path, file_okay=False)
-    data = click.option(
-        "--data", type=folder, default=DEFAULT_DATA_FOLDER, show_default=True, help="Folder of the set."
-    )
-    return config_options(data(with_file))
+    wrapped: Callable[..., Any] = config_options(data_option(with_file))
+    return wrapped
 
 
 @keys.command(
@@ -82,12 +75,8 @@ def _file_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @json_option
 def add(file: Path, scopes: tuple[Any, ...], agent: str, per_minute: int | None, note: str, as_json: bool) -> None:
     """Make a key, and print it once: only its hash is kept, so it cannot be shown again."""
-    import msgspec
-
     from actors.gateway import check_name
-    from deploy.cli.failures import WrongUse
     from deploy.operating.api_key_file import add_key
-    from schemas.names import wrong_with_name
 
     if agent:
         check_name("agent", agent)
@@ -96,10 +85,10 @@ def add(file: Path, scopes: tuple[Any, ...], agent: str, per_minute: int | None,
     chosen = tuple(scope for scope in _SCOPES if scope in scopes)
     key, secret = add_key(file, chosen, agent=agent, per_minute=per_minute or 0, note=note)
     if as_json:
-        click.echo(msgspec.json.encode({"id": key.id, "key": secret, "scopes": key.scopes, "agent": agent}).decode())
+        print_json({"id": key.id, "key": secret, "scopes": key.scopes, "agent": agent})
         return
     click.echo(secret)
-    wrapped_lines.say(f"key {key.id} may {', '.join(chosen)}: keep it now, it is not shown again", err=True)
+    say(f"key {key.id} may {', '.join(chosen)}: keep it now, it is not shown again", err=True)
 
 
 @keys.command(name="list", epilog=examples("neuraxis keys list --json"))
@@ -107,12 +96,11 @@ def add(file: Path, scopes: tuple[Any, ...], agent: str, per_minute: int | None,
 @json_option
 def list_(file: Path, as_json: bool) -> None:
     """Print the keys by their ids, oldest first, with those that were revoked."""
-    from deploy.cli.output import emit
     from deploy.operating.api_key_file import held_keys
 
     held = held_keys(file)
     if not held:
-        wrapped_lines.say(f"neuraxis: {file} holds no key: `neuraxis keys add` makes one", err=True)
+        say_note(f"{file} holds no key: `neuraxis keys add` makes one")
     emit(
         [
             {
@@ -136,12 +124,7 @@ def list_(file: Path, as_json: bool) -> None:
 @json_option
 def revoke(file: Path, id: str, as_json: bool) -> None:
     """Revoke a key: gateways refuse it within a second. Its id stays listed."""
-    import msgspec
-
     from deploy.operating.api_key_file import revoke_key
 
     key = revoke_key(file, id)
-    if as_json:
-        click.echo(msgspec.json.encode({"id": key.id, "revoked": key.revoked}).decode())
-        return
-    wrapped_lines.say(f"key {key.id} opens nothing more")
+    print_result({"id": key.id, "revoked": key.revoked}, f"key {key.id} opens nothing more", as_json=as_json)

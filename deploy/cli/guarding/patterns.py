@@ -6,28 +6,24 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deploy.cli import wrapped_lines
 from deploy.cli.command_types import Commands
-from deploy.cli.options import (
-    Target,
-    by_option,
-    content_of,
-    examples,
-    json_option,
-    target_options,
-    text_of,
-    timeout_option,
-    why_option,
-)
+from deploy.cli.guarding.named_items import give_orders
+from deploy.cli.named_files import content_of, text_of
+from deploy.cli.options import Target, by_option, examples, json_option, target_options, timeout_option, why_option
+from deploy.cli.outcomes import CheckFailed, WrongUse
+from deploy.cli.output import emit, print_json, print_result, table
 from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.cli.replaying.source_opening import log_option, open_source
+from deploy.cli.wrapped_lines import say
 from deploy.processes.event_loop import run_command
+from schemas.intake.blank import says_nothing
+from schemas.names import wrong_with_name
 
 if TYPE_CHECKING:
     from actors.reflex.imported_patterns import Imports
     from actors.reflex.library import Library
     from actors.reflex.settings import ReflexSettings
-    from deploy.operating.deadline import Deadline
+    from events.replay.sources import Source
 
 _TIMEOUT_S = 30.0
 _HOW_TO_CHECK = "`neuraxis patterns list` tells, once the broker answers"
@@ -61,33 +57,34 @@ def import_(target: Target, file: str, name: str, by: str, timeout: float, as_js
     `signatures`, each a text, or `text` with `whole_words: false` if it may stand inside a word. A file with a mistake
     is refused whole, and the line is named.
     """
-    import msgspec
-
-    from deploy.cli.connect import run_within
-    from deploy.cli.failures import WrongUse
-    from deploy.operating.guarding.patterns import sets_in
-    from deploy.operating.order_client import current_user_name
-    from schemas.names import wrong_with_name
+    from actors.gateway import Order
+    from actors.reflex.imported_patterns import checked_import
+    from actors.reflex.library import InvalidLibrary
+    from deploy.operating.guarding.patterns import imports_in, in_force, sets_in
     from schemas.vocabulary.patterns import PatternsImported
 
     if file == "-" and not name:
         raise WrongUse("what stdin holds has no name: say --name")
-    event = PatternsImported(
-        name=name or Path(file).stem, sets=sets_in(file, content_of(file)), by=by or current_user_name()
-    )
+    event = PatternsImported(name=name or Path(file).stem, sets=sets_in(file, content_of(file)), by=by)
     if wrong := wrong_with_name(event.name):
         raise WrongUse(f"--name: the name {wrong}")
-    last = run_within(target, timeout, lambda within: _import(target, event, within))
+
+    async def orders_in(source: "Source") -> list[Order]:
+        imports = await imports_in(source)
+        if in_force(imports, event):
+            return []
+        try:
+            checked_import(imports, event)
+        except InvalidLibrary as wrong:
+            raise WrongUse(f"{event.name}: {wrong}") from wrong
+        return [Order(event=event)]
+
+    _, last = give_orders(target, timeout, orders_in, lambda _: f"the import of {event.name!r}", _HOW_TO_CHECK)
     signatures = sum(len(pattern.signatures) for pattern in event.sets)
-    if as_json:
-        result = {"name": event.name, "sets": len(event.sets), "signatures": signatures, "unchanged": last is None}
-        click.echo(msgspec.json.encode({**result, "seq": last}).decode())
-        return
     what = f"{counted(signatures, 'signature')} in {counted(len(event.sets), 'set')}"
-    if last is None:
-        wrapped_lines.say(f"{event.name}: unchanged, {what} are in force already")
-        return
-    wrapped_lines.say(f"{event.name}: {what}, in force from the next input on")
+    line = f"unchanged, {what} are in force already" if last is None else f"{what}, in force from the next input on"
+    result = {"name": event.name, "sets": len(event.sets), "signatures": signatures, "unchanged": last is None}
+    print_result({**result, "seq": last}, f"{event.name}: {line}", as_json=as_json)
 
 
 @patterns.command(
@@ -104,7 +101,6 @@ def list_(target: Target, log_file: Path | None, signatures: bool, as_json: bool
     The profile is the one that the log's workers recorded, unless --set or --config says another.
     """
     from actors.reflex.imported_patterns import whole_library
-    from deploy.cli.output import emit
 
     imports, settings = run_command(_in_force(target, log_file))
     library = whole_library(settings.profile, imports)
@@ -129,16 +125,11 @@ def test(target: Target, text: str, log_file: Path | None, file: str, shipped: b
 
     Its settings are those that the log's workers recorded, unless --set or --config says others.
     """
-    import msgspec
-
     from actors.reflex.decider import judge
     from actors.reflex.imported_patterns import Imports, whole_library
     from actors.reflex.library import make_library
     from actors.reflex.matcher import compile_library
-    from deploy.cli.failures import CheckFailed, WrongUse
-    from deploy.cli.output import table
     from deploy.operating.guarding.patterns import sets_in
-    from schemas.intake.blank import says_nothing
     from schemas.vocabulary.gateway import InputReceived
     from schemas.vocabulary.reflex import ReflexBlocked
 
@@ -158,18 +149,16 @@ def test(target: Target, text: str, log_file: Path | None, file: str, shipped: b
         )
     verdict = judge(compile_library(library), settings, InputReceived(text=judged_text))
     if as_json:
-        click.echo(msgspec.json.encode(verdict).decode())
+        print_json(verdict)
         return
     if isinstance(verdict, ReflexBlocked):
-        wrapped_lines.say(f"BLOCKED by {verdict.pattern}: {verdict.signature!r}")
+        say(f"BLOCKED by {verdict.pattern}: {verdict.signature!r}")
         table(verdict.matches)
     else:
-        wrapped_lines.say(f"passed, with {len(verdict.flags)} flags" if verdict.flags else "passed")
+        say(f"passed, with {len(verdict.flags)} flags" if verdict.flags else "passed")
         table(verdict.flags)
     for each in verdict.unread:
-        wrapped_lines.say(
-            f"not looked at: {each.amount} of {each.what} in {each.layer} ({each.why}); a match may have gone unseen"
-        )
+        say(f"not looked at: {each.amount} of {each.what} in {each.layer} ({each.why}); a match may have gone unseen")
 
 
 @patterns.command(epilog=examples('neuraxis patterns withdraw house-rules --why "too many false alarms"'))
@@ -181,15 +170,19 @@ def test(target: Target, text: str, log_file: Path | None, file: str, shipped: b
 @json_option
 def withdraw(target: Target, name: str, by: str, why: str, timeout: float, as_json: bool) -> None:
     """Take the pattern sets imported under NAME out again, from the next input on."""
-    import msgspec
+    from actors.gateway import Order
+    from deploy.operating.guarding.patterns import imports_in
+    from events.replay.presence_checks import NothingFound
+    from schemas.vocabulary.patterns import PatternsWithdrawn
 
-    from deploy.cli.connect import run_within
+    async def orders_in(source: "Source") -> list[Order]:
+        names = (await imports_in(source)).names()
+        if name not in names:
+            raise NothingFound(f"nothing is imported as {name!r}: there are {', '.join(names) or 'no imports'}")
+        return [Order(event=PatternsWithdrawn(name=name, by=by, why=why))]
 
-    last = run_within(target, timeout, lambda within: _withdraw(target, name, by, why, within))
-    if as_json:
-        click.echo(msgspec.json.encode({"name": name, "seq": last}).decode())
-        return
-    wrapped_lines.say(f"{name} is withdrawn, from the next input on")
+    _, last = give_orders(target, timeout, orders_in, lambda _: f"the withdrawal of {name!r}", _HOW_TO_CHECK)
+    print_result({"name": name, "seq": last}, f"{name} is withdrawn, from the next input on", as_json=as_json)
 
 
 def _configured(target: Target) -> "ReflexSettings":
@@ -233,44 +226,3 @@ async def _in_force(target: Target, log_file: Path | None) -> "tuple[Imports, Re
         imports = await imports_in(source)
         recorded = None if named else await recorded_settings(source)
     return imports, recorded or _configured(target)
-
-
-async def _import(target: Target, event: Any, deadline: "Deadline") -> int | None:
-    """Return the sequence of the import, None if the same sets are already in force."""
-    from actors.gateway.operator_orders import Order
-    from actors.reflex.imported_patterns import checked_import
-    from actors.reflex.library import InvalidLibrary
-    from deploy.cli.connect import open_log
-    from deploy.cli.failures import WrongUse
-    from deploy.operating.guarding.patterns import imports_in, in_force
-    from deploy.operating.order_client import give
-    from events.replay.sources import StreamSource
-
-    async with open_log(target, deadline=deadline) as log:
-        imports = await imports_in(StreamSource(log))
-        if in_force(imports, event):
-            return None
-        try:
-            checked_import(imports, event)
-        except InvalidLibrary as wrong:
-            raise WrongUse(f"{event.name}: {wrong}") from wrong
-        deadline.note_sending(f"the import of {event.name!r}", _HOW_TO_CHECK)
-        return (await give(log, [Order(event=event)], deadline.left_for_step)).seq
-
-
-async def _withdraw(target: Target, name: str, by: str, why: str, deadline: "Deadline") -> int:
-    from actors.gateway.operator_orders import Order
-    from deploy.cli.connect import open_log
-    from deploy.operating.guarding.patterns import imports_in
-    from deploy.operating.order_client import current_user_name, give
-    from events.replay.presence_checks import NothingFound
-    from events.replay.sources import StreamSource
-    from schemas.vocabulary.patterns import PatternsWithdrawn
-
-    async with open_log(target, deadline=deadline) as log:
-        names = (await imports_in(StreamSource(log))).names()
-        if name not in names:
-            raise NothingFound(f"nothing is imported as {name!r}: there are {', '.join(names) or 'no imports'}")
-        order = Order(event=PatternsWithdrawn(name=name, by=by or current_user_name(), why=why))
-        deadline.note_sending(f"the withdrawal of {name!r}", _HOW_TO_CHECK)
-        return (await give(log, [order], deadline.left_for_step)).seq

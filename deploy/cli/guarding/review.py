@@ -9,16 +9,14 @@ import msgspec
 
 from deploy.cli import state_output
 from deploy.cli.command_types import Commands
-from deploy.cli.options import Target, examples, json_option, target_options, whole_number
+from deploy.cli.options import Target, examples, json_option, last_option, target_options
+from deploy.cli.output import latest
 from deploy.cli.rendering.layout.counted_nouns import number_list
 from deploy.cli.replaying.source_opening import log_option, open_source
-from deploy.processes.event_loop import run_command
 
 if TYPE_CHECKING:
     from actors.self_review.agent_state import AgentState
     from actors.self_review.settings import SelfReviewSettings
-
-_DEFAULT_COUNT = 10
 
 
 class SignalShown(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,20 +94,28 @@ def review() -> None:
 @click.argument("agent")
 @target_options
 @log_option
-@click.option(
-    "--last",
-    type=whole_number(0),
-    default=_DEFAULT_COUNT,
-    show_default=True,
-    help="How many scores and entities to show.",
-)
+@last_option("scores and entities")
 @json_option
-def show(target: Target, agent: str, log_file: Path | None, last: int, as_json: bool) -> None:
+async def show(target: Target, agent: str, log_file: Path | None, last: int, as_json: bool) -> None:
     """Print an agent's gate, signals against their records, last scores, entities with seats, and opposed modes.
 
     Folded from the log, as self-review and memory themselves do it.
     """
-    state_output.print_state(run_command(_show(target, log_file, agent, last)), _head, as_json=as_json)
+    from actors.self_review.decider import agent_state_of
+    from events.replay.presence_checks import NothingFound
+
+    async with open_source(target, log_file) as source:
+        partition = source.partitions.agent_token(agent)
+        views = await state_output.fold_partition(source, partition, "self_review", "memory")
+        state = views["self_review"].state if "self_review" in views else None
+        if state is None or agent not in state.minds:
+            raise NothingFound(
+                f"agent {agent!r} has had no tick in the {source.name}: check the name; a tick is an exchange of "
+                "that agent which reached deliberation, or a tick.observed of it"
+            )
+    memory = views["memory"].state if "memory" in views else None
+    shown = _shown(agent, agent_state_of(state, agent), memory, state.settings, last)
+    state_output.print_state(shown, _head, as_json=as_json)
 
 
 def _head(shown: Shown) -> Iterator[str]:
@@ -120,26 +126,7 @@ def _head(shown: Shown) -> Iterator[str]:
     yield f"last scores {number_list(shown.last_scores)}{since}"
 
 
-async def _show(target: Target, log_file: Path | None, agent: str, last: int) -> Shown:
-    from actors.self_review.decider import agent_state_of
-    from events.replay.presence_checks import NothingFound
-
-    async with open_source(target, log_file) as source:
-        upto, partition = (await source.info()).last_seq, source.partitions.agent_token(agent)
-        views = await state_output.fold_partition(source, upto, partition, "self_review", "memory")
-        state = views["self_review"].state if "self_review" in views else None
-        if state is None or agent not in state.minds:
-            raise NothingFound(
-                f"agent {agent!r} has had no tick in the {source.name}: check the name; a tick is an exchange of "
-                "that agent which reached deliberation, or a tick.observed of it"
-            )
-    memory = views["memory"].state if "memory" in views else None
-    return _shown(agent, agent_state_of(state, agent), memory, state.settings, last)
-
-
 def _shown(agent: str, reviewed: "AgentState", memory: Any, settings: "SelfReviewSettings", last: int) -> Shown:
-    from deploy.cli.output import latest
-
     scores = tuple(each.parts[-1] for each in reviewed.past if each.parts)  # the last part is the whole score
     is_warm = len(reviewed.past) >= settings.warm_up
     return Shown(

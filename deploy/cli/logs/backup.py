@@ -6,13 +6,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
-from deploy.cli import wrapped_lines
 from deploy.cli.command_types import command
-from deploy.cli.options import Target, examples, json_option, target_options
+from deploy.cli.connect import open_log
+from deploy.cli.options import Target, examples, json_option, ledger_option, target_options
+from deploy.cli.outcomes import CheckFailed, WrongUse
+from deploy.cli.output import print_json
 from deploy.cli.rendering.layout.counted_nouns import counted
-from deploy.cli.replaying.source_opening import CATCH_UP_S, say_note
+from deploy.cli.rendering.layout.terminal import progress
+from deploy.cli.replaying.source_opening import CATCH_UP_S
+from deploy.cli.wrapped_lines import say, say_note
 from deploy.processes.event_loop import run_command
+from events.errors import LogError
 
 if TYPE_CHECKING:
     from deploy.copying.ledger_backup import BackupResult
@@ -33,10 +39,7 @@ _COMPLETE_WAIT_S = 30.0
 )
 @click.argument("to", type=click.Path(path_type=Path), metavar="FOLDER|FILE.db")
 @target_options
-@click.option(
-    "--ledger", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-    help="Copy this ledger instead of the data folder's.",
-)  # fmt: skip
+@ledger_option("Copy this ledger instead of the data folder's.")
 @click.option("--bundle", is_flag=True, help="Write the same events as a bundle, too, which `log import` takes.")
 @click.option("--complete", is_flag=True, help="Fail (status 1) unless the copy is known to hold all of the stream.")
 @click.option("--keys", is_flag=True, help="Write the keys of sealed sessions beside it, too; the set must run.")
@@ -50,11 +53,6 @@ def backup(
     reads the copy, and `restore` makes a log of it again. It holds what people said as the log does: sealed words stay
     sealed. Without their keys (--keys: session-keys.json) they count as forgotten once they are restored.
     """
-    import msgspec
-
-    from deploy.cli.failures import CheckFailed, WrongUse
-    from deploy.cli.output import emit
-    from deploy.cli.rendering.layout.terminal import progress
     from deploy.copying.ledger_backup import KEYS, back_up_set, check_is_free
 
     if keys and to.suffix == ".db" and not to.is_dir():
@@ -74,7 +72,7 @@ def backup(
     if as_json:
         row = {**msgspec.structs.asdict(found), "behind": behind, "keys": key_count, "keys_missing": missing}
         row["restorable"] = found.rows == found.last_seq
-        emit([row], as_json=True)
+        print_json(row)
     else:
         _print_result(found, to / KEYS, key_count, behind)
     if complete and behind is None:
@@ -84,18 +82,18 @@ def backup(
 
 
 def _print_result(found: "BackupResult", keys: Path, key_count: int | None, behind: int | None) -> None:
-    wrapped_lines.say(
+    say(
         f"{found.ledger}: {counted(found.rows, 'row')}, sequence {found.first_seq:,} to {found.last_seq:,},"
         f" head {found.head[:12]}"
     )
     if found.bundle:
-        wrapped_lines.say(f"{found.bundle}: the same events as a bundle")
+        say(f"{found.bundle}: the same events as a bundle")
     if key_count:
-        wrapped_lines.say(f"{keys}: {counted(key_count, 'key')} of sealed sessions; who has both can read their words")
+        say(f"{keys}: {counted(key_count, 'key')} of sealed sessions; who has both can read their words")
     elif key_count == 0:
-        wrapped_lines.say("no words in it are sealed by a key that is left, so that no keys were written")
+        say("no words in it are sealed by a key that is left, so that no keys were written")
     if behind:
-        wrapped_lines.say(f"the stream is {counted(behind, 'event')} ahead of the ledger: not in the copy", err=True)
+        say(f"the stream is {counted(behind, 'event')} ahead of the ledger: not in the copy", err=True)
 
 
 def _missing_text(missing: int) -> str:
@@ -119,15 +117,12 @@ def _lost_text(lost: int) -> str:
 
 
 async def _check_reachable(target: Target) -> None:
-    from deploy.cli.connect import open_log
-
     async with open_log(target):
         pass
 
 
 async def _write_keys(target: Target, ledger: Path, file: Path) -> tuple[int, int]:
     """Write the keys that open a copy's sealed words; return how many, and how many sessions lack theirs."""
-    from deploy.cli.connect import open_log
     from deploy.operating.session_keys import collect_keys, write_keys
 
     async with open_log(target) as log:
@@ -146,9 +141,7 @@ async def _stream_end(target: Target, file: Path, wait_s: float) -> int | None:
 
     None: no stream is reachable, or it is not that of the ledger.
     """
-    from deploy.cli.connect import open_log
     from deploy.processes.running_set import NotRunning
-    from events.errors import LogError
 
     try:
         async with open_log(target) as live:

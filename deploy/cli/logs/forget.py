@@ -3,8 +3,10 @@
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
 from deploy.cli.command_types import command
+from deploy.cli.connect import open_log, run_within
 from deploy.cli.options import (
     Target,
     agent_option,
@@ -15,11 +17,13 @@ from deploy.cli.options import (
     timeout_option,
     why_option,
 )
+from deploy.cli.outcomes import CheckFailed, WrongUse
+from deploy.cli.output import print_json
 from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.cli.wrapped_lines import say
+from deploy.operating.deadline import Deadline
 
 if TYPE_CHECKING:
-    from deploy.operating.deadline import Deadline
     from deploy.operating.forgetting import Forgotten, Survey
 
 _TIMEOUT_S = 70.0
@@ -62,8 +66,6 @@ def forget(
     A session's words become unreadable wherever the set keeps them, by destroying the key they are sealed with. Its
     decisions stay, and replay by their recorded numbers. There is no way back.
     """
-    from deploy.cli.connect import run_within
-    from deploy.cli.failures import CheckFailed, WrongUse
     from deploy.operating.operator_session import FACTS_SESSION
 
     if (session is None) == (fact is None):
@@ -88,10 +90,9 @@ def forget(
 
 
 async def _survey(
-    target: Target, agent: str, session: str | None, fact: str | None, why: str, deadline: "Deadline"
+    target: Target, agent: str, session: str | None, fact: str | None, why: str, deadline: Deadline
 ) -> tuple[int, "Survey | None"]:
     """Return how many memories would be dropped, and what the log holds of the session."""
-    from deploy.cli.connect import open_log
     from deploy.operating.forgetting import count_memories, survey
     from deploy.operating.operator_session import FACTS_SESSION
     from schemas.vocabulary.operator import ForgetOrdered
@@ -105,25 +106,20 @@ async def _survey(
 
 
 async def _forget(
-    target: Target, agent: str, session: str | None, fact: str | None, by: str, why: str, deadline: "Deadline"
+    target: Target, agent: str, session: str | None, fact: str | None, by: str, why: str, deadline: Deadline
 ) -> "Forgotten":
-    from deploy.cli.connect import open_log
     from deploy.operating.forgetting import forget_fact, forget_session
-    from deploy.operating.order_client import current_user_name
 
-    author = by or current_user_name()
     async with open_log(target, deadline=deadline) as log:
         if session is not None:
-            return await forget_session(log, agent, session, by=author, why=why, deadline=deadline)
-        return await forget_fact(log, agent, fact or "", by=author, why=why, deadline=deadline)
+            return await forget_session(log, agent, session, by=by, why=why, deadline=deadline)
+        return await forget_fact(log, agent, fact or "", by=by, why=why, deadline=deadline)
 
 
 def _show_plan(memories: int, survey: "Survey | None", agent: str, fact: str | None, as_json: bool) -> None:
-    import msgspec
-
     if as_json:
         plan = {"agent": agent, "fact": fact} if survey is None else msgspec.structs.asdict(survey)
-        click.echo(msgspec.json.encode({**plan, "memories": memories}).decode())
+        print_json({**plan, "memories": memories})
         return
     if survey is None:
         say(f"memory of agent {agent} would drop {memories:,} with the fact {fact!r}")
@@ -146,10 +142,8 @@ def _show_plan(memories: int, survey: "Survey | None", agent: str, fact: str | N
 
 
 def _show_done(done: "Forgotten", fact: str | None, as_json: bool) -> None:
-    import msgspec
-
     if as_json:
-        click.echo(msgspec.json.encode(done).decode())
+        print_json(done)
         return
     if fact is None:
         what = f"session {done.session} of agent {done.agent} is forgotten"

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deploy.cli import wrapped_lines
 from deploy.cli.command_types import Commands
+from deploy.cli.connect import open_log
 from deploy.cli.logs.log_archive import archive
 from deploy.cli.logs.log_copies import export, record
 from deploy.cli.logs.log_import import import_
@@ -16,8 +16,11 @@ from deploy.cli.logs.log_repartition import repartition
 from deploy.cli.logs.log_tail import tail
 from deploy.cli.logs.log_test import test
 from deploy.cli.logs.log_trim import trim
-from deploy.cli.options import Target, examples, json_option, target_options
+from deploy.cli.options import FILE, Target, examples, json_option, target_options
+from deploy.cli.outcomes import CheckFailed, WrongUse
+from deploy.cli.output import emit, print_json
 from deploy.cli.rendering.layout.counted_nouns import counted
+from deploy.cli.rendering.layout.terminal import progress
 from deploy.cli.replaying.source_opening import (
     close_at_exit,
     log_option,
@@ -25,7 +28,9 @@ from deploy.cli.replaying.source_opening import (
     stream_source,
     warn_of_missing_wal,
 )
+from deploy.cli.wrapped_lines import say
 from deploy.processes.event_loop import run_command
+from events.errors import Unavailable, UnknownOutcome
 
 if TYPE_CHECKING:
     from events.ledger import Comparison, Verification
@@ -58,8 +63,6 @@ for subcommand in (archive, export, import_, record, repartition, tail, test, tr
 @json_option
 def info(target: Target, log_file: Path | None, as_json: bool) -> None:
     """Print the extent of the stream and of the ledger, and how many events each subject has."""
-    from deploy.cli.output import emit
-
     rows = run_command(_info(target, log_file))
     if as_json:
         emit(rows, as_json=True)
@@ -79,10 +82,6 @@ def verify(target: Target, log_file: Path | None, as_json: bool) -> None:
 
     Exit status 1 when anything was found. The chain is unkeyed: it finds accidents and bit rot, not a clever forger.
     """
-    from deploy.cli.failures import CheckFailed
-    from deploy.cli.output import emit
-    from deploy.cli.rendering.layout.terminal import progress
-    from deploy.cli.wrapped_lines import say
     from events.ledger import verify as verify_ledger
     from events.replay.readable_file import ledger_file
     from events.replay.sources import LedgerSource
@@ -98,7 +97,7 @@ def verify(target: Target, log_file: Path | None, as_json: bool) -> None:
     count = chain.finding_count + (compared.finding_count if compared is not None else 0)
     if as_json:
         row = {"chain": chain, "stream": compared, "not_compared": unreachable, "lacks_journal": lacks_wal}
-        emit([row | {"ok": count == 0 and chain.rows > 0}], as_json=True)
+        print_json(row | {"ok": count == 0 and chain.rows > 0})
     else:
         say(
             f"chain: {counted(chain.rows, 'row')}, sequence {chain.first_seq:,} to {chain.last_seq:,},"
@@ -138,13 +137,9 @@ def _why_empty(file: Path, lacks_wal: bool) -> str:
 
 @log.command(epilog=examples("neuraxis log rebuild", "neuraxis log rebuild --log copy/ledger.db"))
 @target_options
-@click.option(
-    "--log", "log_file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="The ledger file."
-)
+@click.option("--log", "log_file", type=FILE, metavar="FILE", help="The ledger file.")
 def rebuild(target: Target, log_file: Path | None) -> None:
     """Drop the ledger's read models and fold them anew from its events: exchanges, routing_decisions and the others."""
-    from deploy.cli.failures import WrongUse
-    from deploy.cli.rendering.layout.terminal import progress
     from events.bundles import is_bundle
     from events.ledger import rebuild as rebuild_models
     from events.replay.presence_checks import span_of
@@ -158,7 +153,7 @@ def rebuild(target: Target, log_file: Path | None) -> None:
         run_command(span_of(ledger))
     with progress("rebuilding", None):
         rebuild_models(file)
-    wrapped_lines.say(f"rebuilt the read models of {file}")
+    say(f"rebuilt the read models of {file}")
 
 
 async def _info(target: Target, log_file: Path | None) -> list[dict[str, Any]]:
@@ -196,9 +191,7 @@ async def _extent_row(source: Any) -> dict[str, Any]:
 
 async def _compare(target: Target, file: Path) -> tuple["Comparison | None", str]:
     """Compare a ledger with its stream; return None and the reason if the stream cannot be reached."""
-    from deploy.cli.connect import open_log
     from deploy.processes.running_set import NotRunning
-    from events.errors import Unavailable, UnknownOutcome
     from events.ledger import compare
 
     try:

@@ -8,8 +8,12 @@ import click
 import msgspec
 
 from deploy.cli.command_types import command
-from deploy.cli.options import Number, Target, examples, json_option, target_options
+from deploy.cli.options import Number, Target, examples, json_option, ledger_option, target_options
+from deploy.cli.outcomes import WrongUse
+from deploy.cli.output import print_json
 from deploy.cli.rendering.layout.counted_nouns import counted
+from deploy.cli.rendering.layout.terminal import progress
+from deploy.cli.wrapped_lines import say
 
 _DAY_S = 86_400.0
 _MAX_DAYS = 36_500.0
@@ -27,10 +31,7 @@ _NS = 1_000_000_000
 @click.option("--before", type=click.DateTime(["%Y-%m-%d"]), metavar="DATE", help="Archive rows of before this day.")
 @click.option("--older-than", type=Number(0, max=_MAX_DAYS), metavar="DAYS", help="Archive older rows.")
 @click.option("--join", is_flag=True, help="Put the archives that there are into the new one.")
-@click.option(
-    "--ledger", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-    help="The ledger.  [default: the data folder's]",
-)  # fmt: skip
+@ledger_option("The ledger.  [default: the data folder's]")
 @json_option
 def archive(
     target: Target, before: datetime | None, older_than: float | None, join: bool, ledger: Path | None, as_json: bool
@@ -41,10 +42,6 @@ def archive(
     the hash chain goes on over them. They must stay beside the ledger; a link will do. Nothing may use the ledger
     meanwhile, so stop the set. If this was interrupted, run it again.
     """
-    from deploy.cli.failures import WrongUse
-    from deploy.cli.output import emit
-    from deploy.cli.rendering.layout.terminal import progress
-    from deploy.cli.wrapped_lines import say
     from events.ledger import archive as archive_rows
 
     target.refuse_broker("this moves rows of a ledger file")
@@ -61,7 +58,7 @@ def archive(
         # No row is older than 1970, and SQLite holds no number of nanoseconds of before 1677.
         found = archive_rows(ledger or target.data.ledger, max(0, int(before_s * _NS)), join=join)
     if as_json:
-        emit([msgspec.structs.asdict(found)], as_json=True)
+        print_json(msgspec.structs.asdict(found))
         return
     if not found.rows:
         say(

@@ -6,12 +6,13 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 
 import click
 
-from deploy.cli import wrapped_lines
 from deploy.cli.command_types import command
-from deploy.cli.file_output import writing_file
-from deploy.cli.options import Target, examples, target_options, whole_number
+from deploy.cli.named_files import writing_file
+from deploy.cli.options import FILE, FOLDER, Target, examples, target_options, to_option, whole_number
+from deploy.cli.outcomes import WrongUse
 from deploy.cli.rendering.layout.counted_nouns import counted
-from deploy.cli.replaying.source_opening import filter_of, log_option, open_indexed_source, open_source, say_note
+from deploy.cli.replaying.source_opening import filter_of, log_option, open_indexed_source, open_source
+from deploy.cli.wrapped_lines import say, say_note
 from deploy.processes.event_loop import run_command
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ DEFAULT_FOLDER = Path("tests/decisions")
 @target_options
 @log_option
 @click.option("--from", "first", type=whole_number(1), default=1, metavar="SEQ", help="From there on.")
-@click.option("--to", "upto", default="", metavar="SEQ|TIME", help="Stop there.  [default: the end]")
+@to_option
 @click.option("--topic", default="", metavar="SUBJECT", help="Only this public subject; * and > are wildcards.")
 @click.option("--agent", default="", help="Only this agent.")
 @click.option("--session", default="", help="Only this session.")
@@ -41,7 +42,7 @@ DEFAULT_FOLDER = Path("tests/decisions")
 @click.option("--format", "form", type=click.Choice(["jsonl", "bundle"]), default="jsonl", show_default=True)
 @click.option("--redact", is_flag=True, help="Replace people's words by keyed hashes.")
 @click.option(
-    "--redact-key-file", "key_file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+    "--redact-key-file", "key_file", type=FILE, metavar="FILE",
     help="Key of the hashes, 32 bytes or more.  [default: a new one, told to nobody]",
 )  # fmt: skip
 @click.option("-o", "--output", required=True, metavar="FILE", help="Where to; - is stdout (JSONL only).")
@@ -63,7 +64,6 @@ def export(
 
     People's words are written as they are stored: readable, unless the log is sealed or --redact is given.
     """
-    from deploy.cli.failures import WrongUse
     from deploy.copying.export import Selection
     from events.replay.run_replay import END, point_of
 
@@ -83,7 +83,7 @@ def export(
     )
     with writing_file(output) as file:
         count = run_command(_export_lines(target, log_file, selection, file, key))
-    wrapped_lines.say(f"{output}: {counted(count, 'event')}", err=True)
+    say(f"{output}: {counted(count, 'event')}", err=True)
 
 
 @command(
@@ -99,7 +99,7 @@ def export(
 @click.option("--exchange", "exchanges", multiple=True, metavar="ID", help="This exchange; may be repeated.")
 @click.option("--session", default="", help="The exchanges of this session.")
 @click.option("--last", type=whole_number(1), metavar="N", help="The N exchanges that ended last, of those.")
-@click.option("--folder", type=click.Path(path_type=Path, file_okay=False), default=DEFAULT_FOLDER, show_default=True)
+@click.option("--folder", type=FOLDER, default=DEFAULT_FOLDER, show_default=True)
 @click.option("--redact", is_flag=True, help="Replace people's words by keyed hashes; those decisions go unverified.")
 def record(
     target: Target,
@@ -115,7 +115,6 @@ def record(
 
     Every event up to the end of the chosen exchanges is in it, since any may have shaped their decisions.
     """
-    from deploy.cli.failures import WrongUse
     from events.files.private_files import make_private_folder, remove_if_empty
 
     if not name or Path(name).name != name or name.startswith("."):
@@ -147,7 +146,6 @@ class Choice(NamedTuple):
 
 
 def _key(redact: bool, file: Path | None) -> bytes | None:
-    from deploy.cli.failures import WrongUse
     from events.bundles.redaction import MIN_KEY_BYTES
     from events.files.bounded_files import MOST_SECRET_BYTES, read_bounded
 
@@ -205,6 +203,4 @@ async def _record(target: Target, log_file: Path | None, path: Path, choice: Cho
 def _say_written(path: str, manifest: "Manifest") -> None:
     redacted_from = f", redacted from {manifest.original_head[:12]}" if manifest.redacted else ""
     chosen = f", for {counted(len(manifest.chosen), 'exchange')}" if manifest.chosen else ""
-    wrapped_lines.say(
-        f"{path}: {counted(manifest.events, 'event')}{chosen}, head {manifest.head[:12]}{redacted_from}", err=True
-    )
+    say(f"{path}: {counted(manifest.events, 'event')}{chosen}, head {manifest.head[:12]}{redacted_from}", err=True)

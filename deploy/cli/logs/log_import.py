@@ -1,18 +1,20 @@
 """``neuraxis log import``."""
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from deploy.cli.command_types import command
-from deploy.cli.options import Target, examples, target_options
+from deploy.cli.connect import access_to, names_broker
+from deploy.cli.options import FILE, Target, examples, ledger_option, target_options
+from deploy.cli.outcomes import CheckFailed, WrongUse
 from deploy.cli.rendering.layout.counted_nouns import counted
+from deploy.cli.rendering.layout.terminal import step_progress
 from deploy.processes.event_loop import run_command
 
 if TYPE_CHECKING:
-    from deploy.copying.import_bundle import ImportResult, Progress
+    from deploy.copying.import_bundle import ImportResult
     from deploy.operating.session_keys import SessionKeys
 
 
@@ -25,17 +27,14 @@ if TYPE_CHECKING:
     ),
 )
 @target_options
-@click.argument("bundle", type=click.Path(path_type=Path, dir_okay=False))
-@click.option(
-    "--ledger", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Into a new ledger file instead."
-)
+@click.argument("bundle", type=FILE)
+@ledger_option("Into a new ledger file instead.")
 def import_(target: Target, bundle: Path, ledger: Path | None) -> None:
     """Write a bundle's events into an empty log: the same sequences, times, headers, bodies and chain.
 
     The log is that of a data folder in which no set runs, or of the named broker, with a login that may make streams
     (the embedded broker's admin). If it was interrupted, run it again: it goes on where it stopped.
     """
-    from deploy.cli.failures import CheckFailed, WrongUse
     from events.bundles import is_bundle, read_manifest, unpack
 
     if ledger is not None and target.flags.named:
@@ -50,33 +49,19 @@ def import_(target: Target, bundle: Path, ledger: Path | None) -> None:
         manifest = run_command(unpack(bundle, ledger))
         click.echo(f"{ledger}: {counted(manifest.events, 'event')}, head {manifest.head[:12]}", err=True)
         return
-    report(target, import_copy(target, bundle))
+    report(target, run_command(import_copy(target, bundle)))
 
 
-def import_copy(target: Target, copy: Path, keys: "SessionKeys | None" = None) -> "ImportResult":
+async def import_copy(target: Target, copy: Path, keys: "SessionKeys | None" = None) -> "ImportResult":
     """Import a bundle or a ledger into the log that the options name, and show how far it has come."""
-    from deploy.cli.rendering.layout.terminal import progress
+    from deploy.copying.import_bundle import into_broker, into_folder
     from deploy.operating.session_keys import NO_KEYS
 
-    with progress("importing", None) as advance:
-        done = {"checking": 0, "importing": 0, "reading back": 0}
-
-        def show(what: str, reached: int) -> None:
-            done[what] = reached
-            advance(sum(done.values()))
-
-        return run_command(_import(target, copy, show, keys or NO_KEYS))
-
-
-async def _import(target: Target, copy: Path, progress: "Progress", keys: "SessionKeys") -> "ImportResult":
-    from deploy.cli.connect import access_to
-    from deploy.copying.import_bundle import into_broker, into_folder
-    from deploy.processes.broker_access import effective_choice
-
     config = target.config()
-    if effective_choice(target.flags, config.broker, os.environ).named:
-        return await into_broker(access_to(target), copy, config, progress, keys)
-    return await into_folder(target.data, copy, config, progress, keys)
+    with step_progress("importing") as progress:
+        if names_broker(target, config):
+            return await into_broker(access_to(target), copy, config, progress, keys or NO_KEYS)
+        return await into_folder(target.data, copy, config, progress, keys or NO_KEYS)
 
 
 def report(target: Target, result: "ImportResult") -> None:
@@ -106,8 +91,4 @@ def report(target: Target, result: "ImportResult") -> None:
 
 def broker_of(target: Target) -> str:
     """Return the servers of the broker that flags, ``NATS_URL`` or the configuration name; empty for a data folder."""
-    from deploy.cli.connect import access_to
-    from deploy.processes.broker_access import effective_choice
-
-    named = effective_choice(target.flags, target.config().broker, os.environ).named
-    return access_to(target).servers if named else ""
+    return access_to(target).servers if names_broker(target, target.config()) else ""

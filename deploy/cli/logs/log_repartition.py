@@ -6,13 +6,16 @@ from typing import TYPE_CHECKING
 import click
 
 from deploy.cli.command_types import command
-from deploy.cli.logs.admin_access import admin_access
-from deploy.cli.options import Target, examples, json_option, target_options, whole_number
+from deploy.cli.connect import admin_access
+from deploy.cli.options import Target, examples, json_option, ledger_option, target_options, whole_number
+from deploy.cli.outcomes import WrongUse
+from deploy.cli.output import print_json
 from deploy.cli.rendering.layout.counted_nouns import counted
-from deploy.processes.event_loop import run_command
+from deploy.cli.rendering.layout.terminal import step_progress
+from deploy.cli.wrapped_lines import say
 
 if TYPE_CHECKING:
-    from deploy.copying.repartitioning import Progress, Repartitioned
+    from deploy.copying.repartitioning import Repartitioned
 
 
 @command(
@@ -26,12 +29,9 @@ if TYPE_CHECKING:
 @click.option("--agents", type=whole_number(1), help="Partitions of agents.  [default: as many as there are]")
 @click.option("--sessions", type=whole_number(1), help="Partitions of sessions.  [default: as many as there are]")
 @click.option("--cancel", is_flag=True, help="Give up one that was interrupted; the log is then as it was before.")
-@click.option(
-    "--ledger", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-    help="The ledger that keeps what was removed from the stream, if anything.  [default: the data folder's]",
-)  # fmt: skip
+@ledger_option("The ledger that keeps what was removed from the stream, if anything.  [default: the data folder's]")
 @json_option
-def repartition(
+async def repartition(
     target: Target, agents: int | None, sessions: int | None, cancel: bool, ledger: Path | None, as_json: bool
 ) -> None:
     """Divide the partitions of a log, so that more workers can share them.
@@ -40,8 +40,8 @@ def repartition(
     changed or copied, and the ledger goes on. Every new partition begins with the state of the one that it comes from,
     which is checked. No set or worker may run. If this was interrupted, run it again: it goes on.
     """
-    from deploy.cli.failures import WrongUse
-    from deploy.cli.rendering.layout.terminal import progress
+    from deploy.copying.repartitioning import cancel as give_up
+    from deploy.copying.repartitioning import repartition as divide
     from schemas.subjects import MOST_PARTITIONS
 
     if cancel and (agents or sessions):
@@ -50,48 +50,24 @@ def repartition(
         raise WrongUse("name the new counts: --sessions N, --agents N or both")
     if max(agents or 0, sessions or 0) > MOST_PARTITIONS:
         raise WrongUse(f"there are at most {MOST_PARTITIONS} partitions of each kind")
-    if cancel:
-        was_there = run_command(_cancel(target))
-        click.echo("given up: the log is as it was before" if was_there else "there was nothing to give up", err=True)
-        return
-    with progress("repartitioning", None) as advance:
-        done = {"folding": 0, "checking": 0}
-
-        def report_progress(step: str, reached: int) -> None:
-            done[step] = reached
-            advance(sum(done.values()))
-
-        found = run_command(_repartition(target, agents, sessions, ledger or target.data.ledger, report_progress))
+    config = target.config()
+    async with admin_access(target, config) as access:
+        if cancel:
+            was_there = await give_up(access, config)
+            done = "given up: the log is as it was before" if was_there else "there was nothing to give up"
+            click.echo(done, err=True)
+            return
+        with step_progress("repartitioning") as progress:
+            found = await divide(access, config, agents, sessions, progress, ledger or target.data.ledger)
     _report(found, as_json=as_json)
 
 
-async def _cancel(target: Target) -> bool:
-    from deploy.copying.repartitioning import cancel
-
-    config = target.config()
-    async with admin_access(target, config) as access:
-        return await cancel(access, config)
-
-
-async def _repartition(
-    target: Target, agents: int | None, sessions: int | None, ledger: Path, report_progress: "Progress"
-) -> "Repartitioned":
-    from deploy.copying.repartitioning import repartition
-
-    config = target.config()
-    async with admin_access(target, config) as access:
-        return await repartition(access, config, agents, sessions, report_progress, ledger)
-
-
 def _report(found: "Repartitioned", *, as_json: bool) -> None:
-    from deploy.cli.output import emit
-    from deploy.cli.wrapped_lines import say
-
     before, after = found.before, found.after
     if as_json:
         counts = {"agents": after.agents, "sessions": after.sessions}
         former = {"agents": before.agents, "sessions": before.sessions, "through_seq": found.through}
-        emit([{"stream": found.stream, **counts, "former": former, "states_checked": found.states}], as_json=True)
+        print_json({"stream": found.stream, **counts, "former": former, "states_checked": found.states})
         return
     say(
         f"stream {found.stream}: {before.agents} agent and {before.sessions} session partitions up to sequence "

@@ -1,7 +1,6 @@
 """``neuraxis log tail``."""
 
-import asyncio
-import signal
+from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AsyncExitStack, aclosing
 from pathlib import Path
@@ -12,8 +11,16 @@ import click
 from deploy.cli.command_types import command
 from deploy.cli.following import FollowedTail
 from deploy.cli.options import Target, examples, json_option, target_options, whole_number
-from deploy.cli.replaying.source_opening import filter_of, log_option, open_source, stream_or_ledger, stream_source
-from deploy.processes.event_loop import run_command
+from deploy.cli.output import print_json
+from deploy.cli.rendering.layout.terminal import console, print_hanging
+from deploy.cli.replaying.source_opening import (
+    filter_of,
+    log_option,
+    open_source,
+    stream_or_ledger,
+    stream_source,
+    until_ctrl_c,
+)
 
 if TYPE_CHECKING:
     from events.jetstream import JetStreamLog
@@ -45,7 +52,7 @@ _DEFAULT_COUNT = 10
 @click.option("--no-follow", is_flag=True, help="End at the end of the log instead of waiting for more.")
 @click.option("--text", "show_text", is_flag=True, help="Show people's words, which are hidden otherwise.")
 @json_option
-def tail(
+async def tail(
     target: Target,
     log_file: Path | None,
     topic: str,
@@ -56,38 +63,17 @@ def tail(
     as_json: bool,
 ) -> None:
     """Print events as they are stored, until Ctrl-C; a ledger file is read to its end."""
-    follow = not no_follow and log_file is None
-    run_command(_tail(target, log_file, topic, since, count, follow, show_text, as_json))
-
-
-async def _tail(
-    target: Target,
-    log_file: Path | None,
-    topic: str,
-    since: int | None,
-    count: int | None,
-    follow: bool,
-    show_text: bool,
-    as_json: bool,
-) -> None:
-    import msgspec
-
     from deploy.cli.rendering.event_rows import entry_of, group_unreadable, line_of
-    from deploy.cli.rendering.layout.terminal import console, print_hanging
 
-    out = console()
-    task = asyncio.current_task()
-    assert task is not None
-    # Ctrl-C is the normal end of a tail, not an error.
-    asyncio.get_running_loop().add_signal_handler(signal.SIGINT, task.cancel)
-    remaining = count
-    try:
+    out, remaining = console(), count
+    follow = not no_follow and log_file is None
+    with until_ctrl_c():
         async with aclosing(_messages(target, log_file, topic, since, count, follow)) as messages:
             async for batch in messages:
                 entries = [entry_of(stored, words=show_text) for stored in batch[:remaining]]
                 if as_json:
                     for entry in entries:
-                        click.echo(msgspec.json.encode(entry).decode())
+                        print_json(entry)
                 else:
                     for entry, others in group_unreadable(entries):
                         print_hanging(out, line_of(entry, others), 9)
@@ -95,8 +81,6 @@ async def _tail(
                     remaining -= len(batch)
                     if remaining <= 0:
                         return
-    except asyncio.CancelledError:
-        return
 
 
 async def _messages(
@@ -143,8 +127,6 @@ async def _messages(
 async def _past(
     source: "Source", filter: str, since: int | None, latest: int, last: int
 ) -> AsyncIterator[Sequence["Stored"]]:
-    from collections import deque
-
     from schemas.subjects import EVERYTHING
 
     if since is not None:

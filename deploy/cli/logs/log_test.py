@@ -5,7 +5,11 @@ from pathlib import Path
 import click
 
 from deploy.cli.command_types import command
-from deploy.cli.options import examples, json_option, models_option
+from deploy.cli.options import FILE, examples, json_option, models_option
+from deploy.cli.outcomes import CheckFailed
+from deploy.cli.output import print_json
+from deploy.cli.rendering.layout.counted_nouns import counted
+from deploy.cli.wrapped_lines import say
 
 
 @command(
@@ -16,7 +20,7 @@ from deploy.cli.options import examples, json_option, models_option
 )
 @click.argument("bundles", nargs=-1, required=True, metavar="BUNDLE...", type=click.Path(path_type=Path))
 @click.option(
-    "--config", "config_file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+    "--config", "config_file", type=FILE, metavar="FILE",
     help="Decide the recorded inputs anew under these settings.  [default: as they were recorded]",
 )  # fmt: skip
 @models_option
@@ -26,10 +30,6 @@ def test(bundles: tuple[Path, ...], config_file: Path | None, models: str | None
 
     Under other settings, the first exchange that ends differently is named. Exit status 1 if any bundle fails.
     """
-    from deploy.cli.failures import CheckFailed
-    from deploy.cli.output import emit
-    from deploy.cli.rendering.layout.counted_nouns import counted
-    from deploy.cli.wrapped_lines import say
     from deploy.replaying.bundle_verdicts import decide_under_settings, verify_bundle
 
     failed = 0
@@ -38,7 +38,7 @@ def test(bundles: tuple[Path, ...], config_file: Path | None, models: str | None
         failed += bool(verdict.complaint)
         if as_json:
             row = {"bundle": str(bundle), "ok": not verdict.complaint}
-            emit([row | {"summary": verdict.summary, "complaint": verdict.complaint}], as_json=True)
+            print_json(row | {"summary": verdict.summary, "complaint": verdict.complaint})
         else:
             say(f"{bundle}: {verdict.complaint or verdict.summary}")
     if failed:

@@ -4,9 +4,11 @@ from pathlib import Path
 
 import click
 
-from deploy.cli import wrapped_lines
 from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, target_options
+from deploy.cli.outcomes import WrongUse
+from deploy.cli.wrapped_lines import say
+from deploy.processes.event_loop import run_command
 
 
 @command(
@@ -25,7 +27,6 @@ def restore(target: Target, backup: Path) -> None:
     runs, or to the named broker, with a login that may make streams. If it was interrupted, run it again: it goes on
     where it stopped. The keys of sealed sessions are put back, too, if the folder has them (`backup --keys`).
     """
-    from deploy.cli.failures import WrongUse
     from deploy.cli.logs.log_import import broker_of, import_copy, report
     from deploy.copying.ledger_backup import BUNDLE, KEYS, LEDGER
     from deploy.operating.session_keys import read_keys
@@ -38,6 +39,7 @@ def restore(target: Target, backup: Path) -> None:
         if not found:
             raise WrongUse(f"{backup} holds neither {LEDGER} nor {BUNDLE}: name a folder that `neuraxis backup` wrote")
         copy, keys = found[0], backup / KEYS
-    report(target, import_copy(target, copy, read_keys(keys) if keys is not None and keys.exists() else None))
+    given = read_keys(keys) if keys is not None and keys.exists() else None
+    report(target, run_command(import_copy(target, copy, given)))
     if not broker_of(target):
-        wrapped_lines.say(f"neuraxis up --data {target.data.path} goes on with it", err=True)
+        say(f"neuraxis up --data {target.data.path} goes on with it", err=True)

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from deploy.cli.rendering.hidden_texts import without_words
 from deploy.cli.rendering.layout.printable import printable_struct
-from deploy.cli.rendering.layout.quoting import quoted_line
+from deploy.cli.rendering.layout.quoting import quoted_line, shortened
 from events.decoding import Recorded, address_of, decode, exchange_of
 from events.log import Stored
 from schemas.catalogue import CATALOGUE
@@ -125,8 +125,7 @@ def _fields_line(data: dict[str, Any]) -> str:
     parts = [
         f"{name}={_value(value)}" for name, value in data.items() if name != "topic" and value not in (None, "", [])
     ]
-    text = " ".join(parts)
-    return text if len(text) <= _MAX_FIELDS_CHARACTERS else text[: _MAX_FIELDS_CHARACTERS - 1] + "…"
+    return shortened(" ".join(parts), _MAX_FIELDS_CHARACTERS)
 
 
 def _value(value: Any) -> str:

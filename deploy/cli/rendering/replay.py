@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from deploy.cli.rendering.layout.counts_table import CountsTable
-from deploy.cli.rendering.layout.quoting import quoted_line
+from deploy.cli.rendering.layout.quoting import shortened, value_text
 from deploy.replaying.what_if_verdicts import reason_text
 from events.replay.replay import Coverage, Difference, Report
 from events.replay.verifying.effect_check import EffectFinding, EffectReport
@@ -87,8 +87,8 @@ def render_difference(difference: Difference) -> Iterator[RenderableType]:
     yield Text(f"exchange {difference.exchange or '-'}, the {difference.field} differs")
     changes = changed_fields(difference.recorded, difference.redecided) if difference.field == "body" else ()
     if not changes:
-        yield Text(f"  recorded    {_cut(difference.recorded)}")
-        yield Text(f"  re-decided  {_cut(difference.redecided)}")
+        yield Text(f"  recorded    {shortened(difference.recorded, _MAX_VALUE_CHARACTERS)}")
+        yield Text(f"  re-decided  {shortened(difference.redecided, _MAX_VALUE_CHARACTERS)}")
     for path, was, now in changes:
         yield Text(f"  {path}: recorded {was}, re-decided {now}")
     hints = [
@@ -174,10 +174,4 @@ def _changes(path: str, was: Any, now: Any) -> Iterator[tuple[str, Any, Any]]:
 
 
 def _value_text(value: Any) -> str:
-    if value is _MISSING:
-        return "nothing"
-    return quoted_line(value) if isinstance(value, str) else _cut(msgspec.json.encode(value).decode())
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _MAX_VALUE_CHARACTERS else text[: _MAX_VALUE_CHARACTERS - 1] + "…"
+    return "nothing" if value is _MISSING else value_text(value, _MAX_VALUE_CHARACTERS)

@@ -11,7 +11,7 @@ from rich.text import Text
 from deploy.cli.rendering.hidden_texts import without_words
 from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.cli.rendering.layout.counts_table import CountsTable
-from deploy.cli.rendering.layout.quoting import quoted_line
+from deploy.cli.rendering.layout.quoting import quoted_line, value_text
 from deploy.cli.rendering.replay import new_field_text
 from deploy.replaying.what_if_verdicts import (
     headline,
@@ -188,12 +188,8 @@ def _example(example: Example) -> Iterator[Text]:
         return
     what = "is gone" if first.whatif is None else "is new" if first.recorded is None else "differs"
     yield Text(f"  first, at sequence {first.seq}: {first.topic} of {first.actor} {what}")
-    for path, (left, right) in list(example.fields.items())[:_MAX_FIELDS]:
-        yield Text(f"    {path}: {_value_text(left)} → {_value_text(right)}")
+    for path, sides in list(example.fields.items())[:_MAX_FIELDS]:
+        was_there, is_there = (value_text(each, _MAX_VALUE_CHARACTERS) for each in sides)
+        yield Text(f"    {path}: {was_there} → {is_there}")
     if len(example.fields) > _MAX_FIELDS:
         yield Text(f"    and {len(example.fields) - _MAX_FIELDS} more fields", "dim")
-
-
-def _value_text(value: Any) -> str:
-    text = quoted_line(value) if isinstance(value, str) else msgspec.json.encode(value).decode()
-    return text if len(text) <= _MAX_VALUE_CHARACTERS else f"{text[: _MAX_VALUE_CHARACTERS - 1]}…"

@@ -5,16 +5,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
-from deploy.cli import wrapped_lines
 from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, json_option, target_options
-from deploy.cli.replaying.source_opening import log_option, open_source, say_note
-from deploy.processes.event_loop import run_command
+from deploy.cli.outcomes import WrongUse
+from deploy.cli.output import change_text, print_json
+from deploy.cli.rendering.layout.printable import printable
+from deploy.cli.rendering.layout.terminal import progress
+from deploy.cli.replaying.source_opening import log_option, open_source
+from deploy.cli.wrapped_lines import say, say_note
 
 if TYPE_CHECKING:
     from events.replay.run_replay import Point
-    from events.replay.states.diffing import Changed
 
 
 @command(
@@ -32,7 +35,7 @@ if TYPE_CHECKING:
 @click.option("--actor", "actor", default="", metavar="NAME", help="With FROM and TO: this actor only.")
 @click.option("--key", "key", default="", metavar="KEY", help="With --actor: this session's, agent's or partition's.")
 @json_option
-def diff(
+async def diff(
     target: Target,
     first: str,
     second: str,
@@ -47,13 +50,11 @@ def diff(
     Either one actor's partition, `diff ACTOR KEY --at FROM --at TO`, or all of them, `diff FROM TO`. With --json, a
     line for each change: op, path, before, after. The states hold people's words.
     """
-    import msgspec
-
     from actors.registry import ACTORS, actor_named
-    from deploy.cli.failures import WrongUse
-    from deploy.cli.rendering.layout.printable import printable
+    from events.replay.presence_checks import check_holds_both, check_holds_key
     from events.replay.run_replay import point_of
-    from events.replay.states.diffing import path_text
+    from events.replay.states.diffing import changed_between, path_text
+    from events.replay.states.partition_state import partition_named
 
     if at and (len(at) != 2 or actor or key):
         raise WrongUse("--at is given twice, with an actor and a key: neuraxis diff ACTOR KEY --at FROM --at TO")
@@ -64,26 +65,30 @@ def diff(
     if key and not actor:
         raise WrongUse("--key needs --actor: keys of different actors name different things")
     name, wanted = (first, second) if at else (actor, key)
-    names = [actor_named(name).name] if name else list(ACTORS)
+    actors = [actor_named(name)] if name else list(ACTORS.values())
     points = (point_of(at[0]), point_of(at[1])) if at else (point_of(first), point_of(second))
     if _is_behind(*points):
         raise WrongUse("the first point lies behind the second: give the earlier one first")
-    found = run_command(_diff(target, log_file, names, wanted, points))
+    async with open_source(target, log_file) as source:
+        partition = partition_named(actors[0], wanted, source.partitions) if wanted else None
+        say_note(await check_holds_both(source, *points))
+        if partition:
+            kept = f"the states of {actors[0].name} are kept"
+            await check_holds_key(source, wanted, tokens=[partition], scope=actors[0].scope, kept=kept)
+        last = (await source.info()).last_seq
+        with progress("folding", min(last, max(point.seq for point in points))) as advance:
+            found = await changed_between(source, actors, partition, points, advance)
     for part in found:
         if not as_json:
-            wrapped_lines.say(f"{part.actor}/{part.partition} from sequence {part.place_before} to {part.place_after}")
+            say(f"{part.actor}/{part.partition} from sequence {part.place_before} to {part.place_after}")
         for change in part.changes:
             if as_json:
                 where = {"actor": part.actor, "partition": part.partition}
-                click.echo(msgspec.json.encode(where | msgspec.to_builtins(change)).decode())
+                print_json(where | msgspec.to_builtins(change))
             else:
-                was, now = (
-                    "nothing" if value is msgspec.UNSET else msgspec.json.encode(value).decode()
-                    for value in (change.before, change.after)
-                )
-                wrapped_lines.say(printable(f"  {path_text(change.path)}: {was} → {now}"))
+                say(printable(f"  {path_text(change.path)}: {change_text(change.before, change.after)}"))
     if not found and not as_json:
-        wrapped_lines.say("nothing changed")
+        say("nothing changed")
 
 
 def _is_behind(first: "Point", second: "Point") -> bool:
@@ -91,24 +96,3 @@ def _is_behind(first: "Point", second: "Point") -> bool:
     if first.time_ns == second.time_ns:
         return first.seq > second.seq
     return first.seq == second.seq and first.time_ns > second.time_ns
-
-
-async def _diff(
-    target: Target, log_file: Path | None, names: Sequence[str], key: str, points: "tuple[Point, Point]"
-) -> "tuple[Changed, ...]":
-    from actors.registry import ACTORS
-    from deploy.cli.rendering.layout.terminal import progress
-    from events.replay.presence_checks import check_holds_both, check_holds_key
-    from events.replay.states.diffing import changed_between
-    from events.replay.states.partition_state import partition_named
-
-    actors = [ACTORS[name] for name in names]
-    async with open_source(target, log_file) as source:
-        partition = partition_named(actors[0], key, source.partitions) if key else None
-        say_note(await check_holds_both(source, *points))
-        if partition and key:
-            kept = f"the states of {actors[0].name} are kept"
-            await check_holds_key(source, key, tokens=[partition], scope=actors[0].scope, kept=kept)
-        last = (await source.info()).last_seq
-        with progress("folding", min(last, max(point.seq for point in points))) as advance:
-            return await changed_between(source, actors, partition, points, advance)

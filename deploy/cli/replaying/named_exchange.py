@@ -2,8 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from deploy.cli.failures import WrongUse
-from events.replay.presence_checks import NothingFound
+from deploy.cli.outcomes import WrongUse
 from schemas.intake.blank import is_blank
 
 if TYPE_CHECKING:
@@ -20,6 +19,8 @@ async def resolve(source: "Source", wanted: str) -> str:
         NothingFound: no exchange has it.
         WrongUse: several have it, or nothing was given: a shell variable that is not set means no exchange.
     """
+    from events.replay.presence_checks import NothingFound
+
     if is_blank(wanted):
         raise WrongUse("the exchange is blank: write its id, the beginning of one, or `last`")
     if wanted == LAST:

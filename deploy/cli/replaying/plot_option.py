@@ -1,6 +1,19 @@
-"""The check of ``--plot``: what cannot be drawn into is refused before the command computes anything."""
+"""The option ``--plot``, and its check: what cannot be drawn into is refused before the command computes anything."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+
+import click
+
+from deploy.cli.options import FILE
+from deploy.cli.outcomes import WrongUse
+
+
+def plot_option(what: str) -> Callable[[Any], Any]:
+    """Return a decorator that adds ``--plot``, the file of a drawing of ``what``."""
+    help = f"Also draw {what} there, as its name ends: .svg or .png. Needs the extra neuraxis[plot]."
+    return click.option("--plot", type=FILE, metavar="FILE", help=help)
 
 
 def check_plot(file: Path) -> None:
@@ -9,7 +22,6 @@ def check_plot(file: Path) -> None:
     Raises:
         WrongUse: it cannot; the message says what to do.
     """
-    from deploy.cli.failures import WrongUse
     from deploy.cli.rendering.sweeps import FORMS
 
     if file.suffix.lower() not in FORMS:
@@ -25,15 +37,12 @@ def check_folder(folder: Path) -> None:
     Raises:
         WrongUse: they cannot; the message says what to do.
     """
-    from deploy.cli.failures import WrongUse
-
     if not folder.parent.is_dir():
         raise WrongUse(f"--plot {folder}: there is no folder {folder.parent}")
     _check_library()
 
 
 def _check_library() -> None:
-    from deploy.cli.failures import WrongUse
     from deploy.cli.rendering.sweeps import PlotUnavailable, require_matplotlib
 
     try:

@@ -6,12 +6,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
-from deploy.cli import wrapped_lines
 from deploy.cli.command_types import command
-from deploy.cli.options import Target, examples, json_option, models_option, target_options
+from deploy.cli.options import Target, examples, json_option, models_option, target_options, to_option
+from deploy.cli.outcomes import CheckFailed, WrongUse
+from deploy.cli.output import print_json
 from deploy.cli.rendering.layout.counted_nouns import counted
-from deploy.cli.replaying.source_opening import log_option, open_source, say_note
+from deploy.cli.rendering.layout.terminal import console, progress
+from deploy.cli.replaying.source_opening import log_option, open_source
+from deploy.cli.wrapped_lines import say, say_note
 from deploy.processes.event_loop import run_command
 
 if TYPE_CHECKING:
@@ -34,21 +38,16 @@ if TYPE_CHECKING:
 @log_option
 @click.option("--verify", is_flag=True, help="Make every decision again and compare what it says with the record.")
 @click.option(
-    "--strict",
-    is_flag=True,
-    help="With --verify: what cannot be verified, or waits for long, is a failure, too.",
+    "--strict", is_flag=True, help="With --verify: what cannot be verified, or waits for long, is a failure, too."
 )
 @models_option
-@click.option("--to", "upto", default="", metavar="SEQ|TIME", help="Stop there.  [default: the end]")
+@to_option
 @click.option("--actor", "names", multiple=True, metavar="NAME", help="Replay this actor only; may be repeated.")
 @click.option(
     "--key", default="", metavar="KEY", help="Replay only the partitions of this session, agent or partition."
 )
 @click.option(
-    "--jobs",
-    type=click.IntRange(1, 1024),
-    metavar="N",
-    help="Processes that share --log.  [default: as many as help]",
+    "--jobs", type=click.IntRange(1, 1024), metavar="N", help="Processes that share --log.  [default: as many as help]"
 )
 @json_option
 def replay(
@@ -69,10 +68,7 @@ def replay(
     exit status 1 tells of a decision that came out otherwise than recorded, and the first is shown. Decisions that need
     words which were forgotten, or whose keys are out of reach, are counted apart: nobody can verify them.
     """
-    import msgspec
-
     from actors.registry import ACTORS, actor_named
-    from deploy.cli.failures import CheckFailed, WrongUse
     from deploy.cli.rendering.replay import pending_text, without_actor_text
     from events.replay.run_replay import END, overall_hash, point_of
 
@@ -100,11 +96,11 @@ def replay(
         if not verify:
             for name_of_check in ("coverage", "differences", "waiting", "effects", "without_actor"):
                 del shown[name_of_check]
-        click.echo(msgspec.json.encode(shown).decode())
+        print_json(shown)
     else:
         _show(name, report, effects, verify, end_ns)
         if without_actor:
-            wrapped_lines.say(without_actor_text(without_actor))
+            say(without_actor_text(without_actor))
     if not report.events:
         raise CheckFailed(f"nothing was replayed: {name} holds no event of {', '.join(actors)} up to there")
     if not report.clean or effects.wrong:
@@ -141,7 +137,6 @@ async def _replay(
     warning of damaged rows (or empty), and by subject the number of events of actors that this release lacks.
     """
     from actors.registry import ACTORS
-    from deploy.cli.rendering.layout.terminal import progress
     from deploy.replaying.parallel_replay import ReplayWork, jobs_for, replay_in_jobs
     from deploy.replaying.run_effect_check import check_effects
     from events.replay.presence_checks import check_reaches
@@ -190,7 +185,6 @@ async def _partitions_with(source: "Source", actors: "Sequence[Actor[Any]]", key
         NothingFound: the log holds nothing of the key, or the key names no partition of any of these actors.
         NoSuchPartition: the key is ``all``, and an actor has several partitions.
     """
-    from deploy.cli.rendering.layout.counted_nouns import counted
     from events.replay.key_use import use_of_key
     from events.replay.presence_checks import OtherKind, check_holds_key
     from events.replay.states.partition_state import partition_named, partitions_with
@@ -209,7 +203,6 @@ async def _partitions_with(source: "Source", actors: "Sequence[Actor[Any]]", key
 
 
 def _show(name: str, report: "Report", effects: "EffectReport", verify: bool, end_ns: int) -> None:
-    from deploy.cli.rendering.layout.terminal import console
     from deploy.cli.rendering.replay import (
         pending_text,
         render_coverage,
@@ -225,7 +218,7 @@ def _show(name: str, report: "Report", effects: "EffectReport", verify: bool, en
     out.print(f"\nfolded {counted(report.events, 'event')}, {span}, of {name}")
     for code, count in report.unreadable.items():
         out.print(f"{count:,} of them cannot be read by this release: {code}")
-    wrapped_lines.say(f"overall state hash {overall_hash(report)}")
+    say(f"overall state hash {overall_hash(report)}")
     if not verify:
         return
     out.print()

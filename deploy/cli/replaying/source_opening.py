@@ -2,17 +2,22 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+import signal
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from deploy.cli.options import Target
+from deploy.cli.connect import open_log
+from deploy.cli.options import FILE, Target
+from deploy.cli.outcomes import WrongUse
+from deploy.cli.wrapped_lines import say_note
+from deploy.operating.deadline import Deadline
+from events.errors import LogError, Misconfigured, NoLeader, NotPermitted, Unavailable, UnknownOutcome
 
 if TYPE_CHECKING:
-    from deploy.operating.deadline import Deadline
     from events.jetstream import JetStreamLog
     from events.log import Log
     from events.replay.sources import LedgerSource, Source, StreamSource
@@ -25,16 +30,18 @@ _INPUTS_LOOKED_AT = 16
 """How many inputs of a ledger are looked at, to see whether it is sealed: an input without words is not."""
 
 
-def log_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--log``, as the argument ``log_file``."""
-    file = click.Path(path_type=Path, dir_okay=False)
-    help = "Read this ledger file or bundle instead of a live log; nothing needs to run."
-    return click.option("--log", "log_file", type=file, metavar="FILE", help=help)(command)
+log_option = click.option(
+    "--log",
+    "log_file",
+    type=FILE,
+    metavar="FILE",
+    help="Read this ledger file or bundle instead of a live log; nothing needs to run.",
+)
+"""Adds ``--log``, as the argument ``log_file``."""
 
 
 def filter_of(topic: str) -> str:
     """Return the filter over stored subjects for a pattern of public ones; raises WrongUse."""
-    from deploy.cli.failures import WrongUse
     from schemas.event import ROOT
     from schemas.intake.topics import unknown_topic
     from schemas.subjects import EVERYTHING, topic_filter
@@ -47,6 +54,16 @@ def filter_of(topic: str) -> str:
     # Only a note, no error: a log of another release may have events of an unknown subject.
     say_note(unknown_topic(topic))
     return topic_filter(topic)
+
+
+@contextmanager
+def until_ctrl_c() -> Iterator[None]:
+    """End the block at Ctrl-C without an error: that is the normal end of following a log."""
+    task = asyncio.current_task()
+    assert task is not None
+    asyncio.get_running_loop().add_signal_handler(signal.SIGINT, task.cancel)
+    with suppress(asyncio.CancelledError):
+        yield
 
 
 @asynccontextmanager
@@ -92,7 +109,7 @@ async def _explaining_empty_log(source: "Source") -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def stream_or_ledger(
-    target: Target, deadline: "Deadline | None" = None
+    target: Target, deadline: Deadline | None = None
 ) -> AsyncIterator["JetStreamLog | LedgerSource"]:
     """Open the stream. If no flag names a broker and none answers, open the data folder's ledger, and say so on stderr.
 
@@ -103,9 +120,7 @@ async def stream_or_ledger(
     Raises:
         LogError, NotRunning, BadContext: as ``open_log`` does, if no ledger takes its place.
     """
-    from deploy.cli.connect import open_log
     from deploy.processes.running_set import NotRunning
-    from events.errors import Unavailable, UnknownOutcome
 
     async with AsyncExitStack() as open_things:
         try:
@@ -123,7 +138,6 @@ async def _ledger_instead(open_things: AsyncExitStack, target: Target, why: Exce
     from deploy.cli.connect import access_to
     from deploy.processes.broker_access import effective_choice
     from deploy.processes.running_set import NotReachableYet, NotRunning
-    from events.errors import NoLeader, NotPermitted
     from events.replay.sources import LedgerSource
 
     ledger = LedgerSource(target.data.ledger)
@@ -154,7 +168,7 @@ async def _ledger_instead(open_things: AsyncExitStack, target: Target, why: Exce
 
 @asynccontextmanager
 async def open_indexed_source(
-    target: Target, log_file: Path | None, deadline: "Deadline | None" = None
+    target: Target, log_file: Path | None, deadline: Deadline | None = None
 ) -> AsyncIterator["Source"]:
     """Open the source that finds an exchange fastest: the data folder's ledger if it is up to date, else the stream.
 
@@ -227,7 +241,6 @@ def warn_of_damage(ledger: "LedgerSource") -> None:
 
 async def warn_of_gaps(source: "Source") -> None:
     """Say on stderr which events are missing in what was read, if any; nothing if that cannot be found out now."""
-    from events.errors import LogError
     from events.replay.gaps import missing_text
 
     with suppress(LogError):
@@ -252,14 +265,6 @@ def warn_of_missing_wal(ledger: "LedgerSource") -> None:
         )
 
 
-def say_note(note: str) -> None:
-    """Print a note on stderr, if it is not empty."""
-    from deploy.cli import wrapped_lines
-
-    if note:
-        wrapped_lines.say(f"neuraxis: {note}", err=True)
-
-
 async def _attach_keys(open_things: AsyncExitStack, target: Target, ledger: "LedgerSource") -> None:
     """Give a ledger the keys of the broker that a flag names; without such a flag, keys are fetched when needed."""
     from multiprocessing import parent_process
@@ -268,8 +273,6 @@ async def _attach_keys(open_things: AsyncExitStack, target: Target, ledger: "Led
     from events.sealing.sealing import Sealing
 
     if target.flags.named:
-        from deploy.cli.connect import open_log
-
         log = await open_things.enter_async_context(open_log(target))
         ledger.sealing = log.sealing or ledger.sealing
     else:
@@ -319,9 +322,7 @@ class _KeysOnDemand:
         self._store: KeyStore | None = None
 
     async def _connected(self) -> "KeyStore":
-        from deploy.cli.connect import open_log
         from deploy.processes.running_set import NotRunning
-        from events.errors import Misconfigured, Unavailable, UnknownOutcome
         from events.sealing.keys import NoKeys
 
         if self._store is None:

@@ -4,11 +4,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
-from deploy.cli import wrapped_lines
 from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, json_option, target_options
-from deploy.cli.replaying.source_opening import log_option, open_source, say_note
+from deploy.cli.outcomes import CheckFailed, WrongUse
+from deploy.cli.output import print_json
+from deploy.cli.rendering.layout.printable import printable
+from deploy.cli.rendering.layout.terminal import progress
+from deploy.cli.replaying.source_opening import log_option, open_source
+from deploy.cli.wrapped_lines import say, say_note
 from deploy.processes.event_loop import run_command
 
 if TYPE_CHECKING:
@@ -38,11 +43,7 @@ def state(target: Target, actor: str, key: str, log_file: Path | None, at: str, 
     PATH is written as paths are printed, `sessions["travel"].trust`. It is looked up below every entry kept under KEY,
     and where it leads nowhere there, from the top. The state holds people's words.
     """
-    import msgspec
-
     from actors.registry import actor_named
-    from deploy.cli.failures import CheckFailed, WrongUse
-    from deploy.cli.rendering.layout.printable import printable
     from events.replay.run_replay import END, point_of
     from events.replay.states.conditions import BadCondition, path_of
     from events.replay.states.partition_state import no_such_path, value_at
@@ -57,7 +58,7 @@ def state(target: Target, actor: str, key: str, log_file: Path | None, at: str, 
         warning = (
             f"nothing is kept under {key} there: this is all of {found.actor}/{found.partition}, which would hold it"
         )
-        wrapped_lines.say(printable(warning), err=True)
+        say(printable(warning), err=True)
     if steps:
         values = value_at(found.state, found.under_key, steps)
         if not values:
@@ -65,11 +66,9 @@ def state(target: Target, actor: str, key: str, log_file: Path | None, at: str, 
         value = next(iter(values.values())) if len(values) == 1 else values
         click.echo(msgspec.json.encode(value).decode() if as_json else _pretty(value))
     elif as_json:
-        click.echo(msgspec.json.encode(found).decode())
+        print_json(found)
     else:
-        wrapped_lines.say(
-            f"{found.actor}/{found.partition} after sequence {found.place}, state hash {found.state_hash}"
-        )
+        say(f"{found.actor}/{found.partition} after sequence {found.place}, state hash {found.state_hash}")
         if found.under_key:
             click.echo(f"\nunder {key}:\n{_pretty(found.under_key)}")
         click.echo(f"\nstate:\n{_pretty(found.state)}")
@@ -82,7 +81,6 @@ async def _state(
 ) -> "tuple[PartitionState, str]":
     """Return the state, and a note if no event reached it, or none of the key."""
     from actors.registry import ACTORS
-    from deploy.cli.rendering.layout.terminal import progress
     from events.replay.presence_checks import NothingFound, OtherKind, check_holds, check_holds_key, span_of
     from events.replay.states.partition_state import is_kept_under, partition_named, state_at
 
@@ -107,6 +105,4 @@ async def _state(
 
 
 def _pretty(value: Any) -> str:
-    import msgspec
-
     return msgspec.json.format(msgspec.json.encode(value)).decode()

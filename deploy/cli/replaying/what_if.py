@@ -6,20 +6,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from deploy.cli.command_types import command
+from deploy.cli.named_files import content_of, write_file
 from deploy.cli.options import (
     Number,
     Target,
-    content_of,
     examples,
     json_option,
     judging_by,
     models_option,
     target_options,
+    to_option,
     weights_option,
 )
-from deploy.cli.replaying.source_opening import log_option, open_source, say_note
+from deploy.cli.outcomes import CheckFailed, WrongUse
+from deploy.cli.output import print_json
+from deploy.cli.rendering.layout.counted_nouns import counted
+from deploy.cli.rendering.layout.terminal import console, print_hanging, progress
+from deploy.cli.replaying.plot_option import check_plot, plot_option
+from deploy.cli.replaying.source_opening import log_option, open_source
+from deploy.cli.wrapped_lines import say_note
+from deploy.config.assignments import key_of
 from deploy.processes.event_loop import run_command
 
 _DEFAULT_AGENT = "default"
@@ -50,13 +59,7 @@ if TYPE_CHECKING:
 @click.option("--precedents", default="", metavar="FILE", help="These precedents instead of the recorded ones.")
 @click.option("--agent", default=_DEFAULT_AGENT, show_default=True, help="The agent whose precedents FILE holds.")
 @click.option("--sweep", default="", metavar="KEY=FROM:TO:STEP", help="Try each of these values.")
-@click.option(
-    "--plot",
-    "plot",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Also draw the sweep there, as its name ends: .svg or .png. Needs the extra neuraxis[plot].",
-)
+@plot_option("the sweep")
 @click.option(
     "--behaviour",
     type=click.Choice(("recorded", "latest")),
@@ -66,7 +69,7 @@ if TYPE_CHECKING:
 )
 @models_option
 @weights_option
-@click.option("--to", "upto", default="", metavar="SEQ|TIME", help="Stop there.  [default: the end]")
+@to_option
 @click.option(
     "--examples", "shown", type=click.IntRange(0, 1000), default=5, show_default=True, help="Changes to show."
 )
@@ -104,7 +107,6 @@ def what_if(
 
     Changed exchanges are named by the beginning of their text; --no-text hides people's words.
     """
-    from deploy.cli.failures import WrongUse
     from deploy.config.loading import file_layer
     from deploy.operating.guarding.patterns import sets_in
     from deploy.operating.guarding.precedents import precedents_in
@@ -149,9 +151,6 @@ def what_if(
 
 def _check_sweep(sweep: "Sweep", assignments: "Sequence[str]") -> None:
     """Refuse ``--set`` of the setting that is swept: one of the two would be ignored."""
-    from deploy.cli.failures import WrongUse
-    from deploy.config.assignments import key_of
-
     swept = key_of(sweep.key)
     for key in map(key_of, assignments):
         if f"{swept}.".startswith(f"{key}.") or key.startswith(f"{swept}."):
@@ -160,16 +159,12 @@ def _check_sweep(sweep: "Sweep", assignments: "Sequence[str]") -> None:
 
 def _check_plot(plot: Path, sweep: "Sweep | None") -> None:
     """Refuse an impossible drawing, before anything is decided."""
-    from deploy.cli.failures import WrongUse
-    from deploy.cli.replaying.plot_option import check_plot
-
     if sweep is None:
         raise WrongUse("--plot draws a sweep: give --sweep KEY=FROM:TO:STEP, too")
     check_plot(plot)
 
 
 def _draw(plot: Path, sweep: "Sweep", reports: "Sequence[Report]") -> None:
-    from deploy.cli.file_output import write_file
     from deploy.cli.rendering.sweeps import draw_sweep
 
     points = list(zip(sweep.values, reports, strict=True))
@@ -189,7 +184,6 @@ async def _run(
     upto: "Point",
     shown: int,
 ) -> "list[Report]":
-    from deploy.cli.rendering.layout.terminal import progress
     from deploy.replaying.what_if import changes_of, layer_at, run, settings_of
     from events.replay.presence_checks import NothingFound, check_holds_key, check_reaches, span_of
     from schemas.actor import Scope
@@ -217,7 +211,6 @@ async def _run(
             reports = await run(source, changes, upto=upto, examples=shown, progress=advance)
         if not any(report.exchanges > report.unread_inputs for report in reports):
             end = (await span_of(source)).end
-            from deploy.cli.rendering.layout.counted_nouns import counted
 
             unread = sum(max(reports, key=lambda report: sum(report.unreadable.values())).unreadable.values())
             raise NothingFound(
@@ -237,7 +230,6 @@ def _show(report: "Report", shown: int, as_json: bool) -> None:
         return
     from rich.text import Text
 
-    from deploy.cli.rendering.layout.terminal import console, print_hanging
     from deploy.cli.rendering.what_if import render_report
 
     out = console()
@@ -255,7 +247,6 @@ def _show_sweep(sweep: "Sweep", reports: "Sequence[Report]", as_json: bool) -> N
         return
     from rich.text import Text
 
-    from deploy.cli.rendering.layout.terminal import console, print_hanging
     from deploy.cli.rendering.what_if import render_sweep
     from deploy.replaying.what_if_verdicts import measured_setting_warnings, uncompared_texts
 
@@ -269,14 +260,11 @@ def _show_sweep(sweep: "Sweep", reports: "Sequence[Report]", as_json: bool) -> N
 
 
 def _print(more: dict[str, Any], report: "Report") -> None:
-    import msgspec
-
-    click.echo(msgspec.json.encode({**more, **msgspec.structs.asdict(report)}).decode())
+    print_json({**more, **msgspec.structs.asdict(report)})
 
 
 def _check_share(reports: "Sequence[Report]", fail_over: float | None) -> None:
     """Raise CheckFailed if more than ``fail_over`` percent of the exchanges end, or may end, differently."""
-    from deploy.cli.failures import CheckFailed
     from deploy.replaying.what_if_verdicts import complaint
 
     if fail_over is None:

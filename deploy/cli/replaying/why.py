@@ -1,22 +1,23 @@
 """``neuraxis why``."""
 
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import click
+import msgspec
 
 from deploy.cli.command_types import command
-from deploy.cli.options import Target, examples, json_option, target_options
+from deploy.cli.named_files import write_file
+from deploy.cli.options import FILE, Target, examples, json_option, target_options
+from deploy.cli.rendering.layout.terminal import console
+from deploy.cli.replaying.named_exchange import resolve
 from deploy.cli.replaying.source_opening import log_option, open_indexed_source
-from deploy.processes.event_loop import run_command
 
 if TYPE_CHECKING:
     from actors.coherence.settings import CoherenceSettings
     from actors.router.settings import RouterSettings
     from events.replay.explain import Explanation
-    from events.replay.gaps import Range
     from events.replay.sources import Source
     from schemas.event import Configured
 
@@ -35,25 +36,27 @@ S = TypeVar("S")
 @target_options
 @log_option
 @click.option(
-    "--svg",
-    "svg",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Also draw the tree there, with each event's verdict and time.",
+    "--svg", "svg", type=FILE, metavar="FILE", help="Also draw the tree there, with each event's verdict and time."
 )
 @json_option
-def why(target: Target, exchange: str, log_file: Path | None, svg: Path | None, as_json: bool) -> None:
+async def why(target: Target, exchange: str, log_file: Path | None, svg: Path | None, as_json: bool) -> None:
     """Explain how an exchange ended: its events as a tree of causes, with the numbers behind each decision.
 
     The first line says it in plain words; docs/decisions-explained.md says what each word and number means.
     EXCHANGE is an exchange's id, the beginning of one if no other begins so, or `last`. The tree and the picture hold
     people's words.
     """
-    from deploy.cli.file_output import write_file
-    from deploy.cli.rendering.layout.terminal import console
     from deploy.cli.rendering.why.tree import render, to_json
+    from events.replay.explain import explain
+    from events.replay.presence_checks import NothingFound
 
-    explanation, router, coherence, missing = run_command(_look_up(target, log_file, exchange))
+    async with open_indexed_source(target, log_file) as source:
+        named = await resolve(source, exchange)
+        explanation = explain(await source.exchange(named))
+        if explanation is None:
+            raise NothingFound(f"no event of exchange {named} in the {source.name} can be read by this release")
+        missing = source.gaps.missing(await source.losses())
+        router, coherence = await _router(source, explanation), await _coherence(source, explanation)
     if svg is not None:
         from deploy.cli.rendering.why.picture import picture_of
 
@@ -64,27 +67,10 @@ def why(target: Target, exchange: str, log_file: Path | None, svg: Path | None, 
         console().print(render(explanation, router, coherence))
 
 
-async def _look_up(
-    target: Target, log_file: Path | None, wanted: str
-) -> tuple["Explanation", "RouterSettings | None", "CoherenceSettings | None", "Sequence[Range]"]:
-    """Return an exchange, the settings that explain it, and the gaps of the log among and after its events."""
-    from deploy.cli.replaying.named_exchange import resolve
-    from events.replay.explain import explain
-    from events.replay.presence_checks import NothingFound
-
-    async with open_indexed_source(target, log_file) as source:
-        exchange = await resolve(source, wanted)
-        explanation = explain(await source.exchange(exchange))
-        if explanation is None:
-            raise NothingFound(f"no event of exchange {exchange} in the {source.name} can be read by this release")
-        missing = source.gaps.missing(await source.losses())
-        return explanation, await _router(source, explanation), await _coherence(source, explanation), missing
-
-
 async def _router(source: "Source", explanation: "Explanation") -> "RouterSettings | None":
     """Return the router's settings at a decision that the default ones do not explain; None otherwise."""
     from actors.router.settings import RouterSettings
-    from deploy.cli.rendering.why.routing import adds_up, score_table
+    from deploy.cli.rendering.why.recalculated import adds_up, score_table
     from deploy.cli.rendering.why.tree import last_of
     from schemas.vocabulary.router import ModeSelected, RouterConfigured
 
@@ -100,7 +86,7 @@ async def _router(source: "Source", explanation: "Explanation") -> "RouterSettin
 async def _coherence(source: "Source", explanation: "Explanation") -> "CoherenceSettings | None":
     """Return the coherence gate's settings at a verdict that the default ones do not explain; None otherwise."""
     from actors.coherence.settings import CoherenceSettings
-    from deploy.cli.rendering.why.entropy import explains
+    from deploy.cli.rendering.why.recalculated import explains
     from deploy.cli.rendering.why.tree import last_of
     from schemas.vocabulary.coherence import CoherenceConfigured, CoherencePassed, CoherenceRejected
 
@@ -118,8 +104,6 @@ async def _settings_in_force(
     source: "Source", explanation: "Explanation", upto: int, configured: "type[Configured]", settings: type[S]
 ) -> S | None:
     """Return the settings of an actor's partition of the exchange, as recorded last before a sequence."""
-    import msgspec
-
     from events.decoding import Recorded, decode
     from schemas.actor import settings_of
     from schemas.event import topic_of

@@ -1,13 +1,20 @@
 """``neuraxis bench``."""
 
+import ast
+import os
 import subprocess
+import sys
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
 
 from deploy.cli.command_types import command
 from deploy.cli.options import examples, whole_number
+from deploy.cli.outcomes import CheckFailed
+from deploy.cli.replaying.plot_option import check_folder
 
 BENCHES = {
     "append": "fenced append and group commit, against raw nats-py",
@@ -95,12 +102,6 @@ def bench(names: tuple[str, ...], json_file: str | None, plot: str | None, **llm
     In brief takes some ten minutes, and ends with a table of all aims. Peers are an extra: pip install
     'neuraxis[bench]'. Ratios tell more than figures on a shared machine.
     """
-    import sys
-    import tempfile
-
-    from deploy.cli.failures import CheckFailed
-    from deploy.cli.replaying.plot_option import check_folder
-
     if any(value is not None for value in llm_options.values()):
         if json_file is not None or plot is not None:
             raise click.UsageError("--json and --plot are for the other benchmarks: with --llm, --record keeps answers")
@@ -124,9 +125,6 @@ def bench(names: tuple[str, ...], json_file: str | None, plot: str | None, **llm
 
 def _run_all(names: Sequence[str], folder: str, *, brief: bool) -> tuple[list[str], set[str]]:
     """Run benchmarks, which record what they find in a folder; return those that failed, and missing packages."""
-    import os
-    import sys
-
     failed: list[str] = []
     missing = {name: modules for name in names if (modules := missing_modules(module_of(name)))}
     lacking = {module for modules in missing.values() for module in modules}
@@ -149,10 +147,6 @@ def _install_hint(modules: Iterable[str]) -> str:
 
 def _measure_judgement(names: tuple[str, ...], llm_options: Mapping[str, str | int | None]) -> None:
     """Run the part of ``detection`` that asks a language model to judge prompts."""
-    import sys
-
-    from deploy.cli.failures import CheckFailed
-
     if names != ("detection",) or llm_options["llm"] is None or llm_options["corpus"] is None:
         raise click.UsageError(
             "a model's judgement is measured by `neuraxis bench detection --llm URL --corpus FILE`; "
@@ -172,10 +166,6 @@ def missing_modules(module: str) -> list[str]:
 
     The source is read, not imported: the import would run it, and end in a traceback.
     """
-    import ast
-    from importlib.util import find_spec
-    from pathlib import Path
-
     seen, unread, packages = {module}, [module], set()
     while unread:
         spec = find_spec(unread.pop())

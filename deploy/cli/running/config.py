@@ -8,6 +8,9 @@ import click
 
 from deploy.cli.command_types import Commands
 from deploy.cli.options import config_options, examples, json_option
+from deploy.cli.outcomes import WrongUse
+from deploy.cli.output import emit
+from deploy.cli.wrapped_lines import say_note
 
 
 @click.group(cls=Commands, epilog=examples("neuraxis config show"))
@@ -27,9 +30,6 @@ def config() -> None:
 @json_option
 def show(sections: tuple[str, ...], config_file: Path | None, assignments: Sequence[str], as_json: bool) -> None:
     """Print the values in effect and where each came from: the default, a file, a variable or a flag."""
-    from deploy.cli.failures import WrongUse
-    from deploy.cli.output import emit
-    from deploy.cli.wrapped_lines import say
     from deploy.config.ignored_variables import REMEDY, ignored_variables
     from deploy.config.loading import all_sections, assignment_layer, load
     from schemas.intake.strict import did_you_mean
@@ -46,6 +46,6 @@ def show(sections: tuple[str, ...], config_file: Path | None, assignments: Seque
         flags=[assignment_layer(assignment) for assignment in assignments],
     )
     if ignored := ignored_variables(os.environ):
-        say(f"neuraxis: nothing reads {', '.join(ignored)}: {REMEDY}", err=True)
+        say_note(f"nothing reads {', '.join(ignored)}: {REMEDY}")
     shown = (value for value in effective.values() if not sections or value.key.split(".")[0] in sections)
     emit(shown, as_json=as_json)

@@ -5,7 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deploy.cli.command_types import command
+from deploy.cli.connect import stream_of
 from deploy.cli.options import Target, examples, json_option, target_options
+from deploy.cli.outcomes import CheckFailed
+from deploy.cli.output import emit
 from deploy.processes.event_loop import run_command
 
 if TYPE_CHECKING:
@@ -24,8 +27,6 @@ def doctor(target: Target, as_json: bool) -> None:
 
     Each line is ok, warn, fail or n/a, with what to do about it.
     """
-    from deploy.cli.failures import CheckFailed
-    from deploy.cli.output import emit
     from deploy.health.doctor import examine
     from deploy.health.findings import Verdict
 
@@ -40,7 +41,6 @@ def _set_to_examine(target: Target) -> "SetToExamine":
     from actors.llm.settings import LlmSettings
     from actors.registry import ACTORS
     from actors.webhook.settings import WebhookSettings
-    from deploy.cli.connect import stream_of
     from deploy.config.models import model_settings_in, names_of
     from deploy.health.doctor import SetToExamine
     from deploy.health.rights_check import expected_users, login_name, logins_in

@@ -7,6 +7,7 @@ import click
 
 from deploy.cli.command_types import command
 from deploy.cli.options import Target, examples, target_options
+from deploy.cli.outcomes import WrongUse
 
 
 @command(
@@ -48,7 +49,6 @@ def gateway(
     from actors.responder.settings import ResponderSettings
     from actors.swarm.settings import SwarmSettings
     from deploy import logging_setup
-    from deploy.cli.failures import WrongUse
     from deploy.config.ignored_variables import log_ignored_variables
     from deploy.config.loading import flag_layer
     from deploy.config.upstream_settings import upstream_of

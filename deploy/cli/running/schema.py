@@ -4,9 +4,13 @@ import sys
 from typing import Any
 
 import click
+import msgspec
 
 from deploy.cli.command_types import Commands
 from deploy.cli.options import examples, json_option
+from deploy.cli.outcomes import WrongUse
+from deploy.cli.output import emit
+from schemas.intake.nearest_name import nearest_name
 
 
 @click.group(cls=Commands, epilog=examples("neuraxis schema subjects", "neuraxis schema asyncapi > asyncapi.json"))
@@ -24,7 +28,6 @@ def schema() -> None:
 @json_option
 def subjects(as_json: bool) -> None:
     """List every subject, who may publish it and what it means; in Markdown where the output is no terminal."""
-    from deploy.cli.output import emit
     from schemas.export import subjects_rows, subjects_table
 
     if not as_json and not sys.stdout.isatty():
@@ -37,10 +40,8 @@ def subjects(as_json: bool) -> None:
 @click.argument("topic", required=False)
 def jsonschema(topic: str | None) -> None:
     """Print the JSON Schema of all events, or of TOPIC alone."""
-    from deploy.cli.failures import WrongUse
     from schemas.catalogue import CATALOGUE
     from schemas.export import jsonschema_document
-    from schemas.intake.nearest_name import nearest_name
 
     if topic is not None and topic not in CATALOGUE:
         near = nearest_name(topic, CATALOGUE)
@@ -58,6 +59,4 @@ def asyncapi() -> None:
 
 
 def _document(document: dict[str, Any]) -> None:
-    import msgspec
-
     click.echo(msgspec.json.format(msgspec.json.encode(document)).decode())

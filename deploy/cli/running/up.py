@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from deploy.cli.command_types import command
-from deploy.cli.options import DEFAULT_DATA_FOLDER, Target, check_own_weights, examples, target_options
+from deploy.cli.options import DEFAULT_DATA_FOLDER, FILE, Target, check_own_weights, examples, target_options
+from deploy.cli.outcomes import WrongUse
 
 if TYPE_CHECKING:
     from deploy.processes.broker_access import BrokerChoice
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     help="Whether a new log stores people's words encrypted, a key a session.  [default: it does not]",
 )
 @click.option("--processes", type=click.IntRange(1, 64), help="Copies of the process that runs the actors.")
-@click.option("--ready-file", type=click.Path(path_type=Path, dir_okay=False), help="Written when every actor is live.")
+@click.option("--ready-file", type=FILE, help="Written when every actor is live.")
 @click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), help="Lowest level logged.")
 @click.option("--log-format", type=click.Choice(["auto", "json", "pretty"]), help="Form of the log on stderr.")
 def up(
@@ -109,8 +110,6 @@ def up(
 
 def _check_config_file(file: Path | None) -> None:
     """Refuse a configuration that is a pipe: the processes of the set read it, too, and it can be read once."""
-    from deploy.cli.failures import WrongUse
-
     if file is not None and file.exists() and not file.is_file():
         raise WrongUse(f"--config {file} is no ordinary file, and each process of a set reads it: write it to one")
 
@@ -120,8 +119,6 @@ def _check_broker_options(broker: "BrokerChoice", of_embedded: Sequence[str]) ->
 
     ``of_embedded`` are the given options of the embedded broker.
     """
-    from deploy.cli.failures import WrongUse
-
     if broker.named and of_embedded:
         named = broker.context or "another broker"
         raise WrongUse(f"{' and '.join(of_embedded)}: that is the embedded broker's, and {named} is used: leave it out")

@@ -6,7 +6,8 @@ from pathlib import Path
 import click
 
 from deploy.cli.command_types import command
-from deploy.cli.options import Target, check_own_weights, examples, target_options
+from deploy.cli.options import FILE, Target, check_own_weights, examples, target_options
+from deploy.cli.outcomes import WrongUse
 
 
 @command(
@@ -20,12 +21,7 @@ from deploy.cli.options import Target, check_own_weights, examples, target_optio
 )
 @click.argument("actors", nargs=-1, required=True, metavar="ACTOR...")
 @target_options
-@click.option(
-    "--ledger",
-    "ledger_file",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="The ledger's file.  [default: ledger.db in the data folder]",
-)
+@click.option("--ledger", "ledger_file", type=FILE, help="The ledger's file.  [default: ledger.db in the data folder]")
 @click.option(
     "--metrics", metavar="HOST:PORT", help="Where to tell Prometheus metrics, or off.  [default: 127.0.0.1:0, any port]"
 )
@@ -49,7 +45,6 @@ def worker(
     """
     check_own_weights()
     from deploy import logging_setup
-    from deploy.cli.failures import WrongUse
     from deploy.config.alert_lifetimes import check_alert_lifetimes
     from deploy.config.ignored_variables import log_ignored_variables
     from deploy.config.loading import flag_layer

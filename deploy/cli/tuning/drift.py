@@ -1,5 +1,6 @@
 """``neuraxis drift``."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,18 +10,17 @@ import msgspec
 
 from deploy.cli import state_output
 from deploy.cli.command_types import Commands
-from deploy.cli.options import Target, examples, json_option, target_options, whole_number
+from deploy.cli.options import Target, examples, json_option, last_option, target_options
+from deploy.cli.output import latest
 from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.cli.replaying.source_opening import log_option, open_source
-from deploy.processes.event_loop import run_command
+from schemas.intake.timestamps import rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from actors.drift.decider import State
     from events.decoding import Recorded
-
-_DEFAULT_COUNT = 10
 
 
 class ThoughtShown(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,16 +79,29 @@ def drift() -> None:
 @click.argument("agent")
 @target_options
 @log_option
-@click.option(
-    "--last", type=whole_number(0), default=_DEFAULT_COUNT, show_default=True, help="How many thoughts to show."
-)
+@last_option("thoughts")
 @json_option
-def show(target: Target, agent: str, log_file: Path | None, last: int, as_json: bool) -> None:
+async def show(target: Target, agent: str, log_file: Path | None, last: int, as_json: bool) -> None:
     """Print AGENT's latest idle thoughts, how tired its mind is, which concepts rest, and when it drifts next.
 
     Folded from the log, as drift itself does it.
     """
-    state_output.print_state(run_command(_show(target, log_file, agent, last)), _head, as_json=as_json)
+    from deploy.operating.agent_events import events_of_agent
+    from events.replay.presence_checks import NothingFound
+
+    async with open_source(target, log_file) as source:
+        upto, partition = (await source.info()).last_seq, source.partitions.agent_token(agent)
+        views = await state_output.fold_partition(source, partition, "drift")
+        filters = [f"log.{token}.*.drift.>" for token in source.partitions.agent_tokens(agent)]
+        about = events_of_agent(source, agent, filters, upto, unread=source.unread)
+        events = [recorded async for recorded in about]
+        if not events:
+            raise NothingFound(
+                f"the mind of agent {agent!r} has not drifted in the {source.name}: check the name; the first drift is "
+                "scheduled when an exchange of it ends (setting drift.enabled)"
+            )
+    shown = drift_overview(agent, views["drift"].state, events, last, time.time_ns())
+    state_output.print_state(shown, _head, as_json=as_json)
 
 
 def _head(shown: Shown) -> Iterator[str]:
@@ -98,30 +111,9 @@ def _head(shown: Shown) -> Iterator[str]:
     yield f"{counted(shown.open_exchanges, 'exchange')} open · {under_way}"
 
 
-async def _show(target: Target, log_file: Path | None, agent: str, last: int) -> Shown:
-    import time
-
-    from deploy.operating.agent_events import events_of_agent
-    from events.replay.presence_checks import NothingFound
-
-    async with open_source(target, log_file) as source:
-        upto, partition = (await source.info()).last_seq, source.partitions.agent_token(agent)
-        views = await state_output.fold_partition(source, upto, partition, "drift")
-        filters = [f"log.{token}.*.drift.>" for token in source.partitions.agent_tokens(agent)]
-        about = events_of_agent(source, agent, filters, upto, unread=source.unread)
-        events = [recorded async for recorded in about]
-        if not events:
-            raise NothingFound(
-                f"the mind of agent {agent!r} has not drifted in the {source.name}: check the name; the first drift is "
-                "scheduled when an exchange of it ends (setting drift.enabled)"
-            )
-    return drift_overview(agent, views["drift"].state, events, last, time.time_ns())
-
-
 def drift_overview(agent: str, state: "State", events: "Sequence[Recorded]", last: int, now_ns: int) -> Shown:
     """Return the state of an agent's drift at a time, from the actor's state and its events about the agent."""
     from actors.drift.agent_state import AgentState, fatigue, resting_concepts
-    from deploy.cli.output import latest
 
     agent_state, settings = state.minds.get(agent, AgentState()), state.settings
     cooldown_ns = settings.cooldown_ms * 1_000_000
@@ -163,8 +155,6 @@ def _thought(recorded: "Recorded") -> ThoughtShown | None:
 
 def _next(events: "Sequence[Recorded]") -> str:
     """Return the time at which the latest timer fires; empty if none is set."""
-    from schemas.intake.timestamps import rfc3339
-
     for recorded in reversed(events):
         wake_after_ms = getattr(recorded.message.event, "wake_after_ms", None)
         if wake_after_ms is not None:

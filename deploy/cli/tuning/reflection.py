@@ -1,5 +1,6 @@
 """``neuraxis reflection``."""
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +13,6 @@ from deploy.cli.command_types import Commands
 from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.cli.replaying.source_opening import log_option, open_source
-from deploy.processes.event_loop import run_command
 
 if TYPE_CHECKING:
     from actors.reflection.decider import State
@@ -63,12 +63,23 @@ def reflection() -> None:
 @target_options
 @log_option
 @json_option
-def show(target: Target, agent: str, log_file: Path | None, as_json: bool) -> None:
+async def show(target: Target, agent: str, log_file: Path | None, as_json: bool) -> None:
     """Print the decisions of AGENT that wait for a look back, and what the opinions that count come to.
 
     Folded from the log, as reflection itself does it.
     """
-    state_output.print_state(run_command(_show(target, log_file, agent)), _head, as_json=as_json)
+    from events.replay.presence_checks import NothingFound
+
+    async with open_source(target, log_file) as source:
+        partition = source.partitions.agent_token(agent)
+        view = (await state_output.fold_partition(source, partition, "reflection")).get("reflection")
+        if view is None or agent not in view.state.minds:
+            raise NothingFound(
+                f"reflection keeps nothing of agent {agent!r} in the {source.name}: check the name; it works only "
+                "where a language model is attached (setting reflection.backend=llm)"
+            )
+    shown = reflection_overview(agent, view.state)
+    state_output.print_state(shown, _head, as_json=as_json)
 
 
 def _head(shown: Shown) -> Iterator[str]:
@@ -77,24 +88,8 @@ def _head(shown: Shown) -> Iterator[str]:
     yield f"{counted(shown.open_exchanges, 'exchange')} open · a model is at {counted(shown.asked, 'decision')}"
 
 
-async def _show(target: Target, log_file: Path | None, agent: str) -> Shown:
-    from events.replay.presence_checks import NothingFound
-
-    async with open_source(target, log_file) as source:
-        upto, partition = (await source.info()).last_seq, source.partitions.agent_token(agent)
-        view = (await state_output.fold_partition(source, upto, partition, "reflection")).get("reflection")
-        if view is None or agent not in view.state.minds:
-            raise NothingFound(
-                f"reflection keeps nothing of agent {agent!r} in the {source.name}: check the name; it works only "
-                "where a language model is attached (setting reflection.backend=llm)"
-            )
-    return reflection_overview(agent, view.state)
-
-
 def reflection_overview(agent: str, state: "State") -> Shown:
     """Return the state of the reflection of an agent that ``state`` knows."""
-    from collections import Counter
-
     from actors.reflection.opinion_counting import conclude
     from actors.reflection.sampling import STRATA, stratum_of
 

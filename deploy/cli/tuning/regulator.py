@@ -9,17 +9,16 @@ import msgspec
 
 from deploy.cli import state_output
 from deploy.cli.command_types import Commands
-from deploy.cli.options import Target, examples, json_option, target_options, whole_number
+from deploy.cli.options import Target, examples, json_option, last_option, target_options
 from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.cli.replaying.source_opening import log_option, open_source
-from deploy.processes.event_loop import run_command
+from schemas.intake.timestamps import rfc3339
 
 if TYPE_CHECKING:
     from actors.regulator.decider import State
     from events.decoding import Recorded
     from events.replay.sources import Source
 
-_DEFAULT_COUNT = 20
 _NS_PER_MS = 1_000_000
 
 
@@ -84,37 +83,32 @@ def regulator() -> None:
 @click.argument("agent")
 @target_options
 @log_option
-@click.option(
-    "--last", type=whole_number(0), default=_DEFAULT_COUNT, show_default=True, help="How many events to show."
-)
+@last_option("events", 20)
 @json_option
-def show(target: Target, agent: str, log_file: Path | None, last: int, as_json: bool) -> None:
+async def show(target: Target, agent: str, log_file: Path | None, last: int, as_json: bool) -> None:
     """Print an agent's regulated weights, their cooldowns, what presses now, and what was done so far.
 
     Folded from the log, as the regulator itself does it.
     """
-    state_output.print_state(run_command(_show(target, log_file, agent, last)), _head, as_json=as_json)
-
-
-def _head(shown: Shown) -> Iterator[str]:
-    cycle = "a cycle is due" if shown.cycle_due else "no cycle is due"
-    yield f"agent {shown.agent}: {counted(shown.decisions, 'decision')} in the window, {cycle}"
-    yield from (click.style(f"presses: {pressure}", fg="yellow") for pressure in shown.pressures)
-
-
-async def _show(target: Target, log_file: Path | None, agent: str, last: int) -> Shown:
     from events.replay.presence_checks import NothingFound
 
     async with open_source(target, log_file) as source:
         upto, partition = (await source.info()).last_seq, source.partitions.agent_token(agent)
-        view = (await state_output.fold_partition(source, upto, partition, "regulator")).get("regulator")
+        view = (await state_output.fold_partition(source, partition, "regulator")).get("regulator")
         if view is None or agent not in view.state.loops:
             raise NothingFound(
                 f"no mode was ever selected for agent {agent!r} in the {source.name}: check the name; regulation "
                 "begins with an agent's first routing decision"
             )
         events = await _latest_events(source, agent, upto, last)
-    return _shown(agent, view.state, view.time_ns, events)
+    shown = _shown(agent, view.state, view.time_ns, events)
+    state_output.print_state(shown, _head, as_json=as_json)
+
+
+def _head(shown: Shown) -> Iterator[str]:
+    cycle = "a cycle is due" if shown.cycle_due else "no cycle is due"
+    yield f"agent {shown.agent}: {counted(shown.decisions, 'decision')} in the window, {cycle}"
+    yield from (click.style(f"presses: {pressure}", fg="yellow") for pressure in shown.pressures)
 
 
 async def _latest_events(source: "Source", agent: str, upto: int, max_count: int) -> list["Recorded"]:
@@ -135,7 +129,6 @@ def _shown(agent: str, state: "State", now_ns: int, events: list["Recorded"]) ->
     from actors.regulator.decider import record_of
     from actors.regulator.pressures import pressures_of
     from deploy.cli.rendering.why.regulation import pressure_line
-    from schemas.intake.timestamps import rfc3339
 
     record, settings = record_of(state, agent), state.settings
     counts = counts_in_window(record, now_ns, settings)
@@ -156,7 +149,6 @@ def _shown(agent: str, state: "State", now_ns: int, events: list["Recorded"]) ->
 def _weights(state: "State", agent: str) -> Iterator[WeightShown]:
     from actors.regulator.agent_record import limits
     from actors.regulator.decider import record_of
-    from schemas.intake.timestamps import rfc3339
 
     record = record_of(state, agent)
     for name in sorted(record.changed_ns):
@@ -175,7 +167,6 @@ def _weights(state: "State", agent: str) -> Iterator[WeightShown]:
 
 def _event_row(recorded: "Recorded") -> EventShown:
     from deploy.cli.rendering.why.details import LineContext, details
-    from schemas.intake.timestamps import rfc3339
 
     event = recorded.message.event
     first, *_ = details(event, LineContext())

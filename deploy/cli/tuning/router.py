@@ -6,8 +6,8 @@ from pathlib import Path
 import click
 
 from deploy.cli.command_types import Commands
-from deploy.cli.options import examples
-from deploy.cli.tuning.training_steps import print_steps
+from deploy.cli.options import FOLDER, examples
+from deploy.cli.tuning.train import print_steps
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -19,9 +19,7 @@ def router() -> None:
 
 @router.command(epilog=examples("neuraxis router train turns.jsonl prompts.jsonl --into models"))
 @click.argument("files", nargs=-1, required=True, type=_FILE)
-@click.option(
-    "--into", type=click.Path(file_okay=False, path_type=Path), required=True, help="Folder for the weights file."
-)
+@click.option("--into", type=FOLDER, required=True, help="Folder for the weights file.")
 def train(files: tuple[Path, ...], into: Path) -> None:
     """Train the reading of turns on labelled FILES (JSON Lines), and write `turn.npz`.
 

@@ -8,8 +8,13 @@ import click
 import msgspec
 
 from deploy.cli.command_types import command
+from deploy.cli.named_files import write_file
 from deploy.cli.options import examples, json_option
+from deploy.cli.outcomes import WrongUse
+from deploy.cli.output import emit, print_json
 from deploy.cli.rendering.layout.counted_nouns import counted
+from deploy.cli.rendering.layout.terminal import console, progress
+from deploy.cli.replaying.plot_option import check_plot, plot_option
 
 if TYPE_CHECKING:
     from deploy.simulating.report import Report
@@ -96,12 +101,7 @@ class ChangeShown(msgspec.Struct, frozen=True, kw_only=True):
 @click.option(
     "--every", type=click.IntRange(1, _MAX_DAYS), default=1, show_default=True, help="Show every so many days."
 )
-@click.option(
-    "--plot",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Also draw it there, as its name ends: .svg or .png. Needs the extra neuraxis[plot].",
-)
+@plot_option("it")
 @json_option
 def simulate(
     days: int,
@@ -118,9 +118,6 @@ def simulate(
     The deciders are the real ones, in virtual time, without a broker; the people are made up. The same seed gives the
     same bytes: events, states, report and drawing.
     """
-    from deploy.cli.failures import WrongUse
-    from deploy.cli.rendering.layout.terminal import progress
-    from deploy.cli.replaying.plot_option import check_plot
     from deploy.simulating.report import report_of
     from deploy.simulating.simulation import simulate_days
 
@@ -142,14 +139,13 @@ def simulate(
     if plot is not None:
         _draw(plot, report)
     if as_json:
-        click.echo(msgspec.json.encode(report).decode())
+        print_json(report)
         return
     _print_report(report, every)
 
 
 def _check_length(days: int, exchanges_per_day: int, plant: str, gone_on: int | None) -> None:
     """Refuse a simulation that would take too long, or end before the planted fault comes or goes."""
-    from deploy.cli.failures import WrongUse
     from deploy.simulating.planted_faults import PLANTS
 
     exchanges = days * exchanges_per_day
@@ -177,16 +173,12 @@ def _check_length(days: int, exchanges_per_day: int, plant: str, gone_on: int | 
 
 
 def _draw(plot: Path, report: "Report") -> None:
-    from deploy.cli.file_output import write_file
     from deploy.simulating.plot import plot_of
 
     write_file(plot, plot_of(report, plot.suffix.lower()))
 
 
 def _print_report(report: "Report", every: int) -> None:
-    from deploy.cli.output import emit
-    from deploy.cli.rendering.layout.terminal import console
-
     click.echo(f"{report.plant}: {report.meaning}")
     if report.planted_on is not None:
         gone = "" if report.gone_on is None else f", set right on day {report.gone_on}"

@@ -1,14 +1,15 @@
 """``neuraxis train``."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from deploy.cli.command_types import Commands
-from deploy.cli.options import Target, examples, target_options
-from deploy.cli.tuning.training_steps import print_steps
+from deploy.cli.options import FILE, FOLDER, Target, examples, target_options
+from deploy.cli.outcomes import WrongUse
+from deploy.cli.wrapped_lines import say_note
 from deploy.processes.event_loop import run_command
 
 if TYPE_CHECKING:
@@ -31,14 +32,8 @@ def train() -> None:
     )
 )
 @click.argument("files", nargs=-1, required=True, type=_FILE)
-@click.option(
-    "--into", type=click.Path(file_okay=False, path_type=Path), required=True, help="Folder for the weights files."
-)
-@click.option(
-    "--report",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Markdown file for what is caught, by source, weak ones first.",
-)
+@click.option("--into", type=FOLDER, required=True, help="Folder for the weights files.")
+@click.option("--report", type=FILE, help="Markdown file for what is caught, by source, weak ones first.")
 @click.option(
     "--verdicts", type=_FILE, help="Ledger or bundle of a log: what people judged in it is learned from as well."
 )
@@ -66,8 +61,7 @@ def detection(target: Target, files: tuple[Path, ...], into: Path, report: Path 
 
 
 async def _judged(target: Target, log: Path) -> "list[Row]":
-    from deploy.cli.failures import WrongUse
-    from deploy.cli.replaying.source_opening import open_source, say_note
+    from deploy.cli.replaying.source_opening import open_source
     from deploy.training.verdict_rows import rows_of_verdicts
 
     async with open_source(target, log) as source:
@@ -79,3 +73,22 @@ async def _judged(target: Target, log: Path) -> "list[Row]":
             f"--verdicts {log}: it holds no precedents that can be read: `neuraxis precedents judge` makes them"
         )
     return rows
+
+
+def print_steps(steps: Callable[[], Iterable[str]]) -> None:
+    """Train, and print a line about each step; ``steps`` imports what it needs.
+
+    Raises:
+        WrongUse: scipy is not installed, or files cannot be read, trained on or written; the message says what to do.
+    """
+    try:
+        for line in steps():
+            click.echo(line)
+    except ModuleNotFoundError as missing:
+        if missing.name != "scipy":
+            raise
+        raise WrongUse("training needs scipy: pip install 'neuraxis[train]'") from missing
+    except OSError as wrong:
+        raise WrongUse(f"{wrong.filename}: {wrong.strerror}: name what can be read and written") from wrong
+    except ValueError as wrong:
+        raise WrongUse(str(wrong)) from wrong

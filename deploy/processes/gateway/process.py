@@ -14,7 +14,6 @@ from actors.gateway import Client
 from actors.gateway.agents import SHARED_AGENT
 from actors.gateway.http.access import Limits
 from actors.gateway.http.app import Gateway, Services, application
-from actors.gateway.http.audit import Auditing
 from actors.gateway.http.check_results import passes
 from actors.gateway.http.feedback.service import FeedbackService
 from actors.gateway.http.guard.service import GuardService
@@ -246,7 +245,7 @@ async def _serve(
                 records=records,
                 examinations=examinations,
                 metrics_source=metrics_source(metrics, log, records, stages, membership, readiness),
-                audit=Auditing(client, wait_s=settings.wait_s),
+                audit=partial(client.report, within=settings.wait_s),
                 forwarding=forwarding,
             )
         )

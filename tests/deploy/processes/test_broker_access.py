@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from deploy.cli.failures import WrongUse
 from deploy.cli.options import Target
+from deploy.cli.outcomes import WrongUse
 from deploy.config.settings import BrokerSettings
 from deploy.processes.broker_access import BadContext, BrokerChoice, access_of, context_of, effective_choice
 from deploy.processes.running_set import DataFolder, NotRunning, RunFile

@@ -3,18 +3,18 @@
 from typing import Annotated, Any
 
 import msgspec
-from litestar import Request, post
+from litestar import Request
 from litestar.datastructures import State
-from litestar.openapi import ResponseSpec
 from litestar.params import JSONBody
 
 from actors.gateway.external_events import InvalidField
-from actors.gateway.http.bodies import Failure, Name
+from actors.gateway.http.bodies import Name
 from actors.gateway.http.feedback.service import FeedbackService
 from actors.gateway.http.loops.endpoints import IdempotencyKey
 from actors.gateway.http.operator_endpoints import NotLearned, Operations
-from actors.gateway.http.scopes import ASK, OF_AGENT, agent_of_key, check_exchange, may_operate, require_operator
-from actors.gateway.http.strict_requests import User, agent_of, key_of, refuse_unless
+from actors.gateway.http.routes import post_body
+from actors.gateway.http.scopes import ASK, agent_of_key, check_exchange, may_operate, require_operator
+from actors.gateway.http.strict_requests import User, agent_of, key_of
 from schemas.intake.blank import is_blank
 from schemas.vocabulary.feedback import FeedbackGiven, HarmReported, Reward
 
@@ -50,26 +50,15 @@ class FeedbackTaken(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     not_learned: str = ""
 
 
-_RESPONSES = {
-    400: ResponseSpec(Failure, description="The request is not valid: the message names the field."),
-    404: ResponseSpec(Failure, description="There is no such exchange."),
-    503: ResponseSpec(Failure, description="It could not be looked up, or stored in time: send it again."),
+_FAILURES = {
+    404: "There is no such exchange.",
+    503: "It could not be looked up, or stored in time: send it again.",
 }
 
 
-@post(
-    "/v1/feedback",
-    status_code=202,
-    security=ASK,
-    before_request=refuse_unless(Feedback),
-    responses=_RESPONSES,
-    opt={OF_AGENT: True},
-)
+@post_body("/v1/feedback", Feedback, _FAILURES, security=ASK, status_code=202)
 async def give_feedback(
-    data: JSONBody[Feedback],
-    request: Request[Any, Any, State],
-    idempotency_key: IdempotencyKey = "",
-    user: User = "",
+    data: JSONBody[Feedback], request: Request[Any, Any, State], idempotency_key: IdempotencyKey = "", user: User = ""
 ) -> FeedbackTaken:
     """Give feedback on an exchange: the router learns from it, and the guards learn from harm that an operator reports.
 

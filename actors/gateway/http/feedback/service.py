@@ -5,9 +5,8 @@ from collections.abc import Awaitable, Callable
 import msgspec
 
 from actors.gateway.external_events import WrappedEvent, build_event
-from actors.gateway.http.request_errors import NotAccepted
+from actors.gateway.http.request_errors import NotAccepted, refused_unless_stored
 from actors.gateway.input_client import Client
-from events.errors import Unavailable, UnknownOutcome
 from schemas.event import encode_event
 from schemas.identity import content_hash, event_id
 from schemas.subjects import Partitions
@@ -70,15 +69,8 @@ class FeedbackService:
         """
         client, deadline = self._client, self._client.begin(self._wait_s)
         wrapped = new_feedback(rated, given, key, client.log.partitions, client.now_ns())
-        try:
+        with refused_unless_stored(deadline):
             await client.submit(wrapped, deadline)
-        except Unavailable as wrong:  # nothing was stored
-            raise NotAccepted(f"{wrong}: send it again") from None
-        except UnknownOutcome:
-            raise NotAccepted(
-                f"the broker has not confirmed this within {deadline.waited:.1f} s, and it may still be stored: "
-                "send it again"
-            ) from None
         return wrapped.id
 
 

@@ -4,13 +4,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from litestar import Request, post
+from litestar import Request
 from litestar.datastructures import State
-from litestar.openapi import ResponseSpec
 from litestar.params import JSONBody
 
 from actors.gateway.external_events import InvalidField, InvalidInput
-from actors.gateway.http.bodies import Failure
 from actors.gateway.http.guard.bodies import (
     GuardInput,
     GuardRequest,
@@ -25,32 +23,22 @@ from actors.gateway.http.guard.bodies import (
 )
 from actors.gateway.http.guard.categories import refused_for, scores_of
 from actors.gateway.http.guard.service import Check, Checked, GuardService, NoVerdict, numbers_of
-from actors.gateway.http.openai.failures import ApiFailure
-from actors.gateway.http.scopes import ASK, OF_AGENT
-from actors.gateway.http.strict_requests import User, agent_of, refuse_unless
+from actors.gateway.http.routes import post_body
+from actors.gateway.http.scopes import ASK
+from actors.gateway.http.strict_requests import User, agent_of
 from actors.gateway.input_parts import layers_of, situation_of
 from actors.gateway.inputs import NothingSaid
 
 MODEL = "neuraxis"
 """The model named in answers to moderations, whatever model a request names."""
 
-_BAD = ResponseSpec(Failure, description="The request is not valid: the message names the field.")
-_NOT_STORED = ResponseSpec(Failure, description="It could not be stored in time, or nobody serves the guards.")
-_LATE = ResponseSpec(Failure, description="It is in the log, and has no end in time.")
-_RESPONSES = {400: _BAD, 503: _NOT_STORED, 504: _LATE}
-_OPENAI_RESPONSES = {
-    status: ResponseSpec(ApiFailure, description=each.description) for status, each in _RESPONSES.items()
+_FAILURES = {
+    503: "It could not be stored in time, or nobody serves the guards.",
+    504: "It is in the log, and has no end in time.",
 }
 
 
-@post(
-    "/v1/guard",
-    status_code=200,
-    security=ASK,
-    before_request=refuse_unless(GuardRequest),
-    responses=_RESPONSES,
-    opt={OF_AGENT: True},
-)
+@post_body("/v1/guard", GuardRequest, _FAILURES, security=ASK)
 async def guard(data: JSONBody[GuardRequest], request: Request[Any, Any, State], user: User = "") -> GuardVerdicts:
     """Have the guards check an input, or several: whether each may go to a model, and the numbers behind that."""
     checks = [(path, _check(request, each, user, path)) for path, each in inputs_of(data)]
@@ -60,14 +48,7 @@ async def guard(data: JSONBody[GuardRequest], request: Request[Any, Any, State],
     )
 
 
-@post(
-    "/v1/moderations",
-    status_code=200,
-    security=ASK,
-    before_request=refuse_unless(ModerationRequest),
-    responses=_OPENAI_RESPONSES,
-    opt={OF_AGENT: True},
-)
+@post_body("/v1/moderations", ModerationRequest, _FAILURES, security=ASK)
 async def moderate(data: JSONBody[ModerationRequest], request: Request[Any, Any, State], user: User = "") -> Moderation:
     """Have the guards check texts, in the shape of OpenAI's moderations."""
     texts = texts_of(data)

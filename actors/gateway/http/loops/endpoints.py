@@ -1,48 +1,41 @@
-"""The endpoints for loops, which reflection guardrails judge: complete one, show its status, override a guardrail."""
+"""The endpoints for loops, which reflection guardrails judge, and for ticks, which external engines report."""
 
 from typing import Annotated, Any
 
-from litestar import Request, get, post
+from litestar import Request, get
 from litestar.datastructures import State
-from litestar.openapi import ResponseSpec
 from litestar.params import FromPath, HeaderParameter, JSONBody, QueryParameter
 
 from actors.gateway.external_events import check_name
-from actors.gateway.http.bodies import Failure
 from actors.gateway.http.loops.bodies import (
+    Accepted,
     GuardrailsOverridden,
     GuardrailsOverride,
     GuardrailsShown,
     LoopCompletion,
     LoopDecision,
+    Tick,
     check_loop,
     completion_event,
     override_event,
     read_loop_body,
+    tick_event,
 )
 from actors.gateway.http.loops.responses import decision_of, status_of
 from actors.gateway.http.loops.service import LoopService
+from actors.gateway.http.routes import BAD_FIELD, failures_of, post_body
 from actors.gateway.http.scopes import ASK, OF_AGENT, OPERATE, require_operator
-from actors.gateway.http.strict_requests import QUERY, User, agent_of, key_of, refuse_unless
+from actors.gateway.http.strict_requests import QUERY, User, agent_of, key_of
 
 IdempotencyKey = Annotated[str, HeaderParameter(name="Idempotency-Key", description="Makes repeats one event.")]
 Agent = Annotated[str, QueryParameter(name="agent", description="The agent whose loop it is.")]
 
-_BAD = ResponseSpec(Failure, description="The request is not valid: the message names the field.")
-_UNKNOWN = ResponseSpec(Failure, description="No such loop is known.")
-_LATE = ResponseSpec(Failure, description="It is in the log, and was not answered in time.")
-_NOT_TAKEN = ResponseSpec(Failure, description="It could not be stored in time: send it again.")
-_WRITE_RESPONSES = {400: _BAD, 503: _NOT_TAKEN, 504: _LATE}
+_NOT_TAKEN = {503: "It could not be stored in time: send it again."}
+_UNANSWERED = {**_NOT_TAKEN, 504: "It is in the log, and was not answered in time."}
+_UNKNOWN = {404: "No such loop is known."}
 
 
-@post(
-    "/orchestrator/loop-complete",
-    status_code=200,
-    security=ASK,
-    before_request=refuse_unless(LoopCompletion, read_loop_body),
-    responses=_WRITE_RESPONSES,
-    opt={OF_AGENT: True},
-)
+@post_body("/orchestrator/loop-complete", LoopCompletion, _UNANSWERED, security=ASK, read=read_loop_body)
 async def complete_loop(
     data: JSONBody[LoopCompletion],
     request: Request[Any, Any, State],
@@ -60,7 +53,7 @@ async def complete_loop(
 @get(
     "/orchestrator/guardrails-status/{loop_id:str}",
     security=ASK,
-    responses={400: _BAD, 404: _UNKNOWN},
+    responses=failures_of({400: BAD_FIELD, **_UNKNOWN}),
     opt={QUERY: ("agent",), OF_AGENT: True},
 )
 async def show_guardrails(
@@ -74,13 +67,12 @@ async def show_guardrails(
     return status_of(*await loops.status(owner, loop_id))
 
 
-@post(
+@post_body(
     "/orchestrator/override-guardrails/{loop_id:str}",
-    status_code=200,
+    GuardrailsOverride,
+    {**_UNANSWERED, **_UNKNOWN},
     security=OPERATE,
-    before_request=refuse_unless(GuardrailsOverride, read_loop_body),
-    responses={**_WRITE_RESPONSES, 404: _UNKNOWN},
-    opt={OF_AGENT: True},
+    read=read_loop_body,
 )
 async def override_guardrails(
     loop_id: FromPath[str],
@@ -103,3 +95,16 @@ async def override_guardrails(
         overridden_by=done.overridden_by,
         override_reason=done.override_reason,
     )
+
+
+@post_body("/v1/ticks", Tick, _NOT_TAKEN, security=ASK, status_code=202, read=read_loop_body)
+async def observe_tick(
+    data: JSONBody[Tick], request: Request[Any, Any, State], idempotency_key: IdempotencyKey = "", user: User = ""
+) -> Accepted:
+    """Record an external engine's state of an agent at one tick; self-review reads it from the log."""
+    loops: LoopService = request.app.state.loops
+    agent, tick = tick_event(data)
+    return await loops.observe(agent_of(request, agent, user), tick, key_of(idempotency_key))
+
+
+ENDPOINTS = (complete_loop, show_guardrails, override_guardrails, observe_tick)

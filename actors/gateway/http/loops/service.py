@@ -8,11 +8,10 @@ from actors.gateway.answer_wait import NoEnd, UnreadableEnd
 from actors.gateway.external_events import WrappedEvent, agent_event
 from actors.gateway.http.loops.bodies import Accepted
 from actors.gateway.http.loops.judgements import Answer, FamilyStatus, Judged, Judgement, Judgements
-from actors.gateway.http.request_errors import NotAccepted, NotReady, NoWorker, Unanswered, Undecided
+from actors.gateway.http.request_errors import NotReady, NoWorker, Unanswered, Undecided, refused_unless_stored
 from actors.gateway.input_client import Client
 from actors.gateway.wait_deadlines import WaitDeadline
 from events.decoding import Recorded, decode
-from events.errors import Unavailable, UnknownOutcome
 from events.log import Log
 from schemas.event import Event, topic_of
 from schemas.vocabulary.guardrails import (
@@ -134,15 +133,8 @@ class LoopService:
         return self._client.begin(self._wait_s)
 
     async def _stored(self, wrapped: WrappedEvent, deadline: WaitDeadline) -> int:
-        try:
+        with refused_unless_stored(deadline, "send it again, with the same Idempotency-Key"):
             return await self._client.submit(wrapped, deadline)
-        except Unavailable as wrong:  # nothing was stored
-            raise NotAccepted(f"{wrong}: send it again, with the same Idempotency-Key") from None
-        except UnknownOutcome:
-            raise NotAccepted(
-                f"the broker has not confirmed this within {deadline.waited:.1f} s, and it may still be stored: "
-                "send it again, with the same Idempotency-Key"
-            ) from None
 
     async def _ready(self, deadline: WaitDeadline) -> None:
         try:

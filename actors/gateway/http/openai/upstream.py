@@ -22,16 +22,9 @@ A request on a connection that is being closed would fail, and must not be sent 
 
 _HOP_BY_HOP = frozenset(
     (
-        b"connection",
-        b"keep-alive",
-        b"proxy-authenticate",
-        b"proxy-authorization",
-        b"proxy-connection",
-        b"te",
-        b"trailer",
-        b"transfer-encoding",
-        b"upgrade",
-    )
+        b"connection keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer "
+        b"transfer-encoding upgrade"
+    ).split()
 )
 """Headers that belong to one connection, not to the message."""
 
@@ -40,26 +33,11 @@ _OUR_PREFIX = b"x-neuraxis-"
 
 _NOT_RETURNED = frozenset(
     (
-        b"alt-svc",
-        b"clear-site-data",
-        b"content-security-policy",
-        b"content-security-policy-report-only",
-        b"date",
-        b"feature-policy",
-        b"nel",
-        b"origin-agent-cluster",
-        b"permissions-policy",
-        b"referrer-policy",
-        b"refresh",
-        b"report-to",
-        b"reporting-endpoints",
-        b"service-worker-allowed",
-        b"set-cookie",
-        b"sourcemap",
-        b"strict-transport-security",
-        b"x-content-type-options",
-        b"x-frame-options",
-    )
+        b"alt-svc clear-site-data content-security-policy content-security-policy-report-only date feature-policy "
+        b"nel origin-agent-cluster permissions-policy referrer-policy refresh report-to reporting-endpoints "
+        b"service-worker-allowed set-cookie sourcemap strict-transport-security x-content-type-options "
+        b"x-frame-options"
+    ).split()
 )
 _NOT_RETURNED_PREFIXES = (_OUR_PREFIX, b"access-control-", b"cross-origin-")
 """Response headers that are not forwarded: an upstream must not set policies or cookies for this address, or have a

@@ -17,9 +17,9 @@ from litestar.params import FromPath, HeaderParameter, QueryParameter
 from litestar.response import ServerSentEventMessage
 
 from actors.gateway.external_events import InvalidField
-from actors.gateway.http.bodies import Failure
 from actors.gateway.http.openai.streaming_response import StreamingResponse, raw_headers
 from actors.gateway.http.records.set_overview import SetOverview
+from actors.gateway.http.routes import failures_of
 from actors.gateway.http.scopes import OF_AGENT, READ, agent_of_key, check_agent, check_exchange, key_check
 from actors.gateway.http.strict_requests import QUERY
 from events.ledger import ExchangeFilter, ExchangeResult, Page
@@ -73,13 +73,11 @@ class Records(Protocol):
         ...
 
 
-_BAD = ResponseSpec(Failure, description="The question is not valid: the message names the parameter.")
-_UNKNOWN = ResponseSpec(Failure, description="There is no such exchange.")
 _TREE = ResponseSpec(dict[str, Any], description="The tree of causes, as `neuraxis why --json` prints it.")
-_TOO_LONG = ResponseSpec(Failure, description="The tree is too long to be sent: `neuraxis why` prints it.")
-_UNREAD = ResponseSpec(Failure, description="The log or its ledger cannot be read now.")
-_RESPONSES = {400: _BAD, 503: _UNREAD}
-_OF_ONE = {404: _UNKNOWN, 503: _UNREAD}
+_TOO_LONG = failures_of({400: "The tree is too long to be sent: `neuraxis why` prints it."})
+_UNREAD = {503: "The log or its ledger cannot be read now."}
+_RESPONSES = failures_of({400: "The question is not valid: the message names the parameter.", **_UNREAD})
+_OF_ONE = failures_of({404: "There is no such exchange.", **_UNREAD})
 
 _FILTERS = ("agent", "session", "stage", "action", "reason", "mode", "words", "before", "at", "limit")
 
@@ -152,7 +150,7 @@ async def show_exchange(exchange: FromPath[str], request: Request[Any, Any, Stat
 @get(
     "/api/exchanges/{exchange:str}/why",
     security=READ,
-    responses={200: _TREE, 400: _TOO_LONG, **_OF_ONE},
+    responses={200: _TREE, **_TOO_LONG, **_OF_ONE},
     opt={OF_AGENT: True},
 )
 async def show_why(exchange: FromPath[str], request: Request[Any, Any, State]) -> Response[bytes]:

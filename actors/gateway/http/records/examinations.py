@@ -15,8 +15,9 @@ from litestar.openapi import ResponseSpec
 from litestar.params import FromPath, JSONBody, QueryParameter
 
 from actors.gateway.external_events import InvalidField
-from actors.gateway.http.bodies import Failure, Name
+from actors.gateway.http.bodies import Name
 from actors.gateway.http.openai.streaming_response import ClientGone, unless_client_gone
+from actors.gateway.http.routes import failures_of
 from actors.gateway.http.scopes import READ
 from actors.gateway.http.strict_requests import QUERY, refuse_unless
 from events.ledger.reader import END
@@ -58,9 +59,13 @@ class Examinations(Protocol):
 
 _RESPONSES = {
     200: ResponseSpec(dict[str, Any], description="What was asked, as the command of that name prints it with --json."),
-    400: ResponseSpec(Failure, description="The question is not valid: the message names the field."),
-    404: ResponseSpec(Failure, description="What it names is not there."),
-    503: ResponseSpec(Failure, description="It took too long, too many ask, or the log cannot be read now."),
+    **failures_of(
+        {
+            400: "The question is not valid: the message names the field.",
+            404: "What it names is not there.",
+            503: "It took too long, too many ask, or the log cannot be read now.",
+        }
+    ),
 }
 
 At = Annotated[int, QueryParameter(ge=0, le=END, description="As of this sequence of the log. 0: its end.")]

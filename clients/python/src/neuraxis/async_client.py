@@ -1,4 +1,4 @@
-"""The client for asyncio; its methods are those of ``Client``, awaited."""
+"""The client for asyncio; its methods are those of ``Client``, awaited, and are described there."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -24,18 +24,7 @@ T = TypeVar("T")
 class AsyncClient:
     """Calls a Neuraxis server, from one event loop. Close it, or use it in an ``async with`` block.
 
-    Args:
-        base_url: The server's address, such as ``http://127.0.0.1:8642``. Default: ``NEURAXIS_URL``, or else the set
-            that runs in ``data``.
-        api_key: The API key. Default: ``NEURAXIS_API_KEY``, or else none.
-        timeout: Seconds that a call may take in total, including its repeats and the pauses before them.
-        retries: How often a failed call is sent again, if a repeat cannot have a second effect.
-        data: The data folder of a set (the processes that ``neuraxis up`` runs) on this machine.
-        transport: The httpx transport that carries requests, for tests.
-
-    Raises:
-        Misconfigured: nothing says where the server is; or the address, another argument, or a proxy or certificate of
-            the environment is invalid.
+    Its arguments, and those of its methods, are described at ``Client``.
     """
 
     def __init__(
@@ -53,13 +42,7 @@ class AsyncClient:
         self._timeout = timeout
         self._retries = retries
         with calls.usable_environment():
-            self._http = httpx.AsyncClient(
-                base_url=self._server.url,
-                headers=calls.headers_of(self._server),
-                timeout=timeout,
-                trust_env=not self._server.is_local,
-                transport=transport,
-            )
+            self._http = httpx.AsyncClient(**calls.http_options(self._server, timeout), transport=transport)
 
     def __repr__(self) -> str:
         return f"AsyncClient({self._server.url!r})"
@@ -88,19 +71,7 @@ class AsyncClient:
         agent: str = "",
         user: str = "",
     ) -> Verdict:
-        """Have the guards check an input; nobody answers it. A refusal is a verdict, not an error.
-
-        Args:
-            text: What the user says.
-            layers: The other parts of the prompt, each in its role.
-            documents: Parts of the prompt that were retrieved.
-            tool_results: Parts of the prompt that tools returned.
-            context: The kind of situation, a name of your own; precedents (earlier inputs whose outcome is recorded) of
-                the same kind are taken to be more similar.
-            session: The session of the input; without one it is judged by itself.
-            agent: The agent that it is for; default: the server's.
-            user: Who asks, if the server has an agent for each user.
-        """
+        """Have the guards check an input; nobody answers it. A refusal is a verdict, not an error."""
         one = Input(
             text=text, layers=layers, documents=documents, tool_results=tool_results, context=context,
             session=session, agent=agent,
@@ -112,10 +83,7 @@ class AsyncClient:
         return await self._call(calls.check_all(inputs, user))
 
     async def ask(self, question: str | Sequence[Mapping[str, Any]], *, session: str = "", user: str = "") -> Answer:
-        """Ask Neuraxis itself: a text, or the messages of a conversation as OpenAI's clients write them.
-
-        Without a ``session`` the server finds the conversation by its messages so far.
-        """
+        """Ask Neuraxis itself: a text, or the messages of a conversation as OpenAI's clients write them."""
         return await self._call(calls.ask(question, session, user))
 
     async def why(self, exchange: str) -> Explanation:
@@ -134,10 +102,7 @@ class AsyncClient:
         before: int = 0,
         limit: int = 50,
     ) -> Page:
-        """Return a page of exchanges, the latest first; ``before=page.before`` gets the next page.
-
-        Needs a key with the scope ``read``, if the server has keys.
-        """
+        """Return a page of exchanges, the latest first; ``before=page.before`` gets the next page."""
         wanted = calls.exchanges(
             agent=agent, session=session, stage=stage, action=action, reason=reason, mode=mode, before=before,
             limit=limit,
@@ -147,11 +112,7 @@ class AsyncClient:
     async def feedback(
         self, exchange: str, *, reward: float | None = None, harmful: bool | None = None, comment: str = ""
     ) -> Feedback:
-        """Give feedback on an exchange: a ``reward`` from -1 to 1, whether it was harmful, a comment; at least one of
-        them.
-
-        If it was harmful and the key is an operator's, inputs like that one are rejected from then on.
-        """
+        """Give feedback on an exchange: a ``reward`` from -1 to 1, whether it was harmful, a comment; one at least."""
         return await self._call(calls.feedback(exchange, reward, harmful, comment))
 
     async def events(
@@ -159,15 +120,7 @@ class AsyncClient:
     ) -> AsyncGenerator[Event, None]:
         """Yield the events of a public subject as they come, each once and in order, without end.
 
-        After a broken connection it continues where it was. Needs a key with the scope ``read``, if the server has
-        keys. If you leave the loop early, close the generator (``contextlib.aclosing``).
-
-        Args:
-            topic: The subject; ``*`` and ``>`` are wildcards, the root (``forged_id.``) may be left out.
-            after: Begin after this sequence, or after the last event you processed; None: with new events. With the
-                event, it is noticed if the log has lost it, and given its sequence to another (``log_cut``).
-            words: Include people's words, which are hidden otherwise.
-            patience: Seconds without a connection after which the failure is raised.
+        If you leave the loop early, close the generator (``contextlib.aclosing``).
         """
         begin = await self._end_of_log() if after is None else after
         following = Following(topic_of(topic), begin, words=words, patience_s=patience)

@@ -142,10 +142,11 @@ def feedback(exchange: str, reward: float | None, harmful: bool | None, comment:
     )
 
 
-def headers_of(server: Server) -> dict[str, str]:
-    """Return the headers of every call."""
+def http_options(server: Server, timeout: float) -> dict[str, Any]:
+    """Return httpx's options of a client of a server, the headers of every call included."""
     key = {"authorization": f"Bearer {server.api_key}"} if server.api_key else {}
-    return {"accept": "application/json", "content-type": "application/json", **key}
+    headers = {"accept": "application/json", "content-type": "application/json", **key}
+    return {"base_url": server.url, "headers": headers, "timeout": timeout, "trust_env": not server.is_local}
 
 
 def check_limits(timeout: float, retries: int) -> None:

@@ -54,13 +54,7 @@ class Client:
         self._retries = retries
         self._deadline = Deadline()
         with calls.usable_environment():
-            self._http = httpx.Client(
-                base_url=self._server.url,
-                headers=calls.headers_of(self._server),
-                timeout=timeout,
-                trust_env=not self._server.is_local,
-                transport=transport,
-            )
+            self._http = httpx.Client(**calls.http_options(self._server, timeout), transport=transport)
 
     def __repr__(self) -> str:
         return f"Client({self._server.url!r})"

@@ -1,4 +1,8 @@
-"""People's words on a terminal: on one line, limited in length, without control characters. Pure."""
+"""Texts and values on a terminal: limited in length; people's words on one line, without control characters. Pure."""
+
+from typing import Any
+
+import msgspec
 
 from deploy.cli.rendering.layout.printable import printable
 
@@ -11,3 +15,13 @@ def quoted_line(text: str, limit: int = LONGEST_QUOTE) -> str:
     line = printable(" ".join(text[: limit * 2].split()))
     cut = line if len(line) <= limit and len(text) <= limit * 2 else line[: limit - 1] + "…"
     return f"“{cut}”"
+
+
+def shortened(text: str, limit: int) -> str:
+    """Return a text cut at ``limit`` characters."""
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def value_text(value: Any, limit: int) -> str:
+    """Return a value, cut at ``limit`` characters: a text in quotes, all else as JSON."""
+    return shortened(quoted_line(value) if isinstance(value, str) else msgspec.json.encode(value).decode(), limit)

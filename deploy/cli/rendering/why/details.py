@@ -22,10 +22,9 @@ from deploy.cli.rendering.reason_texts import ENDINGS, LET_PASS
 # Each of these modules registers its events' functions with ``lines_on``.
 from deploy.cli.rendering.why import idle_thoughts, loops, reflections, regulation, reviews  # noqa: F401
 from deploy.cli.rendering.why.answer_sources import entities
-from deploy.cli.rendering.why.entropy import sum_of
 from deploy.cli.rendering.why.guards import allowed_lines, entropy, unread_lines
 from deploy.cli.rendering.why.lines import Lines, field_text, lines_on
-from deploy.cli.rendering.why.routing import ModeScore, adds_up, score_table
+from deploy.cli.rendering.why.recalculated import ModeScore, adds_up, score_table, sum_of
 from schemas.event import Event
 from schemas.vocabulary.clock import ClockFired
 from schemas.vocabulary.coherence import CoherencePassed, CoherenceRejected

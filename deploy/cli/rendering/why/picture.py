@@ -14,9 +14,9 @@ from rich.text import Text
 
 from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.cli.rendering.layout.printable import printable
+from deploy.cli.rendering.layout.quoting import shortened
 from deploy.cli.rendering.why.details import LineContext, details
-from deploy.cli.rendering.why.tree import event_of, last_of
-from deploy.cli.rendering.why.tree_layout import trunk_to_end
+from deploy.cli.rendering.why.tree import event_of, last_of, trunk_to_end
 from events.replay.explain import Explanation, Node
 from schemas.event import ROOT
 from schemas.vocabulary.gateway import InputReceived
@@ -172,5 +172,4 @@ def _text(parent: Element, x: int, y: int, line: str, kind: str) -> None:
 
 
 def _cut(line: str, max_characters: int = MAX_CHARACTERS) -> str:
-    line = printable(line)
-    return line if len(line) <= max_characters else f"{line[: max_characters - 1]}…"
+    return shortened(printable(line), max_characters)

@@ -1,10 +1,15 @@
-"""An exchange as a tree of causes, for people. Pure."""
+"""An exchange as a tree of causes, with the time that each event took, for people. Pure.
 
-from collections.abc import Iterable, Iterator, Sequence
+An answer has some ten to forty causes, one after another. With a level of indentation for each, the text would not fit
+on a terminal. So the critical path to the end is one trunk, and all else branches off it.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import TypeVar
 
 import msgspec
 from rich.console import Group, RenderableType
+from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
@@ -14,8 +19,6 @@ from deploy.cli.rendering.layout.printable import printable
 from deploy.cli.rendering.reason_texts import LET_PASS
 from deploy.cli.rendering.sentences import sentence_on
 from deploy.cli.rendering.why.details import LineContext, details
-from deploy.cli.rendering.why.timings import timing_table
-from deploy.cli.rendering.why.tree_layout import nodes_below, trunk_to_end
 from events.replay.explain import Explanation, Node
 from events.replay.gaps import Range
 from schemas.catalogue import CATALOGUE
@@ -25,6 +28,9 @@ from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.responder import ResponseEmitted
 
 E = TypeVar("E", bound=Event)
+
+_BAR_CELLS = 12
+_US_PER_MS = 1_000
 
 
 def nodes_of(explanation: Explanation) -> Iterator[Node]:
@@ -155,3 +161,81 @@ def _lines_below(explanation: Explanation, events: Iterable[Event]) -> Iterator[
     elif ended:
         lack = "cannot be read by this release" if explanation.unreadable else "is missing from the log"
         yield Text(f"causal chain: broken, a cause between the end and the input {lack}", "red")
+
+
+def nodes_below(node: Node) -> Iterator[Node]:
+    """Yield an event and all that it led to, causes before effects, and effects of one cause in stream order."""
+    waiting = [node]
+    while waiting:
+        found = waiting.pop()
+        yield found
+        waiting += reversed(found.led_to)
+
+
+def trunk_to_end(root: Node, critical_path: Set[int]) -> Iterator[tuple[Node, tuple[Node, ...]]]:
+    """Yield the events of a trunk from its root on, each with its other effects, the branches.
+
+    ``critical_path`` are the sequences of the events from the input to the end. Where the trunk is not on that path, it
+    follows the effect that led to most events, and ends if several led to equally many.
+    """
+    node: Node | None = root
+    while node is not None:
+        following = _following(node, critical_path)
+        yield node, tuple(child for child in node.led_to if child is not following)
+        node = following
+
+
+def _following(node: Node, critical_path: Set[int]) -> Node | None:
+    if len(node.led_to) < 2:
+        return node.led_to[0] if node.led_to else None
+    on_critical_path = next((child for child in node.led_to if child.seq in critical_path), None)
+    if on_critical_path is not None:
+        return on_critical_path
+    *_, second, first = sorted(node.led_to, key=_size)
+    return first if _size(first) > _size(second) else None
+
+
+def _size(node: Node) -> int:
+    return sum(1 for _ in nodes_below(node))
+
+
+def timing_table(explanation: Explanation) -> Iterator[RenderableType]:
+    """Yield for each event the time from its cause's server time to its own, and how much of that was the decision.
+
+    The rest is for storing the cause, delivering it, waiting for a turn, and storing the event. Bars show the share of
+    the time to the end; events that are not on the critical path to it are dim and have no bar. There is also no bar
+    after a clock was set back, or if a lost event was stored again behind its own effects. ``over 10: 14.250`` is a
+    decision that took longer than its stage's budget.
+    """
+    nodes = list(nodes_of(explanation))
+    critical_path = frozenset(explanation.critical_path)
+    end_ms = next((node.since_start_ms for node in nodes if node.seq == (explanation.critical_path or (0,))[-1]), None)
+    head = Text(f"time: {explanation.total_ms:g} ms in all", "bold")
+    yield head.append(f", {end_ms:g} ms from the input to the end" if explanation.complete else "", "not bold")
+    measured = [node for node in sorted(nodes, key=lambda node: node.seq) if node.since_start_ms]
+    if measured:
+        yield _table(measured, critical_path, end_ms if explanation.complete else None)
+
+
+def _table(nodes: list[Node], critical_path: frozenset[int], end_ms: float | None) -> Table:
+    grid = Table(box=None, pad_edge=False, header_style="dim")
+    grid.add_column("event", no_wrap=True)
+    for heading in ("ms", "deciding", "at"):
+        grid.add_column(heading, justify="right", no_wrap=True)
+    grid.add_column("share of the way", no_wrap=True)
+    for node in nodes:
+        deciding = "" if node.decided_us is None else f"{node.decided_us / _US_PER_MS:.3f}"
+        if node.budget_us is not None:
+            deciding = f"over {node.budget_us / _US_PER_MS:g}: {deciding}"
+        share = node.since_cause_ms / end_ms if end_ms and node.seq in critical_path else None
+        if share is not None and not 0 <= share <= 1:
+            share = None
+        name = node.topic.removeprefix(f"{ROOT}.")
+        numbers = (f"{node.since_cause_ms:.3f}", deciding, f"+{node.since_start_ms:.3f}")
+        grid.add_row(name, *numbers, _bar(share), style="" if node.seq in critical_path else "dim")
+    return grid
+
+
+def _bar(share: float | None) -> str:
+    """Return a bar for a share in [0, 1]; nothing for none."""
+    return "" if share is None else f"{share:>4.0%} {'█' * round(share * _BAR_CELLS)}"

@@ -12,7 +12,6 @@ from actors.gateway import Client
 from actors.gateway.agents import AgentPer
 from actors.gateway.http.access import Limits
 from actors.gateway.http.app import Services, application
-from actors.gateway.http.audit import Auditing
 from actors.gateway.http.feedback.service import FeedbackService, Lookup, RatedExchange
 from actors.gateway.http.guard.service import GuardService
 from actors.gateway.http.keys import ALL_SCOPES, ApiKeys, Key, Scope
@@ -128,7 +127,7 @@ async def gateway(
                 records=records,
                 examinations=examinations,
                 metrics_source=metrics_source,
-                audit=Auditing(edge, wait_s=wait_s),
+                audit=partial(edge.report, within=wait_s),
             )
         )
         transport = httpx.ASGITransport(app, raise_app_exceptions=True)  # type: ignore[arg-type]

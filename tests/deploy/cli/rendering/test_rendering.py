@@ -16,7 +16,7 @@ from deploy.cli.rendering.hidden_texts import HIDDEN, without_words
 from deploy.cli.rendering.replay import changed_fields
 from deploy.cli.rendering.why.details import LineContext, details, quoted_line
 from deploy.cli.rendering.why.lines import lines_on
-from deploy.cli.rendering.why.routing import adds_up, score_table
+from deploy.cli.rendering.why.recalculated import adds_up, score_table
 from deploy.cli.rendering.why.tree import render
 from events.log import Stored
 from events.replay.explain import explain

@@ -8,10 +8,8 @@ from rich.console import Console
 
 from actors.coherence.entropy import Thought, judge
 from actors.coherence.settings import CoherenceSettings
-from deploy.cli.rendering.why.entropy import explains, sum_of
-from deploy.cli.rendering.why.timings import timing_table
-from deploy.cli.rendering.why.tree import render
-from deploy.cli.rendering.why.tree_layout import nodes_below, trunk_to_end
+from deploy.cli.rendering.why.recalculated import explains, sum_of
+from deploy.cli.rendering.why.tree import nodes_below, render, timing_table, trunk_to_end
 from events.replay.explain import Explanation
 from schemas.catalogue import entry_of
 from schemas.envelope import LATENCY, decode_headers
