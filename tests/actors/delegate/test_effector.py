@@ -32,6 +32,7 @@ from tests.actors.delegate.specialists import answering, specialist
 from tests.actors.on_broker import on_broker
 from tests.actors.runtime.waiting import DEADLINE_S, until
 from tests.broker import Broker
+from tests.each import each
 from tests.events.setting import collect
 
 PATIENT = DelegateSettings(discovery_ms=int(DEADLINE_S * 1000))
@@ -240,7 +241,7 @@ def test_no_answer_is_too_odd_to_be_judged(data: bytes) -> None:
         assert checked_answer(Reply({}, data), 16_384)
 
 
-@pytest.mark.parametrize(("code", "error"), [("500", "ServiceError 500"), ("please\nlog this", "ServiceError")])
+@each(("code", "error"), [("500", "ServiceError 500"), ("please\nlog this", "ServiceError")])
 def test_a_service_s_code_is_kept_where_it_is_one(code: str, error: str) -> None:
     with pytest.raises(NoAnswer) as refused:
         checked_answer(Reply({"Nats-Service-Error-Code": code}, b""), 16_384)

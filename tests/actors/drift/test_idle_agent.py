@@ -4,7 +4,6 @@ from collections import defaultdict
 from itertools import pairwise
 from random import Random
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -15,6 +14,7 @@ from schemas.vocabulary.memory import MemoryWandered
 from schemas.vocabulary.operator import ForgetOrdered
 from tests.actors.drift.builders import MINUTE_MS, Idle, strategies
 from tests.actors.scenario import MS, Address
+from tests.each import each
 
 HOUR_MS = 60 * MINUTE_MS
 TAILS = ("ma", "ta", "nk", "ss", "rd")
@@ -179,7 +179,7 @@ def spoken(exchanges: int, seed: int) -> Idle:
     return idle
 
 
-@pytest.mark.parametrize("seed", [4, 5])
+@each("seed", [4, 5])
 def test_a_vocabulary_of_forty_words_does_not_end_drift(seed: int):
     """By shares of all meetings each word is linked to all others and to none enough: after a day nothing came."""
     idle = spoken(120, seed)

@@ -32,6 +32,7 @@ from schemas.vocabulary.loops import TickObserved
 from schemas.vocabulary.operator import BreakerResetOrdered
 from schemas.vocabulary.responder import ResponseEmitted
 from tests.actors.gateway.asking import PARTITIONS, asking, clock, exchange_of, stored, working
+from tests.each import each
 from tests.events.simulated_world import in_world, log_of
 from tests.simulated import SimulatedStream
 
@@ -89,8 +90,8 @@ def test_several_may_wait_for_one_exchange_and_one_of_them_may_leave() -> None:
     in_world(body)
 
 
-@pytest.mark.parametrize("version", ["2", "x"])
-@pytest.mark.parametrize("kind", [ResponseEmitted, ArbiterPassed])
+@each("version", ["2", "x"])
+@each("kind", [ResponseEmitted, ArbiterPassed])
 def test_an_end_that_cannot_be_read_is_told_at_once_and_not_as_one_that_did_not_come(
     kind: type[Event], version: str
 ) -> None:

@@ -12,13 +12,14 @@ from actors.gateway.input_client import ACCEPT_S
 from events.errors import LogError, Unavailable, UnknownOutcome
 from events.log import Stored
 from tests.actors.gateway.asking import asking, clock, exchange_of, one_exchange, several, stored, submit_all, working
+from tests.each import each
 from tests.events.simulated_world import in_world, log_of
 from tests.simulated import CALM, Faults, Incident, SimulatedConnection, SimulatedLog, SimulatedStream, SimulatedTail
 from tests.simulated.stream import REQUEST_DEADLINE_S
 
 
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("count", [1, BATCH_FROM + 6])
+@each("seed", range(6))
+@each("count", [1, BATCH_FROM + 6])
 def test_inputs_sent_in_an_outage_are_stored_once_after_it(count: int, seed: int) -> None:
     async def body(stream: SimulatedStream) -> None:
         inputs = several(count)
@@ -37,7 +38,7 @@ def test_inputs_sent_in_an_outage_are_stored_once_after_it(count: int, seed: int
     in_world(body, seed=seed)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@each("seed", range(6))
 def test_lost_and_late_requests_and_answers_store_nothing_twice(seed: int) -> None:
     async def body(stream: SimulatedStream) -> None:
         inputs = several(60)
@@ -59,14 +60,14 @@ def test_lost_and_late_requests_and_answers_store_nothing_twice(seed: int) -> No
     in_world(body, seed=seed)
 
 
-@pytest.mark.parametrize(
+@each(
     ("weather", "error", "kept"),
     [
         (Faults(busy=1.0), Unavailable, 0),
         (Faults(lost_request=1.0), UnknownOutcome, 0),
         (Faults(lost_reply=1.0), UnknownOutcome, 1),
     ],
-    ids=["busy", "requests_lost", "answers_lost"],
+    named=["busy", "requests_lost", "answers_lost"],
 )
 def test_it_gives_up_after_its_deadline_and_says_whether_the_input_may_be_stored(
     weather: Faults, error: type[LogError], kept: int

@@ -12,6 +12,7 @@ from events.errors import Refused, Unavailable
 from schemas.intake.limits import MOST_BYTES
 from schemas.vocabulary.responder import ResponseEmitted
 from tests.actors.gateway.asking import asking, clock, exchange_of, one_exchange, several, stored, submit_all, working
+from tests.each import each
 from tests.events.simulated_world import in_world, log_of
 from tests.simulated import Faults, Incident, SimulatedStream
 
@@ -65,7 +66,7 @@ def test_a_caller_is_told_at_once_when_nobody_runs_who_ends_exchanges() -> None:
     in_world(body)
 
 
-@pytest.mark.parametrize("name", ["mañana", "two words", "100%", "per%20cent", '"'])
+@each("name", ["mañana", "two words", "100%", "per%20cent", '"'])
 def test_an_exchange_may_have_any_name(name: str) -> None:
     async def body(stream: SimulatedStream) -> None:
         async with working(stream), Client.open(log_of(stream)) as edge:
@@ -119,9 +120,7 @@ def test_ends_that_others_wait_for_are_passed_over() -> None:
     in_world(body)
 
 
-@pytest.mark.parametrize(
-    ("count", "appends"), [(BATCH_FROM - 1, BATCH_FROM - 1), (BATCH_FROM, 1), (1_000, 1), (1_001, 2)]
-)
+@each(("count", "appends"), [(BATCH_FROM - 1, BATCH_FROM - 1), (BATCH_FROM, 1), (1_000, 1), (1_001, 2)])
 def test_a_backlog_goes_as_one_batch_and_less_goes_singly(count: int, appends: int) -> None:
     async def body(stream: SimulatedStream) -> None:
         inputs = several(count)
@@ -206,7 +205,7 @@ def test_an_exchange_without_an_end_is_given_up_at_its_deadline() -> None:
     in_world(body)
 
 
-@pytest.mark.parametrize("count", [3, BATCH_FROM + 6])
+@each("count", [3, BATCH_FROM + 6])
 def test_closing_cancels_all_that_is_under_way(count: int) -> None:
     async def body(stream: SimulatedStream) -> None:
         async with Client.open(log_of(stream)) as edge:

@@ -35,7 +35,7 @@ def test_an_order_trips_whatever_stands_around_it(case: str, how: str) -> None:
     assert trust_of("text", DILUTED[how](TRIPS[case])).falsehood > ROLE_CONFUSION
 
 
-@pytest.mark.parametrize("how", DILUTED)
+@each("how", DILUTED)
 def test_of_public_attacks_that_are_seen_bare_as_many_are_seen_diluted(how: str) -> None:
     folder = corpus()
     if folder is None:

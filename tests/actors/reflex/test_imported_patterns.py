@@ -152,7 +152,7 @@ def test_signatures_that_end_in_one_another_are_counted_over_all_imports() -> No
         checked_import(imports, imported("second", threat("own", "a a")))
 
 
-@pytest.mark.parametrize("alike", ["la", "L A", "|4", "í a"])
+@each("alike", ["la", "L A", "|4", "í a"])
 def test_what_ends_in_a_signature_but_for_white_space_case_or_digits_counts_too(alike: str) -> None:
     chain = ["1 " * letters + "a" for letters in range(MAX_DEPTH)]
     checked_import(Imports(), imported("deep", threat("own", *chain)))

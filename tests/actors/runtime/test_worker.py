@@ -124,8 +124,7 @@ def test_two_workers_that_both_take_everything_to_be_theirs_are_harmless(broker:
         assert run_of(other, against_each_other) == expected
 
 
-@pytest.mark.parametrize("how", ["stopped", "killed"])
-@pytest.mark.parametrize("standby", [True, False], ids=["with_standby", "without_standby"])
+@pytest.mark.parametrize(("how", "standby"), [("stopped", True), ("killed", True), ("killed", False)])
 def test_the_other_worker_takes_over_every_partition(broker: Broker, how: str, standby: bool) -> None:
     async def body(log: JetStreamLog) -> None:
         async with (
@@ -269,70 +268,65 @@ def an_input(exchange: str = "") -> Record:
     return new_input("Hello", agent="ann", session="s", partitions=PARTITIONS, now_ns=1, exchange=exchange).record
 
 
-@pytest.mark.parametrize(
-    ("poison", "reason"),
-    [
-        (lambda: altered(an_input("e" * 32), data=b'{"topic"'), "undecodable"),
-        (lambda: altered(an_input("e" * 32), data=b'{"topic":"forged_id.input.received","text":7}'), "undecodable"),
-        (lambda: altered(an_input("e" * 32), data=b"[" * 100_000), "undecodable"),
-        (lambda: altered(an_input("e" * 32), data=b"\xff\xfe"), "undecodable"),
-        (lambda: altered(an_input("e" * 32), ce_dataversion="2"), "unknown_version"),
-        (lambda: altered(an_input("e" * 32), ce_dataversion="0"), "unknown_version"),
-        (lambda: altered(an_input("e" * 32), ce_dataversion="one"), "undecodable"),
-        (lambda: altered(an_input("e" * 32), ce_type="forged_id.reflex.passed"), "undecodable"),
-        (lambda: altered(an_input("e" * 32), ce_type="forged_id.nowhere.known"), "undecodable"),
-        (lambda: Record(an_input().subject, {}, b"{}"), "undecodable"),
-    ],
-    ids=[
-        "half_a_body",
-        "wrong_type",
-        "deep_nesting",
-        "no_text",
-        "from_the_future",
-        "from_before_the_first",
-        "no_version",
-        "on_the_subject_of_another",
-        "unknown_topic",
-        "no_envelope",
-    ],
-)
-def test_a_message_that_cannot_be_read_is_failed_by_all_who_consume_it_and_they_go_on(
-    broker: Broker, poison: Callable[[], Record], reason: str
-) -> None:
+EXCHANGE = "e" * 31
+POISONS: dict[str, tuple[Callable[[str], Record], str]] = {
+    "half a body": (lambda id: altered(an_input(id), data=b'{"topic"'), "undecodable"),
+    "wrong type": (
+        lambda id: altered(an_input(id), data=b'{"topic":"forged_id.input.received","text":7}'),
+        "undecodable",
+    ),
+    "deep nesting": (lambda id: altered(an_input(id), data=b"[" * 100_000), "undecodable"),
+    "no text": (lambda id: altered(an_input(id), data=b"\xff\xfe"), "undecodable"),
+    "from the future": (lambda id: altered(an_input(id), ce_dataversion="2"), "unknown_version"),
+    "from before the first": (lambda id: altered(an_input(id), ce_dataversion="0"), "unknown_version"),
+    "no version": (lambda id: altered(an_input(id), ce_dataversion="one"), "undecodable"),
+    "on the subject of another": (lambda id: altered(an_input(id), ce_type="forged_id.reflex.passed"), "undecodable"),
+    "unknown topic": (lambda id: altered(an_input(id), ce_type="forged_id.nowhere.known"), "undecodable"),
+    "no envelope": (lambda id: Record(an_input().subject, {}, b"{}"), "undecodable"),
+}
+"""Name -> a record of an input that nobody can read, and the reason of those who fail at it."""
+
+
+def test_messages_that_cannot_be_read_are_failed_by_all_who_consume_them_and_they_go_on(broker: Broker) -> None:
+    owners = {"clock", "reflex", "responder", "router"}
+
     async def body(log: JetStreamLog) -> None:
+        named: dict[int, str] = {}
         with capture_logs() as lines:
             async with living(broker, "a"):
-                seq = await log.as_stored().append([Append([poison()])])
+                for number, (name, (poison, _)) in enumerate(POISONS.items()):
+                    named[await log.as_stored().append([Append([poison(f"{EXCHANGE}{number}")])])] = name
                 ends = await converse(log, SESSIONS, 1)
-                failures = await failures_of(log, {"clock", "reflex", "responder", "router"})
+                failures = await failures_of(log, owners, len(POISONS))
         assert len(ends) == SESSIONS
-        assert {(failure.reason, failure.error) for failure in failures.values()} == {(reason, "")}
-        assert {failure.failed_seq for failure in failures.values()} == {seq}
-        assert {failure.failed_topic for failure in failures.values()} == {"forged_id.input.received"}
+        found = Counter((named[failure.failed_seq], failure.reason, failure.error) for failure in failures)
+        assert found == {(name, reason, ""): len(owners) for name, (_, reason) in POISONS.items()}
+        assert {failure.failed_topic for failure in failures} == {"forged_id.input.received"}
         why = [line["error"] for line in lines if line["event"] == "decision_failed"]
-        assert why
+        assert len(why) >= len(failures)
         assert all(0 < len(each) <= 300 for each in why), "the event has no words for it, the log line has"
 
     on_broker(broker, body)
 
 
-async def failures_of(log: JetStreamLog, owners: set[str]) -> dict[str, Failed]:
-    """Wait until each of these actors has recorded a failure; returns one each, and fails when there are more."""
+async def failures_of(log: JetStreamLog, owners: set[str], messages: int = 1) -> list[Failed]:
+    """Wait until each of these actors has failed at so many messages; returns one each, and fails when one has two."""
     prefixes = {"responder": "response"}
     filters = [f"log.*.*.{prefixes.get(owner, owner)}.failed" for owner in sorted(owners)]
 
     async def there() -> bool:
-        return len(await collect(log, filters=filters)) >= len(owners)
+        return len(await collect(log, filters=filters)) >= messages * len(owners)
 
     await until(there, f"failures of {sorted(owners)}")
-    found = {}
+    found: dict[tuple[str, int], Failed] = {}
     for stored in await collect(log, filters=filters):
         recorded = decode(stored)
         assert isinstance(recorded, Recorded)
         assert isinstance(recorded.message.event, Failed)
-        assert recorded.envelope.topic not in found
-        found[recorded.envelope.topic] = recorded.message.event
-    return found
+        place = (recorded.envelope.topic, recorded.message.event.failed_seq)
+        assert place not in found
+        found[place] = recorded.message.event
+    return list(found.values())
 
 
 def test_an_own_event_that_this_release_does_not_know_ends_the_worker_with_the_reason(
@@ -372,7 +366,7 @@ def test_an_event_too_large_for_the_broker_becomes_a_failure_and_the_exchange_en
                 end = await edge.await_end(addressed.exchange, DEADLINE_S)
                 assert (end.event.action, end.event.reason) == ("FAILED", "appraisal_failed")
                 failures = await failures_of(log, {"appraisal"})
-                assert {failure.reason for failure in failures.values()} == {"append_refused"}
+                assert {failure.reason for failure in failures} == {"append_refused"}
                 assert worker.worker.counters.failed == 1
 
         on_broker(broker, body)

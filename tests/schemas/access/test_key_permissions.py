@@ -54,7 +54,7 @@ def test_the_admin_puts_back_the_keys_of_a_backup(url: str) -> None:
     assert asyncio.run(denied(url, "admin", [f"$KV.{keys_bucket('OTHER')}.a"])) == {f"$KV.{keys_bucket('OTHER')}.a"}
 
 
-@pytest.mark.parametrize("user", ["observer", "reader", "specialist"])
+@each("user", ["observer", "reader", "specialist"])
 def test_who_only_listens_gets_no_key(url: str, user: str) -> None:
     assert asyncio.run(denied(url, user, [*READING, MAKING, DESTROYING])) == {*READING, MAKING, DESTROYING}
     assert asyncio.run(denied(url, user, [f"$KV.{KEYS}.>"], kind="subscription")) == {f"$KV.{KEYS}.>"}

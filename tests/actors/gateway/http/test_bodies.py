@@ -107,7 +107,7 @@ def test_an_impossible_number_of_a_tick_is_named(body: Any, field: str) -> None:
     assert refused(body, Tick).field == field
 
 
-@pytest.mark.parametrize(("told", "missing"), [("question", "answer"), ("answer", "question")])
+@each(("told", "missing"), [("question", "answer"), ("answer", "question")])
 def test_a_question_or_an_answer_that_no_critic_would_read_is_refused(told: str, missing: str) -> None:
     for other in ({}, {missing: None}, {missing: " "}):
         wrong = refused({**SCORED, told: "What is a lease?", **other}, LoopCompletion)
@@ -160,7 +160,7 @@ def test_a_field_that_is_not_what_it_should_be_is_named(field: str, value: Any) 
     assert field in wrong.field or field in str(wrong)
 
 
-@pytest.mark.parametrize("field", ["loop_id", "reflection_status"])
+@each("field", ["loop_id", "reflection_status"])
 def test_a_field_that_is_missing_is_named(field: str) -> None:
     assert field in str(refused({name: value for name, value in SEED_COMPLETION.items() if name != field}))
 
@@ -173,7 +173,7 @@ def test_an_override_says_by_whom_and_why(field: str, value: Any) -> None:
     assert field in str(refused(lacking, GuardrailsOverride))
 
 
-@pytest.mark.parametrize("flag", ["override_fatigue", "override_max_reruns"])
+@each("flag", ["override_fatigue", "override_max_reruns"])
 def test_a_completion_that_overrides_says_by_whom(flag: str) -> None:
     assert refused({**SEED_COMPLETION, flag: True}).field == "override_by"
     assert completion(**{flag: True, "override_by": "operator"}).override_by == "operator"
@@ -231,12 +231,12 @@ def test_a_loops_name_leaves_room_for_the_endings_of_its_reruns() -> None:
     assert completion(loop_id="x" * 200 + "_r1000000").loop_id.endswith("_r1000000")
 
 
-@pytest.mark.parametrize("field", ["orchestrator_persona", "override_by"])
+@each("field", ["orchestrator_persona", "override_by"])
 def test_a_name_that_a_terminal_would_obey_is_refused(field: str) -> None:
     assert refused({**SEED_COMPLETION, field: "\x1b[31mEVIL"}).field == field
 
 
-@pytest.mark.parametrize("field", ["agent", "citizen"])
+@each("field", ["agent", "citizen"])
 def test_a_tick_of_an_agent_without_a_name_is_refused(field: str) -> None:
     assert refused({field: "", "arousal": 0.5}, Tick).field == field
 
@@ -359,7 +359,7 @@ def test_a_refusal_has_a_code_the_field_and_what_to_do() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@each(
     ("method", "path", "status", "told"),
     [
         ("POST", "/v1/chats", 404, "nothing is served at this path: /schema lists what is"),

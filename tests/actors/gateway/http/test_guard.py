@@ -7,7 +7,6 @@ from typing import Any
 from urllib.parse import unquote
 
 import httpx
-import pytest
 
 from actors.gateway.agents import AgentPer
 from actors.gateway.http.guard.bodies import MOST_INPUTS
@@ -18,6 +17,7 @@ from schemas.intake.limits import InputLimits
 from schemas.subjects import Partitions
 from tests.actors.gateway.asking import clock, exchange_of, stored, working
 from tests.actors.gateway.http.rig import gateway, guarding
+from tests.each import each
 from tests.events.simulated_world import in_world
 from tests.simulated import SimulatedStream
 
@@ -239,7 +239,7 @@ def test_a_guard_that_keeps_silent_lets_nothing_pass_and_is_named() -> None:
     in_world(body)
 
 
-@pytest.mark.parametrize("agent_per", ["user", "session"])
+@each("agent_per", ["user", "session"])
 def test_an_input_of_nobody_has_an_agent_of_its_own_where_nobody_shares_one(agent_per: AgentPer) -> None:
     """A moderation can name neither agent nor session: it was refused."""
 

@@ -12,6 +12,7 @@ from schemas.event import encode_event, topic_of
 from schemas.subjects import NO_PARTITION, stored_subject
 from schemas.vocabulary.guardrails import GuardrailsFinalized
 from tests.actors.gateway.http.rig import complete, gateway, guarding
+from tests.each import each
 from tests.events.simulated_world import in_world, log_of
 from tests.simulated import Faults, SimulatedStream
 
@@ -25,7 +26,7 @@ async def followed(stream: SimulatedStream, most: int) -> Judgements:
     return found
 
 
-@pytest.mark.parametrize("most", [1, 3, 10])
+@each("most", [1, 3, 10])
 def test_the_latest_judgements_are_kept_and_the_oldest_dropped(most: int) -> None:
     async def body(stream: SimulatedStream) -> None:
         async with guarding(stream), gateway(stream) as client:

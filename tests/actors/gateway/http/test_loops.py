@@ -4,14 +4,13 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Sequence
 
-import pytest
-
 from actors.gateway.agents import AgentPer
 from actors.registry import ACTORS
 from events.jetstream.stream import DEDUPE_WINDOW
 from events.log import Stored
 from tests.actors.gateway.asking import clock, stored
 from tests.actors.gateway.http.rig import SCORED, SEED_COMPLETION, SEED_OVERRIDE, complete, gateway, guarding, shape
+from tests.each import each
 from tests.events.simulated_world import in_world
 from tests.simulated import Faults, SimulatedConnection, SimulatedLog, SimulatedStream
 
@@ -170,7 +169,7 @@ class TrimmedLog(SimulatedLog):
             yield batch
 
 
-@pytest.mark.parametrize("has_ledger", [True, False])
+@each("has_ledger", [True, False])
 def test_a_judgement_that_was_removed_from_the_stream_is_found_where_the_ledger_is(has_ledger: bool) -> None:
     async def body(stream: SimulatedStream) -> None:
         log, whole = (kind(SimulatedConnection(stream, "g")) for kind in (TrimmedLog, SimulatedLog))
@@ -503,7 +502,7 @@ def test_a_user_s_name_in_a_header_is_the_one_that_was_written() -> None:
     in_world(body)
 
 
-@pytest.mark.parametrize("agent_per", ["shared", "session"])
+@each("agent_per", ["shared", "session"])
 def test_a_user_who_would_change_nothing_is_refused_unless_the_agent_is_named(agent_per: AgentPer) -> None:
     async def body(stream: SimulatedStream) -> None:
         async with guarding(stream), gateway(stream, agent_per=agent_per) as client:

@@ -10,6 +10,7 @@ import pytest
 from schemas.vocabulary.memory import COLD, Familiarity
 from schemas.vocabulary.router import Signals
 from tests.actors.router.builders import ask, ground, partition
+from tests.each import each
 
 
 def row(signal: str, value: Any, *, text: str = "the blue one", known: Familiarity = COLD, of: str = "") -> Any:
@@ -39,15 +40,8 @@ TEXT = [
     *(
         row("interrogative_words", True, text=text, of=text.split()[0])
         for text in (
-            "what is it",
-            "who is it",
-            "when is it",
-            "where is it",
-            "why is it",
-            "how is it done",
-            "which is it",
-            "can you do it",
-            "is it done",
+            "what is it", "who is it", "when is it", "where is it", "why is it", "how is it done", "which is it",
+            "can you do it", "is it done",
         )
     ),
     row("interrogative_words", False, text="it is the blue one"),
@@ -61,10 +55,10 @@ TEXT = [
     row("implicit_reference", True, text="As we discussed, buy it", of="we discussed"),
     row("implicit_reference", True, text="Do it like last time", of="last time"),
     row("implicit_reference", False, text="The last time it rained was in May"),
-]
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(("signal", "value", "text", "known"), [*CONTEXT, *TEXT])
+@each(("signal", "value", "text", "known"), [*CONTEXT, *TEXT])
 def test_a_signal_is_observed_and_recorded(signal: str, value: object, text: str, known: Familiarity):
     selected = ask(partition(), text, "e1", familiarity=known)
     assert getattr(selected.signals, signal) == value

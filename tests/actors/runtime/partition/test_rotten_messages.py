@@ -36,13 +36,23 @@ def _last(messages: list[Stored], kind: type) -> Stored:
     return next(stored for stored in reversed(messages) if stored.headers["ce-type"] == topic_of(kind))
 
 
-@pytest.mark.parametrize("kind", [AppraisalCompleted, ResponseEmitted])
-@pytest.mark.parametrize("stopped", [True, False], ids=["stopped", "killed"])
-@pytest.mark.parametrize("recorded", [True, False], ids=["recorded", "found by the worker"])
+@pytest.mark.parametrize(
+    ("kind", "stopped", "recorded"),
+    [
+        (AppraisalCompleted, True, True),
+        (AppraisalCompleted, False, False),
+        (ResponseEmitted, True, False),
+        (ResponseEmitted, False, True),
+    ],
+    ids=lambda each: each.__name__ if isinstance(each, type) else str(each),
+)
 def test_what_was_decided_about_a_message_before_it_rotted_is_not_decided_again(
     kind: type, stopped: bool, recorded: bool, broker: Broker
 ) -> None:
-    """Its writer finds that its last decision is gone, and makes it again; the answer to that is in the log."""
+    """Its writer finds that its last decision is gone, and makes it again; the answer to that is in the log.
+
+    The worker before it was stopped or killed, and the loss is recorded or not: each pair of these is among the cases.
+    """
 
     async def body(log: JetStreamLog) -> None:
         async with living(broker, "a") as worker:
