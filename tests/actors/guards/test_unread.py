@@ -187,10 +187,8 @@ def test_a_megabyte_makes_no_more_work_than_is_allowed(piece: str) -> None:
 
 
 @each("piece", HOSTILE.values(), named=list(HOSTILE))
-@each("count", [200, 1000])
-def test_many_layers_make_no_more_work_than_is_allowed(piece: str, count: int) -> None:
-    size = 1_000_000 // count
-    layers = tuple(Layer(role="document", content=f"{n} {piece * (size // len(piece))}") for n in range(count))
+def test_many_layers_make_no_more_work_than_is_allowed(piece: str) -> None:
+    layers = tuple(Layer(role="document", content=f"{n} {piece * (1_000 // len(piece))}") for n in range(1_000))
     searched: list[int] = []
     find = Matcher.find
 

@@ -198,7 +198,7 @@ actions: Any = st.one_of(
 )
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(st.lists(actions, max_size=12))
 def test_an_input_is_judged_by_all_that_is_in_force_and_by_nothing_else(history: list[Event]) -> None:
     partition = Partition(ACTOR)

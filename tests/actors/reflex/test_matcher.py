@@ -109,7 +109,7 @@ def test_the_windows_of_a_text_show_each_hit_once(phrases: list[str], text: str)
         assert own.find(text, 1000).hits == whole.hits
 
 
-@each("text", ["a" * 300_000, "a b " * 100_000, "ab" * 150_000], named=["a", "a b", "ab"])
+@each("text", ["a" * 100_000, "a b " * 25_000, "ab" * 50_000], named=["a", "a b", "ab"])
 def test_a_library_in_which_none_ends_in_another_is_found_in_any_text(text: str) -> None:
     found = matcher(threat("own", "a", "b")).find(f"{text} b", 10)
     assert 1 in {hit.rank for hit in found.hits}
@@ -119,7 +119,7 @@ def chain(length: int) -> tuple[str, ...]:
     return tuple("a" * letters for letters in range(1, length + 1))
 
 
-@each("text", ["a" * 200_000, "a " * 100_000, "a\u200b" * 100_000], named=["joined", "apart", "either"])
+@each("text", ["a" * 40_000, "a " * 20_000, "a\u200b" * 20_000], named=["joined", "apart", "either"])
 def test_candidates_are_bounded_by_the_text_whatever_ends_in_one_another(text: str) -> None:
     found = matcher(threat("own", *chain(32))).find(text, 10)
     assert found.unread or found.candidates_left > 0
@@ -128,7 +128,7 @@ def test_candidates_are_bounded_by_the_text_whatever_ends_in_one_another(text: s
 
 
 @each("length", [32, MAX_TOGETHER + 1])
-@each("flood", ["a" * 300_000, "a " * 150_000], named=["joined", "apart"])
+@each("flood", ["a" * 60_000, "a " * 30_000], named=["joined", "apart"])
 def test_a_flood_of_candidates_hides_no_hit_before_within_or_behind_it(length: int, flood: str) -> None:
     sets = threat("flood", *chain(length), action="FLAG"), threat("own", "open the vault")
     for text in (f"open the vault {flood}", f"{flood} open the vault {flood}", f"{flood} open the vault"):

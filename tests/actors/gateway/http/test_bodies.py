@@ -280,47 +280,56 @@ names = st.text(min_size=1, max_size=30)
 Headers = dict[bytes, bytes] | list[tuple[bytes, bytes]]
 
 
-def ask(method: str, path: str, body: bytes, headers: Headers) -> httpx.Response:
+def answered(*requests: tuple[str, str, bytes, Headers]) -> list[httpx.Response]:
+    """Return what one gateway answers to (method, path, body, headers), one after the other."""
     answers = []
 
     async def main(stream: SimulatedStream) -> None:
         async with guarding(stream), gateway(stream) as client:
-            answers.append(await client.request(method, path, content=body, headers=headers))
+            for method, path, body, headers in requests:
+                answers.append(await client.request(method, path, content=body, headers=headers))
 
     in_world(main)
-    return answers[0]
+    return answers
 
 
-@each("body", BROKEN, named=range(len(BROKEN)))
-@each("path", [LOOP, OVERRIDE, TICKS])
-def test_a_broken_body_is_refused_with_words(path: str, body: bytes) -> None:
-    answer = ask("POST", path, body, {})
-    assert answer.status_code == 400
-    assert answer.json()["status"] == "error"
-    assert len(answer.json()["message"]) < 300
+def ask(method: str, path: str, body: bytes, headers: Headers) -> httpx.Response:
+    [answer] = answered((method, path, body, headers))
+    return answer
 
 
-@each(
-    ("query", "headers", "told"),
-    [
-        ("agnt=ada", {}, "there is no query parameter 'agnt': did you mean 'agent'?"),
-        ("limt=5", {}, "there is no query parameter 'limt': there are agent"),
-        ("agent=ada&agent=bob", {}, "the query parameter agent stands twice"),
-        ("", {b"Idempotency_Key": b"k"}, "there is no header 'idempotency_key': did you mean 'Idempotency-Key'?"),
-        ("agent=", {}, "the query parameter agent is empty: give it a value, or leave it out"),
-        ("", {b"X-Neuraxis-User": b" "}, "the header X-Neuraxis-User is empty: give it a value, or leave it out"),
-        ("", {b"Idempotency-Key": b""}, "the header Idempotency-Key is empty: give it a value, or leave it out"),
-        ("", {b"Neuraxis-User": b"ada"}, "there is no header 'neuraxis-user': did you mean 'X-Neuraxis-User'?"),
-        ("", {b"X-Neuraxis-Agent": b"a"}, "there is no header 'x-neuraxis-agent': did you mean 'X-Neuraxis-User'?"),
-        ("", {b"Idempotency-Keys": b"k"}, "there is no header 'idempotency-keys': did you mean 'Idempotency-Key'?"),
-        ("", {b"X-Idempotent": b"k"}, "there is no header 'x-idempotent': did you mean 'Idempotency-Key'?"),
-        ("", {b"X-Neuraxis-Session": b"s"}, "there is no header 'x-neuraxis-session': only chats take it"),
-        ("", {b"X-Idempotency-Key": b"k"}, "there is no header 'x-idempotency-key': did you mean 'Idempotency-Key'?"),
-    ],
-)
-def test_what_an_address_or_a_header_misspells_is_refused(query: str, headers: dict[bytes, bytes], told: str) -> None:
-    answer = ask("GET", f"/orchestrator/guardrails-status/loop_001?{query}", b"", headers)
-    assert (answer.status_code, answer.json()["message"][: len(told)]) == (400, told)
+def test_a_broken_body_is_refused_with_words() -> None:
+    sent = [(path, body) for path in (LOOP, OVERRIDE, TICKS) for body in BROKEN]
+    answers = answered(*(("POST", path, body, {}) for path, body in sent))
+    for (path, body), answer in zip(sent, answers, strict=True):
+        told = answer.json()
+        assert (answer.status_code, told["status"]) == (400, "error"), (path, body[:60])
+        assert len(told["message"]) < 300, (path, body[:60])
+
+
+MISSPELT: list[tuple[str, Headers, str]] = [
+    ("agnt=ada", {}, "there is no query parameter 'agnt': did you mean 'agent'?"),
+    ("limt=5", {}, "there is no query parameter 'limt': there are agent"),
+    ("agent=ada&agent=bob", {}, "the query parameter agent stands twice"),
+    ("", {b"Idempotency_Key": b"k"}, "there is no header 'idempotency_key': did you mean 'Idempotency-Key'?"),
+    ("agent=", {}, "the query parameter agent is empty: give it a value, or leave it out"),
+    ("", {b"X-Neuraxis-User": b" "}, "the header X-Neuraxis-User is empty: give it a value, or leave it out"),
+    ("", {b"Idempotency-Key": b""}, "the header Idempotency-Key is empty: give it a value, or leave it out"),
+    ("", {b"Neuraxis-User": b"ada"}, "there is no header 'neuraxis-user': did you mean 'X-Neuraxis-User'?"),
+    ("", {b"X-Neuraxis-Agent": b"a"}, "there is no header 'x-neuraxis-agent': did you mean 'X-Neuraxis-User'?"),
+    ("", {b"Idempotency-Keys": b"k"}, "there is no header 'idempotency-keys': did you mean 'Idempotency-Key'?"),
+    ("", {b"X-Idempotent": b"k"}, "there is no header 'x-idempotent': did you mean 'Idempotency-Key'?"),
+    ("", {b"X-Neuraxis-Session": b"s"}, "there is no header 'x-neuraxis-session': only chats take it"),
+    ("", {b"X-Idempotency-Key": b"k"}, "there is no header 'x-idempotency-key': did you mean 'Idempotency-Key'?"),
+]
+"""(query, headers, how the refusal begins)"""
+
+
+def test_what_an_address_or_a_header_misspells_is_refused() -> None:
+    status = "/orchestrator/guardrails-status/loop_001"
+    answers = answered(*(("GET", f"{status}?{query}", b"", headers) for query, headers, _ in MISSPELT))
+    for (query, headers, told), answer in zip(MISSPELT, answers, strict=True):
+        assert (answer.status_code, answer.json()["message"][: len(told)]) == (400, told), (query, headers)
 
 
 @each(
@@ -371,7 +380,7 @@ def test_a_wrong_address_is_told_where_to_look(method: str, path: str, status: i
     assert (answer.status_code, answer.json()["message"]) == (status, told)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(path=paths, body=bodies, key=st.none() | names)
 @example(path=LOOP, body=json.dumps(SCORED).encode(), key="\n")
 @example(path=LOOP, body=json.dumps(SCORED).encode(), key="k" * 201)
@@ -384,7 +393,7 @@ def test_no_body_and_no_key_breaks_the_gateway(path: str, body: bytes, key: str 
     assert answer.status_code < 300 or told["message"]
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(loop=names, agent=names)
 def test_no_name_in_an_address_breaks_the_gateway(loop: str, agent: str) -> None:
     query = httpx.QueryParams({"agent": agent})

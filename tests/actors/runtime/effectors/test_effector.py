@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -453,20 +454,27 @@ def test_requests_under_way_in_a_broker_crash_get_one_answer_each(broker: Broker
 # --- what fails
 
 
-def failure_of(broker: Broker, what: Effector, *requests: Record) -> EchoFailed:
-    """Return how a request fails; a good request behind it must be answered."""
+def failures_of(broker: Broker, what: Effector, *requests: Record) -> list[EchoFailed]:
+    """Return how each of these requests fails, in their order."""
     seen: list[Event] = []
 
     async def body(log: JetStreamLog) -> None:
-        await log.append([Append(requests or [question(0)])])
+        await log.append([Append(requests)])
         async with running(broker, what):
-            seen.append(await outcome(log))
+            seen.extend(each.message.event for each in await answered(log, len(requests)))
             await all_acknowledged(log)
 
     on_broker(broker, body)
-    [failure] = seen
-    assert isinstance(failure, EchoFailed)
-    assert (failure.failed_seq, failure.failed_topic) == (1, "forged_id.asker.asked")
+    failures = sorted((each for each in seen if isinstance(each, EchoFailed)), key=lambda each: each.failed_seq)
+    assert len(failures) == len(seen)
+    assert [each.failed_seq for each in failures] == list(range(1, len(requests) + 1))
+    assert {each.failed_topic for each in failures} == {"forged_id.asker.asked"}
+    return failures
+
+
+def failure_of(broker: Broker, what: Effector) -> EchoFailed:
+    """Return how a request fails."""
+    [failure] = failures_of(broker, what, question(0))
     return failure
 
 
@@ -502,22 +510,6 @@ def test_a_performance_that_takes_too_long_is_a_failure(broker: Broker) -> None:
     assert (failure.reason, failure.error) == ("effect_timed_out", "TimeoutError")
 
 
-def test_a_time_out_within_the_performance_is_one_that_it_raised(broker: Broker) -> None:
-    async def impatient(message: Message) -> Sequence[Event | Emission]:
-        raise TimeoutError("of a library")
-
-    failure = failure_of(broker, effector(impatient))
-    assert (failure.reason, failure.error) == ("effect_raised", "TimeoutError")
-
-
-def test_a_cancellation_within_the_performance_does_not_end_the_worker(broker: Broker) -> None:
-    async def cancelled(message: Message) -> Sequence[Event | Emission]:
-        raise asyncio.CancelledError
-
-    failure = failure_of(broker, effector(cancelled))
-    assert (failure.reason, failure.error) == ("effect_raised", "CancelledError")
-
-
 def test_a_failure_of_the_shell_says_whose_request_it_is_of(broker: Broker) -> None:
     async def raising(message: Message) -> Sequence[Event | Emission]:
         raise LookupError
@@ -534,24 +526,15 @@ def altered(record: Record, *, data: bytes | None = None, **headers: str) -> Rec
     return msgspec.structs.replace(record, data=record.data if data is None else data, headers=changed)
 
 
-@pytest.mark.parametrize(
-    ("request_record", "reason"),
-    [
-        (lambda: altered(question(0), data=b"{"), "undecodable"),
-        (lambda: altered(question(0), data=b"\xff"), "undecodable"),
-        (lambda: altered(question(0), ce_dataversion="9"), "unknown_version"),
-        (lambda: Record(question(0).subject, {}, b""), "undecodable"),
-    ],
-    ids=["half_a_body", "no_text", "from_the_future", "no_envelope"],
-)
-def test_a_request_that_cannot_be_read_is_a_failure_and_never_performed(
-    broker: Broker, request_record: Callable[[], Record], reason: str
-) -> None:
+def test_a_request_that_cannot_be_read_is_a_failure_and_never_performed(broker: Broker) -> None:
     async def never(message: Message) -> Sequence[Event | Emission]:
         raise AssertionError("performed")
 
-    failure = failure_of(broker, effector(never), request_record())
-    assert (failure.reason, failure.error) == (reason, "")
+    half_a_body, no_text = altered(question(0), data=b"{"), altered(question(1), data=b"\xff")
+    from_the_future, no_envelope = altered(question(2), ce_dataversion="9"), Record(question(3).subject, {}, b"")
+    failures = failures_of(broker, effector(never), half_a_body, no_text, from_the_future, no_envelope)
+    reasons = [(failure.reason, failure.error) for failure in failures]
+    assert reasons == [("undecodable", ""), ("undecodable", ""), ("unknown_version", ""), ("undecodable", "")]
 
 
 def test_an_unreadable_request_is_failed_once_however_often_it_is_delivered(broker: Broker) -> None:
@@ -566,24 +549,31 @@ def test_an_unreadable_request_is_failed_once_however_often_it_is_delivered(brok
     on_broker(broker, body)
 
 
-@pytest.mark.parametrize(
-    ("result", "error"),
-    [
-        ([], ""),
-        ([ReflexPassed()], ""),
-        ([EchoAnswered(text="mine"), ReflexPassed()], ""),
-        ([Emission(EchoAnswered(text="elsewhere"), agent="somebody else")], ""),
-        (["no event"], "AttributeError"),
-        ([EchoAnswered(text=object())], "TypeError"),  # type: ignore[arg-type]  # what is tested
-    ],
-    ids=["nothing", "of_another_owner", "partly_of_another", "to_another_agent", "no_event", "not_encodable"],
-)
-def test_a_result_that_is_no_answer_is_a_failure(broker: Broker, result: list[Event], error: str) -> None:
+NO_ANSWERS: dict[str, tuple[list[Any] | BaseException, str, str]] = {
+    "nothing": ([], "result_invalid", ""),
+    "of another owner": ([ReflexPassed()], "result_invalid", ""),
+    "partly of another": ([EchoAnswered(text="mine"), ReflexPassed()], "result_invalid", ""),
+    "to another agent": ([Emission(EchoAnswered(text="x"), agent="somebody else")], "result_invalid", ""),
+    "no event": (["no event"], "result_invalid", "AttributeError"),
+    "not encodable": ([EchoAnswered(text=cast(str, object()))], "result_invalid", "TypeError"),
+    "a time out of a library": (TimeoutError("of a library"), "effect_raised", "TimeoutError"),
+    "a cancellation within": (asyncio.CancelledError(), "effect_raised", "CancelledError"),
+}
+"""Name -> what a performance returns or raises, and the reason and the error of the failure that is recorded."""
+
+
+def test_what_is_no_answer_is_a_failure_and_the_worker_goes_on(broker: Broker) -> None:
     async def wrong(message: Message) -> Sequence[Event | Emission]:
+        assert isinstance(message.event, EchoAsked)
+        result, *_ = NO_ANSWERS[message.event.text]
+        if isinstance(result, BaseException):
+            raise result
         return result
 
-    failure = failure_of(broker, effector(wrong))
-    assert (failure.reason, failure.error) == ("result_invalid", error)
+    questions = (question(number, name) for number, name in enumerate(NO_ANSWERS))
+    failures = failures_of(broker, effector(wrong), *questions)
+    found = {name: (each.reason, each.error) for name, each in zip(NO_ANSWERS, failures, strict=True)}
+    assert found == {name: (reason, error) for name, (_, reason, error) in NO_ANSWERS.items()}
 
 
 def test_an_answer_too_large_for_the_broker_is_a_failure(broker: Broker) -> None:
