@@ -10,7 +10,6 @@ import pytest
 from schemas.vocabulary.memory import COLD, Familiarity
 from schemas.vocabulary.router import Signals
 from tests.actors.router.builders import ask, ground, partition
-from tests.each import each
 
 
 def row(signal: str, value: Any, *, text: str = "the blue one", known: Familiarity = COLD, of: str = "") -> Any:
@@ -58,7 +57,7 @@ TEXT = [
 ]  # fmt: skip
 
 
-@each(("signal", "value", "text", "known"), [*CONTEXT, *TEXT])
+@pytest.mark.parametrize(("signal", "value", "text", "known"), [*CONTEXT, *TEXT])
 def test_a_signal_is_observed_and_recorded(signal: str, value: object, text: str, known: Familiarity):
     selected = ask(partition(), text, "e1", familiarity=known)
     assert getattr(selected.signals, signal) == value
