@@ -4,7 +4,6 @@ They are no part of the project: ``NEURAXIS_CORPORA`` names the folder that hold
 Run with ``-s`` to see the shares.
 """
 
-import itertools
 import json
 from collections import Counter
 from collections.abc import Sequence
@@ -34,15 +33,15 @@ KNOWN = 0.3
 """Warmth from which the ground is no longer cold."""
 
 
-@pytest.fixture(scope="module", params=[2, pytest.param(1, marks=pytest.mark.faults)], ids=["half", "all"])
-def talked(request: pytest.FixtureRequest) -> Pipeline:
-    """Conversations of the corpus, each with an agent and a session of its own; skips where there is none."""
+@pytest.fixture(scope="module")
+def talked() -> Pipeline:
+    """Every conversation of the corpus, each with an agent and a session of its own; skips where there is none."""
     folder = corpus()
     if folder is None or not (folder / "conversations.jsonl").is_file():
         pytest.skip("no corpora: set NEURAXIS_CORPORA to a folder that holds conversations.jsonl")
     pipeline = Pipeline(ACTORS)
     with (folder / "conversations.jsonl").open(encoding="utf-8") as lines:
-        for conversation in map(json.loads, itertools.islice(lines, 0, None, request.param)):
+        for conversation in map(json.loads, lines):
             converse(pipeline, conversation)
     pipeline.advance(120_000)
     return pipeline
@@ -67,7 +66,7 @@ def shares(selections: Sequence[ModeSelected]) -> dict[Mode, float]:
 
 def test_every_exchange_of_every_conversation_ends_once(talked: Pipeline):
     inputs = [each.exchange for each in talked.stream if each.id not in talked.causes and each.exchange]
-    assert len(inputs) > 500
+    assert len(inputs) > 1_000
     assert Counter(end.exchange for end in talked.ends()) == Counter(inputs)
 
 
