@@ -77,26 +77,6 @@ def a_loop_is_productive_exactly_when_an_iteration_was(acting: Acting) -> None:
 
 @settings(deadline=None)
 @given(courses, all_settings)
-def test_iterations_are_numbered_without_a_gap_and_time_runs_forward(course: list[str], chosen: ActSettings):
-    acting = ran(course, chosen)
-    acting.pipeline.advance(200_000)
-    assert [each.iteration for each in acting.iterations] == list(range(acting.finish.iterations))
-    elapsed = [*(each.elapsed_ms for each in acting.iterations), acting.finish.elapsed_ms]
-    assert elapsed == sorted(elapsed)
-
-
-@settings(deadline=None)
-@given(courses, all_settings)
-def test_a_loop_is_productive_exactly_when_an_iteration_was(course: list[str], chosen: ActSettings):
-    acting = ran(course, chosen)
-    acting.pipeline.advance(200_000)
-    assert acting.finish.productive == any(each.productive for each in acting.iterations)
-    assert acting.finish.productive == bool(acting.finish.findings)
-    assert len(acting.finish.findings) <= chosen.most_findings
-
-
-@settings(deadline=None)
-@given(courses, all_settings)
 def test_the_end_of_the_exchange_leaves_nothing_at_any_moment(course: list[str], chosen: ActSettings):
     acting = ran(course, chosen)
     before = len(acting.said(ActFinished))
