@@ -29,7 +29,7 @@ from schemas.subjects import Partitions
 from schemas.vocabulary.act import ActDelegationRequested, Action
 from schemas.vocabulary.delegate import DelegateAnswered, DelegateFailed
 from tests.actors.delegate.specialists import Handler, answering, specialist
-from tests.actors.on_broker import on_broker
+from tests.actors.on_broker import log_test, on_broker
 from tests.actors.runtime.waiting import DEADLINE_S, until
 from tests.broker import Broker
 from tests.each import each
@@ -231,13 +231,11 @@ def test_a_request_that_waited_past_its_time_asks_nobody(broker: Broker) -> None
     on_broker(broker, body)
 
 
-def test_an_impostor_of_the_name_does_not_hide_the_specialist(broker: Broker) -> None:
-    async def body(log: JetStreamLog) -> None:
-        silent = answering(b'{"answer": "impostor"}')
-        async with specialist(broker.url, silent, metadata={}), specialist(broker.url, silent, subject="specialist.x"):
-            assert await find_specialist(log.connection, "oracle", 10.0) == "specialist.x"
-
-    on_broker(broker, body)
+@log_test
+async def test_an_impostor_of_the_name_does_not_hide_the_specialist(log: JetStreamLog, broker: Broker) -> None:
+    silent = answering(b'{"answer": "impostor"}')
+    async with specialist(broker.url, silent, metadata={}), specialist(broker.url, silent, subject="specialist.x"):
+        assert await find_specialist(log.connection, "oracle", 10.0) == "specialist.x"
 
 
 @given(st.binary(max_size=80))

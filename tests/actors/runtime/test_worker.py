@@ -34,41 +34,26 @@ from tests.actors.runtime.living import (
     converse,
     led_by,
     living,
+    log_test,
+    on_broker,
 )
 from tests.actors.runtime.waiting import DEADLINE_S, until
 from tests.broker import Broker
 from tests.events.setting import collect
 from tests.judging import replayed
 
-Body = Callable[[JetStreamLog], Awaitable[None]]
 SESSIONS, TURNS = 8, 4
 
 
-def on_broker(broker: Broker, body: Body) -> None:
-    """Run a test's body with a log to send and look with."""
-
-    async def main() -> None:
-        log = await JetStreamLog.connect(broker.url, partitions=PARTITIONS)
-        try:
-            async with asyncio.timeout(120):
-                await body(log)
-        finally:
-            await log.close()
-
-    asyncio.run(main())
-
-
-def test_every_input_gets_one_end_and_the_log_keeps_all_promises(broker: Broker) -> None:
-    async def body(log: JetStreamLog) -> None:
-        async with living(broker, "a") as worker:
-            ends = await converse(log, SESSIONS, TURNS)
-            await at_rest(log)
-            await worker.stopped()
-        assert len(ends) == SESSIONS * TURNS
-        assert {end.event.action for end in ends} >= {"EXECUTED", "BLOCKED"}
-        assert await broken(log, ends) == []
-
-    on_broker(broker, body)
+@log_test
+async def test_every_input_gets_one_end_and_the_log_keeps_all_promises(log: JetStreamLog, broker: Broker) -> None:
+    async with living(broker, "a") as worker:
+        ends = await converse(log, SESSIONS, TURNS)
+        await at_rest(log)
+        await worker.stopped()
+    assert len(ends) == SESSIONS * TURNS
+    assert {end.event.action for end in ends} >= {"EXECUTED", "BLOCKED"}
+    assert await broken(log, ends) == []
 
 
 def run_of(broker: Broker, workers: Callable[[JetStreamLog], Awaitable[None]]) -> dict[str, object]:
@@ -125,100 +110,96 @@ def test_two_workers_that_both_take_everything_to_be_theirs_are_harmless(broker:
 
 
 @pytest.mark.parametrize(("how", "standby"), [("stopped", True), ("killed", True), ("killed", False)])
-def test_the_other_worker_takes_over_every_partition(broker: Broker, how: str, standby: bool) -> None:
-    async def body(log: JetStreamLog) -> None:
-        async with (
-            living(broker, "a", standby=standby) as first,
-            living(broker, "b", standby=standby) as second,
-        ):
-            await led_by(first, second)
-            before = await converse(log, SESSIONS, 2)
-            await getattr(first, how)()
-            await led_by(second)
-            after = await converse(log, SESSIONS, 2, first=2)
-            assert await broken(log, before + after) == []
-
-    on_broker(broker, body)
-
-
-def test_a_worker_ended_in_the_middle_of_a_load_leaves_no_exchange_open(broker: Broker) -> None:
-    async def body(log: JetStreamLog) -> None:
-        async with living(broker, "a") as first, living(broker, "b") as second:
-            await led_by(first, second)
-            talking = asyncio.create_task(converse(log, SESSIONS, 12))
-            await until(lambda: first.worker.counters.emitted > 40, "work under way")
-            await first.killed()
-            ends = await talking
-            await led_by(second)
-            assert await broken(log, ends) == []
-
-    on_broker(broker, body)
-
-
-def test_a_broker_crash_in_the_middle_of_a_load_leaves_no_exchange_open(broker: Broker) -> None:
-    async def body(log: JetStreamLog) -> None:
-        async with living(broker, "a") as first, living(broker, "b") as second:
-            await led_by(first, second)
-
-            def emitted() -> int:
-                return first.worker.counters.emitted + second.worker.counters.emitted
-
-            settings = emitted()  # one event a partition
-            talking = asyncio.create_task(converse(log, SESSIONS, 12))
-            for more in (40, 120):
-                await until(lambda least=settings + more: emitted() > least, "work under way")
-                broker.kill()
-                broker.start()
-            ends = await talking
-            assert len(ends) == SESSIONS * 12
-            assert await broken(log, ends) == []
-
-    on_broker(broker, body)
-
-
-def test_a_copy_of_the_answer_reaches_the_inbox_that_the_input_names(broker: Broker) -> None:
-    async def body(log: JetStreamLog) -> None:
-        copies: asyncio.Queue[tuple[str, bytes]] = asyncio.Queue()
-
-        async def take(msg: Msg) -> None:
-            copies.put_nowait(((msg.headers or {})["ce-type"], msg.data))
-
-        await log.connection.nc.subscribe("_INBOX.test.answers", cb=take)
-        async with living(broker, "a"), Client.open(log) as edge:
-            addressed = new_input(
-                "Hello", agent="ann", session="s", partitions=PARTITIONS, now_ns=1, reply_to="_INBOX.test.answers"
-            )
-            await edge.submit(addressed)
-            end = await edge.await_end(addressed.exchange, DEADLINE_S)
-            async with asyncio.timeout(DEADLINE_S):
-                topic, data = await copies.get()
-        assert topic == "forged_id.response.emitted"
-        assert msgspec.json.decode(data, type=ResponseEmitted) == end.event
-        assert copies.empty()
-
-    on_broker(broker, body)
-
-
-def test_recovery_starts_from_a_snapshot_and_ends_in_the_same_state(broker: Broker) -> None:
-    async def body(log: JetStreamLog) -> None:
-        async with living(broker, "a", snapshot_every=5) as worker:
-            before = await converse(log, SESSIONS, TURNS)
-            await until(lambda: worker.worker.counters.snapshots > 0, "a snapshot")
-            # Killed, so that what is behind the last snapshots has to be read again.
-            await worker.killed()
-        async with living(broker, "b", snapshot_every=5) as worker:
-            await led_by(worker)
-            assert worker.worker.counters.snapshots_used > 0
-            after = await converse(log, SESSIONS, 2, first=TURNS)
-            await rest(log, tuple(worker.worker.shards.values()))
-            replay, report = replayed(tuple(ACTORS.values()), await collect(log), PARTITIONS)
-            assert report.clean
-            for key, shard in worker.worker.shards.items():
-                if key in replay.views:
-                    assert state_hash(shard.view.state) == state_hash(replay.views[key].state), key
+@log_test
+async def test_the_other_worker_takes_over_every_partition(
+    log: JetStreamLog, broker: Broker, how: str, standby: bool
+) -> None:
+    async with (
+        living(broker, "a", standby=standby) as first,
+        living(broker, "b", standby=standby) as second,
+    ):
+        await led_by(first, second)
+        before = await converse(log, SESSIONS, 2)
+        await getattr(first, how)()
+        await led_by(second)
+        after = await converse(log, SESSIONS, 2, first=2)
         assert await broken(log, before + after) == []
 
-    on_broker(broker, body)
+
+@log_test
+async def test_a_worker_ended_in_the_middle_of_a_load_leaves_no_exchange_open(
+    log: JetStreamLog, broker: Broker
+) -> None:
+    async with living(broker, "a") as first, living(broker, "b") as second:
+        await led_by(first, second)
+        talking = asyncio.create_task(converse(log, SESSIONS, 12))
+        await until(lambda: first.worker.counters.emitted > 40, "work under way")
+        await first.killed()
+        ends = await talking
+        await led_by(second)
+        assert await broken(log, ends) == []
+
+
+@log_test
+async def test_a_broker_crash_in_the_middle_of_a_load_leaves_no_exchange_open(
+    log: JetStreamLog, broker: Broker
+) -> None:
+    async with living(broker, "a") as first, living(broker, "b") as second:
+        await led_by(first, second)
+
+        def emitted() -> int:
+            return first.worker.counters.emitted + second.worker.counters.emitted
+
+        settings = emitted()  # one event a partition
+        talking = asyncio.create_task(converse(log, SESSIONS, 12))
+        for more in (40, 120):
+            await until(lambda least=settings + more: emitted() > least, "work under way")
+            broker.kill()
+            broker.start()
+        ends = await talking
+        assert len(ends) == SESSIONS * 12
+        assert await broken(log, ends) == []
+
+
+@log_test
+async def test_a_copy_of_the_answer_reaches_the_inbox_that_the_input_names(log: JetStreamLog, broker: Broker) -> None:
+    copies: asyncio.Queue[tuple[str, bytes]] = asyncio.Queue()
+
+    async def take(msg: Msg) -> None:
+        copies.put_nowait(((msg.headers or {})["ce-type"], msg.data))
+
+    await log.connection.nc.subscribe("_INBOX.test.answers", cb=take)
+    async with living(broker, "a"), Client.open(log) as edge:
+        addressed = new_input(
+            "Hello", agent="ann", session="s", partitions=PARTITIONS, now_ns=1, reply_to="_INBOX.test.answers"
+        )
+        await edge.submit(addressed)
+        end = await edge.await_end(addressed.exchange, DEADLINE_S)
+        async with asyncio.timeout(DEADLINE_S):
+            topic, data = await copies.get()
+    assert topic == "forged_id.response.emitted"
+    assert msgspec.json.decode(data, type=ResponseEmitted) == end.event
+    assert copies.empty()
+
+
+@log_test
+async def test_recovery_starts_from_a_snapshot_and_ends_in_the_same_state(log: JetStreamLog, broker: Broker) -> None:
+    async with living(broker, "a", snapshot_every=5) as worker:
+        before = await converse(log, SESSIONS, TURNS)
+        await until(lambda: worker.worker.counters.snapshots > 0, "a snapshot")
+        # Killed, so that what is behind the last snapshots has to be read again.
+        await worker.killed()
+    async with living(broker, "b", snapshot_every=5) as worker:
+        await led_by(worker)
+        assert worker.worker.counters.snapshots_used > 0
+        after = await converse(log, SESSIONS, 2, first=TURNS)
+        await rest(log, tuple(worker.worker.shards.values()))
+        replay, report = replayed(tuple(ACTORS.values()), await collect(log), PARTITIONS)
+        assert report.clean
+        for key, shard in worker.worker.shards.items():
+            if key in replay.views:
+                assert state_hash(shard.view.state) == state_hash(replay.views[key].state), key
+    assert await broken(log, before + after) == []
 
 
 async def rest(log: JetStreamLog, shards: Iterable[Shard]) -> None:
@@ -236,24 +217,24 @@ async def rest(log: JetStreamLog, shards: Iterable[Shard]) -> None:
     await until(there, "every shard to be up to date")
 
 
-def test_a_stopped_worker_leaves_snapshots_that_spare_the_next_all_reading(broker: Broker) -> None:
-    async def body(log: JetStreamLog) -> None:
-        async with living(broker, "a") as worker:
-            await converse(log, SESSIONS, TURNS)
-            await at_rest(log)
-            await rest(log, worker.worker.shards.values())
-            await worker.stopped()
-            assert worker.worker.counters.snapshots > 0
-        last = (await log.info()).last_seq
-        async with living(broker, "b") as worker:
-            await led_by(worker)
-            shards = [shard for shard in worker.worker.shards.values() if shard.view.own_last]
-            assert worker.worker.counters.snapshots_used >= len(shards) > 0
-            assert worker.worker.counters.decided == 0
-        # The settings are recorded already: a start that changes nothing writes nothing.
-        assert (await log.info()).last_seq == last
-
-    on_broker(broker, body)
+@log_test
+async def test_a_stopped_worker_leaves_snapshots_that_spare_the_next_all_reading(
+    log: JetStreamLog, broker: Broker
+) -> None:
+    async with living(broker, "a") as worker:
+        await converse(log, SESSIONS, TURNS)
+        await at_rest(log)
+        await rest(log, worker.worker.shards.values())
+        await worker.stopped()
+        assert worker.worker.counters.snapshots > 0
+    last = (await log.info()).last_seq
+    async with living(broker, "b") as worker:
+        await led_by(worker)
+        shards = [shard for shard in worker.worker.shards.values() if shard.view.own_last]
+        assert worker.worker.counters.snapshots_used >= len(shards) > 0
+        assert worker.worker.counters.decided == 0
+    # The settings are recorded already: a start that changes nothing writes nothing.
+    assert (await log.info()).last_seq == last
 
 
 # --- what cannot be decided
@@ -372,28 +353,24 @@ def test_an_event_too_large_for_the_broker_becomes_a_failure_and_the_exchange_en
         on_broker(broker, body)
 
 
-def test_a_worker_is_ready_once_none_of_its_partitions_recovers(broker: Broker) -> None:
-    async def body(log: JetStreamLog) -> None:
-        async with living(broker, "a") as worker, asyncio.timeout(DEADLINE_S):
-            await worker.worker.ready.wait()
-            assert {shard.role for shard in worker.worker.shards.values()} == {Role.LEADING}
-            assert set(worker.worker.shards) == all_partitions()
-
-    on_broker(broker, body)
+@log_test
+async def test_a_worker_is_ready_once_none_of_its_partitions_recovers(log: JetStreamLog, broker: Broker) -> None:
+    async with living(broker, "a") as worker, asyncio.timeout(DEADLINE_S):
+        await worker.worker.ready.wait()
+        assert {shard.role for shard in worker.worker.shards.values()} == {Role.LEADING}
+        assert set(worker.worker.shards) == all_partitions()
 
 
-def test_settings_are_recorded_once_in_every_partition(broker: Broker) -> None:
-    async def body(log: JetStreamLog) -> None:
-        for name in ("a", "b"):
-            async with living(broker, name) as worker:
-                await led_by(worker)
-                await worker.stopped()
-        recorded = Counter(
-            (stored.headers["ce-type"], stored.subject)
-            for stored in await collect(log)
-            if stored.headers["ce-type"].endswith(".configured")
-        )
-        assert len(recorded) == len(all_partitions())
-        assert set(recorded.values()) == {1}
-
-    on_broker(broker, body)
+@log_test
+async def test_settings_are_recorded_once_in_every_partition(log: JetStreamLog, broker: Broker) -> None:
+    for name in ("a", "b"):
+        async with living(broker, name) as worker:
+            await led_by(worker)
+            await worker.stopped()
+    recorded = Counter(
+        (stored.headers["ce-type"], stored.subject)
+        for stored in await collect(log)
+        if stored.headers["ce-type"].endswith(".configured")
+    )
+    assert len(recorded) == len(all_partitions())
+    assert set(recorded.values()) == {1}

@@ -17,7 +17,7 @@ from actors.gateway.http.scopes import PUBLIC
 from tests.actors.gateway.asking import stored
 from tests.actors.gateway.http.rig import LIMITS, SCORED, URL, gateway, guarding, ring_of
 from tests.each import each
-from tests.events.simulated_world import in_world
+from tests.events.simulated_world import in_world, world_test
 from tests.simulated import SimulatedStream
 from tests.simulation.loop import run_virtual
 
@@ -160,13 +160,11 @@ def test_probes_need_no_key(path: str) -> None:
     assert ask(path, {}, keys=[KEY]).status_code != 401
 
 
-def test_a_refused_request_leaves_nothing_in_the_log() -> None:
-    async def body(stream: SimulatedStream) -> None:
-        async with guarding(stream), gateway(stream, keys=[KEY]) as client:
-            assert (await client.post(LOOP, json=SCORED)).status_code == 401
-        assert stored(stream, "loop.completed") == []
-
-    in_world(body)
+@world_test
+async def test_a_refused_request_leaves_nothing_in_the_log(stream: SimulatedStream) -> None:
+    async with guarding(stream), gateway(stream, keys=[KEY]) as client:
+        assert (await client.post(LOOP, json=SCORED)).status_code == 401
+    assert stored(stream, "loop.completed") == []
 
 
 def test_keys_are_never_shown() -> None:
