@@ -1,3 +1,5 @@
+"""A coroutine as a test: what it is given, and how it fails."""
+
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
