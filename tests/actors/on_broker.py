@@ -1,9 +1,10 @@
-"""A test's body over the log of a real broker."""
+"""A test's body, or a test that is a coroutine, over the log of a real broker."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
 
 from events.jetstream import JetStreamLog
+from tests.asynchronous import run_by
 from tests.broker import Broker
 
 
@@ -18,3 +19,7 @@ def on_broker(broker: Broker, body: Callable[[JetStreamLog], Awaitable[None]], *
             await log.close()
 
     asyncio.run(main())
+
+
+log_test = run_by(on_broker, "log", "broker")
+"""Runs a coroutine as a test: ``log`` is a log on the fixture ``broker``."""

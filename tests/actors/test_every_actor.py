@@ -24,11 +24,13 @@ from schemas.vocabulary.responder import ResponseEmitted
 from tests.actors.pipeline import Pipeline
 from tests.actors.scenario import MS, START_NS, Address, Partition, configured
 from tests.actors.strategies import addresses, events_for, texts, variations, view_types, waits_ms
+from tests.each import each
 
 every_actor = pytest.mark.parametrize("actor", ACTORS.values(), ids=list(ACTORS))
-every_actor_with_settings = pytest.mark.parametrize(
-    "actor", [pytest.param(one, id=name) for name, one in ACTORS.items() if one.settings_type.__struct_fields__]
-)
+"""For tests that draw examples: these are cases of their own."""
+each_actor = each("actor", ACTORS.values(), named=list(ACTORS))
+WITH_SETTINGS = [actor for actor in ACTORS.values() if actor.settings_type.__struct_fields__]
+each_actor_with_settings = each("actor", WITH_SETTINGS, named=lambda actor: actor.name)
 
 FORGETTING_MS = 70 * 24 * 3_600_000
 """Longer than any default lifetime of what is remembered of a session: those with violations are for thirty to sixty
@@ -40,7 +42,7 @@ GUARDS = {actor: stage for actor, stage in STAGE_OF.items() if actor not in ON_D
 HOUR_MS = 3_600_000
 
 few = settings(
-    max_examples=min(25, settings().max_examples),  # the loaded profile may want fewer
+    max_examples=min(16, settings().max_examples),  # the loaded profile may want fewer
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
@@ -72,7 +74,7 @@ def test_evolve_accepts_any_event_of_its_view(actor: Actor[Any], data: st.DataOb
         assert isinstance(partition.state, actor.state_type)
 
 
-@every_actor
+@each_actor
 def test_evolve_accepts_the_sample_of_every_event_of_its_view(actor: Actor[Any]):
     partition = Partition(actor)
     for kind in view_types(actor):
@@ -83,7 +85,9 @@ def test_evolve_accepts_the_sample_of_every_event_of_its_view(actor: Actor[Any])
 @every_actor
 @given(data=st.data())
 @few
-def test_deciding_twice_gives_the_same_bytes_and_leaves_the_state_alone(actor: Actor[Any], data: st.DataObject):
+def test_deciding_twice_gives_the_same_bytes_leaves_the_state_alone_and_only_own_events_come_of_it(
+    actor: Actor[Any], data: st.DataObject
+):
     partition = Partition(actor)
     for step in data.draw(steps(actor, view_types(actor))):
         event, address, _ = step
@@ -93,6 +97,11 @@ def test_deciding_twice_gives_the_same_bytes_and_leaves_the_state_alone(actor: A
         assert first == second
         assert encode_state(partition.state) == before
         take(partition, step)
+    for emitted in partition.emitted:
+        entry = entry_of(emitted.event)
+        assert entry.owner == actor.name
+        assert not entry.spontaneous
+        assert decode_event(entry.topic, encode_event(emitted.event), entry.version) == emitted.event
 
 
 def decided(actor: Actor[Any], state: Any, message: Message) -> list[tuple[str, bytes, tuple[Any, ...]]]:
@@ -100,25 +109,11 @@ def decided(actor: Actor[Any], state: Any, message: Message) -> list[tuple[str, 
     if type(message.event) not in actor.consumes:
         return []
     found = []
-    for each in actor.decide(state, message):
-        emission = each if isinstance(each, Emission) else Emission(each)
+    for decided_on in actor.decide(state, message):
+        emission = decided_on if isinstance(decided_on, Emission) else Emission(decided_on)
         event = emission.event
         found.append((topic_of(event), encode_event(event), (emission.agent, emission.session, emission.exchange)))
     return found
-
-
-@every_actor
-@given(data=st.data())
-@few
-def test_it_emits_only_its_own_events_and_each_can_be_read_back(actor: Actor[Any], data: st.DataObject):
-    partition = Partition(actor)
-    for step in data.draw(steps(actor, view_types(actor))):
-        take(partition, step)
-    for message in partition.emitted:
-        entry = entry_of(message.event)
-        assert entry.owner == actor.name
-        assert not entry.spontaneous
-        assert decode_event(entry.topic, encode_event(message.event), entry.version) == message.event
 
 
 @every_actor
@@ -138,17 +133,17 @@ def test_a_snapshot_restores_the_state_and_every_later_decision(actor: Actor[Any
     assert restored.state_hash() == kept.state_hash()
 
 
-@every_actor
+@each_actor
 def test_it_always_starts_in_the_same_state(actor: Actor[Any]):
     assert state_hash(actor.initial()) == state_hash(actor.initial())
 
 
-@every_actor_with_settings
+@each_actor_with_settings
 def test_it_starts_with_the_default_settings(actor: Actor[Any]):
     assert actor.initial().settings == actor.settings_type()
 
 
-@every_actor_with_settings
+@each_actor_with_settings
 def test_recorded_settings_are_in_force_from_there_on(actor: Actor[Any]):
     for changed in [actor.settings_type(), *variations(actor.settings_type())]:
         partition = Partition(actor)
@@ -156,15 +151,15 @@ def test_recorded_settings_are_in_force_from_there_on(actor: Actor[Any]):
         assert partition.state.settings == changed
 
 
-def test_settings_that_this_release_cannot_read_leave_those_in_force():
-    for actor in (each for each in ACTORS.values() if each.settings_type.__struct_fields__):
-        name = actor.settings_type.__struct_fields__[0]
-        unreadable = actor.configured(settings={name: {"of": "another release"}}, settings_hash="", behaviour=9)
-        assert "unreadable_settings" in replace(actor, behaviour=9).undecidable(unreadable)
-        for before in [actor.settings_type(), *variations(actor.settings_type())][:2]:
-            partition = Partition(actor).configure(before)
-            partition.fold(partition.own(unreadable))
-            assert partition.state.settings == before, actor.name
+@each_actor_with_settings
+def test_settings_that_this_release_cannot_read_leave_those_in_force(actor: Actor[Any]):
+    name = actor.settings_type.__struct_fields__[0]
+    unreadable = actor.configured(settings={name: {"of": "another release"}}, settings_hash="", behaviour=9)
+    assert "unreadable_settings" in replace(actor, behaviour=9).undecidable(unreadable)
+    for before in [actor.settings_type(), *variations(actor.settings_type())][:2]:
+        partition = Partition(actor).configure(before)
+        partition.fold(partition.own(unreadable))
+        assert partition.state.settings == before
 
 
 def test_settings_are_really_varied():
@@ -201,14 +196,18 @@ any_guard_stopped = pytest.mark.parametrize(
 @any_guard_stopped
 @given(conversation=conversations)
 @few
-def test_every_input_gets_exactly_one_end(stopped: tuple[str, ...], conversation: list[Any]):
+def test_every_input_gets_exactly_one_end_after_which_nothing_is_pending(
+    stopped: tuple[str, ...], conversation: list[Any]
+):
+    """By convention what waits for the end of an exchange is a field named ``pending``, at any depth of a state."""
     pipeline = undistracted(stopped)
     converse(pipeline, conversation)
     ends = Counter(message.exchange for message in pipeline.ends())
     assert ends == {f"exchange-{number}": 1 for number in range(len(conversation))}
+    assert {name: waiting for name, waiting in pending(pipeline).items() if waiting} == {}
 
 
-@pytest.mark.parametrize("guard", GUARDS)
+@each("guard", GUARDS)
 def test_a_stopped_guard_lets_nothing_through(guard: str):
     pipeline = Pipeline(ACTORS, stopped=[guard])
     pipeline.ask("What is the capital of Peru?", Address())
@@ -234,7 +233,7 @@ def test_every_end_leads_back_to_its_input_without_a_gap(conversation: list[Any]
         assert isinstance(step.event, InputReceived)
 
 
-@pytest.mark.parametrize("guard", GUARDS)
+@each("guard", GUARDS)
 def test_a_missed_deadline_leads_back_to_its_input_too(guard: str):
     pipeline = Pipeline(ACTORS, stopped=[guard])
     pipeline.ask("Hello?", Address())
@@ -246,16 +245,6 @@ def test_a_missed_deadline_leads_back_to_its_input_too(guard: str):
     while step.id in pipeline.causes:
         step = by_id[pipeline.causes[step.id]]
     assert isinstance(step.event, InputReceived)
-
-
-@any_guard_stopped
-@given(conversation=conversations)
-@few
-def test_nothing_is_pending_once_every_exchange_has_ended(stopped: tuple[str, ...], conversation: list[Any]):
-    """By convention what waits for the end of an exchange is a field named ``pending``, at any depth of a state."""
-    pipeline = undistracted(stopped)
-    converse(pipeline, conversation)
-    assert {name: waiting for name, waiting in pending(pipeline).items() if waiting} == {}
 
 
 within_an_hour_ms = st.sampled_from([0, 60_000, HOUR_MS])
@@ -324,8 +313,8 @@ def test_a_session_past_its_lifetime_leaves_no_trace_but_what_is_kept_on_purpose
     converse(pipeline, conversation)
     pipeline.advance(FORGETTING_MS)
     fresh = undistracted(now_ns=pipeline.now_ns, after_seq=len(pipeline.stream))
-    for each in (pipeline, fresh):
-        each.ask("A new day", Address("cat", "another day", "probe"))
+    for run in (pipeline, fresh):
+        run.ask("A new day", Address("cat", "another day", "probe"))
     (left, kept), (expected, _) = traces(pipeline), traces(fresh)
     assert left == expected
     learned = {message.agent for message in pipeline.stream if isinstance(message.event, Adjusted)}

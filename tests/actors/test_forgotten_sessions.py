@@ -14,6 +14,7 @@ from schemas.vocabulary.operator import ForgetOrdered
 from schemas.wording.personal import change_personal, personal_location
 from tests.actors.pipeline import Pipeline
 from tests.actors.scenario import Address, Partition
+from tests.each import each
 
 SECRET = "secret"
 TALK = (
@@ -68,14 +69,14 @@ def forgotten() -> Recorded:
     return pipeline
 
 
-@pytest.mark.parametrize("name", ACTORS)
+@each("name", ACTORS)
 def test_a_log_without_the_words_leads_to_the_same_state(forgotten: Recorded, name: str) -> None:
     replayed = Partition(ACTORS[name])
     replayed.fold(*map(without_words, forgotten.folded[name]))
     assert replayed.state_hash() == forgotten.partitions[name].state_hash()
 
 
-@pytest.mark.parametrize("name", ACTORS)
+@each("name", ACTORS)
 def test_no_state_holds_a_word_of_it(forgotten: Recorded, name: str) -> None:
     state = encode_state(forgotten.partitions[name].state).lower()
     assert [word for word in (b"zanzibarius", b"quokka") if word in state] == []

@@ -12,6 +12,7 @@ import pytest
 
 import neuraxis
 from neuraxis import AsyncClient, Client
+from tests.each import each
 
 VERDICT = {
     "exchange": "e1", "allowed": True, "stage": "ARBITER", "action": "PASSED", "reason": "check",
@@ -69,7 +70,7 @@ def serving(*answers: list[bytes]) -> Iterator[str]:
         thread.join(30)
 
 
-@pytest.mark.parametrize("slow", SLOW)
+@each("slow", SLOW)
 def test_a_server_that_sends_a_byte_now_and_then_is_not_waited_for_longer(slow: str) -> None:
     with (
         serving(SLOW[slow]) as url,

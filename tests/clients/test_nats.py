@@ -224,9 +224,7 @@ def test_a_broker_that_does_not_come_back_is_raised(broker: Broker, monkeypatch:
 @pytest.mark.parametrize("kind", ["listen", "read"])
 def test_a_broker_that_falls_silent_is_raised(kind: str, broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     """It keeps its connections and takes new ones, as a paused or a cut off machine does, and answers nothing."""
-    monkeypatch.setattr("neuraxis.nats.AWAY_S", 3.0)
-    monkeypatch.setattr("neuraxis.nats._PING_S", 1.0)
-    monkeypatch.setattr("neuraxis.nats.CONNECT_S", 2.0)
+    monkeypatch.setattr("neuraxis.nats._PING_S", 0.5)
 
     async def act() -> None:
         log = await JetStreamLog.connect(broker.url)
@@ -237,6 +235,8 @@ def test_a_broker_that_falls_silent_is_raised(kind: str, broker: Broker, monkeyp
             await log.connection.publish(BLOCKED, b"{}")
             await asyncio.wait((first,), timeout=0.05)
         await log.close()
+        monkeypatch.setattr("neuraxis.nats.AWAY_S", 1.0)
+        monkeypatch.setattr("neuraxis.nats.CONNECT_S", 1.0)
         broker.pause()
         try:
             with pytest.raises(neuraxis.NotReachable, match=r"has not come back|told nothing of the log"):
@@ -249,8 +249,7 @@ def test_a_broker_that_falls_silent_is_raised(kind: str, broker: Broker, monkeyp
 
 def test_a_broker_that_serves_no_log_any_more_is_raised(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     """It answers pings, and nothing about the log: JetStream is switched off, or a cluster has no leader for it."""
-    monkeypatch.setattr("neuraxis.nats.AWAY_S", 2.0)
-    monkeypatch.setattr("neuraxis.nats._FETCH_S", 0.5)
+    monkeypatch.setattr("neuraxis.nats._FETCH_S", 0.2)
 
     async def act() -> None:
         log = await JetStreamLog.connect(broker.url)
@@ -258,6 +257,7 @@ def test_a_broker_that_serves_no_log_any_more_is_raised(broker: Broker, monkeypa
         await log.close()
         reading = read(">", Login(url=broker.url), after=0)
         assert (await anext(reading)).id == "first"
+        monkeypatch.setattr("neuraxis.nats.AWAY_S", 1.0)
         broker.kill()
         broker.jetstream = False
         broker.start()

@@ -4,6 +4,7 @@ import pytest
 
 import neuraxis
 from neuraxis.following import STREAM_ENDED, Following
+from tests.each import each
 
 
 class Clock:
@@ -67,7 +68,7 @@ def test_the_server_may_ask_for_a_longer_pause() -> None:
     assert reading(Clock()).pause_after(neuraxis.RateLimited("busy", retry_after=3.0)) == 3.0
 
 
-@pytest.mark.parametrize("kind", [neuraxis.BadInput, neuraxis.Unauthorized, neuraxis.Forbidden, neuraxis.BadAnswer])
+@each("kind", [neuraxis.BadInput, neuraxis.Unauthorized, neuraxis.Forbidden, neuraxis.BadAnswer])
 def test_what_waiting_does_not_help_is_raised_at_once(kind: type[neuraxis.NeuraxisError]) -> None:
     with pytest.raises(kind):
         reading(Clock()).pause_after(kind("no"))

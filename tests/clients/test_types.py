@@ -21,9 +21,10 @@ from schemas.subjects import topic_filter
 from schemas.vocabulary.alerts import Alert
 from schemas.vocabulary.gateway import InputReceived, Role
 from schemas.vocabulary.reflex import ReflexPassed
+from tests.each import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("ours", "theirs"),
     [
         (neuraxis.Verdict, GuardVerdict),
@@ -83,7 +84,7 @@ def test_every_event_of_the_catalogue_is_read_as_the_broker_delivers_it() -> Non
             assert other.alert is None, "fields of another version would be taken for these"
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"[1]", b"\xff", b"null"])
+@each("body", [b"", b"{", b"[1]", b"\xff", b"null"])
 def test_an_event_without_a_readable_body_is_told_as_that_and_those_behind_it_are_read(body: bytes) -> None:
     event = events.event_of_message("log.02.00.input.received", {"ce-id": "one"}, body, 7)
     assert (event.seq, event.id, event.data) == (7, "one", {})

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from tests.asynchronous import run_by
 from tests.simulated import CALM, Faults, SimulatedConnection, SimulatedLog, SimulatedStream
 from tests.simulation.loop import VirtualLoop, run_virtual
 
@@ -20,6 +21,10 @@ def in_world(
         return stream
 
     return run_virtual(main(), seed)
+
+
+world_test = run_by(in_world, "stream")
+"""Runs a coroutine as a test: ``stream`` is that of a world of its own."""
 
 
 def log_of(stream: SimulatedStream, dies_at: int | None = None) -> SimulatedLog:

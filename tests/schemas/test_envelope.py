@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from schemas.envelope import MESSAGE_ID, Envelope, decode_headers, encode_headers
 from schemas.errors import UndecodableEvent
 from schemas.identity import event_id
+from tests.each import each
 
 any_text = st.text() | st.sampled_from(
     ["100% sure", 'say "hi"', "a\r\nNats-Msg-Id: x", "日本\u200b語", "%41", "\x00", "🧠"]
@@ -64,7 +65,7 @@ def test_the_binding_s_own_characters_are_percent_encoded() -> None:
     assert headers["ce-agent"] == "Euro%20%E2%82%AC%20%225%25%22%20%F0%9F%98%80"
 
 
-@pytest.mark.parametrize("name", ["ce-id", "ce-type"])
+@each("name", ["ce-id", "ce-type"])
 def test_a_missing_required_attribute_is_undecodable(name: str) -> None:
     headers = minimal()
     del headers[name]
@@ -72,7 +73,7 @@ def test_a_missing_required_attribute_is_undecodable(name: str) -> None:
         decode_headers(headers)
 
 
-@pytest.mark.parametrize("name", ["causeseq", "index", "count", "dataversion"])
+@each("name", ["causeseq", "index", "count", "dataversion"])
 def test_a_number_that_is_none_is_undecodable(name: str) -> None:
     with pytest.raises(UndecodableEvent, match="not a number"):
         decode_headers(minimal(**{name: "seven"}))

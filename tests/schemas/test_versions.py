@@ -65,7 +65,7 @@ def test_every_older_version_of_every_subject_has_its_step() -> None:
 
 
 @each("topic", CATALOGUE)
-@pytest.mark.parametrize("offset", [-(10**9), 1, 10**9])
+@each("offset", [-(10**9), 1, 10**9])
 def test_a_version_that_never_was_is_unknown(topic: str, offset: int) -> None:
     with pytest.raises(UnknownVersion, match="version"):
         decode_event(topic, b"{}", CATALOGUE[topic].version + offset)

@@ -1,7 +1,6 @@
 """The loop end to end, planned by rule: what it asks, what it gathers, and how it ends."""
 
 import msgspec
-import pytest
 
 from actors.act.settings import ActSettings
 from actors.contract.text.shortening import shorten
@@ -13,6 +12,7 @@ from schemas.vocabulary.memory import ActionResult, MemoryActionsAnswered
 from tests.actors.act.builders import E1, MODERATE, QUESTION, Acting, found, recollection
 from tests.actors.router.builders import recalled
 from tests.actors.scenario import Address
+from tests.each import each
 
 LEASE = recollection("gist:1", 0.5)
 OFFICE = recollection("concept:2", 0.9, "office")
@@ -202,7 +202,7 @@ def test_an_answer_given_twice_counts_once():
     assert len(acting.iterations) == 1
 
 
-@pytest.mark.parametrize("text", [QUESTION, "What did we discuss? " * 500])
+@each("text", [QUESTION, "What did we discuss? " * 500])
 def test_a_question_is_recalled_in_bounded_length(text: str):
     acting = Acting()
     acting.ask(text=text)

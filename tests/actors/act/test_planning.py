@@ -3,7 +3,6 @@
 import json
 
 import msgspec
-import pytest
 
 from actors.act.loop import new_loop
 from actors.act.planning import ALIASES, ANSWER_SCHEMA, QUERY_CHARACTERS, SKILLS, offline_plan, plan_call, read_plan
@@ -173,7 +172,7 @@ def test_nothing_but_malformed_plans_ends_at_the_most_iterations():
     )
 
 
-@pytest.mark.parametrize("request_id", [None, ""], ids=["named", "unreadable"])
+@each("request_id", [None, ""], named=["named", "unreadable"])
 def test_where_the_model_fails_the_rule_takes_over(request_id: str | None):
     acting = asked()
     acting.plan_fails(request=request_id)
@@ -241,10 +240,10 @@ def test_the_aliases_are_the_sources():
     }
 
 
-@pytest.mark.parametrize(
+@each(
     "answer",
     [f"```json\n{plan(RECALL)}\n```", json.dumps([RECALL]), plan({**RECALL, "why": "it may help"})],
-    ids=["fenced", "bare_list", "with_more_fields"],
+    named=["fenced", "bare_list", "with_more_fields"],
 )
 def test_a_plan_in_another_dress_is_a_plan(answer: str):
     actions = read_plan(answer, BY_MODEL)

@@ -59,26 +59,20 @@ def test_every_loop_ends_once_by_itself_and_its_exchange_is_routed_again(course:
     assert acting.finish.iterations <= chosen.max_iterations
     assert [each.rerouted for each in acting.said(ModeSelected)] == [False, True]
     assert (len(acting.state.pending), len(acting.state.acting)) == (0, 0)
+    iterations_are_numbered_without_a_gap_and_time_runs_forward(acting)
+    a_loop_is_productive_exactly_when_an_iteration_was(acting)
+    assert len(acting.finish.findings) <= chosen.most_findings
 
 
-@settings(deadline=None)
-@given(courses, all_settings)
-def test_iterations_are_numbered_without_a_gap_and_time_runs_forward(course: list[str], chosen: ActSettings):
-    acting = ran(course, chosen)
-    acting.pipeline.advance(200_000)
+def iterations_are_numbered_without_a_gap_and_time_runs_forward(acting: Acting) -> None:
     assert [each.iteration for each in acting.iterations] == list(range(acting.finish.iterations))
     elapsed = [*(each.elapsed_ms for each in acting.iterations), acting.finish.elapsed_ms]
     assert elapsed == sorted(elapsed)
 
 
-@settings(deadline=None)
-@given(courses, all_settings)
-def test_a_loop_is_productive_exactly_when_an_iteration_was(course: list[str], chosen: ActSettings):
-    acting = ran(course, chosen)
-    acting.pipeline.advance(200_000)
+def a_loop_is_productive_exactly_when_an_iteration_was(acting: Acting) -> None:
     assert acting.finish.productive == any(each.productive for each in acting.iterations)
     assert acting.finish.productive == bool(acting.finish.findings)
-    assert len(acting.finish.findings) <= chosen.most_findings
 
 
 @settings(deadline=None)

@@ -1,13 +1,12 @@
 """Time: budgets of skills, silence of whoever was asked, and the whole loop's limit."""
 
-import pytest
-
 from actors.act.loop import GRACE_MS
 from actors.act.settings import ActSettings
 from schemas.vocabulary.act import ActActionsRequested, ActFinished, ActIterated, ActPlanRequested, ActTimedOut
 from schemas.vocabulary.clock import ClockFired
 from tests.actors.act.builders import E1, Acting, found, plan, recollection
 from tests.actors.scenario import Address
+from tests.each import each
 
 LEASE = recollection("gist:1")
 E2 = Address(exchange="e2")
@@ -32,14 +31,14 @@ def reasons(acting: Acting) -> list[str]:
     return [each.reason for iteration in acting.iterations for each in iteration.performed]
 
 
-@pytest.mark.parametrize(("action", "budget_ms"), BUDGETS, ids=ROWS)
+@each(("action", "budget_ms"), BUDGETS, named=ROWS)
 def test_an_action_answered_within_its_budget_counts(action: dict[str, str], budget_ms: int):
     acting = performing(action)
     acting.remember(found(0, skill=action["skill"]), after_ms=budget_ms - 1)
     assert reasons(acting) == [""]
 
 
-@pytest.mark.parametrize(("action", "budget_ms"), BUDGETS, ids=ROWS)
+@each(("action", "budget_ms"), BUDGETS, named=ROWS)
 def test_an_action_over_its_budget_fails_and_the_loop_goes_on(action: dict[str, str], budget_ms: int):
     acting = performing(action)
     acting.pipeline.advance(budget_ms + 1)

@@ -35,20 +35,10 @@ def test_recall_and_associate_gather_before_the_answer():
     """mode-router: ACT Loop, flow 1-7."""
     pipeline = talk()
     assert path(pipeline) == [
-        "router.feedback_observed",
-        "memory.recalled",
-        "router.mode_selected",
-        "act.actions_requested",
-        "memory.actions_answered",
-        "act.iterated",
-        "act.actions_requested",
-        "memory.actions_answered",
-        "act.iterated",
-        "act.finished",
-        "router.mode_selected",
-        "response.emitted",
-        "memory.remembered",
-    ]
+        "router.feedback_observed", "memory.recalled", "router.mode_selected", "act.actions_requested",
+        "memory.actions_answered", "act.iterated", "act.actions_requested", "memory.actions_answered", "act.iterated",
+        "act.finished", "router.mode_selected", "response.emitted", "memory.remembered",
+    ]  # fmt: skip
 
 
 def test_what_was_told_before_is_among_the_findings():

@@ -16,14 +16,10 @@ from tests.actors.scenario import MS, Address, Partition
 TRIPPED, TERMINATED, RECOVERED, RESET, BLOCKED, REJECTED = (
     CATALOGUE[f"forged_id.{name}"].sample
     for name in (
-        "breaker.tripped",
-        "breaker.terminated",
-        "breaker.recovered",
-        "breaker.reset",
-        "reflex.blocked",
+        "breaker.tripped", "breaker.terminated", "breaker.recovered", "breaker.reset", "reflex.blocked",
         "coherence.rejected",
     )
-)
+)  # fmt: skip
 MINUTE_MS = 60_000
 
 

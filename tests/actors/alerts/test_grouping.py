@@ -154,7 +154,7 @@ def test_a_reset_ends_the_alert_of_its_session_and_is_one_itself() -> None:
     assert told(alerts.when(RESET)) == [("critical.breaker", "resolved", 1), ("info.breaker", "firing", 1)]
 
 
-@pytest.mark.parametrize("end", ["calmed", "tripped", "terminated", "reset"])
+@each("end", ["calmed", "tripped", "terminated", "reset"])
 def test_the_warning_before_a_session_s_end_is_resolved_once_it_is_over(end: str) -> None:
     alerts = alerting()
     assert told(alerts.when(sample("breaker.warned"))) == [("warning.breaker", "firing", 1)]

@@ -78,7 +78,7 @@ def test_an_answer_that_nobody_will_judge_is_not_appraised():
     assert Answering(guarded=False).says(ON_TOPIC) == []
 
 
-@pytest.mark.parametrize("words", ["", " \n"])
+@each("words", ["", " \n"])
 def test_a_blank_answer_is_none(words: str):
     assert Answering().says(words) == []
 

@@ -1,7 +1,6 @@
 from unittest import mock
 
 import msgspec
-import pytest
 
 from actors.appraisal import ACTOR, appraising
 from actors.appraisal.measures.trust import ROLE_CONFUSION, trust_of
@@ -16,6 +15,7 @@ from schemas.vocabulary.appraisal import AppraisalCompleted, LayerTrust
 from schemas.vocabulary.gateway import InputReceived, Layer
 from schemas.vocabulary.responder import ResponseEmitted
 from tests.actors.scenario import MS, Address, Partition
+from tests.each import each
 
 FERRY = "When does the ferry to the island leave in the morning?"
 FERRY_AGAIN = "When does the ferry to the island leave in the evening?"
@@ -128,7 +128,7 @@ def test_an_input_of_an_exchange_that_ended_unappraised_is_not_appraised() -> No
     assert here.when(InputReceived(text=FERRY), Address(exchange="first")) == []
 
 
-@pytest.mark.parametrize("text", ["", "  \n\t ", "\ud800", "\x00" * 10])
+@each("text", ["", "  \n\t ", "\ud800", "\x00" * 10])
 def test_a_blank_input_is_appraised_too(text: str) -> None:
     event = appraised(partition(), text, "first")
     assert event.layers[0].falsehood < 0.5

@@ -51,7 +51,7 @@ def test_under_the_local_gate_the_input_goes_on_while_the_model_is_asked() -> No
     assert last_completed(events).judgement == "awaited"
 
 
-@pytest.mark.parametrize("gate", WAITS)
+@each("gate", WAITS)
 def test_under_the_other_gates_the_input_waits_and_the_request_holds_the_local_appraisal(gate: str) -> None:
     event, _ = asked(partition(gate=gate, judge="off"))
     assert event.waits
@@ -59,7 +59,7 @@ def test_under_the_other_gates_the_input_waits_and_the_request_holds_the_local_a
     assert event.local.layers == event.layers
 
 
-@pytest.mark.parametrize("stopped", [InputReceived(text=ATTACK), InputReceived(text=CALM, left_out=1)])
+@each("stopped", [InputReceived(text=ATTACK), InputReceived(text=CALM, left_out=1)])
 def test_what_the_local_numbers_stop_is_not_asked_about(stopped: InputReceived) -> None:
     assert names(partition(gate="both").when(stopped)) == ["AppraisalCompleted"]
 
@@ -114,7 +114,7 @@ def test_long_parts_are_cut_to_what_may_be_shown_and_the_request_says_so() -> No
 # --- what its word does
 
 
-@pytest.mark.parametrize("gate", WAITS)
+@each("gate", WAITS)
 def test_a_word_that_is_waited_for_raises_the_falsehood_that_goes_on(gate: str) -> None:
     here = partition(gate=gate)
     event, request = asked(here)
@@ -138,7 +138,7 @@ def test_a_late_word_is_recorded_with_the_parts_that_it_raises() -> None:
     assert here.when(says(word(8), request)) == [], "it is said once"
 
 
-@pytest.mark.parametrize("answer", [word(0), word(10, kind="none")])
+@each("answer", [word(0), word(10, kind="none")])
 def test_no_word_lowers_a_falsehood(answer: str) -> None:
     here = partition(gate="llm")
     event, request = asked(here)
@@ -173,7 +173,7 @@ def test_an_answer_that_is_not_what_was_asked_leaves_the_local_numbers_and_is_to
     assert (completed.judgement, completed.layers) == ("missing", event.layers)
 
 
-@pytest.mark.parametrize("ended_by", ["length", "content_filter"])
+@each("ended_by", ["length", "content_filter"])
 def test_an_answer_that_was_cut_off_is_none_even_if_it_can_be_read(ended_by: str) -> None:
     here = partition(gate="llm")
     _, request = asked(here)
@@ -182,7 +182,7 @@ def test_an_answer_that_was_cut_off_is_none_even_if_it_can_be_read(ended_by: str
     assert judged.reason == "answer_invalid"
 
 
-@pytest.mark.parametrize("request_known", [True, False])
+@each("request_known", [True, False])
 def test_a_model_that_fails_leaves_the_local_numbers(request_known: bool) -> None:
     here = partition(gate="both")
     _, request = asked(here)
@@ -193,7 +193,7 @@ def test_a_model_that_fails_leaves_the_local_numbers(request_known: bool) -> Non
     assert completed.judgement == "missing"
 
 
-@pytest.mark.parametrize(("gate", "led_to"), [("local", 1), ("llm", 2)])
+@each(("gate", "led_to"), [("local", 1), ("llm", 2)])
 def test_a_model_that_never_answers_is_given_up_at_the_deadline(gate: str, led_to: int) -> None:
     here = partition(gate=gate)
     event, request = asked(here)

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from actors.registry import ACTORS
 from schemas.actor import Message
 from schemas.vocabulary.appraisal import JudgementRequested
@@ -38,7 +36,7 @@ class Judged:
         return [(end.stage, end.action, end.reason) for end in ends if isinstance(end, ResponseEmitted)]
 
 
-@pytest.mark.parametrize("gate", ["llm", "both"])
+@each("gate", ["llm", "both"])
 def test_an_input_waits_for_the_word_and_is_withheld_by_it(gate: str) -> None:
     judged = Judged(gate)
     assert judged.ends == []
@@ -46,7 +44,7 @@ def test_an_input_waits_for_the_word_and_is_withheld_by_it(gate: str) -> None:
     assert judged.ends == [("BREAKER", "WITHHELD", "role_confusion")]
 
 
-@pytest.mark.parametrize("answer", [word(0), "I would rather not judge."])
+@each("answer", [word(0), "I would rather not judge."])
 def test_an_input_that_the_model_does_not_object_to_is_answered(answer: str) -> None:
     judged = Judged("llm")
     judged.pipeline.send(says(answer, judged.request.id), HERE)

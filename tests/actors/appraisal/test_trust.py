@@ -1,6 +1,5 @@
 """The cases of the source (C, validation), and what the numbers must hold to."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -61,7 +60,7 @@ def test_context_saturation_an_order_in_a_long_document_is_above_the_threshold()
     assert trust_of("document[0]", document).falsehood > SATURATION
 
 
-@pytest.mark.parametrize("text", ["", " \n", "\u00a0"])
+@each("text", ["", " \n", "\u00a0"])
 def test_a_blank_part_is_indeterminate_and_not_false(text: str) -> None:
     found = trust_of("text", text)
     assert (found.falsehood, found.indeterminacy) == (0.0, 1.0)

@@ -2,7 +2,6 @@
 
 from itertools import permutations
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,7 +18,7 @@ E1, E2 = Address(exchange="e1"), Address(exchange="e2")
 NINE = felt(similar(0.95, answer="At nine."))
 
 
-@pytest.mark.parametrize("gates", list(permutations([COHERENT, CLEARED])))
+@each("gates", list(permutations([COHERENT, CLEARED])))
 def test_the_ruling_comes_once_both_gates_have_let_the_input_pass(gates: tuple[Event, Event]):
     arbiter = Partition(ACTOR, asked(), NINE)
     assert arbiter.when(gates[0]) == []
@@ -45,7 +44,7 @@ def test_a_violation_that_the_gate_let_pass_is_denied():
     assert ruled.reason == "constitutional_risk"
 
 
-@pytest.mark.parametrize("known", [(), (asked(),), (NINE,)])
+@each("known", [(), (asked(),), (NINE,)])
 def test_without_its_situation_or_its_precedents_an_exchange_is_denied(known: tuple[Event, ...]):
     arbiter = Partition(ACTOR, *known, COHERENT)
     (ruled,) = arbiter.when(CLEARED)
@@ -72,7 +71,7 @@ def test_after_its_ruling_an_exchange_gets_no_other():
     assert len(arbiter.state.exchanges.pending) == 0
 
 
-@pytest.mark.parametrize("heard", [asked(), NINE, COHERENT, CLEARED])
+@each("heard", [asked(), NINE, COHERENT, CLEARED])
 def test_an_exchange_that_ends_without_a_ruling_leaves_nothing(heard: Event):
     arbiter = Partition(ACTOR, heard)
     assert len(arbiter.state.exchanges.pending) == 1

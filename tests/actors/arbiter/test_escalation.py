@@ -6,7 +6,6 @@ What intuition and appraisal say is given, so that each case states the numbers 
 from typing import Any
 
 import msgspec
-import pytest
 
 from actors.arbiter.ruling import rule
 from actors.arbiter.settings import ArbiterSettings
@@ -132,14 +131,9 @@ def test_an_input_that_trips_the_breaker_is_withheld_whatever_the_other_stages_s
         (QUESTION, None, None, "DELIBERATIVE EXECUTED"),
     ],
     named=[
-        "BLOCK",
-        "REJECT by intuition",
-        "REJECT by coherence",
-        "IMMEDIATE",
-        "ESCALATE, not near",
-        "ESCALATE, unknown",
+        "BLOCK", "REJECT by intuition", "REJECT by coherence", "IMMEDIATE", "ESCALATE, not near", "ESCALATE, unknown",
     ],
-)
+)  # fmt: skip
 def test_r5_2_every_branch_of_the_decision_tree_ends_the_exchange_once(
     text: str, intuition: Event | None, appraisal: AppraisalCompleted | None, outcome: str
 ):
@@ -150,14 +144,12 @@ def test_r5_2_every_branch_of_the_decision_tree_ends_the_exchange_once(
     assert len(pipeline.ends()) == 1
 
 
-@pytest.mark.parametrize(
-    ("actor", "budget_ms"), [("reflex", 10), ("intuition", 20), ("coherence", 30), ("arbiter", 100)]
-)
+@each(("actor", "budget_ms"), [("reflex", 10), ("intuition", 20), ("coherence", 30), ("arbiter", 100)])
 def test_r6_and_r8_every_stage_has_the_latency_budget_that_the_source_guarantees(actor: str, budget_ms: float):
     assert ACTORS[actor].settings_type().latency_budget_ms == budget_ms  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("timeout_ms", [1, 5_000, 90_000])
+@each("timeout_ms", [1, 5_000, 90_000])
 def test_r6_deliberation_varies_and_its_deadline_is_a_setting(timeout_ms: int):
     ruled = rule((), "general", False, ArbiterSettings(deliberative_timeout_ms=timeout_ms))
     assert ruled == ArbiterEscalated(reason="no_precedent", nearest="", similarity=0.0, deadline_after_ms=timeout_ms)
@@ -227,7 +219,7 @@ def test_an_end_in_time_costs_no_timer_event():
     assert "clock.fired" not in pipeline.told()
 
 
-@pytest.mark.parametrize("verdict", [BreakerTripped, BreakerTerminated])
+@each("verdict", [BreakerTripped, BreakerTerminated])
 def test_after_a_trip_the_session_gets_fixed_notices_only(verdict: type[Event]):
     pipeline = flow(appraisal=appraised(falsehood=0.9))
     for number in range(3):

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +10,7 @@ from actors.arbiter.settings import ArbiterSettings
 from schemas.vocabulary.arbiter import ArbiterDenied, ArbiterEscalated, ArbiterImmediate
 from schemas.vocabulary.intuition import Similar
 from tests.actors.arbiter.builders import similar
+from tests.each import each
 
 NINE = "At nine."
 
@@ -52,7 +52,7 @@ def test_a_harmful_precedent_that_is_not_close_denies_nothing():
     assert (ruled.reason, ruled.nearest) == ("precedent_not_close", "p-1")
 
 
-@pytest.mark.parametrize(("similarity", "kind"), [(0.9, ArbiterImmediate), (0.899999, ArbiterEscalated)])
+@each(("similarity", "kind"), [(0.9, ArbiterImmediate), (0.899999, ArbiterEscalated)])
 def test_r5_2_a_precedent_answers_from_a_similarity_of_0_9_on(similarity: float, kind: type):
     assert isinstance(ruling(similar(similarity, answer=NINE)), kind)
 
@@ -84,7 +84,7 @@ def test_the_most_similar_answer_is_given_and_of_equals_the_first_by_name():
     )
 
 
-@pytest.mark.parametrize(("precedents", "situation"), [(None, "general"), ((), None), (None, None)])
+@each(("precedents", "situation"), [(None, "general"), ((), None), (None, None)])
 def test_r5_2_what_is_not_known_fails_closed(precedents: Any, situation: str | None):
     ruled = rule(precedents, situation, False, ArbiterSettings())
     assert ruled == ArbiterDenied(reason="unknown_outcome", precedent="", similarity=0.0)

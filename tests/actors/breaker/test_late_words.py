@@ -1,12 +1,12 @@
 """A language model's word that comes after its input was let go: what it does to the session."""
 
 import msgspec
-import pytest
 
 from schemas.catalogue import CATALOGUE
 from schemas.vocabulary.appraisal import AppraisalJudged
 from schemas.vocabulary.breaker import BreakerTerminated, BreakerTripped
 from tests.actors.breaker.builders import GOOD, VIOLATING, Talk, ended, layer
+from tests.each import each
 
 
 def late(talk: Talk, falsehood: float, *, exchange: str | None = None, is_late: bool = True) -> list[object]:
@@ -55,7 +55,7 @@ def test_a_late_word_on_what_an_earlier_guard_refused_or_a_reset_forgave_counts_
     assert late(Talk(GOOD), VIOLATING, exchange="never-heard-of") == []
 
 
-@pytest.mark.parametrize("calm", [0, 4])
+@each("calm", [0, 4])
 def test_late_words_count_towards_the_violations_that_end_a_session(calm: int) -> None:
     talk = Talk(VIOLATING)
     talk.reset()

@@ -60,7 +60,7 @@ def longest_run_in_trouble(search: Search) -> int:
 @every_plane
 def test_eventual_recovery_trouble_ends_within_three_attempts_of_ten_turns(rules: Rules):
     """EventualRecovery: VIOLATED leads to NORMAL or TERMINATED. The bound: each attempt's begin and its ten turns."""
-    assert longest_run_in_trouble(reached(rules)) <= 3 * (1 + 10)
+    assert 0 < longest_run_in_trouble(reached(rules)) <= 3 * (1 + 10)
 
 
 @every_plane
@@ -69,7 +69,6 @@ def test_eventual_progress_no_run_stays_without_processing_for_ever(rules: Rules
     for edge in reached(rules).transitions():
         if edge.before.state == "NORMAL" and edge.action.kind == "input" and not edge.action.violates:
             assert edge.verdict == "cleared" or edge.after.state == "TERMINATED"
-    assert longest_run_in_trouble(reached(rules)) > 0
 
 
 @every_plane

@@ -46,7 +46,7 @@ def test_a_session_with_a_violation_is_forgotten_in_the_end():
     assert talk.say(0.0, after_ms=60 * DAY_MS) == ["cleared"]
 
 
-@pytest.mark.parametrize("days", [29, 61, 400, 10_000])
+@each("days", [29, 61, 400, 10_000])
 def test_a_terminated_session_is_never_forgotten(days: int):
     talk = terminated()
     before = talk.machine

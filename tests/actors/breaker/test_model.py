@@ -281,7 +281,7 @@ def test_a_planted_mistake_is_found_with_its_story(
     assert story.startswith("after ")
 
 
-@pytest.mark.parametrize(
+@each(
     ("mistaken", "name"),
     [
         (judging_calm_inputs_by_the_window, "CalmInputsEndNothing"),
@@ -319,9 +319,7 @@ def test_good_turns_from_15_to_recovery(falsehood: int, turns: int | None):
     assert session.state == "VIOLATED"
 
 
-@pytest.mark.parametrize(
-    ("falsehood", "trusts"), [(100, [35, 24, 16, 11, 7, 4, 2, 1]), (0, [65, 75, 82, 87, 90, 93, 95, 96])]
-)
+@each(("falsehood", "trusts"), [(100, [35, 24, 16, 11, 7, 4, 2, 1]), (0, [65, 75, 82, 87, 90, 93, 95, 96])])
 def test_moving_average_from_50(falsehood: int, trusts: list[int]):
     session = Session(trust=50)
     heard = []

@@ -1,6 +1,5 @@
 """Circuit-breaker.md, "State Machine" and "Recovery Mechanism": how trust falls, and the way back to NORMAL."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,7 +17,7 @@ def test_a_new_session_is_in_normal_with_trust_05():
     assert (machine.state, machine.trust) == ("NORMAL", 0.5)
 
 
-@pytest.mark.parametrize(
+@each(
     ("falsehood", "trusts"),
     [
         (0.0, [0.65, 0.755, 0.8285, 0.87995, 0.915965]),
@@ -37,9 +36,7 @@ def test_in_normal_trust_is_a_moving_average_of_one_minus_falsehood(falsehood: f
     assert heard == trusts
 
 
-@pytest.mark.parametrize(
-    ("decimals", "trust"), [(0.1, 0.62), (0.123456, 0.612963), (0.333333, 0.55), (0.6499999, 0.455)]
-)
+@each(("decimals", "trust"), [(0.1, 0.62), (0.123456, 0.612963), (0.333333, 0.55), (0.6499999, 0.455)])
 def test_trust_is_rounded_to_six_decimals_in_state_and_event(decimals: float, trust: float):
     talk = Talk(decimals)
     assert talk.last.standing.trust == trust == talk.machine.trust
@@ -53,7 +50,7 @@ def test_normal_to_violated_multiplies_trust_by_03_and_counts():
     assert (standing.violations, standing.attempts, standing.attempt_turns) == (1, 0, 0)
 
 
-@pytest.mark.parametrize(("falsehood", "characters"), [(0.7, 10), (1.0, 10), (0.55, LONG)])
+@each(("falsehood", "characters"), [(0.7, 10), (1.0, 10), (0.55, LONG)])
 def test_how_false_a_violation_was_does_not_change_what_it_costs(falsehood: float, characters: int):
     talk = Talk(0.0)
     talk.say(falsehood, characters=characters)
@@ -83,14 +80,14 @@ def test_a_trip_asks_to_be_woken_after_15_minutes_and_the_attempt_after_a_day_of
     assert talk.said[-2].wake_after_ms == 24 * 3_600_000  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("set_by", ["forged_id.input.received", "forged_id.arbiter.escalated", "forged_id.breakers.x"])
+@each("set_by", ["forged_id.input.received", "forged_id.arbiter.escalated", "forged_id.breakers.x"])
 def test_another_timer_starts_no_recovery(set_by: str):
     talk = Talk(VIOLATING)
     assert talk.wake(set_by) == []
     assert talk.machine.state == "VIOLATED"
 
 
-@pytest.mark.parametrize("before", [(), (GOOD,), (VIOLATING, GOOD), (VIOLATING,) * 3])
+@each("before", [(), (GOOD,), (VIOLATING, GOOD), (VIOLATING,) * 3])
 def test_a_timer_that_comes_late_changes_nothing(before: tuple[float, ...]):
     talk = Talk(*before)
     machine = talk.machine
@@ -117,7 +114,7 @@ def test_recovery_to_normal_at_a_trust_of_exactly_06():
     assert talk.machine.trust == 0.6
 
 
-@pytest.mark.parametrize("falsehood", [0.4, 0.5, 0.65])
+@each("falsehood", [0.4, 0.5, 0.65])
 def test_recovery_to_terminated_where_falsehood_of_04_and_more_uses_up_every_attempt(falsehood: float):
     """RECOVERY to VIOLATED after ten turns, to TERMINATED after three such attempts."""
     talk = Talk(VIOLATING, settings=PATIENT)
@@ -224,7 +221,7 @@ def test_violated_to_recovery_by_an_operator():
     assert (talk.last.by, talk.machine.state, talk.machine.attempts) == ("operator", "RECOVERY", 1)
 
 
-@pytest.mark.parametrize("said", [(), (VIOLATING, GOOD), (VIOLATING, VIOLATING, VIOLATING)], ids=str)
+@each("said", [(), (VIOLATING, GOOD), (VIOLATING, VIOLATING, VIOLATING)], named=str)
 def test_an_order_to_recover_changes_nothing_outside_of_violated(said: tuple[float, ...]):
     talk = Talk(*said)
     before = talk.machine

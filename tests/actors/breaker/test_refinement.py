@@ -5,12 +5,11 @@ So every invariant and liveness property that is searched for in the model holds
 
 from math import floor
 
-import pytest
-
 from actors.breaker.machine import Machine, Move, ViolationCounts, end_by_calm, judge, reading_of, start_recovery
 from actors.breaker.settings import BreakerSettings
 from tests.actors.breaker.builders import LONG, SHORT, layer
 from tests.actors.breaker.model import CALM, INPUTS, TIMER, Action, Rules, Session, explored
+from tests.each import each
 
 READINGS = {
     action: reading_of([layer(action.falsehood / 100, characters=LONG if action.long else SHORT)], BreakerSettings())
@@ -54,13 +53,13 @@ def real(machine: Machine, action: Action, settings: BreakerSettings) -> tuple[M
     return judge(machine, reading, settings)
 
 
-@pytest.mark.parametrize(
+@each(
     ("rules", "settings"),
     [
         (Rules(), BreakerSettings()),
         (Rules(breakers=0, recent=0), BreakerSettings(breakers_in_session=1000, recent_falsehood_count=1000)),
     ],
-    ids=["everything", "violation_count"],
+    named=["everything", "violation_count"],
 )
 def test_in_every_state_of_the_model_the_real_machine_takes_the_same_step(rules: Rules, settings: BreakerSettings):
     steps = 0

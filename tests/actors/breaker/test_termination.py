@@ -4,7 +4,6 @@ from collections.abc import Callable
 from itertools import product
 
 import msgspec
-import pytest
 
 from actors.breaker.machine import Machine, ViolationCounts, broken_rule
 from actors.breaker.settings import BreakerSettings
@@ -86,7 +85,7 @@ def test_a_calm_input_ends_no_session_by_what_came_before_it(falsehoods: tuple[f
     assert name_of(talk.last) == last
 
 
-@pytest.mark.parametrize("start", [Talk.wake, Talk.order_recovery, lambda talk: talk.say(0.0)])
+@each("start", [Talk.wake, Talk.order_recovery, lambda talk: talk.say(0.0)])
 def test_a_recovery_begins_with_a_clean_window_however_it_is_started(start: Callable[[Talk], object]):
     talk = Talk(0.61, 0.61, VIOLATING)
     start(talk)
@@ -95,7 +94,7 @@ def test_a_recovery_begins_with_a_clean_window_however_it_is_started(start: Call
     assert len(talk.machine.falsehoods) == len(talk.machine.balances)
 
 
-@pytest.mark.parametrize(("balance", "state"), [(0.0, "NORMAL"), (-0.3, "NORMAL"), (-0.31, "TERMINATED")])
+@each(("balance", "state"), [(0.0, "NORMAL"), (-0.3, "NORMAL"), (-0.31, "TERMINATED")])
 def test_the_mean_of_balances_is_judged_with_an_input_that_lowers_it(balance: float, state: str):
     talk = Talk()
     for _ in range(4):
@@ -130,7 +129,7 @@ def test_high_falsehood_long_ago_is_out_of_the_window():
     assert talk.last.reason == "recent_falsehood"
 
 
-@pytest.mark.parametrize(("balance", "state"), [(-0.31, "TERMINATED"), (-0.3, "NORMAL"), (0.0, "NORMAL")])
+@each(("balance", "state"), [(-0.31, "TERMINATED"), (-0.3, "NORMAL"), (0.0, "NORMAL")])
 def test_boundary_testing_a_mean_balance_of_the_last_five_below_minus_03_terminates(balance: float, state: str):
     talk = Talk()
     for _ in range(5):
@@ -183,7 +182,7 @@ def test_a_calm_input_ends_no_session_by_the_refusals_before_it(times: int, earl
     assert talk.machine.refusals == times
 
 
-@pytest.mark.parametrize("early", [False, True])
+@each("early", [False, True])
 def test_boundary_testing_a_refusal_rate_above_40_percent_terminates_with_a_refusal_from_the_tenth_interaction_on(
     early: bool,
 ):
@@ -254,7 +253,7 @@ def test_a_refusal_of_an_unknown_exchange_is_not_counted():
     assert talk.machine.refusals == 0
 
 
-@pytest.mark.parametrize("falsehood", [0.0, 0.5, 1.0])
+@each("falsehood", [0.0, 0.5, 1.0])
 def test_terminated_is_final_for_every_input(falsehood: float):
     """State TERMINATED; TerminalStateStable."""
     talk = terminated()

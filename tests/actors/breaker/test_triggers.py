@@ -1,13 +1,11 @@
 """Circuit-breaker.md, "Circuit Breaker Triggers" and "Non-Compensable Property": what trips, and what never does."""
 
-import pytest
-
 from schemas.vocabulary.breaker import BreakerTripped
 from tests.actors.breaker.builders import GOOD, LONG, SHORT, VIOLATING, Talk, appraised, layer
 from tests.each import each
 
 
-@pytest.mark.parametrize("falsehood", [0.650001, 0.66, 0.9, 1.0])
+@each("falsehood", [0.650001, 0.66, 0.9, 1.0])
 def test_role_confusion_trips_above_065(falsehood: float):
     talk = Talk()
     assert talk.say(falsehood) == ["tripped"]
@@ -63,7 +61,7 @@ def test_many_layers_are_not_added_up():
     assert Talk().hear(appraised(*(layer(0.6, characters=5000) for _ in range(4)))) == ["cleared"]
 
 
-@pytest.mark.parametrize("good_turns", [0, 1, 5, 40])
+@each("good_turns", [0, 1, 5, 40])
 def test_non_compensable_a_violation_trips_whatever_trust_was_built_before(good_turns: int):
     talk = Talk(*[0.0] * good_turns)
     trust = talk.machine.trust
@@ -71,7 +69,7 @@ def test_non_compensable_a_violation_trips_whatever_trust_was_built_before(good_
     assert talk.machine.trust == round(0.3 * trust, 6)
 
 
-@pytest.mark.parametrize("truth", [0.0, 0.5, 1.0])
+@each("truth", [0.0, 0.5, 1.0])
 def test_non_compensable_truth_does_not_offset_falsehood(truth: float):
     assert Talk().say(VIOLATING, truth=truth) == ["tripped"]
 

@@ -1,10 +1,9 @@
 """A warning before a session ends: the stance that is reported, and the events that alerts are made of."""
 
-import pytest
-
 from actors.breaker.settings import BreakerSettings
 from schemas.vocabulary.breaker import BreakerCleared
 from tests.actors.breaker.builders import GOOD, VIOLATING, Talk, name_of
+from tests.each import each
 
 
 def test_a_session_in_danger_is_warned_of_before_its_input_is_answered():
@@ -26,7 +25,7 @@ def test_an_ordinary_session_is_never_warned_of():
     assert Talk(*[GOOD] * 20).warnings == []
 
 
-@pytest.mark.parametrize("end", [Talk.reset, lambda talk: talk.say(VIOLATING)])
+@each("end", [Talk.reset, lambda talk: talk.say(VIOLATING)])
 def test_after_a_trip_or_a_reset_nothing_is_warned_of(end):  # type: ignore[no-untyped-def]
     talk = Talk(0.62)
     end(talk)
@@ -50,7 +49,7 @@ def test_calm_ends_no_attempt_that_a_violation_has_overtaken():
     assert talk.machine.state == "RECOVERY"
 
 
-@pytest.mark.parametrize("said", [(), (GOOD,), (VIOLATING,), (VIOLATING,) * 3], ids=str)
+@each("said", [(), (GOOD,), (VIOLATING,), (VIOLATING,) * 3], named=str)
 def test_calm_changes_nothing_outside_of_recovery(said: tuple[float, ...]):
     talk = Talk(*said)
     before = talk.machine
@@ -61,7 +60,7 @@ def test_calm_changes_nothing_outside_of_recovery(said: tuple[float, ...]):
 PATIENT = BreakerSettings(breakers_in_session=1000, violations_above=1000)
 
 
-@pytest.mark.parametrize(
+@each(
     ("falsehoods", "danger"),
     [((0.0, 0.0, 0.61, 0.61), "recent_falsehood"), ((0.0, 0.0, 0.0, 0.61, 0.61), "recent_falsehood")],
 )

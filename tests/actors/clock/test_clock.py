@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
@@ -16,6 +15,7 @@ from schemas.vocabulary.clock import ClockConfigured, ClockFailed, ClockFired
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.responder import ENTRIES, ResponseEmitted
 from tests.actors.scenario import MS, START_NS, Address, Partition
+from tests.each import each
 
 ENDED: Event = next(entry.sample for entry in ENTRIES if entry.event is ResponseEmitted)
 
@@ -233,7 +233,7 @@ ClockAgainstModel.TestCase.settings = settings(max_examples=60, stateful_step_co
 TestClockAgainstModel = ClockAgainstModel.TestCase
 
 
-@pytest.mark.parametrize("order", ["as set", "reversed"])
+@each("order", ["as set", "reversed"])
 def test_ten_thousand_settled_exchanges_leave_nothing(order: str):
     clock = Partition(ACTOR)
     exchanges = [f"exchange-{number}" for number in range(10_000)]

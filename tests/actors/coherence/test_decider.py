@@ -3,7 +3,6 @@
 from itertools import permutations
 
 import msgspec
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,7 +18,7 @@ from tests.each import each
 E1, E2 = Address(exchange="e1"), Address(exchange="e2")
 
 
-@pytest.mark.parametrize("order", list(permutations([felt([similar()]), thought()])))
+@each("order", list(permutations([felt([similar()]), thought()])))
 def test_the_verdict_comes_once_intuition_and_appraisal_have_both_spoken(order: tuple[Event, ...]):
     gate = Partition(ACTOR, flagged())
     first, second = order
@@ -65,7 +64,7 @@ def test_after_its_verdict_an_exchange_gets_no_other():
     assert len(gate.state.exchanges.pending) == 0
 
 
-@pytest.mark.parametrize("heard", [flagged("x"), felt([similar()]), thought()])
+@each("heard", [flagged("x"), felt([similar()]), thought()])
 def test_an_exchange_that_ends_without_a_verdict_leaves_nothing(heard: Event):
     gate = Partition(ACTOR, heard)
     assert len(gate.state.exchanges.pending) == 1

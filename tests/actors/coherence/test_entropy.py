@@ -1,6 +1,5 @@
 """The formula: R 4.1 with the design's settled weights, by the numbers they give."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,7 +13,7 @@ from tests.each import each
 ACTIONS = ("answer", "act", "withhold")
 
 
-@pytest.mark.parametrize("risk", [{"harm": True}, {"layer_0": True}])
+@each("risk", [{"harm": True}, {"layer_0": True}])
 def test_r4_1_any_hint_of_a_constitutional_violation_is_entropy_of_exactly_one(risk: dict[str, bool]):
     decided = verdict(thought(**risk), [similar("answer")], sci=1.0)
     assert isinstance(decided, CoherenceRejected)
@@ -28,7 +27,7 @@ def test_r4_1_a_flag_of_reflex_hints_at_a_violation_and_is_named():
     assert decided.violations == ("harm", "flag:constitutional", "flag:weapons")
 
 
-@pytest.mark.parametrize(("least", "violations"), [(None, ()), (0.61, ()), (0.6, ("flag:weapons",))])
+@each(("least", "violations"), [(None, ()), (0.61, ()), (0.6, ("flag:weapons",))])
 def test_only_flags_of_the_confidence_that_is_set_hint_at_anything(least: float | None, violations: tuple[str, ...]):
     decided = verdict(thought(), flags=["weapons"], settings=CoherenceSettings(flags_violate_from=least))
     assert decided.violations == violations
@@ -158,14 +157,14 @@ def test_what_was_not_looked_at_raises_entropy_by_its_share_of_what_is_missing()
     assert (decided.unread_of.what, decided.unread_of.layer) == ("base64", "document[1]")
 
 
-@pytest.mark.parametrize(("unread", "entropy"), [(0.75, 0.821429), (0.9, 1.0), (1.0, 1.0)])
+@each(("unread", "entropy"), [(0.75, 0.821429), (0.9, 1.0), (1.0, 1.0)])
 def test_an_input_too_much_of_which_was_not_looked_at_is_rejected_for_that(unread: float, entropy: float):
     decided = verdict(thought(), unread=unread)
     assert isinstance(decided, CoherenceRejected)
     assert (decided.entropy, decided.violations, decided.constitutional) == (entropy, ("unread",), 0)
 
 
-@pytest.mark.parametrize("who", ["reflex", "intuition"])
+@each("who", ["reflex", "intuition"])
 def test_of_several_bounds_the_heaviest_counts_whoever_met_it(who: str):
     decided = verdict(thought(), unread=0.95, unread_by=who)
     assert isinstance(decided, CoherenceRejected)

@@ -28,10 +28,11 @@ from schemas.event import Event
 from schemas.subjects import Partitions
 from schemas.vocabulary.act import ActDelegationRequested, Action
 from schemas.vocabulary.delegate import DelegateAnswered, DelegateFailed
-from tests.actors.delegate.specialists import answering, specialist
-from tests.actors.on_broker import on_broker
+from tests.actors.delegate.specialists import Handler, answering, specialist
+from tests.actors.on_broker import log_test, on_broker
 from tests.actors.runtime.waiting import DEADLINE_S, until
 from tests.broker import Broker
+from tests.each import each
 from tests.events.setting import collect
 
 PATIENT = DelegateSettings(discovery_ms=int(DEADLINE_S * 1000))
@@ -43,13 +44,13 @@ IMPATIENT = DelegateSettings(discovery_ms=200)
 STORED_NS = 1_750_000_000_000_000_000
 
 
-def asked(name: str = "oracle", *, timeout_ms: int = int(DEADLINE_S * 1000)) -> ActDelegationRequested:
-    action = Action(index=3, skill="delegate", query="What is 7 times 6?", specialist=name)
-    return ActDelegationRequested(iteration=0, action=action, timeout_ms=timeout_ms)
+def asked(name: str = "oracle", query: str = "What is 7 times 6?") -> ActDelegationRequested:
+    action = Action(index=3, skill="delegate", query=query, specialist=name)
+    return ActDelegationRequested(iteration=0, action=action, timeout_ms=int(DEADLINE_S * 1000))
 
 
-def request(event: Event) -> Record:
-    cause = Cause("cause", 0, 0, "ann", "s", "exchange-0", "_", "_")
+def request(event: Event, number: int = 0) -> Record:
+    cause = Cause(f"cause-{number}", 0, 0, "ann", "s", f"exchange-{number}", "_", "_")
     [decided] = address_events("act", cause, (event,), Partitions())
     return to_record(decided, "test", "", STORED_NS, 0)
 
@@ -66,40 +67,44 @@ async def running(log: JetStreamLog, settings: DelegateSettings) -> AsyncIterato
             stop.set()
 
 
-async def answer_of(log: JetStreamLog, event: Event, settings: DelegateSettings = PATIENT) -> Event:
-    """Store a request, and return what answers it."""
-    stored = request(event)
+async def answers_of(log: JetStreamLog, *events: Event, settings: DelegateSettings = PATIENT) -> list[Event]:
+    """Store requests, and return what answers each."""
+    requests = [request(event, number) for number, event in enumerate(events)]
 
     async def there() -> bool:
-        return bool(await collect(log, filters=("log.*.*.delegate.>",)))
+        return len(await collect(log, filters=("log.*.*.delegate.>",))) >= len(events)
 
     async with running(log, settings):
-        await log.append([Append([stored])])
-        await until(there, "an answer of delegate")
-    [recorded] = [decode(each) for each in await collect(log, filters=("log.*.*.delegate.>",))]
-    assert isinstance(recorded, Recorded)
-    answer = recorded.message.event
-    assert isinstance(answer, DelegateAnswered | DelegateFailed)
-    assert (answer.request, answer.index) == (stored.headers["ce-id"], 3)
-    assert recorded.message.exchange == "exchange-0"
-    return answer
+        await log.append([Append(requests)])
+        await until(there, "the answers of delegate")
+    found: dict[str, Event] = {}
+    for recorded in map(decode, await collect(log, filters=("log.*.*.delegate.>",))):
+        assert isinstance(recorded, Recorded)
+        answer = recorded.message.event
+        assert isinstance(answer, DelegateAnswered | DelegateFailed)
+        assert answer.request not in found
+        assert answer.index == 3
+        assert requests[int(recorded.message.exchange.removeprefix("exchange-"))].headers["ce-id"] == answer.request
+        found[answer.request] = answer
+    return [found[each.headers["ce-id"]] for each in requests]
 
 
-def failure(broker: Broker, event: Event, *handlers: Any, settings: DelegateSettings = PATIENT, **service: Any) -> Any:
-    """Return (reason, error) of a request that fails, with one specialist there, or none."""
+def failures(
+    broker: Broker, *events: Event, by: Handler | None = None, settings: DelegateSettings = PATIENT, **service: Any
+) -> list[tuple[str, str]]:
+    """Return (reason, error) of requests that fail, with one specialist there, or none."""
     seen: list[Event] = []
 
     async def body(log: JetStreamLog) -> None:
-        async with contextlib.AsyncExitStack() as services:
-            for handler in handlers:
-                await services.enter_async_context(specialist(broker.url, handler, **service))
-            seen.append(await answer_of(log, event, settings))
+        async with specialist(broker.url, by, **service) if by else contextlib.nullcontext():
+            seen.extend(await answers_of(log, *events, settings=settings))
 
     on_broker(broker, body)
-    [failed] = seen
-    assert isinstance(failed, DelegateFailed), failed
-    assert (failed.failed_seq, failed.failed_topic) == (1, "forged_id.act.delegation_requested")
-    return failed.reason, failed.error
+    failed = [each for each in seen if isinstance(each, DelegateFailed)]
+    assert len(failed) == len(events), seen
+    assert [each.failed_seq for each in failed] == list(range(1, len(events) + 1))
+    assert {each.failed_topic for each in failed} == {"forged_id.act.delegation_requested"}
+    return [(each.reason, each.error) for each in failed]
 
 
 async def performed(log: JetStreamLog, event: Event, clock: Clock, settings: DelegateSettings) -> DelegateFailed:
@@ -121,7 +126,7 @@ def test_a_specialist_is_found_by_its_name_and_its_answer_recorded(broker: Broke
 
     async def body(log: JetStreamLog) -> None:
         async with specialist(broker.url, think):
-            answer = await answer_of(log, asked())
+            [answer] = await answers_of(log, asked())
         assert isinstance(answer, DelegateAnswered)
         assert (answer.specialist, answer.answer) == ("oracle", "42")
         [(question, headers)] = heard
@@ -134,13 +139,13 @@ def test_a_specialist_is_found_by_its_name_and_its_answer_recorded(broker: Broke
 
 def test_without_a_specialist_of_that_name_the_request_fails(broker: Broker) -> None:
     """mode-router: Innate Skills, delegate empty registry by default."""
-    assert failure(broker, asked("nobody"), settings=IMPATIENT) == ("no_specialist", "")
+    assert failures(broker, asked("nobody"), settings=IMPATIENT) == [("no_specialist", "")]
 
 
-@pytest.mark.parametrize("name", ["", ">", "*", "oracle.x", "or acle", "x" * 65, "oracle\r\nPUB x 0"])
-def test_a_name_that_is_no_name_is_never_part_of_a_subject(broker: Broker, name: str) -> None:
-    found = failure(broker, asked(name), answering(b'{"answer": "42"}'), settings=IMPATIENT)
-    assert found == ("no_specialist", "")
+def test_a_name_that_is_no_name_is_never_part_of_a_subject(broker: Broker) -> None:
+    names = ("", ">", "*", "oracle.x", "or acle", "x" * 65, "oracle\r\nPUB x 0")
+    found = failures(broker, *map(asked, names), by=answering(b'{"answer": "42"}'), settings=IMPATIENT)
+    assert dict(zip(names, found, strict=True)) == dict.fromkeys(names, ("no_specialist", ""))
 
 
 @pytest.mark.parametrize(
@@ -157,34 +162,36 @@ def test_a_service_that_is_no_specialist_is_not_asked(broker: Broker, service: d
     async def never(question: Request) -> None:
         raise AssertionError("asked")
 
-    assert failure(broker, asked(), never, settings=IMPATIENT, **service) == ("no_specialist", "")
+    assert failures(broker, asked(), by=never, settings=IMPATIENT, **service) == [("no_specialist", "")]
 
 
 def test_a_specialist_that_refuses_is_a_failure_with_its_code_and_not_its_words(broker: Broker) -> None:
     async def refuse(question: Request) -> None:
         await question.respond_error("422", "I will not repeat: What is 7 times 6?")
 
-    assert failure(broker, asked(), refuse) == ("specialist_refused", "ServiceError 422")
+    assert failures(broker, asked(), by=refuse) == [("specialist_refused", "ServiceError 422")]
 
 
-@pytest.mark.parametrize("body", [b'{"error": "no such table"}', b'{"answer": "42", "error": {"code": 500}}'])
-def test_an_answer_that_tells_of_an_error_is_no_answer(broker: Broker, body: bytes) -> None:
-    assert failure(broker, asked(), answering(body)) == ("specialist_refused", "ErrorInAnswer")
+BAD_ANSWERS: dict[bytes, tuple[str, str]] = {
+    b'{"error": "no such table"}': ("specialist_refused", "ErrorInAnswer"),
+    b'{"answer": "42", "error": {"code": 500}}': ("specialist_refused", "ErrorInAnswer"),
+    b"42": ("answer_invalid", "NotTheForm"),
+    b'{"answer": 42}': ("answer_invalid", "NotTheForm"),
+    b"\xff": ("answer_invalid", "NotTheForm"),
+    b'{"answer": " "}': ("answer_invalid", "EmptyAnswer"),
+    b"{}": ("answer_invalid", "EmptyAnswer"),
+    json.dumps({"answer": "x" * 16_384}).encode(): ("answer_invalid", "AnswerTooLarge"),
+}
 
 
-@pytest.mark.parametrize(
-    ("body", "error"),
-    [
-        (b"42", "NotTheForm"),
-        (b'{"answer": 42}', "NotTheForm"),
-        (b"\xff", "NotTheForm"),
-        (b'{"answer": " "}', "EmptyAnswer"),
-        (b"{}", "EmptyAnswer"),
-        (json.dumps({"answer": "x" * 16_384}).encode(), "AnswerTooLarge"),
-    ],
-)
-def test_an_answer_of_bad_form_or_size_is_refused(broker: Broker, body: bytes, error: str) -> None:
-    assert failure(broker, asked(), answering(body)) == ("answer_invalid", error)
+def test_an_answer_that_tells_of_an_error_or_is_of_bad_form_or_size_is_refused(broker: Broker) -> None:
+    bodies = list(BAD_ANSWERS)
+
+    async def answer(question: Request) -> None:
+        await question.respond(bodies[int(json.loads(question.data)["query"])])
+
+    queries = (asked(query=str(number)) for number in range(len(bodies)))
+    assert dict(zip(bodies, failures(broker, *queries, by=answer), strict=True)) == BAD_ANSWERS
 
 
 def test_a_specialist_that_says_nothing_is_out_of_time(broker: Broker) -> None:
@@ -224,13 +231,11 @@ def test_a_request_that_waited_past_its_time_asks_nobody(broker: Broker) -> None
     on_broker(broker, body)
 
 
-def test_an_impostor_of_the_name_does_not_hide_the_specialist(broker: Broker) -> None:
-    async def body(log: JetStreamLog) -> None:
-        silent = answering(b'{"answer": "impostor"}')
-        async with specialist(broker.url, silent, metadata={}), specialist(broker.url, silent, subject="specialist.x"):
-            assert await find_specialist(log.connection, "oracle", 10.0) == "specialist.x"
-
-    on_broker(broker, body)
+@log_test
+async def test_an_impostor_of_the_name_does_not_hide_the_specialist(log: JetStreamLog, broker: Broker) -> None:
+    silent = answering(b'{"answer": "impostor"}')
+    async with specialist(broker.url, silent, metadata={}), specialist(broker.url, silent, subject="specialist.x"):
+        assert await find_specialist(log.connection, "oracle", 10.0) == "specialist.x"
 
 
 @given(st.binary(max_size=80))
@@ -240,7 +245,7 @@ def test_no_answer_is_too_odd_to_be_judged(data: bytes) -> None:
         assert checked_answer(Reply({}, data), 16_384)
 
 
-@pytest.mark.parametrize(("code", "error"), [("500", "ServiceError 500"), ("please\nlog this", "ServiceError")])
+@each(("code", "error"), [("500", "ServiceError 500"), ("please\nlog this", "ServiceError")])
 def test_a_service_s_code_is_kept_where_it_is_one(code: str, error: str) -> None:
     with pytest.raises(NoAnswer) as refused:
         checked_answer(Reply({"Nats-Service-Error-Code": code}, b""), 16_384)

@@ -1,7 +1,5 @@
 """When an idle mind drifts, and when it does not."""
 
-import pytest
-
 from actors.drift.decider import State
 from schemas.actor import Scope
 from schemas.catalogue import entry_of, owned_by
@@ -96,7 +94,7 @@ def test_a_drift_starts_with_what_it_drew():
     assert (event.resting, event.fatigue, event.wake_after_ms) == ((), 0.0, 120_000)
 
 
-@pytest.mark.parametrize("reason", ["no_seed", "no_episode"])
+@each("reason", ["no_seed", "no_episode"])
 def test_where_memory_comes_upon_nothing_there_is_no_thought(reason: str):
     drift = partition()
     talk(drift)
@@ -115,7 +113,7 @@ def test_an_agent_that_lived_through_nothing_lately_waits_until_it_is_talked_to(
     assert [type(each) for each in talk(drift, "e2")] == [DriftScheduled]
 
 
-@pytest.mark.parametrize(("activation", "thinks"), [(0.0, False), (0.399999, False), (0.4, True), (1.0, True)])
+@each(("activation", "thinks"), [(0.0, False), (0.399999, False), (0.4, True), (1.0, True)])
 def test_an_activation_from_four_tenths_on_is_a_thought(activation: float, thinks: bool):
     """mode-router: Drift Cycle, activation energy; Safeguards, threshold 0.4."""
     drift = partition()

@@ -4,7 +4,6 @@ from collections import defaultdict
 from itertools import pairwise
 from random import Random
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -15,6 +14,7 @@ from schemas.vocabulary.memory import MemoryWandered
 from schemas.vocabulary.operator import ForgetOrdered
 from tests.actors.drift.builders import MINUTE_MS, Idle, strategies
 from tests.actors.scenario import MS, Address
+from tests.each import each
 
 HOUR_MS = 60 * MINUTE_MS
 TAILS = ("ma", "ta", "nk", "ss", "rd")
@@ -50,11 +50,9 @@ def test_an_idle_agent_has_a_thought_that_comes_to_mind_later_in_any_session():
     assert {each.text for each in gists} == {each.text for each in thoughts}
 
 
-@given(life=lives)
-@few
-def test_no_concept_is_begun_with_twice_in_an_hour(life: list[tuple[list[str], int]]):
+def no_concept_is_begun_with_twice_in_an_hour(idle: Idle) -> None:
     """mode-router: Drift Safeguards, per-concept cooldown, over any life."""
-    idle, begun = lived(life, 6), defaultdict(list)
+    begun: dict[str, list[int]] = defaultdict(list)
     for at, event in timed(idle, MemoryWandered):
         assert isinstance(event, MemoryWandered)
         if event.seed:
@@ -63,11 +61,8 @@ def test_no_concept_is_begun_with_twice_in_an_hour(life: list[tuple[list[str], i
         assert all(later - earlier >= HOUR_MS for earlier, later in pairwise(times))
 
 
-@given(life=lives)
-@few
-def test_an_agent_that_has_spent_its_budget_in_half_an_hour_does_not_start_to_drift(life: list[tuple[list[str], int]]):
+def who_has_spent_the_budget_of_half_an_hour_does_not_start_to_drift(idle: Idle) -> None:
     """mode-router: Drift Safeguards, fatigue budget (2.5 per 30min)."""
-    idle = lived(life, 6)
     thoughts = timed(idle, DriftThought)
     for at, event in timed(idle, DriftStarted):
         assert isinstance(event, DriftStarted)
@@ -80,11 +75,8 @@ def test_an_agent_that_has_spent_its_budget_in_half_an_hour_does_not_start_to_dr
         assert spent < 2.5
 
 
-@given(life=lives)
-@few
-def test_every_thought_is_strong_enough_and_its_seed_rests(life: list[tuple[list[str], int]]):
+def every_thought_is_strong_enough_and_its_seed_rests(idle: Idle) -> None:
     """mode-router: Drift Safeguards, activation energy threshold, over any life."""
-    idle = lived(life, 6)
     upon = {each.request: each for each in idle.told(MemoryWandered)}
     causes, by_id = idle.pipeline.causes, {each.id: each for each in idle.pipeline.stream}
     for message in idle.pipeline.stream:
@@ -106,10 +98,7 @@ def test_the_agent_never_drifts_while_an_exchange_is_open(life: list[tuple[list[
     assert len(idle.told(DriftStarted)) == before
 
 
-@given(life=lives)
-@few
-def test_one_thing_is_due_at_a_time_and_every_drift_ends_once(life: list[tuple[list[str], int]]):
-    idle = lived(life, 6)
+def one_thing_is_due_at_a_time_and_every_drift_ends_once(idle: Idle) -> None:
     clock = idle.pipeline.partitions["clock"].state
     assert sum(key.startswith("drift\n") for key in clock.wakes) == 1
     started = len(idle.told(DriftStarted))
@@ -142,19 +131,26 @@ def test_only_fading_concepts_are_strengthened_and_only_by_thoughts():
     assert memory_of(lonely.pipeline.partitions["memory"].state, "agent").thoughts == ()
 
 
-@given(life=lives)
-@few
-def test_whatever_was_lived_through_the_thoughts_that_strengthen_are_those_on_fading_concepts(
-    life: list[tuple[list[str], int]],
-):
+def the_thoughts_that_strengthen_are_those_on_fading_concepts(idle: Idle) -> None:
     """mode-router: Drift Safeguards, decaying reinforcement, over any life."""
-    idle = lived(life, 6)
     kept = memory_of(idle.pipeline.partitions["memory"].state, "agent").thoughts
     said = idle.told(DriftThought)
     assert len(kept) == len(said)
     assert [(each.concept, each.strengthens) for each in kept] == [
         (each.concept, each.strategy == "decaying") for each in said
     ]
+
+
+@given(life=lives)
+@few
+def test_in_every_life(life: list[tuple[list[str], int]]):
+    """To live through one takes longer than any look at it."""
+    idle = lived(life, 6)
+    no_concept_is_begun_with_twice_in_an_hour(idle)
+    who_has_spent_the_budget_of_half_an_hour_does_not_start_to_drift(idle)
+    every_thought_is_strong_enough_and_its_seed_rests(idle)
+    one_thing_is_due_at_a_time_and_every_drift_ends_once(idle)
+    the_thoughts_that_strengthen_are_those_on_fading_concepts(idle)
 
 
 def test_talking_goes_on_without_a_drift_being_put_off_or_doubled():
@@ -179,7 +175,7 @@ def spoken(exchanges: int, seed: int) -> Idle:
     return idle
 
 
-@pytest.mark.parametrize("seed", [4, 5])
+@each("seed", [4, 5])
 def test_a_vocabulary_of_forty_words_does_not_end_drift(seed: int):
     """By shares of all meetings each word is linked to all others and to none enough: after a day nothing came."""
     idle = spoken(120, seed)

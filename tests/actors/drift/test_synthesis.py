@@ -1,7 +1,6 @@
 """A model puts a thought into words, or the composer does."""
 
 import msgspec
-import pytest
 
 from actors.drift import ACTOR
 from actors.drift.settings import DriftSettings
@@ -166,7 +165,7 @@ def test_reflex_reads_what_a_model_writes_for_a_thought_and_nothing_that_is_of_n
     assert Partition(REFLEX).when(order, AGENT) == [], "a second opinion of reflection: its words go nowhere"
 
 
-@pytest.mark.parametrize(("what", "session"), [("session", "morning"), ("fact", "operator")])
+@each(("what", "session"), [("session", "morning"), ("fact", "operator")])
 def test_what_is_forgotten_while_a_model_is_asked_is_not_thought_about(what: str, session: str):
     drift, request = asking()
     (event,) = drift.when(forget(what), Address(session=session, exchange=""))

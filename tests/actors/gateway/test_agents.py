@@ -7,11 +7,12 @@ from hypothesis import strategies as st
 from actors.gateway import InvalidInput, check_name
 from actors.gateway.agents import AgentPer, agent_for, why_user_is_ignored
 from schemas.names import wrong_with_name
+from tests.each import each
 
 NAMES = st.text(min_size=1, max_size=300).filter(lambda name: not wrong_with_name(name))
 
 
-@pytest.mark.parametrize("per", ["shared", "user", "session"])
+@each("per", ["shared", "user", "session"])
 def test_an_agent_that_is_named_is_taken_as_it_is(per: AgentPer) -> None:
     assert agent_for("support", per=per, user="ada", session="lunch") == "support"
 

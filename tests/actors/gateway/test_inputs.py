@@ -32,7 +32,7 @@ def an_input(text: str = "Hello", **more: Any) -> WrappedEvent:
     return new_input(text, **(usual | more))
 
 
-@pytest.mark.parametrize(("agent", "session"), [("ann", "morning"), ("Zoë", "chat:7"), ("a", "b")])
+@each(("agent", "session"), [("ann", "morning"), ("Zoë", "chat:7"), ("a", "b")])
 def test_a_publisher_finds_the_partition_as_the_documentation_says(agent: str, session: str) -> None:
     def token(name: str, count: int) -> str:
         found = 2_166_136_261
@@ -149,7 +149,7 @@ def test_every_part_may_have_exactly_what_its_limit_says() -> None:
     an_input("", layers=[document(300)] * 3, limits=LIMITS)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "sizes", "said"),
     [
         ("x" * 301, [], "the text has 301 bytes: at most 300 (gateway.limits.text_bytes); send less, or raise it"),
@@ -165,7 +165,7 @@ def test_every_part_may_have_exactly_what_its_limit_says() -> None:
         ),
         ("", [1] * 4, "the input has 4 layers: at most 3 (gateway.limits.layers); join some of them"),
     ],
-    ids=["text", "layer", "total", "layers"],
+    named=["text", "layer", "total", "layers"],
 )
 def test_a_refusal_says_which_part_is_how_large_and_which_setting_limits_it(
     text: str, sizes: list[int], said: str
@@ -203,13 +203,13 @@ def test_a_lone_surrogate_is_named_with_its_place(given: dict[str, Any], said: s
     assert complained.endswith("it is no Unicode text; repair or drop it")
 
 
-@pytest.mark.parametrize("name", ["agent", "session"])
+@each("name", ["agent", "session"])
 def test_an_input_without_agent_or_session_is_refused(name: str) -> None:
     for blank in ("", " ", "\u00a0", "\u200b", "\u3164"):
         assert complaint(**{name: blank}) == f"the {name} is empty: name the {name} this input belongs to"
 
 
-@pytest.mark.parametrize("blank", ["", " ", "\u00a0", "\u2800"])
+@each("blank", ["", " ", "\u00a0", "\u2800"])
 def test_a_blank_situation_is_refused(blank: str) -> None:
     assert "is blank: name one, or leave it out" in complaint(situation=blank)
 
@@ -232,7 +232,7 @@ def test_a_control_character_in_a_name_is_refused_with_its_place(name: str, cont
     assert complaint(**{name: f"an{control}n"}) == said
 
 
-@pytest.mark.parametrize("name", ["agent", "session"])
+@each("name", ["agent", "session"])
 def test_an_agent_or_session_may_be_named_at_exactly_such_length(name: str) -> None:
     an_input(**{name: "x" * MAX_NAME_CHARACTERS})
     an_input(**{name: "é" * (MAX_NAME_BYTES // 2)})
@@ -240,13 +240,13 @@ def test_an_agent_or_session_may_be_named_at_exactly_such_length(name: str) -> N
     assert complaint(**{name: "語" * 171}) == f"the {name} has 513 bytes of UTF-8: at most 512"
 
 
-@pytest.mark.parametrize("name", ["label", "situation", "exchange"])
+@each("name", ["label", "situation", "exchange"])
 def test_a_name_may_have_exactly_so_many_characters(name: str) -> None:
     an_input(**{name: "語" * MAX_NAME})
     assert complaint(**{name: "x" * 201}) == f"the {name} has 201 characters: at most 200"
 
 
-@pytest.mark.parametrize("inbox", ["_INBOX.a", "_INBOX.gateway.Xy_9-z.17"])
+@each("inbox", ["_INBOX.a", "_INBOX.gateway.Xy_9-z.17"])
 def test_an_inbox_is_a_literal_subject_below_the_root_of_inboxes(inbox: str) -> None:
     assert received(an_input(reply_to=inbox)).reply_to == inbox
 
@@ -261,7 +261,7 @@ def test_anything_else_is_no_inbox(inbox: str) -> None:
     assert complaint(reply_to=inbox).endswith("is no inbox: it must be a literal subject below _INBOX")
 
 
-@pytest.mark.parametrize("deadline", [1, THIRTY_DAYS_MS])
+@each("deadline", [1, THIRTY_DAYS_MS])
 def test_a_deadline_lies_between_a_millisecond_and_thirty_days(deadline: int) -> None:
     assert received(an_input(deadline_after_ms=deadline)).deadline_after_ms == deadline
 

@@ -2,7 +2,6 @@
 
 from collections import Counter
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -10,6 +9,7 @@ from actors.guardrails.bias import Biases, count_families, with_loop
 from actors.guardrails.settings import GuardrailsSettings
 from tests.actors.guardrails.builders import GOOD, HOUR_MS, POOR, completed, guardrails, trace_of
 from tests.actors.scenario import Address
+from tests.each import each
 
 SETTINGS = GuardrailsSettings()
 HOUR_NS = HOUR_MS * 1_000_000
@@ -104,7 +104,7 @@ def test_over_any_history_an_echo_is_three_families_of_a_day_none_of_them_halted
                 shown.setdefault(tag, {})[family] = hours
 
 
-@pytest.mark.parametrize(("hours", "echo"), [(23, True), (24, False)])
+@each(("hours", "echo"), [(23, True), (24, False)])
 def test_a_bias_is_forgotten_after_the_window(hours: int, echo: bool):
     partition = guardrails()
     trace_of(partition, completed("one", GOOD, "haste"))

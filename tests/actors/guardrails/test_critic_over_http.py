@@ -3,14 +3,13 @@
 import json
 from typing import Any
 
-import pytest
-
 from actors.guardrails.critic import Critique, critique_call, critique_of
 from actors.guardrails.settings import GuardrailsSettings
 from schemas.effectors.model_calls import ModelCall
 from schemas.vocabulary.llm import LlmFailed
 from tests.actors.llm.asking import Asking, over
 from tests.actors.llm.scripted import Endpoint, says
+from tests.each import each
 
 
 def call() -> ModelCall:
@@ -32,7 +31,7 @@ def test_a_critique_comes_back_as_it_was_said():
         assert "alignment" in json.dumps(body["response_format"])
 
 
-@pytest.mark.parametrize("said", [json.dumps(FIRST), "fine", json.dumps({**GOOD, "bias_tags": ["Not a tag!"]})])
+@each("said", [json.dumps(FIRST), "fine", json.dumps({**GOOD, "bias_tags": ["Not a tag!"]})])
 def test_an_answer_that_the_schema_does_not_allow_is_a_failure(said: Any):
     @over(says(said))
     async def _(asking: Asking, endpoint: Endpoint) -> None:

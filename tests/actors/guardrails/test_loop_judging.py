@@ -1,7 +1,5 @@
 """The decision on a loop, number by number."""
 
-import pytest
-
 from actors.guardrails.bias import Biases
 from actors.guardrails.loop_family import Family, Loop
 from actors.guardrails.loop_judging import FinishedLoop, judge
@@ -92,7 +90,7 @@ def test_fatigue_compares_a_rerun_with_the_loop_before_it(
     assert (trace.improvement_detected, trace.fatigue_increased) == (improved, increment > 0)
 
 
-@pytest.mark.parametrize(("level", "now", "after"), [(0.03, GOOD, 0.0), (0.95, POOR, 1.0)])
+@each(("level", "now", "after"), [(0.03, GOOD, 0.0), (0.95, POOR, 1.0)])
 def test_fatigue_stays_between_nothing_and_its_most(level: float, now: tuple[float, float], after: float):
     loop = Loop("loop_0", "event", *POOR)
     assert judged(*now, Family(loops=(loop,), best=loop, fatigue=level)).trace.reflection_fatigue == after
@@ -102,7 +100,7 @@ def test_the_first_loop_of_a_family_does_not_tire_it():
     assert judged(*POOR).trace.fatigue_increment == 0.0
 
 
-@pytest.mark.parametrize(
+@each(
     ("scores", "best"),
     [
         ([POOR, (0.6, 0.5), (0.55, 0.5), (0.5, 0.5)], "loop_001_r1"),

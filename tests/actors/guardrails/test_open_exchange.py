@@ -3,7 +3,6 @@
 import json
 
 import msgspec
-import pytest
 
 from schemas.event import Event
 from schemas.persistent import Map
@@ -149,7 +148,7 @@ def test_an_answer_in_a_fence_is_read():
     assert trace_of(case.partition, case.says(f"```json\n{critique()}\n```")).source == "llm"
 
 
-@pytest.mark.parametrize("named", [True, False])
+@each("named", [True, False])
 def test_where_the_model_fails_appraisals_numbers_count(named: bool):
     case = Criticised(POOR)
     assert trace_of(case.partition, failure(case.id if named else "")).source == "features"
@@ -182,7 +181,7 @@ def test_a_rerun_is_criticised_by_its_own_answer():
     assert "Lima, on the Pacific." in asked.call.messages[1].content
 
 
-@pytest.mark.parametrize("heard", [(), (QUESTION,), (QUESTION, said(ANSWER, request="another"))])
+@each("heard", [(), (QUESTION,), (QUESTION, said(ANSWER, request="another"))])
 def test_an_answer_whose_words_were_not_heard_is_judged_by_appraisals_numbers(heard: tuple[Event, ...]):
     partition = guardrails(critic="llm")
     for event in heard:

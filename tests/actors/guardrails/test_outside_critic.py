@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-import pytest
-
 from actors.appraisal.answer_scores import appraise_external_answer
 from actors.appraisal.settings import AppraisalSettings
 from schemas.event import Event
@@ -19,6 +17,7 @@ from schemas.vocabulary.llm import LlmFailed
 from schemas.vocabulary.loops import LoopCompleted
 from tests.actors.guardrails.builders import completed, guardrails, said
 from tests.actors.scenario import Partition
+from tests.each import each
 
 QUESTION = (
     "My kitchen tap drips all night: how do I replace its worn rubber washer, which tools are needed, and must I shut "
@@ -63,7 +62,7 @@ def test_the_sample_request_without_words_has_no_result():
     assert ended.trace.rerun_reason == "no_reflection_result"
 
 
-@pytest.mark.parametrize("missing", [{"question": QUESTION}, {"answer": TO_IT}, {"question": " ", "answer": TO_IT}])
+@each("missing", [{"question": QUESTION}, {"answer": TO_IT}, {"question": " ", "answer": TO_IT}])
 def test_half_of_the_words_is_none(missing: dict[str, str]):
     [ended] = guardrails().when(literal(**missing))
     assert isinstance(ended, GuardrailsFinalized)

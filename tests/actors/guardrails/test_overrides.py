@@ -1,7 +1,6 @@
 """Overrides: by whom, of what, for which family and how long; and completions that come again."""
 
 import msgspec
-import pytest
 
 from schemas.vocabulary.guardrails import GuardrailsRefused, GuardrailsRepeated, GuardrailsRerunOrdered
 from tests.actors.guardrails.builders import (
@@ -17,6 +16,7 @@ from tests.actors.guardrails.builders import (
     trace_of,
 )
 from tests.actors.scenario import Address, Partition
+from tests.each import each
 
 
 def at_its_limit() -> Partition:
@@ -26,9 +26,7 @@ def at_its_limit() -> Partition:
     return partition
 
 
-@pytest.mark.parametrize(
-    ("after_ms", "found"), [(0, "rerun_ordered"), (HOUR_MS - 1, "rerun_ordered"), (HOUR_MS, "force_finalized")]
-)
+@each(("after_ms", "found"), [(0, "rerun_ordered"), (HOUR_MS - 1, "rerun_ordered"), (HOUR_MS, "force_finalized")])
 def test_an_override_expires(after_ms: int, found: str):
     partition = at_its_limit()
     partition.hear(override(reruns=True))
@@ -89,7 +87,7 @@ def test_an_override_in_a_completion_adds_to_those_in_force():
     assert trace_of(partition, lifted).overridden_by == "ann"
 
 
-@pytest.mark.parametrize("change", [{"reflection_status": "running"}, {"loop_id": "loop_001"}])
+@each("change", [{"reflection_status": "running"}, {"loop_id": "loop_001"}])
 def test_an_override_in_a_completion_that_is_not_judged_does_not_count(change: dict[str, str]):
     partition = at_its_limit()
     lifted = completed("loop_001_r1", POOR, override_max_reruns=True, override_by="ann")
@@ -128,7 +126,7 @@ def test_a_family_is_forgotten_after_its_lifetime():
     assert trace_of(partition, completed("loop_001")).rerun_count == 1
 
 
-@pytest.mark.parametrize("by_order", [True, False])
+@each("by_order", [True, False])
 def test_an_override_opens_a_family_again_that_its_limit_has_ended(by_order: bool):
     """reflection-guardrails: Overriding Guardrails, of the very loop that was ended."""
     partition = at_its_limit()
@@ -169,7 +167,7 @@ def tired(max_reruns: int = 9) -> Partition:
     return partition
 
 
-@pytest.mark.parametrize("by_order", [True, False])
+@each("by_order", [True, False])
 def test_an_override_of_fatigue_opens_a_family_again_that_fatigue_has_ended(by_order: bool):
     partition = tired()
     again = completed("loop_r4", POOR, override_fatigue=not by_order, override_by="ann")
@@ -230,7 +228,7 @@ def test_a_loop_names_its_own_limit_of_reruns_and_its_family_keeps_it():
     assert trace_of(partition, completed("another", POOR)).max_reruns == 3
 
 
-@pytest.mark.parametrize("most", [0, 5])
+@each("most", [0, 5])
 def test_a_limit_of_its_own_is_higher_or_lower_than_the_settings(most: int):
     partition = guardrails(fatigue_threshold=1.0)
     decisions = [

@@ -152,7 +152,7 @@ def test_loop_trace_schema_has_every_field_of_the_source():
     )
 
 
-@pytest.mark.parametrize("most", [0, 1, 3, 5])
+@each("most", [0, 1, 3, 5])
 def test_rerun_limit_enforcement_orders_no_more_than_the_limit(most: int):
     improving = [(0.1 + step / 10, 0.9 - step / 10) for step in range(most + 1)]
     decisions = rerun(guardrails(max_reruns=most), *improving)

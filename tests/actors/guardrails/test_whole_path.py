@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-import pytest
-
 from actors.guardrails.settings import GuardrailsSettings
 from actors.registry import ACTORS
 from actors.responder.settings import ResponderSettings
@@ -16,6 +14,7 @@ from schemas.vocabulary.responder import ResponseEmitted, ResponseRequested
 from tests.actors.guardrails.builders import said
 from tests.actors.pipeline import Pipeline
 from tests.actors.scenario import Address
+from tests.each import each
 
 QUESTION = "Tell me about the ferry to the island: its first departure in the morning, and the length of the crossing."
 ASTRAY = "Bananas are rich in potassium and ripen faster beside apples in a paper bag."
@@ -98,18 +97,10 @@ def test_a_poor_answer_is_rerun_and_the_better_one_goes_out():
     assert (talk.end.response, talk.end.loop_id) == (RIGHT, "e0_r1")
     begins = talk.topics.index("response.requested")
     assert talk.topics[begins:-1] == [
-        "response.requested",
-        "llm.completed",
-        "reflex.answer_passed",
-        "appraisal.answer_appraised",
-        "guardrails.rerun_ordered",
-        "response.requested",
-        "llm.completed",
-        "reflex.answer_passed",
-        "appraisal.answer_appraised",
-        "guardrails.finalized",
-        "response.emitted",
-    ]
+        "response.requested", "llm.completed", "reflex.answer_passed", "appraisal.answer_appraised",
+        "guardrails.rerun_ordered", "response.requested", "llm.completed", "reflex.answer_passed",
+        "appraisal.answer_appraised", "guardrails.finalized", "response.emitted",
+    ]  # fmt: skip
     assert (len(talk.topics), talk.pending()) == (21, {})
 
 
@@ -156,7 +147,7 @@ def test_guardrails_that_fail_let_the_answer_go_out_unjudged():
     assert talk.pipeline.ends()[0].session == HERE.session
 
 
-@pytest.mark.parametrize("silent", ["guardrails", "appraisal"])
+@each("silent", ["guardrails", "appraisal"])
 def test_where_nobody_judges_the_answer_goes_out_at_the_deadline(silent: str):
     talk = Talk()
     del talk.pipeline.partitions[silent]

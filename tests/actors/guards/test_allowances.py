@@ -4,8 +4,6 @@ import random
 import re
 from typing import TypeVar
 
-import pytest
-
 from actors.contract.text.allowances import Allowances, without_case
 from actors.registry import ACTORS
 from schemas.event import Event
@@ -18,6 +16,7 @@ from schemas.vocabulary.reflex import ReflexBlocked, ReflexPassed
 from schemas.vocabulary.responder import ResponseEmitted
 from tests.actors.pipeline import Pipeline
 from tests.actors.scenario import HERE, Address
+from tests.each import each
 
 Kind = TypeVar("Kind", bound=Event)
 AGENT = Address(session="", exchange="")
@@ -94,7 +93,7 @@ def test_a_danger_that_was_learned_is_allowed_as_well() -> None:
     assert of(IntuitionPassed, told(path(learned, allowed(text=DANGER)), DANGER))
 
 
-@pytest.mark.parametrize("what", [{}, {"text": "  "}, {"phrase": " "}])
+@each("what", [{}, {"text": "  "}, {"phrase": " "}])
 def test_an_allowance_of_nothing_allows_nothing(what: dict[str, str]) -> None:
     (passed,) = of(ReflexPassed, told(path(allowed(**what)), "Good morning."))
     assert passed.allowed == ()

@@ -3,7 +3,6 @@
 import asyncio
 from typing import Any
 
-import pytest
 from structlog.testing import capture_logs
 
 from actors.reflex import ACTOR
@@ -16,6 +15,7 @@ from schemas.event import encode_event, topic_of
 from schemas.subjects import Partitions, stored_subject
 from schemas.vocabulary.gateway import InputReceived
 from tests.actors.runtime.virtual_set import simulated_worker, virtual_stream
+from tests.each import each
 from tests.simulated import SimulatedConnection, SimulatedLog
 from tests.simulation.loop import inline, run_virtual
 
@@ -73,7 +73,7 @@ def test_decisions_over_budget_are_counted_and_told_once_in_a_while():
     assert stored == 2 * INPUTS + 1, "an overrun is told, and every decision stands"
 
 
-@pytest.mark.parametrize("budget_ms", [11.0, 20.0])
+@each("budget_ms", [11.0, 20.0])
 def test_decisions_within_their_budget_are_not(budget_ms: float):
     worker, _, warned = worked(ReflexSettings(latency_budget_ms=budget_ms))
     assert worker.counters.over_budget == 0

@@ -3,7 +3,6 @@
 from typing import Any
 
 import msgspec
-import pytest
 
 from actors.registry import ACTORS
 from actors.swarm.settings import SwarmSettings
@@ -141,7 +140,7 @@ def test_a_forwarded_input_ends_by_what_its_model_failed_of():
     assert told(pipeline) == "DELIBERATIVE FAILED upstream_refused"
 
 
-@pytest.mark.parametrize("word", [LIMA, InputAbandoned(reason="client_left")], ids=["answered", "abandoned"])
+@each("word", [LIMA, InputAbandoned(reason="client_left")], named=["answered", "abandoned"])
 def test_a_word_on_an_input_that_no_guard_has_let_pass_ends_nothing(word: Event):
     pipeline = Pipeline(ACTORS, stopped=("intuition",))
     sent(QUESTION, "forward", pipeline=pipeline)
@@ -149,7 +148,7 @@ def test_a_word_on_an_input_that_no_guard_has_let_pass_ends_nothing(word: Event)
     assert not ends(pipeline)
 
 
-@pytest.mark.parametrize("purpose", ["check", "answer"])
+@each("purpose", ["check", "answer"])
 def test_a_word_on_an_input_that_was_not_forwarded_changes_nothing(purpose: Purpose):
     pipeline = sent(QUESTION, purpose)
     before = told(pipeline)

@@ -35,15 +35,20 @@ def test_an_order_trips_whatever_stands_around_it(case: str, how: str) -> None:
     assert trust_of("text", DILUTED[how](TRIPS[case])).falsehood > ROLE_CONFUSION
 
 
-@pytest.mark.parametrize("how", DILUTED)
-def test_of_public_attacks_that_are_seen_bare_as_many_are_seen_diluted(how: str) -> None:
+@pytest.fixture(scope="module")
+def seen() -> list[str]:
+    """Public attacks that are seen as they stand; skips where there are none."""
     folder = corpus()
     if folder is None:
         pytest.skip("no corpora: set NEURAXIS_CORPORA to a folder that holds prompts.jsonl")
     rows = [msgspec.json.decode(line) for line in (folder / "prompts.jsonl").read_bytes().splitlines()]
     attacks = [row["text"] for row in rows if row["label"] == "attack" and len(row["text"]) < 2_000]
     drawn = random.Random(5).sample(sorted(set(attacks)), 120)
-    seen = [text for text in drawn if _is_seen(text)]
+    return [text for text in drawn if _is_seen(text)]
+
+
+@each("how", DILUTED)
+def test_of_public_attacks_that_are_seen_bare_as_many_are_seen_diluted(seen: list[str], how: str) -> None:
     assert len(seen) > 40
     assert sum(_is_seen(DILUTED[how](text)) for text in seen) >= 0.95 * len(seen)
 

@@ -3,7 +3,6 @@
 from typing import Any
 
 import msgspec
-import pytest
 
 from actors.reflex.settings import ReflexSettings
 from actors.registry import ACTORS
@@ -18,6 +17,7 @@ from schemas.vocabulary.responder import ResponseEmitted, ResponseRequested
 from schemas.vocabulary.swarm import StageLost
 from tests.actors.pipeline import Pipeline
 from tests.actors.scenario import HERE, Address
+from tests.each import each
 
 QUESTION = "What is the capital of Peru, and since when has it been that?"
 ANSWER = "Lima is the capital of Peru, and has been since the country became independent."
@@ -63,7 +63,7 @@ class Answered:
         return f"{self.end.stage} {self.end.action} {self.end.reason}"
 
 
-@pytest.mark.parametrize("guardrails", [False, True])
+@each("guardrails", [False, True])
 def test_a_models_answer_is_read_first_and_then_delivered(guardrails: bool):
     answered = Answered(guardrails=guardrails)
     answered.model_says(ANSWER)
@@ -75,7 +75,7 @@ def test_a_models_answer_is_read_first_and_then_delivered(guardrails: bool):
     assert (answered.end.response, answered.end.backend) == (ANSWER, "llm")
 
 
-@pytest.mark.parametrize("guardrails", [False, True])
+@each("guardrails", [False, True])
 def test_an_answer_that_gives_the_system_prompt_away_is_no_answer_no_turn_and_no_memory(guardrails: bool):
     answered = Answered(guardrails=guardrails)
     answered.model_says(LEAK)
@@ -102,7 +102,7 @@ def test_what_the_agent_is_told_to_be_counts_as_its_system_prompt():
     assert answered.told == "DELIBERATIVE WITHHELD prompt_leak"
 
 
-@pytest.mark.parametrize("guardrails", [False, True])
+@each("guardrails", [False, True])
 def test_a_secret_is_masked_where_the_setting_says_so_and_the_rest_is_delivered(guardrails: bool):
     answered = Answered(guardrails=guardrails, secrets="mask")
     answered.model_says(f"  {ANSWER} The key is AKIA" + "Q7RMWZ3KXV2T5BNE.")
@@ -121,7 +121,7 @@ def test_a_draft_that_is_not_let_pass_leaves_the_one_before_it():
     assert answered.end.reason.endswith(":rerun_failed:prompt_leak")
 
 
-@pytest.mark.parametrize("guardrails", [False, True])
+@each("guardrails", [False, True])
 def test_a_reflex_that_keeps_silent_lets_nothing_out(guardrails: bool):
     answered = Answered(guardrails=guardrails)
     del answered.pipeline.partitions["reflex"]
@@ -133,7 +133,7 @@ def test_a_reflex_that_keeps_silent_lets_nothing_out(guardrails: bool):
     assert ANSWER not in answered.end.response
 
 
-@pytest.mark.parametrize("guardrails", [False, True])
+@each("guardrails", [False, True])
 def test_nor_does_one_that_fails_or_that_nobody_serves(guardrails: bool):
     answered = Answered(guardrails=guardrails)
     del answered.pipeline.partitions["reflex"]

@@ -14,6 +14,7 @@ from schemas.vocabulary.intuition import IntuitionPassed
 from schemas.vocabulary.reflex import ReflexPassed
 from schemas.vocabulary.responder import ResponseEmitted
 from tests.actors.intuition.builders import GATE, benign, harmful, intuition, judged, motif_of, withdrawn
+from tests.each import each
 
 END = ResponseEmitted(
     stage="REFLEX", action="BLOCKED", reason="x", mode=None, first_mode=None, response="", backend="composer"
@@ -82,7 +83,7 @@ def test_the_index_is_no_part_of_a_state_s_value() -> None:
     assert asked.state == unasked.state
 
 
-@pytest.mark.parametrize("wrong", [{"threshold": 1.1}, {"similar_floor": 0.0}, {"similar_most": -1}, {"passages": 3}])
+@each("wrong", [{"threshold": 1.1}, {"similar_floor": 0.0}, {"similar_most": -1}, {"passages": 3}])
 def test_settings_out_of_range_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(msgspec.ValidationError):
         msgspec.convert(wrong, IntuitionSettings)

@@ -3,7 +3,6 @@
 import base64
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -148,7 +147,7 @@ def cosine(words: np.ndarray, others: np.ndarray) -> float:
     return similarity(shared + 1, len(one) + 1, len(other) + 1) if shared else 0.0
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         f"well then as I was saying to my aunt {GATE} and then we all went home for tea",

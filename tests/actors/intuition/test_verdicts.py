@@ -46,7 +46,7 @@ def test_r3_1_without_any_precedent_every_input_passes() -> None:
     assert judged(intuition(), GATE) == IntuitionPassed(nearest="", similarity=0.0, score=None, model="none")
 
 
-@pytest.mark.parametrize(("threshold", "rejected"), [(0.5, False), (0.4999999, True)])
+@each(("threshold", "rejected"), [(0.5, False), (0.4999999, True)])
 def test_r3_1_the_threshold_is_strict(threshold: float, rejected: bool) -> None:
     verdict = judged(
         intuition(harmful("p-1", "where is the spare key"), threshold=threshold), "where is the north gate"
@@ -68,7 +68,7 @@ def test_r3_1_short_texts_of_one_situation_do_not_match_each_other(text: str) ->
     assert verdict == IntuitionPassed(nearest="", similarity=0.0, score=None, model="none")
 
 
-@pytest.mark.parametrize("text", ["do it", "DO  IT!", "do it."])
+@each("text", ["do it", "DO  IT!", "do it."])
 def test_short_texts_match_themselves(text: str) -> None:
     assert motif_of(judged(intuition(harmful("p-1", "do it")), text)) == "p-1"
 
@@ -177,13 +177,13 @@ def test_a_verdict_lists_no_more_than_the_setting_and_nothing_below_the_floor() 
     assert judged(partition, GATE).precedents == ()
 
 
-@pytest.mark.parametrize(("description", "answer"), [(GATE, "Ask the guard."), (f"{GATE} please", "")])
+@each(("description", "answer"), [(GATE, "Ask the guard."), (f"{GATE} please", "")])
 def test_an_approved_answer_is_given_only_from_the_answer_floor_on(description: str, answer: str) -> None:
     (listed,) = judged(intuition(benign("p-1", description, answer="Ask the guard.")), GATE).precedents
     assert (listed.similarity >= 0.9, listed.answer) == (bool(answer), answer)
 
 
-@pytest.mark.parametrize("role", ["user", "tool", "document"])
+@each("role", ["user", "tool", "document"])
 def test_a_motif_in_a_layer_ends_the_exchange_and_the_layer_is_named(role: str) -> None:
     layers = (Layer(role="user", content="hello"), Layer(role=role, content=GATE))  # type: ignore[arg-type]
     verdict = judged(intuition(harmful("p-1")), "What is for lunch?", *layers)

@@ -17,6 +17,7 @@ from schemas.vocabulary.router import FeedbackObserved, ModeSelected, TiebreakRe
 from tests.actors.pipeline import Pipeline
 from tests.actors.router.builders import told
 from tests.actors.scenario import Address
+from tests.each import each
 from tests.events.ledger.messages import query, stored, write
 
 TALK = (
@@ -96,7 +97,7 @@ def row(name: str) -> str:
     return f"mode-router: Routing Decision Audit Trail, {name}"
 
 
-@pytest.mark.parametrize("name", DECISION, ids=row)
+@each("name", DECISION, named=row)
 def test_a_routing_decision_has_the_source_s_column(talked: Pipeline, ledger: Path, name: str):
     (message,) = messages(talked, ModeSelected, TIED)
     assert isinstance(message.event, ModeSelected)
@@ -148,7 +149,7 @@ ITERATION: dict[str, Callable[[list[ActIterated], ActFinished], list[Any]]] = {
 """Column -> what it holds of the talk's two iterations; the last three are the source's zero-value placeholders."""
 
 
-@pytest.mark.parametrize("name", ITERATION, ids=lambda name: f"mode-router: ACT Loop Iteration Logging, {name}")
+@each("name", ITERATION, named=lambda name: f"mode-router: ACT Loop Iteration Logging, {name}")
 def test_an_iteration_has_the_source_s_column(talked: Pipeline, ledger: Path, name: str):
     steps: list[Any] = [each.event for each in messages(talked, ActIterated, ACTED)]
     (finished,) = [each.event for each in messages(talked, ActFinished, ACTED)]

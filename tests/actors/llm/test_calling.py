@@ -123,7 +123,7 @@ def test_an_error_under_a_good_status_is_no_answer(reply: Reply, reason: str, er
         assert len(endpoint.asked) == 1
 
 
-@pytest.mark.parametrize("code", [429, 502, "503"])
+@each("code", [429, 502, "503"])
 def test_an_error_under_a_good_status_that_will_pass_is_asked_about_again(code: int | str) -> None:
     @over(error_in(code=code), says())
     async def _(asking: Asking, endpoint: scripted.Endpoint) -> None:

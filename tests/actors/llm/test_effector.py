@@ -31,7 +31,7 @@ from schemas.vocabulary.responder import ResponseRequested
 from schemas.vocabulary.router import TiebreakRequested
 from tests.actors.llm.scripted import ANSWER, HANGS, Endpoint, nobody, says, serving, streams
 from tests.actors.llm.sessions import begun
-from tests.actors.on_broker import on_broker
+from tests.actors.on_broker import log_test, on_broker
 from tests.actors.runtime.waiting import DEADLINE_S, until
 from tests.broker import Broker
 from tests.events.setting import collect
@@ -86,97 +86,87 @@ async def answers(log: JetStreamLog, count: int) -> Sequence[Recorded]:
     return [each for each in found if isinstance(each, Recorded)]
 
 
-def test_each_kind_of_request_is_answered_to_its_own_exchange_by_its_own_model(broker: Broker) -> None:
-    async def body(log: JetStreamLog) -> None:
-        tiebreak = TiebreakRequested(
-            candidates=("RESPOND", "CLARIFY"), scores={}, margin=0.0, effective_margin=0.1, call=call_of("tiebreak")
-        )
-        requests = (tiebreak, ActPlanRequested(iteration=0, call=call_of("act")), response())
-        stored = [request(number, event) for number, event in enumerate(requests)]
-        async with serving(says()) as endpoint, running(log, at(endpoint)):
-            await log.append([Append(stored)])
-            found = await answers(log, 3)
-        by_exchange = {each.message.exchange: each.message.event for each in found}
-        for number, purpose in enumerate(("tiebreak", "act", "respond")):
-            completed = by_exchange[f"exchange-{number}"]
-            assert isinstance(completed, LlmCompleted)
-            assert (completed.purpose, completed.text, completed.backend) == (purpose, ANSWER, "openai")
-            assert completed.request == stored[number].headers["ce-id"]
-        assert sorted(asked.document["model"] for asked in endpoint.asked) == ["qwen3:4b", "qwen3:8b", "qwen3:8b"]
-
-    on_broker(broker, body)
+@log_test
+async def test_each_kind_of_request_is_answered_to_its_own_exchange_by_its_own_model(log: JetStreamLog) -> None:
+    tiebreak = TiebreakRequested(
+        candidates=("RESPOND", "CLARIFY"), scores={}, margin=0.0, effective_margin=0.1, call=call_of("tiebreak")
+    )
+    requests = (tiebreak, ActPlanRequested(iteration=0, call=call_of("act")), response())
+    stored = [request(number, event) for number, event in enumerate(requests)]
+    async with serving(says()) as endpoint, running(log, at(endpoint)):
+        await log.append([Append(stored)])
+        found = await answers(log, 3)
+    by_exchange = {each.message.exchange: each.message.event for each in found}
+    for number, purpose in enumerate(("tiebreak", "act", "respond")):
+        completed = by_exchange[f"exchange-{number}"]
+        assert isinstance(completed, LlmCompleted)
+        assert (completed.purpose, completed.text, completed.backend) == (purpose, ANSWER, "openai")
+        assert completed.request == stored[number].headers["ce-id"]
+    assert sorted(asked.document["model"] for asked in endpoint.asked) == ["qwen3:4b", "qwen3:8b", "qwen3:8b"]
 
 
 @pytest.mark.usefixtures("unheld")
-def test_pieces_reach_the_inbox_before_the_answer_is_stored(broker: Broker) -> None:
-    async def body(log: JetStreamLog) -> None:
-        told: list[dict[str, Any]] = []
+@log_test
+async def test_pieces_reach_the_inbox_before_the_answer_is_stored(log: JetStreamLog) -> None:
+    told: list[dict[str, Any]] = []
 
-        async def take(message: Msg) -> None:
-            told.append(json.loads(message.data))
+    async def take(message: Msg) -> None:
+        told.append(json.loads(message.data))
 
-        await log.connection.nc.subscribe(INBOX, cb=take)
-        async with serving(streams("Li", "ma.")) as endpoint, running(log, at(endpoint)):
-            await log.append([Append([request(0, response(stream_to=INBOX))])])
-            [answer] = await answers(log, 1)
-        await until(lambda: len(told) == 2, "both pieces")
-        assert [(each["text"], each["done"], each["exchange"]) for each in told] == [
-            ("Li", False, "exchange-0"),
-            ("ma.", False, "exchange-0"),
-        ]
-        assert isinstance(answer.message.event, LlmCompleted)
-        assert told[0]["request"] == answer.message.event.request
-
-    on_broker(broker, body)
+    await log.connection.nc.subscribe(INBOX, cb=take)
+    async with serving(streams("Li", "ma.")) as endpoint, running(log, at(endpoint)):
+        await log.append([Append([request(0, response(stream_to=INBOX))])])
+        [answer] = await answers(log, 1)
+    await until(lambda: len(told) == 2, "both pieces")
+    assert [(each["text"], each["done"], each["exchange"]) for each in told] == [
+        ("Li", False, "exchange-0"),
+        ("ma.", False, "exchange-0"),
+    ]
+    assert isinstance(answer.message.event, LlmCompleted)
+    assert told[0]["request"] == answer.message.event.request
 
 
-def test_a_dead_endpoint_leaves_a_failure_that_names_its_request(broker: Broker) -> None:
-    async def body(log: JetStreamLog) -> None:
-        stored = request(0, response())
-        with nobody() as gone:
-            async with running(log, msgspec.structs.replace(QUICK, base_url=gone)):
-                await log.append([Append([stored])])
-                [answer] = await answers(log, 1)
-        failed = answer.message.event
-        assert isinstance(failed, LlmFailed)
-        assert (failed.reason, failed.request, failed.purpose) == (
-            "endpoint_unreachable",
-            stored.headers["ce-id"],
-            "respond",
-        )
-        assert (failed.failed_seq, failed.failed_topic) == (1, "forged_id.response.requested")
-
-    on_broker(broker, body)
-
-
-def test_an_answer_too_large_for_the_broker_is_a_failure_that_names_its_request(broker: Broker) -> None:
-    async def body(log: JetStreamLog) -> None:
-        stored = request(0, response(most_tokens=200_000))
-        async with serving(says("x" * 2_000_000)) as endpoint, running(log, at(endpoint)):
+@log_test
+async def test_a_dead_endpoint_leaves_a_failure_that_names_its_request(log: JetStreamLog) -> None:
+    stored = request(0, response())
+    with nobody() as gone:
+        async with running(log, msgspec.structs.replace(QUICK, base_url=gone)):
             await log.append([Append([stored])])
             [answer] = await answers(log, 1)
-        failed = answer.message.event
-        assert isinstance(failed, LlmFailed)
-        assert (failed.reason, failed.request, failed.purpose) == (
-            "append_refused",
-            stored.headers["ce-id"],
-            "respond",
-        )
+    failed = answer.message.event
+    assert isinstance(failed, LlmFailed)
+    assert (failed.reason, failed.request, failed.purpose) == (
+        "endpoint_unreachable",
+        stored.headers["ce-id"],
+        "respond",
+    )
+    assert (failed.failed_seq, failed.failed_topic) == (1, "forged_id.response.requested")
 
-    on_broker(broker, body)
+
+@log_test
+async def test_an_answer_too_large_for_the_broker_is_a_failure_that_names_its_request(log: JetStreamLog) -> None:
+    stored = request(0, response(most_tokens=200_000))
+    async with serving(says("x" * 2_000_000)) as endpoint, running(log, at(endpoint)):
+        await log.append([Append([stored])])
+        [answer] = await answers(log, 1)
+    failed = answer.message.event
+    assert isinstance(failed, LlmFailed)
+    assert (failed.reason, failed.request, failed.purpose) == (
+        "append_refused",
+        stored.headers["ce-id"],
+        "respond",
+    )
 
 
-def test_what_a_stopping_effector_was_at_is_answered_by_the_next(broker: Broker) -> None:
-    async def body(log: JetStreamLog) -> None:
-        async with serving(HANGS, says()) as endpoint:
-            async with running(log, at(endpoint)):
-                await log.append([Append([request(0, response())])])
-                await until(lambda: bool(endpoint.asked), "the endpoint to be asked")
-            async with running(log, at(endpoint)):
-                [answer] = await answers(log, 1)
-        assert isinstance(answer.message.event, LlmCompleted)
-
-    on_broker(broker, body)
+@log_test
+async def test_what_a_stopping_effector_was_at_is_answered_by_the_next(log: JetStreamLog) -> None:
+    async with serving(HANGS, says()) as endpoint:
+        async with running(log, at(endpoint)):
+            await log.append([Append([request(0, response())])])
+            await until(lambda: bool(endpoint.asked), "the endpoint to be asked")
+        async with running(log, at(endpoint)):
+            [answer] = await answers(log, 1)
+    assert isinstance(answer.message.event, LlmCompleted)
 
 
 # --- a log whose words are sealed
@@ -225,15 +215,13 @@ def test_nobody_is_asked_about_words_that_were_forgotten(broker: Broker) -> None
         (LlmSettings(backend="local", local_model="no such file.gguf"), "the local model cannot run"),
     ],
 )
-def test_settings_without_a_usable_endpoint_are_refused_in_words(
-    broker: Broker, settings: LlmSettings, complaint: str
+@log_test
+async def test_settings_without_a_usable_endpoint_are_refused_in_words(
+    log: JetStreamLog, settings: LlmSettings, complaint: str
 ) -> None:
-    async def body(log: JetStreamLog) -> None:
-        with pytest.raises(BadEndpoint, match=complaint):
-            async with running(log, settings):
-                raise AssertionError("opened")
-
-    on_broker(broker, body)
+    with pytest.raises(BadEndpoint, match=complaint):
+        async with running(log, settings):
+            raise AssertionError("opened")
 
 
 LOCAL = LlmSettings(backend="local", local_context=1_024)

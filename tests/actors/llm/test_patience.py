@@ -16,7 +16,7 @@ from tests.actors.runtime.waiting import until
 from tests.each import each
 
 
-@pytest.mark.parametrize("first", [fails(429), fails(500), fails(503), Reply((b"{",), then="cut")])
+@each("first", [fails(429), fails(500), fails(503), Reply((b"{",), then="cut")])
 def test_what_may_pass_is_tried_again(first: Reply) -> None:
     @over(first, says())
     async def _(asking: Asking, endpoint: scripted.Endpoint) -> None:
@@ -33,7 +33,7 @@ def test_a_refusal_that_another_attempt_does_not_mend_is_final(status: int) -> N
         assert len(endpoint.asked) == 1
 
 
-@pytest.mark.parametrize(
+@each(
     ("status", "said"),
     [
         (404, "model qwen3:8b not found, try pulling it first"),

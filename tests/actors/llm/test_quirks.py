@@ -84,7 +84,7 @@ TEXTS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("call", [call_of(), STREAMED], ids=["whole", "stream"])
+@each("call", [call_of(), STREAMED], named=["whole", "stream"])
 def test_an_answer_in_an_odd_form_is_taken_at_the_first_call(call: ModelCall) -> None:
     @over(*TEXTS.values(), settings=ONCE)
     async def _(asking: Asking, endpoint: scripted.Endpoint) -> None:
@@ -240,7 +240,7 @@ def test_an_answer_far_longer_than_was_asked_for_is_cut_and_says_so() -> None:
         assert (len(found.text), found.finish_reason, found.ended) == (160, "stop", "length")
 
 
-@pytest.mark.parametrize(
+@each(
     ("reply", "reason", "said"),
     [
         (says("", finish="content_filter"), "answer_filtered", "finish_reason content_filter"),
@@ -256,9 +256,7 @@ def test_an_answer_that_its_end_left_nothing_of_says_how_it_ended(reply: Reply, 
         assert (failed.reason, failed.error, failed.said) == (reason, "EmptyAnswer", said)
 
 
-@pytest.mark.parametrize(
-    "written", ['Here it is:\n```json\n{"skill": "recall"}\n```\nDone.', 'So: {"skill": "recall"}.']
-)
+@each("written", ['Here it is:\n```json\n{"skill": "recall"}\n```\nDone.', 'So: {"skill": "recall"}.'])
 def test_words_around_the_json_that_was_asked_for_are_taken_off(written: str) -> None:
     @over(says(written), settings=ONCE)
     async def _(asking: Asking, endpoint: scripted.Endpoint) -> None:
@@ -325,16 +323,12 @@ THOUGHTS: tuple[tuple[str, ...], ...] = (
     ("<longcat_", "think>Peru", "</longcat_think>Lima."),
     ("<reflection>Peru</reflection>", "Lima."),
     (
-        "<|channel|>",
-        "analysis",
-        "<|message|>Peru",
-        "<|end|><|start|>assistant<|chan",
-        "nel|>final<|message|>Li",
+        "<|channel|>", "analysis", "<|message|>Peru", "<|end|><|start|>assistant<|chan", "nel|>final<|message|>Li",
         "ma.",
     ),
     ("analysis", "Peru, so.", "assistant", "finalLima."),
     ("<think>never ", "ends"),
-)
+)  # fmt: skip
 
 
 @pytest.mark.usefixtures("unheld")

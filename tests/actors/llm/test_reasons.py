@@ -4,7 +4,6 @@ import json
 from urllib.parse import quote
 
 import msgspec
-import pytest
 
 from actors.llm.wire.refusals import HIDDEN, reason_of, without_secrets
 from tests.actors.llm import scripted
@@ -69,7 +68,7 @@ def test_nothing_that_looks_like_a_secret_is_kept_of_a_reason(said: str) -> None
     assert not any(secret in told for secret in secrets)
 
 
-@pytest.mark.parametrize("key", ["hunter2!", "AbC/dEf+gH1=="])
+@each("key", ["hunter2!", "AbC/dEf+gH1=="])
 def test_a_key_is_hidden_however_an_endpoint_writes_it(key: str) -> None:
     for written in (key, key.upper(), quote(key, safe="")):
         assert written not in without_secrets(f"GET /v1/models?k={written} and [{written}]", key)
@@ -80,7 +79,7 @@ def test_a_key_that_is_shown_in_part_is_hidden_too() -> None:
     assert KEY[:8] not in without_secrets(f"key {KEY[:8]}... is wrong", KEY)
 
 
-@pytest.mark.parametrize(
+@each(
     "said",
     ["max_tokens is too large: 512", "The token count exceeds the limit of 4096", "model gpt-4o-mini-2024 not found"],
 )
@@ -104,7 +103,7 @@ def test_a_page_in_an_answers_place_says_what_it_is() -> None:
         assert len(endpoint.asked) == 1
 
 
-@pytest.mark.parametrize(
+@each(
     ("status", "error"),
     [
         (400, {"code": "content_filter", "message": "The prompt triggered the content management policy."}),

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
-import pytest
 import structlog
 
 from actors.contract.text.shortening import estimate
@@ -248,7 +247,7 @@ def test_every_way_to_refuse_a_system_role_is_understood(said: str) -> None:
     assert better == msgspec.structs.replace(PLAIN, system_role=False)
 
 
-@pytest.mark.parametrize(
+@each(
     "said",
     ["Your message asks for the system prompt of another agent", "The system is overloaded", "stream of tokens ended"],
 )
@@ -387,8 +386,6 @@ def test_what_fits_is_sent_as_it_is() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "said", ["max_tokens must be positive", "The image is too large for this endpoint to show", ""]
-)
+@each("said", ["max_tokens must be positive", "The image is too large for this endpoint to show", ""])
 def test_other_complaints_are_not_taken_for_one_of_the_context(said: str) -> None:
     assert overflow_in(said) is None

@@ -3,7 +3,6 @@
 from typing import Any
 
 import msgspec
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -28,6 +27,7 @@ from tests.actors.memory.builders import (
 )
 from tests.actors.scenario import Address, Partition
 from tests.actors.strategies import texts
+from tests.each import each
 
 HERE = Address(exchange="e1")
 
@@ -49,7 +49,7 @@ def test_no_fact_is_learned_from_other_layers_or_from_the_answer():
     assert event.facts == ()  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("action", ["BLOCKED", "REJECTED", "WITHHELD", "FAILED"])
+@each("action", ["BLOCKED", "REJECTED", "WITHHELD", "FAILED"])
 def test_nothing_stays_of_an_exchange_that_was_not_executed(action: str):
     memory = partition()
     begin(memory, "The password is swordfish", HERE)
@@ -66,7 +66,7 @@ def test_of_too_many_agents_those_used_least_lately_are_forgotten():
     assert sorted(memory.state.minds) == ["agent-00", *(f"agent-{number:02d}" for number in range(3, 16)), "newcomer"]
 
 
-@pytest.mark.parametrize("text", ["", " \n\t "])
+@each("text", ["", " \n\t "])
 def test_nothing_stays_of_a_blank_input(text: str):
     memory = partition()
     begin(memory, text, HERE)
@@ -198,9 +198,9 @@ def test_a_snapshot_remembers_like_the_state_it_is_of(before: list[Any], after: 
     restored.state = decode_state(encode_state(kept.state), State)
     restored.seq, restored.now_ns = kept.seq, kept.now_ns
     assert state_hash(restored.state) == state_hash(kept.state)
-    for each in (kept, restored):
-        each.emitted.clear()
-        converse(each, after, "later")
+    for memory in (kept, restored):
+        memory.emitted.clear()
+        converse(memory, after, "later")
     assert [message.event for message in restored.emitted] == [message.event for message in kept.emitted]
     assert state_hash(restored.state) == state_hash(kept.state)
 

@@ -4,7 +4,6 @@ from math import sqrt
 from unittest import mock
 
 import msgspec
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -109,14 +108,14 @@ def test_memories_that_say_the_same_come_to_mind_once():
     assert ids(ask(memory, "And?", vector=EAST)) == ["turn:7", "episode:9"]
 
 
-@pytest.mark.parametrize("text", ["My name is Ada", "my name's Ada!", "Hi, I'm Ada."])
+@each("text", ["My name is Ada", "my name's Ada!", "Hi, I'm Ada."])
 def test_an_exchange_that_says_no_more_than_a_fact_is_that_fact(text: str):
     memory = partition()
     talk(memory, text, "e1", vector=EAST)
     assert texts(ask(memory, "Who was that?", vector=EAST)) == ["name: Ada"]
 
 
-@pytest.mark.parametrize("text", ["My goat is called Brunhilde.", "My goat's name is Brunhilde"])
+@each("text", ["My goat is called Brunhilde.", "My goat's name is Brunhilde"])
 def test_an_exchange_that_only_names_somebody_is_that_fact(text: str):
     memory = partition()
     talk(memory, text, "e1", session=LATER)
@@ -170,16 +169,11 @@ def test_a_fact_comes_to_mind_by_what_it_bears_on(told: str, question: str):
 @each(
     "question",
     [
-        "What do you know about me?",
-        "what do you remember about me",
-        "Tell me everything you know about me.",
-        "What have you learned about me so far?",
-        "What did I tell you about myself?",
-        "What have I told you?",
-        "What do you remember?",
-        "Do you know anything about me?",
+        "What do you know about me?", "what do you remember about me", "Tell me everything you know about me.",
+        "What have you learned about me so far?", "What did I tell you about myself?", "What have I told you?",
+        "What do you remember?", "Do you know anything about me?",
     ],
-)
+)  # fmt: skip
 def test_who_asks_what_is_known_of_them_is_told_all_of_it(question: str):
     memory = partition()
     for number, told in enumerate(("I am allergic to peanuts", "I live in Lima", "I like jazz")):
@@ -310,15 +304,9 @@ def test_recall_is_what_comparing_with_every_episode_gives(told: list[list[int]]
 
 
 SAYINGS = (
-    "Which road is open?",
-    "The bridge is closed",
-    "My name is Ada",
-    "My name is Eve",
-    "I do not live in Brno any more",
-    "I live in Brno",
-    "And?",
-    "!!",
-)
+    "Which road is open?", "The bridge is closed", "My name is Ada", "My name is Eve", "I do not live in Brno any more",
+    "I live in Brno", "And?", "!!",
+)  # fmt: skip
 
 
 @given(

@@ -1,12 +1,11 @@
 """What the actions of an ACT iteration come to."""
 
-import pytest
-
 from schemas.vocabulary.act import ActActionsRequested, Action
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.memory import Fact
 from tests.actors.memory.builders import act, ask, begin, forget, ids, mind, partition, response, talk, texts
 from tests.actors.scenario import Address, Partition
+from tests.each import each
 
 HERE = Address(exchange="question")
 EAST = (100, 0)
@@ -29,7 +28,7 @@ def test_results_name_the_request_and_the_iteration_and_keep_the_order():
     assert [(each.index, each.skill) for each in message.event.results] == [(3, "introspect"), (1, "recall")]  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("exchange", ["nobody", "ended"])
+@each("exchange", ["nobody", "ended"])
 def test_nothing_is_answered_for_an_exchange_that_is_not_open(exchange: str):
     memory = partition()
     talk(memory, "Hello", "ended")
@@ -139,7 +138,7 @@ def test_the_failure_rate_is_that_of_the_last_twenty_recalls():
     assert len(mind(memory).recalls) == 20
 
 
-@pytest.mark.parametrize(("skill", "reason"), [("delegate", "not_memorys"), ("fly", "unknown_skill")])
+@each(("skill", "reason"), [("delegate", "not_memorys"), ("fly", "unknown_skill")])
 def test_what_is_not_memorys_names_its_reason(skill: str, reason: str):
     (result,) = act(opened(), Action(index=0, skill=skill, query="x"), here=HERE).results  # type: ignore[arg-type]
     assert (result.ok, result.reason) == (False, reason)

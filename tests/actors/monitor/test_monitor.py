@@ -169,13 +169,13 @@ def test_what_lies_beyond_a_limit_is_never_called_healthy(shares: list[float], m
         assert condition_of(middle, healthy, condition, hysteresis) is None
 
 
-@pytest.mark.parametrize(("ambiguous", "exceeded"), [(40, False), (41, True)])
+@each(("ambiguous", "exceeded"), [(40, False), (41, True)])
 def test_the_tie_breaker_rate_is_reported_above_a_fifth(ambiguous: int, exceeded: bool):
     events = decide(watching(), HEALTHY_MIX, ambiguous=ambiguous)
     assert [each.rate for each in events if isinstance(each, RateExceeded)] == (["tie_breaker"] if exceeded else [])
 
 
-@pytest.mark.parametrize(("misrouted", "exceeded"), [(20, False), (21, True)])
+@each(("misrouted", "exceeded"), [(20, False), (21, True)])
 def test_the_misroute_rate_is_reported_above_a_tenth(misrouted: int, exceeded: bool):
     monitor = watching()
     decide(monitor, HEALTHY_MIX)

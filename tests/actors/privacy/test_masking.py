@@ -178,7 +178,7 @@ def texts(stream: bytes) -> str:
     return "".join(choice["delta"].get("content") or "" for event in events for choice in event["choices"])
 
 
-@pytest.mark.parametrize("size", [1, 17, 10_000])
+@each("size", [1, 17, 10_000])
 def test_a_stream_has_the_data_again_wherever_it_is_cut(size: int) -> None:
     of = private(body("I am ada@example.org"))
     said = ("Hello ", "[EM", "AIL", "_1", "], ", "and [", "that] is", " [EMAIL_1", "]. [")

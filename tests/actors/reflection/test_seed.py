@@ -3,7 +3,6 @@
 from typing import Any
 
 import msgspec
-import pytest
 
 from actors.reflection import ACTOR
 from actors.reflection.settings import ReflectionSettings
@@ -94,7 +93,7 @@ def test_a_batch_is_half_low_confidence_a_fifth_high_and_the_rest_tie_breaks():
     assert strata == ["low_confidence"] * 3 + ["high_confidence"] + ["tie_break"]
 
 
-@pytest.mark.parametrize(("confidence", "counts"), [(0.70, False), (0.701, True)])
+@each(("confidence", "counts"), [(0.70, False), (0.701, True)])
 def test_an_opinion_counts_only_above_a_confidence_of_70_percent(confidence: float, counts: bool):
     """mode-router: Routing Reflection, safeguards, confidence gate > 0.70."""
     assert lone(selection(), opinion(1, confidence=confidence)) == (counts, "" if counts else "low_confidence")
@@ -124,7 +123,7 @@ def test_content_that_is_heard_later_takes_the_disagreement_out_of_the_window():
     assert agent.look_back((selection(), opinion(1, "RESPOND"))).disagreement == 0.0
 
 
-@pytest.mark.parametrize(("disagreeing", "pressure"), [(3, False), (4, True)])
+@each(("disagreeing", "pressure"), [(3, False), (4, True)])
 def test_a_pressure_needs_more_than_a_quarter_of_disagreement(disagreeing: int, pressure: bool):
     """mode-router: Routing Reflection, safeguards, >25% disagreement."""
     said = [COUNTS] * disagreeing + [opinion(1, "RESPOND")] * (12 - disagreeing)
@@ -133,7 +132,7 @@ def test_a_pressure_needs_more_than_a_quarter_of_disagreement(disagreeing: int, 
     assert concluded.pressure is pressure
 
 
-@pytest.mark.parametrize(("opinions", "pressure"), [(9, False), (10, True)])
+@each(("opinions", "pressure"), [(9, False), (10, True)])
 def test_a_pressure_needs_a_pattern_that_is_sustained(opinions: int, pressure: bool):
     concluded = Reflecting().look_back(*[(selection(), COUNTS)] * opinions)
     assert (concluded.disagreement, concluded.pressure) == (1.0, pressure)

@@ -1,7 +1,6 @@
 """When an agent looks back, and what becomes of models that fail."""
 
 import msgspec
-import pytest
 
 from actors.reflection.settings import ReflectionSettings
 from schemas.vocabulary.llm import LlmFailed
@@ -34,12 +33,12 @@ def test_an_agent_that_was_busy_lately_is_looked_at_once_it_has_been_idle_for_lo
     assert isinstance(asked.event, ReflectionRequested)
 
 
-@pytest.mark.parametrize("confidence", [0.2, 0.4, 0.6])
+@each("confidence", [0.2, 0.4, 0.6])
 def test_decisions_of_middling_confidence_are_not_looked_at(confidence: float):
     assert Reflecting().exchange(selection(confidence)) == []
 
 
-@pytest.mark.parametrize("action", ["BLOCKED", "FAILED", "WITHHELD"])
+@each("action", ["BLOCKED", "FAILED", "WITHHELD"])
 def test_only_exchanges_that_were_answered_are_looked_at(action: str):
     assert Reflecting().exchange(action=action) == []
 

@@ -4,7 +4,6 @@ import codecs
 from base64 import b64encode
 from urllib.parse import quote
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -66,7 +65,7 @@ def test_a_hit_names_its_view_and_where_it_was_encoded(encoder: str) -> None:
         assert f"{before}{text}!"[start:end].rstrip("=") == text.rstrip("=")
 
 
-@pytest.mark.parametrize(
+@each(
     ("outer", "inner", "view"),
     [
         ("base64", "hex", "base64:hex"),
@@ -101,7 +100,7 @@ def test_a_word_behind_an_encoded_phrase_does_not_hide_what_is_encoded_within(in
             assert isinstance(judged(f"{written}{after}", threat("own", phrase)), ReflexBlocked)
 
 
-@pytest.mark.parametrize("encoder", ["base64", "hex", "percent"])
+@each("encoder", ["base64", "hex", "percent"])
 def test_what_is_encoded_more_often_than_is_undone_counts_as_not_looked_at(encoder: str) -> None:
     text = "open the vault, and hand over all that is kept in it now"
     for _ in range(DISGUISES_DEPTH):
@@ -167,7 +166,7 @@ def test_base64_in_pieces_of_four_is_found() -> None:
     assert isinstance(judged(f"Join these: {pieces}.", OWN), ReflexBlocked)
 
 
-@pytest.mark.parametrize("encoder", ["base64", "hex", "percent"])
+@each("encoder", ["base64", "hex", "percent"])
 def test_an_encoding_is_undone_only_where_settings_say_so(encoder: str) -> None:
     others = tuple(view for view in ReflexSettings().decoded_views if view not in (encoder, "disguised"))
     assert judged(encoded(encoder), OWN, decoded_views=others) == ReflexPassed()
@@ -239,7 +238,7 @@ def test_the_allowance_is_shared_by_text_and_layers() -> None:
     assert {each.layer for each in both.unread} == {"text", "tool[0]"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("encoding", "run"),
     [("base64", "aB3dE5gH7jK9mN1;"), ("hex", "0x414243444546 zz "), ("percent", "%41 " + "x" * 400)],
 )
@@ -325,7 +324,7 @@ def test_hex_may_mix_prefixes_and_breaks(written: list[tuple[str, int, str]]) ->
     assert (run.start, run.end) == (0, len(text))
 
 
-@pytest.mark.parametrize("encoder", ALL)
+@each("encoder", ALL)
 def test_what_may_come_out_is_had_by_all_runs_in_equal_shares(encoder: Encoding) -> None:
     long, short = (
         ENCODERS[encoder](text).replace("=", "") for text in ("never mind the door " * 100, "open the vault")
@@ -355,7 +354,7 @@ def test_what_may_be_tried_is_shared_by_text_and_layers() -> None:
     assert all(each.why == "decoding" for each in shared.unread)
 
 
-@pytest.mark.parametrize("hidden", ["&#x00;", "0x41 zz ", "0x0x"])
+@each("hidden", ["&#x00;", "0x41 zz ", "0x0x"])
 def test_a_megabyte_of_hex_that_leads_nowhere_is_read_once(hidden: str) -> None:
     text = "0x414243444546 " + hidden * (1_000_000 // len(hidden))
     assert sum(len(run.text) for run in DECODERS["hex"](text, text.encode(), DecodingBudget(10**6)).found) <= len(text)

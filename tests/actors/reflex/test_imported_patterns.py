@@ -152,7 +152,7 @@ def test_signatures_that_end_in_one_another_are_counted_over_all_imports() -> No
         checked_import(imports, imported("second", threat("own", "a a")))
 
 
-@pytest.mark.parametrize("alike", ["la", "L A", "|4", "í a"])
+@each("alike", ["la", "L A", "|4", "í a"])
 def test_what_ends_in_a_signature_but_for_white_space_case_or_digits_counts_too(alike: str) -> None:
     chain = ["1 " * letters + "a" for letters in range(MAX_DEPTH)]
     checked_import(Imports(), imported("deep", threat("own", *chain)))
@@ -198,7 +198,7 @@ actions: Any = st.one_of(
 )
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(st.lists(actions, max_size=12))
 def test_an_input_is_judged_by_all_that_is_in_force_and_by_nothing_else(history: list[Event]) -> None:
     partition = Partition(ACTOR)

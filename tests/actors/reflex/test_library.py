@@ -7,6 +7,7 @@ from actors.reflex.spellings import deep_chain, search_texts
 from schemas.vocabulary.patterns import PatternSet, Signature
 from schemas.vocabulary.reflex import ReflexBlocked
 from tests.actors.reflex.judging import listed, threat, verdict
+from tests.each import each
 
 
 def test_two_sets_of_one_name_are_refused() -> None:
@@ -20,7 +21,7 @@ def test_a_signature_listed_twice_is_refused() -> None:
     assert refused.value.path == (1, "signatures", 2)
 
 
-@pytest.mark.parametrize("text", [" ", "\u200b", "\u0301", "\ud800"])
+@each("text", [" ", "\u200b", "\u0301", "\ud800"])
 def test_a_signature_without_visible_characters_is_refused(text: str) -> None:
     with pytest.raises(InvalidLibrary, match="no visible character"):
         make_library((threat("own", text),))
@@ -69,7 +70,7 @@ def test_the_guide_s_table_of_the_source_s_signatures_is_what_the_library_does()
         assert (text, does) == (text, told[text])
 
 
-@pytest.mark.parametrize("profile", ["seed", "standard"])
+@each("profile", ["seed", "standard"])
 def test_no_more_than_three_signatures_of_a_profile_end_in_one_another(profile: Profile) -> None:
     texts = [signature.text for _, signature in library_of(profile).signatures()]
     assert deep_chain(search_texts(texts), 3) == []

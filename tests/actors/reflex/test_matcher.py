@@ -22,6 +22,7 @@ from actors.reflex.settings import ReflexSettings
 from schemas.vocabulary.gateway import InputReceived, Layer
 from schemas.vocabulary.reflex import ReflexBlocked
 from tests.actors.reflex.judging import judged, matcher, threat
+from tests.each import each
 
 MARK, INVISIBLE = "\u0301", "\u200b"
 PHRASES = st.from_regex(r"[ab-]{1,3}( [ab-]{1,2}){0,2}", fullmatch=True)
@@ -108,7 +109,7 @@ def test_the_windows_of_a_text_show_each_hit_once(phrases: list[str], text: str)
         assert own.find(text, 1000).hits == whole.hits
 
 
-@pytest.mark.parametrize("text", ["a" * 300_000, "a b " * 100_000, "ab" * 150_000], ids=["a", "a b", "ab"])
+@each("text", ["a" * 100_000, "a b " * 25_000, "ab" * 50_000], named=["a", "a b", "ab"])
 def test_a_library_in_which_none_ends_in_another_is_found_in_any_text(text: str) -> None:
     found = matcher(threat("own", "a", "b")).find(f"{text} b", 10)
     assert 1 in {hit.rank for hit in found.hits}
@@ -118,9 +119,7 @@ def chain(length: int) -> tuple[str, ...]:
     return tuple("a" * letters for letters in range(1, length + 1))
 
 
-@pytest.mark.parametrize(
-    "text", ["a" * 200_000, "a " * 100_000, "a\u200b" * 100_000], ids=["joined", "apart", "either"]
-)
+@each("text", ["a" * 40_000, "a " * 20_000, "a\u200b" * 20_000], named=["joined", "apart", "either"])
 def test_candidates_are_bounded_by_the_text_whatever_ends_in_one_another(text: str) -> None:
     found = matcher(threat("own", *chain(32))).find(text, 10)
     assert found.unread or found.candidates_left > 0
@@ -128,8 +127,8 @@ def test_candidates_are_bounded_by_the_text_whatever_ends_in_one_another(text: s
     assert CANDIDATES_PER_INPUT + earned - found.candidates_left <= CANDIDATES_PER_INPUT + earned + 32 * WINDOW
 
 
-@pytest.mark.parametrize("length", [32, MAX_TOGETHER + 1])
-@pytest.mark.parametrize("flood", ["a" * 300_000, "a " * 150_000], ids=["joined", "apart"])
+@each("length", [32, MAX_TOGETHER + 1])
+@each("flood", ["a" * 60_000, "a " * 30_000], named=["joined", "apart"])
 def test_a_flood_of_candidates_hides_no_hit_before_within_or_behind_it(length: int, flood: str) -> None:
     sets = threat("flood", *chain(length), action="FLAG"), threat("own", "open the vault")
     for text in (f"open the vault {flood}", f"{flood} open the vault {flood}", f"{flood} open the vault"):

@@ -64,7 +64,7 @@ def test_nothing_of_what_is_found_is_sent_on_whatever_the_pieces(what: str) -> N
         assert HOST not in sent
 
 
-@pytest.mark.parametrize("size", [1, 5, 40, 333])
+@each("size", [1, 5, 40, 333])
 def test_an_ordinary_answer_goes_out_no_later_than_the_window_and_whole(size: int) -> None:
     text = BEFORE + AFTER
     window, held = AnswerWindow(PROMPT), []

@@ -11,6 +11,7 @@ from schemas.vocabulary.regulator import Adjusted, Confirmed, CycleCompleted, Re
 from schemas.vocabulary.router import Mode
 from tests.actors.regulator.builders import DAY_MS, HEALTHY, WEIGHTS, Regulated, only
 from tests.actors.scenario import MS
+from tests.each import each
 
 
 def responding(share: int) -> Mapping[Mode, int]:
@@ -94,10 +95,10 @@ def test_an_adjustment_that_helped_is_confirmed():
     assert agent.record.trials == ()
 
 
-@pytest.mark.parametrize(
+@each(
     ("after", "verdict"),
     [(89, "no_improvement"), (90, "no_improvement"), (95, "worse")],
-    ids=["little", "none", "worse"],
+    named=["little", "none", "worse"],
 )
 def test_an_adjustment_that_did_not_help_is_undone(after: int, verdict: str):
     """mode-router: Routing Stability Regulator, 5 reverts if no improvement or degradation."""
@@ -113,7 +114,7 @@ def test_a_cycle_that_undoes_makes_no_new_adjustment():
     assert [type(event) for event in led_to] == [Reverted, CycleCompleted]
 
 
-@pytest.mark.parametrize(("after", "size"), [(90, 0.02), (95, 0.01)], ids=["no_improvement", "worse"])
+@each(("after", "size"), [(90, 0.02), (95, 0.01)], named=["no_improvement", "worse"])
 def test_only_what_made_things_worse_is_halved_the_next_time(after: int, size: float):
     agent, _ = judged(before=90, after=after)
     agent.day(HEALTHY)
@@ -173,7 +174,7 @@ def test_the_tie_breakers_margin_stays_above_the_minimum_one_in_force():
     assert (moved.requested, moved.after) == (-0.02, 0.15)
 
 
-@pytest.mark.parametrize("weight", [0.30, 0.75, 0.20], ids=["at_its_bound", "set_above_it", "set_below_it"])
+@each("weight", [0.30, 0.75, 0.20], named=["at_its_bound", "set_above_it", "set_below_it"])
 def test_a_weight_that_cannot_be_led_within_its_bounds_is_left_alone(weight: float):
     summary = only(CycleCompleted, Regulated().day(responding(90), weights={**WEIGHTS, "RESPOND.base": weight}))
     assert summary.outcome == "held"
@@ -197,9 +198,7 @@ def test_an_adjustment_that_nothing_can_be_measured_of_is_undone_after_a_week():
     assert (undone.verdict, undone.metric_after) == ("unmeasured", None)
 
 
-@pytest.mark.parametrize(
-    ("percent", "outcome"), [(75.4, "held"), (77, "adjusted")], ids=["below_the_least_step", "above_it"]
-)
+@each(("percent", "outcome"), [(75.4, "held"), (77, "adjusted")], named=["below_the_least_step", "above_it"])
 def test_a_step_that_is_too_small_to_tell_from_chance_is_not_made(percent: float, outcome: str):
     share = round(percent * 10)
     mix: Mapping[Mode, int] = {"RESPOND": share, "CLARIFY": 100, "ACT": 50, "ACKNOWLEDGE": 850 - share}

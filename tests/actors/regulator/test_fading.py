@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 
 import msgspec
-import pytest
 
 from actors.regulator.settings import RegulatorSettings
 from schemas.vocabulary.reflection import ReflectionConcluded
 from schemas.vocabulary.regulator import Adjusted, Confirmed, Reverted
 from schemas.vocabulary.router import Mode
 from tests.actors.regulator.builders import DAY_MS, HEALTHY, WEIGHTS, Regulated, concluded, decision, span
+from tests.each import each
 
 RESPONDING: Mapping[Mode, int] = {"RESPOND": 90, "CLARIFY": 5, "ACKNOWLEDGE": 2, "ACT": 3}
 
@@ -76,7 +76,7 @@ def test_a_fading_that_brings_the_pressure_back_is_undone_and_tried_again_after_
     assert len(fadings(agent)) == 2
 
 
-@pytest.mark.parametrize("decisions", [5, 100])
+@each("decisions", [5, 100])
 def test_nothing_fades_while_too_little_is_decided_to_tell_by(decisions: int):
     agent = corrected()
     few: Mapping[Mode, int] = {"RESPOND": decisions} if decisions < 10 else HEALTHY

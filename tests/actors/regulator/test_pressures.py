@@ -19,9 +19,7 @@ def test_a_healthy_day_has_no_pressure():
     assert (summary.pressures, summary.outcome, summary.decisions) == ((), "no_pressure", 100)
 
 
-@pytest.mark.parametrize(
-    ("ambiguous", "severity"), [(20, None), (30, 0.125), (60, 0.5), (100, 1.0)], ids=["at", "above", "half", "all"]
-)
+@each(("ambiguous", "severity"), [(20, None), (30, 0.125), (60, 0.5), (100, 1.0)], named=["at", "above", "half", "all"])
 def test_the_tie_breaker_rate_presses_above_a_fifth(ambiguous: int, severity: float | None):
     """mode-router: Routing Stability Regulator, 2 tie-breaker rate."""
     summary = only(CycleCompleted, Regulated().day(ambiguous=ambiguous))
@@ -50,7 +48,7 @@ def test_a_day_without_act_raises_its_base():
     )
 
 
-@pytest.mark.parametrize(("acts", "presses"), [(1, True), (2, False)])
+@each(("acts", "presses"), [(1, True), (2, False)])
 def test_act_is_under_used_below_two_percent(acts: int, presses: bool):
     """mode-router: Routing Stability Regulator, 2 ACT opportunity miss rate."""
     modes: Mapping[Mode, int] = {"RESPOND": 70, "CLARIFY": 15, "ACKNOWLEDGE": 15 - acts, "ACT": acts}
@@ -68,7 +66,7 @@ def test_too_much_responding_lowers_its_base():
     )
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "parameter"),
     [
         ("missed_clarify", "clarify.cold_boost"),
@@ -85,7 +83,7 @@ def test_misroutes_are_answered_by_their_commonest_kind(kind: Feedback, paramete
     assert moved.metric_before == 0.21
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "parameter", "raised"),
     [
         ("missed_clarify", "clarify.underspecified", True),
@@ -138,10 +136,10 @@ def test_a_sustained_disagreement_is_answered_by_its_dimension(dimension: Dimens
     assert (moved.pressure, moved.parameter, moved.delta) == ("reflection", parameter, sign * 0.0125)
 
 
-@pytest.mark.parametrize(
+@each(
     ("disagreement", "share", "pressure"),
     [(0.2, 0.5, True), (0.4, 0.5, False), (0.4, 0.3, True)],
-    ids=["no_more_than_a_fifth", "not_sustained", "of_no_one_dimension"],
+    named=["no_more_than_a_fifth", "not_sustained", "of_no_one_dimension"],
 )
 def test_a_lesser_disagreement_moves_nothing(disagreement: float, share: float, pressure: bool):
     agent = Regulated()
@@ -192,14 +190,14 @@ def test_where_the_worst_cannot_be_answered_the_next_one_is():
     assert moved.pressure == "respond_over_use"
 
 
-@pytest.mark.parametrize("severity", [0.1, 0.4, 1.0])
+@each("severity", [0.1, 0.4, 1.0])
 def test_a_change_is_a_twentieth_of_the_severity_and_two_hundredths_at_most(severity: float):
     ambiguous = round((0.2 + severity * 0.8) * 100)
     moved = only(Adjusted, Regulated().day(ambiguous=ambiguous))
     assert -moved.delta == pytest.approx(min(0.05 * severity, 0.02), abs=1e-6)
 
 
-@pytest.mark.parametrize("decisions", [9, 10])
+@each("decisions", [9, 10])
 def test_fewer_than_ten_decisions_are_not_judged(decisions: int):
     summary = only(CycleCompleted, Regulated().day({"RESPOND": decisions}))
     assert (summary.outcome == "too_few_decisions") is (decisions < 10)

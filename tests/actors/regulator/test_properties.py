@@ -94,43 +94,34 @@ def changes(agent: Regulated) -> list[tuple[int, Adjusted | Reverted]]:
     return [(at_ns, event) for at_ns, event in agent.events if isinstance(event, Adjusted | Reverted)]
 
 
-@given(history=histories, overrides=by_hand)
-@several
-def test_no_day_sees_more_than_two_hundredths_of_change(history: list[Any], overrides: dict[str, float]):
+def no_day_sees_more_than_two_hundredths_of_change(agent: Regulated, base: dict[str, float]) -> None:
     """mode-router: Routing Stability Regulator, 4 max 0.02 a day."""
-    moved = changes(lived(history, base_of(overrides)))
+    moved = changes(agent)
     for at_ns, _ in moved:
         of_the_day = [abs(each.delta) for other_ns, each in moved if 0 <= other_ns - at_ns < DAY_MS * MS]
         assert sum(of_the_day) <= 0.02 + 1e-9
 
 
-@given(history=histories, overrides=by_hand)
-@several
-def test_no_weight_changes_twice_within_two_days(history: list[Any], overrides: dict[str, float]):
+def no_weight_changes_twice_within_two_days(agent: Regulated, base: dict[str, float]) -> None:
     """mode-router: Routing Stability Regulator, 4 48h cooldown per parameter."""
     times: dict[str, list[int]] = defaultdict(list)
-    for at_ns, event in changes(lived(history, base_of(overrides))):
+    for at_ns, event in changes(agent):
         times[event.parameter].append(at_ns)
     for each in times.values():
         assert all(later - earlier >= 48 * HOUR_MS * MS for earlier, later in pairwise(each))
 
 
-@given(history=histories, overrides=by_hand)
-@several
-def test_no_adjustment_leads_out_of_the_bounds(history: list[Any], overrides: dict[str, float]):
+def no_adjustment_leads_out_of_the_bounds(agent: Regulated, base: dict[str, float]) -> None:
     """mode-router: Routing Stability Regulator, 4 hard bounds, whatever happened."""
-    base = base_of(overrides)
-    for _, event in changes(lived(history, base)):
+    for _, event in changes(agent):
         least, most = limits(event.parameter, base)
         assert least <= event.after <= most
         assert event.after == round(event.before + event.delta, 6)
 
 
-@given(history=histories, overrides=by_hand)
-@several
-def test_a_revert_restores_exactly_what_was_before_the_adjustment(history: list[Any], overrides: dict[str, float]):
+def a_revert_restores_exactly_what_was_before_the_adjustment(agent: Regulated, base: dict[str, float]) -> None:
     on_trial: dict[str, list[Adjusted]] = defaultdict(list)
-    for _, event in lived(history, base_of(overrides)).events:
+    for _, event in agent.events:
         match event:
             case Adjusted():
                 assert len(on_trial[event.parameter]) == event.step - 1
@@ -144,6 +135,25 @@ def test_a_revert_restores_exactly_what_was_before_the_adjustment(history: list[
                 steps = on_trial.pop(event.parameter)
                 assert event.offset == steps[-1].offset
                 assert event.delta == round(sum(step.delta for step in steps), 6)
+
+
+def what_is_remembered_of_an_agent_stays_small(agent: Regulated, base: dict[str, float]) -> None:
+    assert len(agent.record.slices) <= 26
+    assert len(agent.record.moves) <= 2
+    assert len(agent.record.trials) <= len(BOUNDS)
+
+
+@given(history=histories, overrides=by_hand)
+@several
+def test_in_every_history(history: list[Any], overrides: dict[str, float]):
+    """To live through a history takes longer than any look at it."""
+    base = base_of(overrides)
+    agent = lived(history, base)
+    no_day_sees_more_than_two_hundredths_of_change(agent, base)
+    no_weight_changes_twice_within_two_days(agent, base)
+    no_adjustment_leads_out_of_the_bounds(agent, base)
+    a_revert_restores_exactly_what_was_before_the_adjustment(agent, base)
+    what_is_remembered_of_an_agent_stays_small(agent, base)
 
 
 @given(history=histories.map(decided_daily), overrides=st.lists(by_hand, min_size=2, max_size=4))
@@ -171,12 +181,3 @@ def test_what_a_profile_does_not_have_is_left_alone_until_it_is_back(
         assert (event.before, event.after) == (before, after)
         assert abs(event.delta) <= 0.02 + 1e-9
     assert all(abs(offset) <= BOUNDS[name][1] - BOUNDS[name][0] for name, offset in agent.record.offsets.items())
-
-
-@given(history=histories)
-@several
-def test_what_is_remembered_of_an_agent_stays_small(history: list[Any]):
-    record = lived(history, dict(WEIGHTS)).record
-    assert len(record.slices) <= 26
-    assert len(record.moves) <= 2
-    assert len(record.trials) <= len(BOUNDS)

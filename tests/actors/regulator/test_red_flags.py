@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import get_args
 
 import msgspec
-import pytest
 
 from actors.monitor.settings import HEALTHY as RANGES
 from actors.monitor.settings import MonitorSettings
@@ -55,7 +54,7 @@ def test_every_red_flag_of_a_mode_has_a_pressure_at_its_own_limit(mode: Mode, si
     assert pressure in named(counts(shares))
 
 
-@pytest.mark.parametrize("rate", sorted(get_args(Rate)))
+@each("rate", sorted(get_args(Rate)))
 def test_every_rate_of_the_monitor_has_a_pressure(rate: Rate):
     answers: dict[Rate, tuple[PressureName, ...]] = {
         "tie_breaker": ("tie_breaker",),
@@ -85,9 +84,7 @@ def test_where_the_first_weight_is_at_its_bound_the_next_one_of_the_table_answer
     assert (moved.pressure, moved.parameter) == ("clarify_over_use", "clarify.cold_boost")
 
 
-@pytest.mark.parametrize(
-    ("mode", "weight"), [("CLARIFY", "clarify.underspecified"), ("ACKNOWLEDGE", "acknowledge.social")]
-)
+@each(("mode", "weight"), [("CLARIFY", "clarify.underspecified"), ("ACKNOWLEDGE", "acknowledge.social")])
 def test_too_much_of_a_mode_is_answered_by_the_weight_of_the_reading_once_its_base_is_down(mode: Mode, weight: str):
     low = {**READING_WEIGHTS, f"{mode}.base": BOUNDS[f"{mode}.base"][0]}
     moved = only(Adjusted, Regulated().day({"RESPOND": 50, mode: 45, "ACT": 5}, weights=low))

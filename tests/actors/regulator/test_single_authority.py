@@ -124,9 +124,7 @@ def test_an_operators_later_setting_keeps_its_offset():
     assert weights_of_the_next_decision(router)["RESPOND.base"] == 0.48
 
 
-@pytest.mark.parametrize(
-    ("weight", "offset", "in_force"), [(0.31, -0.02, 0.3), (0.9, 0.02, 0.9), (0.9, -0.02, 0.88), (0.2, -0.02, 0.2)]
-)
+@each(("weight", "offset", "in_force"), [(0.31, -0.02, 0.3), (0.9, 0.02, 0.9), (0.9, -0.02, 0.88), (0.2, -0.02, 0.2)])
 def test_no_event_leads_a_router_out_of_bounds(weight: float, offset: float, in_force: float):
     router = router_partition(RouterSettings(weights={"RESPOND.base": weight}))
     router.hear(_adjusted("RESPOND.base", offset))

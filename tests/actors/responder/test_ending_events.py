@@ -3,7 +3,6 @@
 from itertools import permutations
 
 import msgspec
-import pytest
 
 from actors.responder import ACTOR
 from actors.responder.decider import ResponderState
@@ -117,7 +116,7 @@ def test_an_approved_precedent_answers_in_its_own_words():
     assert (end.response, end.backend, end.mode) == ("At nine.", "precedent", None)
 
 
-@pytest.mark.parametrize("mode", ["RESPOND", "CLARIFY", "ACKNOWLEDGE", "IGNORE"])
+@each("mode", ["RESPOND", "CLARIFY", "ACKNOWLEDGE", "IGNORE"])
 def test_a_terminal_mode_is_answered_in(mode: str):
     end = only(given(asked(), PASSED).when(chosen(mode)))
     assert (end.stage, end.action, end.reason) == ("DELIBERATIVE", "EXECUTED", mode)
@@ -192,7 +191,7 @@ def test_a_failed_appraisal_waits_for_reflex_and_intuition_and_no_longer():
     assert only(responder.when(FELT)).reason == "appraisal_failed"
 
 
-@pytest.mark.parametrize("order", list(permutations([failure(CoherenceFailed), failure(BreakerFailed)])))
+@each("order", list(permutations([failure(CoherenceFailed), failure(BreakerFailed)])))
 def test_of_two_that_wait_the_earlier_stage_decides(order: tuple[Event, ...]):
     responder = given(asked(), *order, PASSED)
     assert only(responder.when(FELT)).reason == "coherence_failed"
@@ -295,7 +294,7 @@ def test_a_verdict_on_an_unknown_exchange_ends_nothing(verdict: object):
 
 
 @each("late", [asked(), *VERDICTS])
-@pytest.mark.parametrize("verdict", VERDICTS)
+@each("verdict", VERDICTS)
 def test_nothing_ends_an_ended_exchange_again(verdict: object, late: object):
     responder = given(asked(), *BEFORE_BREAKER, verdict)
     assert len(responder.emitted) == 1

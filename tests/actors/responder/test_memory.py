@@ -1,7 +1,6 @@
 """What the responder remembers of a session, for how long, and to whom it says it."""
 
 import msgspec
-import pytest
 
 from actors.responder import ACTOR
 from actors.responder.decider import MEMORY_TURNS
@@ -148,7 +147,7 @@ def test_a_faint_memory_is_on_record_and_not_told():
     assert [entity.energy for entity in end.entities] == [0.3]
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "is_told"),
     [
         ("Asked: What is my name?", False),

@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import NamedTuple
 
-import pytest
-
 from actors.act.settings import ActSettings
 from actors.llm.settings import LlmSettings
 from actors.responder.composing.prompting import PURPOSES
@@ -16,6 +14,7 @@ from schemas.vocabulary.responder import ResponseEmitted, ResponseRequested
 from tests.actors.act.builders import Acting
 from tests.actors.responder.builders import Requested, asked, chosen, with_model
 from tests.actors.scenario import Partition
+from tests.each import each
 
 
 class Type(NamedTuple):
@@ -64,18 +63,18 @@ def instructions(call: ModelCall) -> str:
     return "\n\n".join(said.content for said in call.messages if said.role == "system")
 
 
-@pytest.mark.parametrize("row", TYPES, ids=[f"{named(each)}, prompt file" for each in TYPES])
+@each("row", TYPES, named=[f"{named(each)}, prompt file" for each in TYPES])
 def test_a_mode_is_prompted_by_its_own_file(row: Type):
     shipped = files(row.package).joinpath(row.prompt).read_text(encoding="utf-8").strip()
     assert instructions(call_in(row.mode)).startswith(shipped)
 
 
-@pytest.mark.parametrize("row", TYPES, ids=[f"{named(each)}, {'soul' if each.soul else 'no soul'}" for each in TYPES])
+@each("row", TYPES, named=[f"{named(each)}, {'soul' if each.soul else 'no soul'}" for each in TYPES])
 def test_only_answers_in_substance_have_a_soul(row: Type):
     assert (SOUL in instructions(call_in(row.mode))) == row.soul
 
 
-@pytest.mark.parametrize("row", TYPES, ids=[f"{named(each)}, {each.model}" for each in TYPES])
+@each("row", TYPES, named=[f"{named(each)}, {each.model}" for each in TYPES])
 def test_a_mode_asks_the_model_of_its_purpose(row: Type):
     call = call_in(row.mode)
     assert call.purpose == row.purpose
@@ -85,12 +84,12 @@ def test_a_mode_asks_the_model_of_its_purpose(row: Type):
 OTHERS: Sequence[tuple[Purpose, str]] = (("tiebreak", "qwen3:4b"), ("reflect", "qwen3:14b"))
 
 
-@pytest.mark.parametrize(("purpose", "model"), OTHERS, ids=[f"mode-router: Models, {p} {m}" for p, m in OTHERS])
+@each(("purpose", "model"), OTHERS, named=[f"mode-router: Models, {p} {m}" for p, m in OTHERS])
 def test_the_other_purposes_have_models_too(purpose: Purpose, model: str):
     assert LlmSettings().models.of(purpose) == model
 
 
-@pytest.mark.parametrize("mode", TERMINAL, ids=[f"mode-router: Mode Types, {mode}, terminal" for mode in TERMINAL])
+@each("mode", TERMINAL, named=[f"mode-router: Mode Types, {mode}, terminal" for mode in TERMINAL])
 def test_a_terminal_mode_ends_its_exchange(mode: str):
     responder = Partition(opened().actor).configure(ResponderSettings())
     responder.hear(asked("What is the capital of Peru?"))

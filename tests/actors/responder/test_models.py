@@ -3,7 +3,6 @@
 from typing import Any
 
 import msgspec
-import pytest
 
 from schemas.event import Event
 from schemas.persistent import Map
@@ -30,18 +29,9 @@ from tests.each import each
 
 INBOX = "_INBOX.caller"
 FAILURES = [
-    "no_model",
-    "endpoint_unreachable",
-    "endpoint_overdue",
-    "endpoint_refused",
-    "circuit_open",
-    "answer_invalid",
-    "effect_raised",
-    "effect_timed_out",
-    "effect_abandoned",
-    "result_invalid",
-    "append_refused",
-]
+    "no_model", "endpoint_unreachable", "endpoint_overdue", "endpoint_refused", "circuit_open", "answer_invalid",
+    "effect_raised", "effect_timed_out", "effect_abandoned", "result_invalid", "append_refused",
+]  # fmt: skip
 MODES = ["RESPOND", "CLARIFY", "ACKNOWLEDGE"]
 
 
@@ -53,7 +43,7 @@ def asking(*heard: Event, **settings: Any) -> Partition:
     return responder
 
 
-@pytest.mark.parametrize("mode", MODES)
+@each("mode", MODES)
 def test_a_model_is_asked_for_what_the_mode_needs(mode: str):
     request = Requested(asking(), mode).event
     assert (request.mode, request.call.purpose) == (mode, mode.lower())
@@ -93,7 +83,7 @@ def test_where_the_model_fails_the_composer_answers_and_the_reason_says_so(reaso
     assert [entity.id for entity in end.entities] == ["fact:1"]
 
 
-@pytest.mark.parametrize("mode", ["RESPOND", "CLARIFY"])
+@each("mode", ["RESPOND", "CLARIFY"])
 def test_in_a_failed_models_place_it_is_not_said_that_none_is_attached(mode: str):
     responder = asking()
     end = ended(responder.when(Requested(responder, mode).failed()))
@@ -105,7 +95,7 @@ def test_in_a_failed_models_place_what_is_remembered_is_told():
     assert "Lima" in ended(responder.when(Requested(responder, "RESPOND").failed())).response
 
 
-@pytest.mark.parametrize("words", ["", " \n\t"])
+@each("words", ["", " \n\t"])
 def test_a_model_that_says_nothing_has_failed(words: str):
     responder = asking()
     end = ended(responder.when(Requested(responder, "RESPOND").completed(words)))
@@ -143,7 +133,7 @@ def test_an_answer_that_nobody_asked_for_ends_nothing():
     assert responder.when(elsewhere.failed(request="")) == []
 
 
-@pytest.mark.parametrize("deadline", [OVERDUE, UNDELIBERATED])
+@each("deadline", [OVERDUE, UNDELIBERATED])
 def test_a_deadline_ends_what_a_model_is_too_slow_for_and_its_late_words_are_lost(deadline: Event):
     responder = asking()
     request = Requested(responder, "RESPOND")
@@ -151,7 +141,7 @@ def test_a_deadline_ends_what_a_model_is_too_slow_for_and_its_late_words_are_los
     assert responder.when(request.completed()) == responder.when(request.failed()) == []
 
 
-@pytest.mark.parametrize(("again", "after_ms"), [("CLARIFY", 0), ("IGNORE", 0), ("RESPOND", 60_000)])
+@each(("again", "after_ms"), [("CLARIFY", 0), ("IGNORE", 0), ("RESPOND", 60_000)])
 def test_once_a_model_is_asked_a_mode_chosen_again_changes_nothing(again: str, after_ms: int):
     responder = asking()
     request = Requested(responder, "RESPOND")
@@ -210,7 +200,7 @@ def test_the_memories_of_a_request_are_those_of_its_answer():
     assert [(entity.id, entity.energy) for entity in end.entities] == [("fact:1", 0.8), ("fact:2", 0.6)]
 
 
-@pytest.mark.parametrize(("stream", "inbox"), [(True, INBOX), (False, "")])
+@each(("stream", "inbox"), [(True, INBOX), (False, "")])
 def test_partial_text_goes_to_a_caller_that_wants_it(stream: bool, inbox: str):
     responder = with_model()
     responder.hear(asked(reply_to=INBOX, stream=stream))

@@ -3,7 +3,6 @@
 from typing import Any
 
 import msgspec
-import pytest
 
 from actors.registry import ACTORS
 from actors.responder import ACTOR
@@ -14,6 +13,7 @@ from schemas.vocabulary.memory import Recollection, Retired
 from schemas.vocabulary.responder import ResponseEmitted
 from tests.actors.responder.builders import CLEARED, Requested, asked, chosen, ended, memory, recalled, with_model
 from tests.actors.scenario import Address, Partition
+from tests.each import each
 from tests.events.recording import Recording
 
 CHAD = Retired(key="name", value="Chad", fact=3, why="corrected", replaced=True, exchanges=(1,))
@@ -50,7 +50,7 @@ def test_a_correction_names_what_holds_no_longer():
     assert said.startswith("You told me: “name: Sarah”, and no longer: “name: Chad”.")
 
 
-@pytest.mark.parametrize("mode", ["RESPOND", "CLARIFY", "ACKNOWLEDGE"])
+@each("mode", ["RESPOND", "CLARIFY", "ACKNOWLEDGE"])
 def test_what_is_taken_back_is_said_to_be_and_not_told_as_a_memory(mode: str):
     known = (
         memory("name: Chad", energy=0.9, id="fact:3"),

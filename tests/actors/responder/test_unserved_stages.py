@@ -3,7 +3,6 @@
 from typing import Any
 
 import msgspec
-import pytest
 
 from actors.responder import ACTOR
 from actors.responder.settings import ResponderSettings
@@ -92,7 +91,7 @@ def test_what_an_earlier_stage_refuses_is_refused_by_that_stage() -> None:
     assert ends(partition.when(blocked())) == [("REFLEX", "BLOCKED", "jailbreak")]
 
 
-@pytest.mark.parametrize("stage", ["arbiter", "intuition"])
+@each("stage", ["arbiter", "intuition"])
 def test_an_exchange_of_a_partition_that_is_served_goes_on(stage: str) -> None:
     passed, _ = WAITING[stage]
     partition = after(asked(), *passed)
@@ -100,7 +99,7 @@ def test_an_exchange_of_a_partition_that_is_served_goes_on(stage: str) -> None:
     assert HERE.exchange in partition.state.pending
 
 
-@pytest.mark.parametrize("how", ["swarm says so", "it speaks"])
+@each("how", ["swarm says so", "it speaks"])
 def test_a_stage_that_is_back_is_lost_no_more(how: str) -> None:
     partition = after(lost("arbiter"))
     if how == "swarm says so":

@@ -17,6 +17,7 @@ from schemas.vocabulary.router import Mode, ModeSelected
 from tests.actors.pipeline import Pipeline
 from tests.actors.scenario import Address
 from tests.e2e.models.test_corpora import corpus
+from tests.each import each
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 UNALARMING: dict[Mode, tuple[float, float]] = {
@@ -93,7 +94,7 @@ def test_no_mode_s_share_raises_a_red_flag_of_the_source(talked: Pipeline):
     assert {mode for mode, (least, most) in UNALARMING.items() if not least <= found[mode] <= most} == set()
 
 
-@pytest.mark.parametrize("known", [False, True], ids=["cold", "known"])
+@each("known", [False, True], named=["cold", "known"])
 def test_whether_the_ground_is_cold_or_known_it_neither_asks_nor_answers_too_much(talked: Pipeline, known: bool):
     here = [each for each in first_choices(talked) if (each.signals.context_warmth >= KNOWN) is known]
     found = shares(here)

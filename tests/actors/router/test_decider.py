@@ -1,7 +1,6 @@
 """The state machine: one mode for each exchange that memory recalled something for, and what a session remembers."""
 
 import msgspec
-import pytest
 
 from actors.router import ACTOR
 from actors.router.settings import RouterSettings
@@ -12,6 +11,7 @@ from schemas.vocabulary.memory import COLD
 from schemas.vocabulary.router import ModeSelected
 from tests.actors.router.builders import WITHOUT_ACT, answered, ask, finished, ground, hear, partition, recalled, talk
 from tests.actors.scenario import Address
+from tests.each import each
 
 DAY_MS = 24 * 3600 * 1000
 E1, E2 = Address(exchange="e1"), Address(exchange="e2")
@@ -63,7 +63,7 @@ def test_exchanges_are_kept_apart():
     assert (first.selected_mode, second.selected_mode) == ("ACKNOWLEDGE", "IGNORE")
 
 
-@pytest.mark.parametrize("end", [answered("RESPOND"), answered(None, "BLOCKED"), answered(None, "FAILED")])
+@each("end", [answered("RESPOND"), answered(None, "BLOCKED"), answered(None, "FAILED")])
 def test_the_text_is_dropped_with_the_end_of_the_exchange(end: object):
     router = partition()
     ask(router, "Hey", "e1")
@@ -255,7 +255,7 @@ def test_sessions_are_kept_apart():
     assert ask(router, "Is it ready yet?", "e2", session="two").previous_mode is None
 
 
-@pytest.mark.parametrize(("later_ms", "previous"), [(DAY_MS, "CLARIFY"), (DAY_MS + 1, None)])
+@each(("later_ms", "previous"), [(DAY_MS, "CLARIFY"), (DAY_MS + 1, None)])
 def test_a_session_is_remembered_for_its_lifetime(later_ms: int, previous: str | None):
     router = partition()
     talk(router, "Is it ready yet?", "e1")

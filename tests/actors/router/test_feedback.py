@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from actors.router.settings import RouterSettings
 from schemas.vocabulary.feedback import FeedbackGiven
 from schemas.vocabulary.gateway import InputReceived
@@ -46,23 +44,18 @@ def test_repeating_an_answered_question_at_once_is_a_missed_clarify(text: str):
 @each(
     "text",
     [
-        "I meant the country, not the bear",
-        "no, I mean the other one",
-        "That's not what I asked",
-        "Sorry, what I meant was the port",
-        "Let me rephrase: where does the government sit?",
-        "I was asking about the old capital",
-        "You misunderstood me",
-        "To be clear, I need the old one",
+        "I meant the country, not the bear", "no, I mean the other one", "That's not what I asked",
+        "Sorry, what I meant was the port", "Let me rephrase: where does the government sit?",
+        "I was asking about the old capital", "You misunderstood me", "To be clear, I need the old one",
         "In other words, where do they rule from?",
     ],
-)
+)  # fmt: skip
 def test_setting_right_what_was_asked_is_a_missed_clarify(text: str):
     """mode-router: Post-Routing Feedback, user immediately clarifies -> misroute (missed_clarify)."""
     assert feedback(after("RESPOND"), text, "e2") == ("missed_clarify", "clarified")
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "Don't you remember what I told you about Lima?",
@@ -80,13 +73,13 @@ def test_where_an_act_loop_had_run_none_was_missed():
     assert feedback(after("RESPOND", first_mode="ACT"), "What did we discuss last time?", "e2") is None
 
 
-@pytest.mark.parametrize("text", ["That's not helpful", "No, that's wrong", "you misunderstood"])
+@each("text", ["That's not helpful", "No, that's wrong", "you misunderstood"])
 def test_disapproval_of_an_acknowledgment_is_under_engagement(text: str):
     """mode-router: Post-Routing Feedback, negative after ACKNOWLEDGE -> misroute (under_engagement)."""
     assert feedback(after("ACKNOWLEDGE"), text, "e2") == ("under_engagement", "negative")
 
 
-@pytest.mark.parametrize("mode", ["RESPOND", "CLARIFY", "ACKNOWLEDGE", "IGNORE"])
+@each("mode", ["RESPOND", "CLARIFY", "ACKNOWLEDGE", "IGNORE"])
 def test_approval_says_that_any_mode_was_right(mode: Mode):
     """mode-router: Post-Routing Feedback, positive after any mode -> correct_route."""
     assert feedback(after(mode), "Thanks, that's exactly what I needed!", "e2") == ("correct_route", "positive")
@@ -99,15 +92,10 @@ def test_approval_after_an_act_loop_says_so_too():
 @each(
     "text",
     [
-        "What is the capital of Chile?",
-        "And how many people live there?",
-        "go on",
-        "",
-        "That's wrong",
-        "I mean it's a nice country",
-        "The asking price is 300",
+        "What is the capital of Chile?", "And how many people live there?", "go on", "", "That's wrong",
+        "I mean it's a nice country", "The asking price is 300",
     ],
-)
+)  # fmt: skip
 def test_what_simply_follows_an_answer_is_no_feedback(text: str):
     assert feedback(after("RESPOND"), text, "e2") is None
 
@@ -153,7 +141,7 @@ def test_an_input_that_comes_before_the_answer_does_not_judge_it():
     assert feedback(router, "thanks!", "e2") is None
 
 
-@pytest.mark.parametrize("action", ["BLOCKED", "WITHHELD", "FAILED"])
+@each("action", ["BLOCKED", "WITHHELD", "FAILED"])
 def test_what_was_not_answered_is_not_judged(action: str):
     assert feedback(after(None, action=action), "thanks!", "e2") is None
 

@@ -1,7 +1,6 @@
 """However many agents are corrected, a router keeps what is added for so many, and one that it dropped finds back."""
 
 import msgspec
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +15,7 @@ from tests.actors.pipeline import Pipeline
 from tests.actors.regulator.builders import DAY_MS
 from tests.actors.router.builders import partition, recalled
 from tests.actors.scenario import Address, Partition
+from tests.each import each
 
 KEPT = 8
 
@@ -138,7 +138,7 @@ def test_a_weight_that_is_not_regulated_is_not_taken_back_up():
     assert "IGNORE.base" not in router.state.overlays["ann"].offsets
 
 
-@pytest.mark.parametrize("silent_days", [3, 30])
+@each("silent_days", [3, 30])
 def test_after_a_silence_in_which_a_router_dropped_it_an_agent_is_weighed_as_before_from_its_second_decision_on(
     silent_days: int,
 ):

@@ -44,7 +44,7 @@ READING = {
 """What it may move besides where what a text is decides."""
 
 
-@pytest.mark.parametrize("weights", PROFILES.values(), ids=PROFILES)
+@each("weights", PROFILES.values(), named=list(PROFILES))
 def test_every_regulated_weight_exists_within_its_bounds(weights: dict[str, float]):
     assert [name for name, (low, high) in REGULATED.items() if not low <= weights[name] <= high] == []
 
@@ -59,7 +59,7 @@ def test_what_regulation_may_lower_or_raise_has_room_either_way():
     assert all(low < STANDARD[name] < high for name, (low, high) in {**bases, **READING}.items())
 
 
-@pytest.mark.parametrize("profile", ["calibrated", "seed"])
+@each("profile", ["calibrated", "seed"])
 def test_the_source_s_profiles_know_nothing_of_what_a_text_is(profile: Profile):
     assert {*PROFILES[profile]} == {*SEED}
     with pytest.raises(ValueError, match=f"router profile '{profile}' has no weight 'act.recall'"):
@@ -89,7 +89,7 @@ def test_an_unknown_weight_is_answered_with_the_nearest():
         RouterSettings(weights={"respond.warmth_bost": 0.1})
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), 2.1, -2.1])
+@each("value", [float("nan"), float("inf"), 2.1, -2.1])
 def test_a_weight_out_of_range_is_refused(value: float):
     with pytest.raises(ValueError, match=r"'ACT\.base' is .*: it must lie in \[-2, 2\]"):
         RouterSettings(weights={"ACT.base": value})

@@ -10,8 +10,7 @@ from actors.runtime import worker as runtime_worker
 from deploy.processes.reading import serving_reads
 from events.jetstream import JetStreamLog
 from schemas.input_path import names_of, scopes
-from tests.actors.runtime.living import PARTITIONS, living
-from tests.actors.runtime.test_worker import on_broker
+from tests.actors.runtime.living import PARTITIONS, living, on_broker
 from tests.actors.runtime.waiting import until
 from tests.broker import Broker
 

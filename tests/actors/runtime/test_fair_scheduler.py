@@ -20,6 +20,7 @@ from schemas.vocabulary.gateway import InputReceived
 from tests.actors.runtime.living import PARTITIONS, living
 from tests.actors.runtime.waiting import DEADLINE_S, until
 from tests.broker import Broker
+from tests.each import each
 
 
 class Partition:
@@ -102,7 +103,7 @@ def test_the_background_waits_while_messages_come_unless_it_is_full() -> None:
     asyncio.run(body())
 
 
-@pytest.mark.parametrize("busy", [True, False])
+@each("busy", [True, False])
 def test_the_background_has_its_turn_in_time_where_the_process_is_never_idle(busy: bool) -> None:
     async def body() -> None:
         clock = Counted()

@@ -14,9 +14,17 @@ from events.log import Stored
 from events.loss_recording import loss_of_gap, record_losses
 from schemas.actor import Actor
 from schemas.vocabulary.responder import ResponseEmitted
-from tests.actors.runtime.living import PARTITIONS, all_partitions, at_rest, converse, led_by, living
+from tests.actors.runtime.living import (
+    PARTITIONS,
+    all_partitions,
+    at_rest,
+    converse,
+    led_by,
+    living,
+    log_test,
+    on_broker,
+)
 from tests.actors.runtime.partition.test_rotten_messages import ends_of, twice
-from tests.actors.runtime.test_worker import on_broker
 from tests.broker import Broker
 from tests.events.log.test_unreadable_messages import PASSED
 from tests.events.setting import Setting, back, collect, plain, record
@@ -189,17 +197,14 @@ def test_many_gaps_cost_a_start_no_reading_a_gap_and_partition(broker: Broker, m
     on_broker(broker, body)
 
 
-def test_losses_that_are_found_together_are_recorded_together_and_once(broker: Broker) -> None:
+@log_test
+async def test_losses_that_are_found_together_are_recorded_together_and_once(log: JetStreamLog) -> None:
     """Whoever reads of a loss begins anew: once, and not once for each."""
-
-    async def body(log: JetStreamLog) -> None:
-        await log.append([plain(record(PASSED, b"x")) for _ in range(8)])
-        losses = [loss_of_gap(seq, seq) for seq in (3, 5, 7)]
-        await record_losses(log, losses[:1], "test", "2026-01-01T00:00:00Z", "")
-        for _ in range(2):
-            await record_losses(log, losses, "test", "2026-01-01T00:00:00Z", "")
-        found = (await log.losses()).found
-        assert [loss.event.first_seq for loss in found] == [3, 5, 7]
-        assert found[2].seq == found[1].seq + 1
-
-    on_broker(broker, body)
+    await log.append([plain(record(PASSED, b"x")) for _ in range(8)])
+    losses = [loss_of_gap(seq, seq) for seq in (3, 5, 7)]
+    await record_losses(log, losses[:1], "test", "2026-01-01T00:00:00Z", "")
+    for _ in range(2):
+        await record_losses(log, losses, "test", "2026-01-01T00:00:00Z", "")
+    found = (await log.losses()).found
+    assert [loss.event.first_seq for loss in found] == [3, 5, 7]
+    assert found[2].seq == found[1].seq + 1

@@ -3,7 +3,6 @@
 from typing import Any
 
 import msgspec
-import pytest
 
 from actors.self_review import ACTOR
 from actors.self_review.agent_state import AgentState
@@ -22,6 +21,7 @@ from schemas.vocabulary.operator import ForgetOrdered
 from schemas.vocabulary.responder import Entity, IdentityUse, ResponseEmitted
 from schemas.vocabulary.self_review import SelfReviewResult
 from tests.actors.scenario import HERE, Address, Partition
+from tests.each import each
 
 FERRY = "When does the ferry to Capri leave?"
 AT_NINE = Recollection(id="fact:1", layer="fact", text="The ferry to Capri leaves at nine", energy=0.8, tokens=10)
@@ -106,7 +106,7 @@ def test_an_exchange_that_reached_deliberation_is_a_tick_when_it_ends():
     assert held(partition) >= set(hash_names(("episode:2", "episode:3", "fact:1")))
 
 
-@pytest.mark.parametrize("stage", ["REFLEX", "COHERENCE", "ARBITER"])
+@each("stage", ["REFLEX", "COHERENCE", "ARBITER"])
 def test_an_exchange_that_ended_before_deliberation_is_none(stage: str):
     partition = talked(appraisal(), answer(stage=stage, action="BLOCKED"))
     assert seen(partition).ticks == 0
@@ -126,14 +126,14 @@ def test_a_context_to_the_point_scores_well_and_one_beside_it_badly():
     assert signals(bad)["regret"] > 0.2 > signals(good)["regret"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "events"),
     [
         (FERRY, (recalled(AT_NINE), answer())),
         ("Yes, and it is!", (recalled(AT_NINE), answer(AT_NINE))),
         (FERRY, (recalled(), answer(AT_NINE))),
     ],
-    ids=["nothing chosen", "no telling word", "nothing known of what was chosen"],
+    named=["nothing chosen", "no telling word", "nothing known of what was chosen"],
 )
 def test_a_tick_without_a_prompt_that_can_be_judged_has_signals_but_no_score(text: str, events: tuple[Event, ...]):
     partition = talked(appraisal(), *events, text=text)
@@ -241,8 +241,8 @@ def test_the_words_are_gone_once_memory_has_spoken_and_with_the_end_the_terms_to
     assert "capri" not in str(state_builtins(partition.state))
 
 
-@pytest.mark.parametrize("what", ["session", "fact"])
-@pytest.mark.parametrize("spoken", [(), (recalled(AT_NINE),)], ids=["before memory spoke", "after"])
+@each("what", ["session", "fact"])
+@each("spoken", [(), (recalled(AT_NINE),)], named=["before memory spoke", "after"])
 def test_an_order_to_forget_takes_the_words_of_open_exchanges(what: Any, spoken: tuple[Event, ...]):
     partition = talked(*spoken, ForgetOrdered(what=what, key="k", by="ann", why="asked"))
     assert "apri" not in str(state_builtins(partition.state))

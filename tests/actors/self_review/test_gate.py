@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -66,7 +65,7 @@ def test_a_gate_whose_review_is_never_resolved_lapses_with_the_window():
     assert see(felix, arousal=1.0, valence=-1.0, **BAD), "and what is out of the ordinary fires again"
 
 
-@pytest.mark.parametrize("lapse", [1, 7])
+@each("lapse", [1, 7])
 def test_a_gate_lapses_after_as_many_ticks_as_its_setting_says(lapse: int):
     felix = citizen(SelfReviewSettings(lapse_ticks=lapse))
     see(felix, **SHOCK, **BAD)
@@ -145,7 +144,7 @@ def test_the_modes_weigh_the_reasons_but_not_the_records():
     assert (measured.signals["affect"].value, measured.signals["affect"].weight) == (0.45, 1.2)
 
 
-@pytest.mark.parametrize(
+@each(
     ("mode", "called"),
     [
         ("guardian", {"affect", "mode_conflict"}),

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from actors.self_review.modes import Decisions, activations_of, conflict, opposition, with_decision
 from actors.self_review.settings import SelfReviewSettings
 from schemas.persistent import Map
+from tests.each import each
 
 SETTINGS = SelfReviewSettings()
 NAMES = ("guardian", "explorer", "validator", "translator", "architect", "poet")
@@ -16,7 +17,7 @@ def after(**decisions: dict[str, int]) -> Decisions:
     return Map({mode: Map(counts) for mode, counts in decisions.items()})
 
 
-@pytest.mark.parametrize(
+@each(
     ("one", "other", "assumed"),
     [("guardian", "explorer", 0.8), ("validator", "translator", 0.1), ("architect", "guardian", 0.3)],
 )

@@ -5,7 +5,6 @@ from fractions import Fraction
 from typing import Any
 
 import msgspec
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,6 +14,7 @@ from actors.self_review.similarity import MICRO, cosines, embedding_vectors, ter
 from actors.self_review.tick import Tick, tick_of
 from schemas.vocabulary.loops import ObservedEntity, TickObserved
 from tests.actors.self_review.builders import GOOD, tick
+from tests.each import each
 
 START = 0.7
 
@@ -76,7 +76,7 @@ def test_energy_consistency_is_one_less_the_mean_difference_of_the_shares():
     assert graded(tick(chosen=chosen)).energy_consistency == round((1 - (0.3 + 0.1 + 0.4) / 3) * MICRO)
 
 
-@pytest.mark.parametrize("missing", ["energy", "tokens"])
+@each("missing", ["energy", "tokens"])
 def test_of_nothing_all_entities_have_the_same_share(missing: str):
     chosen = tuple(msgspec.structs.replace(each, **{missing: 0}) for each in (part("one"), part("two")))
     assert graded(tick(chosen=chosen)).energy_consistency == MICRO

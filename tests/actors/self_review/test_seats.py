@@ -15,6 +15,7 @@ from schemas.vocabulary.self_review import SeatAdded, SelfReviewTriggered
 from tests.actors.scenario import Address, Partition
 from tests.actors.self_review.builders import FELIX, citizen, mind, result, see
 from tests.actors.self_review.test_score import ticks
+from tests.each import each
 
 SETTINGS = SelfReviewSettings()
 
@@ -75,7 +76,7 @@ def test_a_seat_says_what_it_was_said_on():
     assert all(seat.context and seat.scope == "local" for seat in seats)
 
 
-@pytest.mark.parametrize(("after", "left"), [(0, 1.0), (256, 0.5), (512, 0.0), (5_000, 0.0)])
+@each(("after", "left"), [(0, 1.0), (256, 0.5), (512, 0.0), (5_000, 0.0)])
 def test_a_seat_fades_over_ticks(after: int, left: float):
     settings = SelfReviewSettings()
     worth = worth_of((Seat(0.3, 100),), 100 + after, None, settings)

@@ -115,13 +115,13 @@ def test_what_has_answered_is_not_waited_for() -> None:
     assert attend(partition, *away("llm", START_MS, "all", seen=False)) == []
 
 
-@pytest.mark.parametrize("stage", ["alerts", "ledger", "webhook"])
+@each("stage", ["alerts", "ledger", "webhook"])
 def test_those_who_record_and_tell_are_missed_once_they_were_there(stage: str) -> None:
     assert attend(swarm(), *away(stage, 10**8, "all", seen=False)) == []
     assert len(attend(swarm(), *away(stage, GRACE_MS, "all"))) == 1
 
 
-@pytest.mark.parametrize("lack", ["stalled", "recovering"])
+@each("lack", ["stalled", "recovering"])
 def test_whoever_hosts_a_stage_and_does_not_serve_it_is_noticed_whatever_the_stage(lack: Lack) -> None:
     [event] = attend(swarm(), *away("drift", RECOVERY_MS, "00", lack=lack))
     assert isinstance(event, StageLost)

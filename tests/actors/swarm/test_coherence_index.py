@@ -45,7 +45,7 @@ def test_r4_1_the_swarm_s_index_weighs_its_parts_with_30_25_25_and_20_hundredths
     assert measured.healthy is False
 
 
-@pytest.mark.parametrize(("sci_of", "healthy"), [(1.0, True), (0.0, False)])
+@each(("sci_of", "healthy"), [(1.0, True), (0.0, False)])
 def test_r4_1_the_swarm_is_healthy_from_0_7_on(sci_of: float, healthy: bool):
     only = SwarmSettings(precedent_weight=0.0, health_weight=0.0, delivered_weight=0.0, consistency_weight=1.0)
     assert measure(counted(), ACTORS, sci_of, only).healthy is healthy
@@ -107,7 +107,7 @@ def test_a_share_of_nothing_is_whole():
     assert (share(0, 0), share(1, 3)) == (1.0, 0.333333)
 
 
-@pytest.mark.parametrize(("sci", "last", "told"), [(0.95, 1.0, True), (0.950001, 1.0, False), (0.85, 0.8, True)])
+@each(("sci", "last", "told"), [(0.95, 1.0, True), (0.950001, 1.0, False), (0.85, 0.8, True)])
 def test_an_index_has_moved_from_0_05_on_in_either_direction(sci: float, last: float, told: bool):
     assert has_moved(sci, last, SwarmSettings()) is told
 

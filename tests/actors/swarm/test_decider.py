@@ -1,6 +1,5 @@
 """What moves the index, when a measurement is recorded, and that the state stays small."""
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +16,7 @@ from schemas.vocabulary.router import ModeSelected
 from schemas.vocabulary.swarm import SwarmConfigured, SwarmMeasured
 from tests.actors.scenario import Address, Partition
 from tests.actors.swarm.builders import ASKED, at, ended, felt, measurements, run_exchange, similar, swarm
+from tests.each import each
 
 MINUTE_MS = 60_000
 FAILED = ReflexFailed(reason="decider_raised", error="ValueError", failed_seq=1, failed_topic="forged_id.x.y")
@@ -71,7 +71,7 @@ def test_an_exchange_that_failed_was_not_delivered():
     assert (measured.delivered_share, measured.sci) == (0.5, 0.875)
 
 
-@pytest.mark.parametrize("action", ["BLOCKED", "REJECTED", "WITHHELD", "EXECUTED"])
+@each("action", ["BLOCKED", "REJECTED", "WITHHELD", "EXECUTED"])
 def test_a_refusal_is_a_decision_and_delivered(action: str):
     partition = swarm()
     run_exchange(partition, 1, action=action)

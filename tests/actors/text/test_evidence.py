@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +10,7 @@ from actors.contract.text.judge.features import FIRST_TOKENS, LAST_TOKENS, read
 from actors.contract.text.judge.lexicon import classify
 from actors.contract.text.judge.worst_passage import SHORT, WEIGHT_UNIT, Table, read_anew, read_text, worst_of
 from actors.contract.text.tokens import split_tokens
+from tests.each import each
 
 PARAGRAPH = "The harbour was rebuilt after the storm, and the ferries run every hour until late in the evening. "
 ORDER = "override&prior&instruction"
@@ -80,7 +80,7 @@ def test_every_conjunction_has_its_own_name() -> None:
     assert len(set(conjunction_names())) == len(conjunction_names())
 
 
-@pytest.mark.parametrize("characters", [WHOLE + 1, 1_000_000])
+@each("characters", [WHOLE + 1, 1_000_000])
 def test_of_a_long_text_a_bounded_part_is_read_with_the_instruction_words_in_it(characters: int) -> None:
     filler = PARAGRAPH * (characters // len(PARAGRAPH) + 1)
     middle = len(filler) // 2

@@ -50,15 +50,9 @@ def test_a_shortened_text_fits_and_what_is_left_of_it_is_counted(text: str, most
         f"{'Is it? ' * 900}\nWhat is wrong with my pump?\n{'Is it? ' * 900}",
     ],
     named=[
-        "at the end",
-        "at the beginning",
-        "between two parts",
-        "in a line",
-        "as a task",
-        "after others",
-        "among many",
+        "at the end", "at the beginning", "between two parts", "in a line", "as a task", "after others", "among many",
     ],
-)
+)  # fmt: skip
 def test_the_question_is_kept_wherever_it_stands(text: str) -> None:
     found = shorten(text, 500)
     assert "what is wrong with my pump" in found.text.lower()

@@ -34,6 +34,7 @@ from tests.actors.webhook.alerts import (
     receivers,
     url_of,
 )
+from tests.each import each
 
 Body = Callable[[Endpoint], Awaitable[None]]
 
@@ -86,7 +87,7 @@ def test_an_alert_is_posted_and_its_delivery_recorded() -> None:
         assert asked.document["text"].startswith("Critical: breaker.failed.")
 
 
-@pytest.mark.parametrize("status", [408, 425, 429, 500, 503])
+@each("status", [408, 425, 429, 500, 503])
 def test_a_call_that_fails_for_the_moment_is_made_again(status: int) -> None:
     @over(fails(status), fails(status), TAKES)
     async def _(endpoint: Endpoint) -> None:
@@ -96,7 +97,7 @@ def test_a_call_that_fails_for_the_moment_is_made_again(status: int) -> None:
         assert len({(asked.body, asked.headers["idempotency-key"]) for asked in endpoint.asked}) == 1
 
 
-@pytest.mark.parametrize("status", [301, 400, 401, 403, 404, 410])
+@each("status", [301, 400, 401, 403, 404, 410])
 def test_what_another_call_does_not_mend_is_a_dead_letter_at_once(status: int) -> None:
     @over(fails(status))
     async def _(endpoint: Endpoint) -> None:
@@ -140,7 +141,7 @@ def test_nor_is_one_that_never_comes_to_an_end_of_its_answer() -> None:
     asyncio.run(main())
 
 
-@pytest.mark.parametrize(
+@each(
     ("asked", "patience_s", "heeded"),
     [
         ("70", 21_600, 70),
@@ -272,7 +273,7 @@ def test_no_record_and_no_log_line_holds_an_address(monkeypatch: pytest.MonkeyPa
         assert endpoint.base_url not in said
 
 
-@pytest.mark.parametrize(
+@each(
     ("receiver", "severity", "source", "gets"),
     [
         (Receiver(style="slack"), Severity.CRITICAL, "breaker", True),

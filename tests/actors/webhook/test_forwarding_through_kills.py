@@ -15,7 +15,7 @@ from events.jetstream import JetStreamLog
 from events.log import Append
 from schemas.vocabulary.webhook import WebhookDelivered, WebhookFailed
 from tests.actors.llm.scripted import HANGS, Endpoint, fails, serving
-from tests.actors.on_broker import on_broker
+from tests.actors.on_broker import log_test
 from tests.actors.runtime.waiting import DEADLINE_S, until
 from tests.actors.webhook.alerts import TAKES, alert
 from tests.actors.webhook.forwarder import ACK_WAIT
@@ -64,72 +64,72 @@ async def store_alerts(log: JetStreamLog) -> None:
     await log.append([Append([stored(number, alert(count=number + 1)) for number in range(ALERTS)])])
 
 
-def test_each_kill_has_each_receiver_told_one_alert_twice_at_most_and_all_in_order(broker: Broker) -> None:
-    async def body(log: JetStreamLog) -> None:
-        async with serving(TAKES) as first, serving(TAKES) as second:
-            both = {"first": first, "second": second}
-            await store_alerts(log)
-            for wanted in KILLED_AFTER:
-                with forwarder(broker, both):
-                    await until(lambda most=wanted: len(first.asked) >= most, "deliveries")
+@log_test
+async def test_each_kill_has_each_receiver_told_one_alert_twice_at_most_and_all_in_order(
+    log: JetStreamLog, broker: Broker
+) -> None:
+    async with serving(TAKES) as first, serving(TAKES) as second:
+        both = {"first": first, "second": second}
+        await store_alerts(log)
+        for wanted in KILLED_AFTER:
             with forwarder(broker, both):
-                await judge(log, both, deaths=len(KILLED_AFTER))
-
-    on_broker(broker, body)
+                await until(lambda most=wanted: len(first.asked) >= most, "deliveries")
+        with forwarder(broker, both):
+            await judge(log, both, deaths=len(KILLED_AFTER))
 
 
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGSTOP])
-def test_where_one_worker_dies_or_stalls_another_goes_on_in_order(broker: Broker, end: signal.Signals) -> None:
-    async def body(log: JetStreamLog) -> None:
-        async with serving(HANGS) as endpoint:
-            one = {"ops": endpoint}
-            with forwarder(broker, one) as busy:
-                await store_alerts(log)
-                await until(lambda: bool(endpoint.asked), "a call")
-                with forwarder(broker, one):
-                    os.kill(busy.pid, end)
-                    endpoint.replies = [TAKES]
-                    await until(lambda: len(endpoint.asked) > 5, "the other to go on")
-                    os.kill(busy.pid, signal.SIGCONT)
-                    await judge(log, one, deaths=1)
-
-    on_broker(broker, body)
+@log_test
+async def test_where_one_worker_dies_or_stalls_another_goes_on_in_order(
+    log: JetStreamLog, broker: Broker, end: signal.Signals
+) -> None:
+    async with serving(HANGS) as endpoint:
+        one = {"ops": endpoint}
+        with forwarder(broker, one) as busy:
+            await store_alerts(log)
+            await until(lambda: bool(endpoint.asked), "a call")
+            with forwarder(broker, one):
+                os.kill(busy.pid, end)
+                endpoint.replies = [TAKES]
+                await until(lambda: len(endpoint.asked) > 5, "the other to go on")
+                os.kill(busy.pid, signal.SIGCONT)
+                await judge(log, one, deaths=1)
 
 
 @pytest.mark.faults
-def test_several_workers_keep_the_order_through_kills_stalls_and_a_broker_that_is_away(broker: Broker) -> None:
-    async def body(log: JetStreamLog) -> None:
-        async with (
-            serving(TAKES) as well,
-            serving(*[fails(503)] * 6, TAKES) as bad,
-            serving(fails(429, Retry_After="8"), TAKES) as asks,
-            contextlib.AsyncExitStack() as stack,
-        ):
-            all_of_them = {"well": well, "bad": bad, "asks": asks}
-            workers = [stack.enter_context(forwarder(broker, all_of_them)) for _ in range(4)]
+@log_test
+async def test_several_workers_keep_the_order_through_kills_stalls_and_a_broker_that_is_away(
+    log: JetStreamLog, broker: Broker
+) -> None:
+    async with (
+        serving(TAKES) as well,
+        serving(*[fails(503)] * 6, TAKES) as bad,
+        serving(fails(429, Retry_After="8"), TAKES) as asks,
+        contextlib.AsyncExitStack() as stack,
+    ):
+        all_of_them = {"well": well, "bad": bad, "asks": asks}
+        workers = [stack.enter_context(forwarder(broker, all_of_them)) for _ in range(4)]
 
-            async def store_more(numbers: range) -> None:
-                await log.append([Append([stored(number, alert(count=number + 1)) for number in numbers])])
-                await until(lambda: len(well.asked) > numbers.start, "a call for what is new")
+        async def store_more(numbers: range) -> None:
+            await log.append([Append([stored(number, alert(count=number + 1)) for number in numbers])])
+            await until(lambda: len(well.asked) > numbers.start, "a call for what is new")
 
-            await store_more(range(10))
-            workers[0].kill()
-            await store_more(range(10, 20))
-            await stalled(workers[1].pid, 3 * ACK_WAIT)
-            await store_more(range(20, 30))
-            await stalled(broker.pid, 3 * ACK_WAIT)
-            await store_more(range(30, 40))
-            broker.kill()
-            broker.start()
-            await until(lambda: answers(log), "the broker to be back")
-            workers[2].kill()
-            stack.enter_context(forwarder(broker, all_of_them))
-            await store_more(range(40, ALERTS))
-            # Each kill, each stall and each end of the broker may have each receiver told one twice.
-            await judge(log, all_of_them, deaths=5, refused=6)
-            assert len(asks.asked) >= ALERTS + 1
-
-    on_broker(broker, body)
+        await store_more(range(10))
+        workers[0].kill()
+        await store_more(range(10, 20))
+        await stalled(workers[1].pid, 3 * ACK_WAIT)
+        await store_more(range(20, 30))
+        await stalled(broker.pid, 3 * ACK_WAIT)
+        await store_more(range(30, 40))
+        broker.kill()
+        broker.start()
+        await until(lambda: answers(log), "the broker to be back")
+        workers[2].kill()
+        stack.enter_context(forwarder(broker, all_of_them))
+        await store_more(range(40, ALERTS))
+        # Each kill, each stall and each end of the broker may have each receiver told one twice.
+        await judge(log, all_of_them, deaths=5, refused=6)
+        assert len(asks.asked) >= ALERTS + 1
 
 
 async def answers(log: JetStreamLog) -> bool:

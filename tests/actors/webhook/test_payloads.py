@@ -4,7 +4,6 @@ import re
 from datetime import datetime
 
 import msgspec
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ from schemas.vocabulary.alerts import Alert
 from schemas.wording.alert_summary import alert_summary
 from tests.actors.strategies import events_of
 from tests.actors.webhook.alerts import alert
+from tests.each import each
 
 STORED_NS = 1_761_482_096_500_000_000
 HOUR_MS = 3_600_000
@@ -66,7 +66,7 @@ def test_names_cannot_write_slack_markup() -> None:
     assert "&lt;!channel&gt; &amp; &lt;http://evil|x&gt;" in message
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "shown"),
     [
         ("*bold* _slanted_ ~struck~ @channel", "`*bold* _slanted_ ~struck~ @channel`"),

@@ -24,7 +24,7 @@ def test_an_address_is_not_shown() -> None:
     assert SECRET not in repr(addresses({"ops": Receiver(style="slack", url_env="HOOK")}, {"HOOK": HOOK}))
 
 
-@pytest.mark.parametrize("base", ["http://am:9093", "http://am:9093/", "http://am:9093/api/v2/alerts"])
+@each("base", ["http://am:9093", "http://am:9093/", "http://am:9093/api/v2/alerts"])
 def test_an_alertmanager_may_be_named_by_its_base(base: str) -> None:
     [address] = addresses({"am": Receiver(style="alertmanager", url_env="AM")}, {"AM": base}).values()
     assert address.url == "http://am:9093/api/v2/alerts"
@@ -64,8 +64,6 @@ def test_without_a_receiver_there_is_nothing_to_run() -> None:
         addresses({}, {})
 
 
-@pytest.mark.parametrize(
-    "link", ["", "https://grafana.example/d/1?orgId=1&from=now-6h#panel", "http://10.0.0.1:3000/a%20b"]
-)
+@each("link", ["", "https://grafana.example/d/1?orgId=1&from=now-6h#panel", "http://10.0.0.1:3000/a%20b"])
 def test_a_link_may_be_any_web_address(link: str) -> None:
     assert addresses({"ops": Receiver(style="slack", url_env="HOOK", link=link)}, {"HOOK": HOOK})

@@ -5,7 +5,6 @@ import json
 from typing import Any
 
 import msgspec
-import pytest
 
 from actors.webhook.http_call import secrets_of
 from actors.webhook.receivers import Address
@@ -221,7 +220,7 @@ def test_an_answer_that_is_wrapped_as_deep_as_one_can_be_read_is_read_in_time() 
     assert refusal(b'{"data":' * 8_000, "json") is None
 
 
-@pytest.mark.parametrize("style", ["alertmanager", "json"])
+@each("style", ["alertmanager", "json"])
 def test_words_alone_are_an_answer_of_slacks_form_only(style: Style) -> None:
     assert refusal(b"no_error_here", style) is None
     assert refusal(b'{"ok": false}', style) is not None
@@ -257,7 +256,7 @@ def test_a_refusal_that_will_pass_is_called_about_again() -> None:
         assert (recorded.code, recorded.attempts) == (200, 3)
 
 
-@pytest.mark.parametrize("then", ["end", "hang", "cut"])
+@each("then", ["end", "hang", "cut"])
 def test_an_answer_that_breaks_off_or_has_no_end_is_judged_by_what_came(then: str) -> None:
     settings = msgspec.structs.replace(receivers("ops"), answer_ms=300)
 

@@ -198,7 +198,7 @@ def test_nobody_appends_another_owner_s_event(url: str, user: BrokerUser) -> Non
     asyncio.run(run())
 
 
-@pytest.mark.parametrize("owner", ["reflex", "responder", "llm", "ledger"])
+@each("owner", ["reflex", "responder", "llm", "ledger"])
 def test_a_worker_records_what_the_log_has_lost(url: str, owner: str) -> None:
     async def main() -> tuple[int, int]:
         async with log_of(url, owner) as log:
@@ -315,7 +315,7 @@ def test_a_worker_cannot_touch_another_s_durable_consumer(url: str, user: str) -
     assert asyncio.run(denied(url, user, calls)) == set(calls)
 
 
-@pytest.mark.parametrize(("owner", "line"), [("responder", ""), ("webhook", "8")])
+@each(("owner", "line"), [("responder", ""), ("webhook", "8")])
 def test_an_effector_acknowledges_on_its_durable_consumers(url: str, owner: str, line: str) -> None:
     name = durable_name(owner, line)
 
@@ -430,7 +430,7 @@ def test_only_the_delegate_asks_specialists(url: str, owner: str) -> None:
     assert asyncio.run(denied(url, owner, ["specialist.calculator"])) == expected
 
 
-@pytest.mark.parametrize("user", ["observer", "reader"])
+@each("user", ["observer", "reader"])
 def test_an_observer_hears_what_the_log_stored(url: str, user: str) -> None:
     async def run() -> None:
         async with client_of(url, user) as (observer, errors), log_of(url, "gateway") as log:

@@ -1,17 +1,16 @@
-import pytest
-
 from schemas.intake.blank import is_blank, says_nothing
+from tests.each import each
 
 UNSEEN = ("", " \t\n", "\u00a0", "\u200b", "\u3164", "\u2800", "\ufe0f\u2060", "\U000e0041")
 
 
-@pytest.mark.parametrize("text", UNSEEN)
+@each("text", UNSEEN)
 def test_what_shows_nothing_is_blank_and_says_nothing(text: str) -> None:
     assert is_blank(text)
     assert says_nothing(text)
 
 
-@pytest.mark.parametrize("text", ["a", ".", "\u200ba", "\u6b7b", "\u0301"])
+@each("text", ["a", ".", "\u200ba", "\u6b7b", "\u0301"])
 def test_what_has_a_shape_is_not_blank(text: str) -> None:
     assert not is_blank(text)
     assert not says_nothing(text)

@@ -65,7 +65,7 @@ def _parts(most: int, **fields: list[Any]) -> list[dict[str, Any]]:
     return [{"id": f"p{number}", **fields} for number in range(most // len(items) + 1)]
 
 
-@pytest.mark.parametrize(
+@each(
     ("body", "what"),
     [
         (_tick(modes={f"m{number}": 0 for number in range(1_001)}), "object"),
@@ -75,14 +75,14 @@ def _parts(most: int, **fields: list[Any]) -> list[dict[str, Any]]:
             "centroid",
         ),
     ],
-    ids=["modes", "terms", "centroids"],
+    named=["modes", "terms", "centroids"],
 )
 def test_a_tick_past_every_edge_that_would_hold_up_self_review_is_refused(body: bytes, what: str) -> None:
     with pytest.raises(UndecodableEvent, match=what):
         decode_event("forged_id.tick.observed", body)
 
 
-@pytest.mark.parametrize("field", ["orchestrator_persona", "reflection_status", "override_by"])
+@each("field", ["orchestrator_persona", "reflection_status", "override_by"])
 def test_a_loop_whose_names_would_not_fit_into_its_verdict_is_refused(field: str) -> None:
     body = msgspec.json.encode({"topic": "forged_id.loop.completed", "loop_id": "a", field: "x" * 201})
 

@@ -114,9 +114,7 @@ def test_plain_values_are_judged_as_json_is() -> None:
         convert({"loopid": "x"}, Outer)
 
 
-@pytest.mark.parametrize(
-    ("name", "meant"), [("limt", "limit"), ("LIMIT", "limit"), ("work-load", "work_load"), ("workLoad", "work_load")]
-)
+@each(("name", "meant"), [("limt", "limit"), ("LIMIT", "limit"), ("work-load", "work_load"), ("workLoad", "work_load")])
 def test_the_nearest_name_is_found_whatever_its_case_and_what_joins_its_words(name: str, meant: str) -> None:
     assert did_you_mean(name, ["limit", "work_load", "agent"]) == f"did you mean {meant!r}?"
 

@@ -68,7 +68,7 @@ def test_a_field_of_any_other_kind(topic: str, data: st.DataObject) -> None:
 
 
 @each("topic", sorted(CATALOGUE))
-@pytest.mark.parametrize("opening", ["[", '{"a":'])
+@each("opening", ["[", '{"a":'])
 def test_nesting_without_end(topic: str, opening: str) -> None:
     endless = opening * 20_000  # twenty times as deep as anything is read, and a megabyte less to copy for each field
     fields = "".join(f'"{name}":{endless},' for name in CATALOGUE[topic].event.__struct_fields__)
@@ -78,7 +78,7 @@ def test_nesting_without_end(topic: str, opening: str) -> None:
 
 
 @each("topic", sorted(CATALOGUE))
-@pytest.mark.parametrize("body", [b"", b"null", b"[]", b'"x"', b"7", b'{"topic":null}', b'{"topic":"forged_id.other"}'])
+@each("body", [b"", b"null", b"[]", b'"x"', b"7", b'{"topic":null}', b'{"topic":"forged_id.other"}'])
 def test_json_that_is_another_thing(topic: str, body: bytes) -> None:
     with pytest.raises(UndecodableEvent, match=topic.replace(".", r"\.")):
         decode_event(topic, body)

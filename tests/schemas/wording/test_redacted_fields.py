@@ -35,13 +35,8 @@ CODES = frozenset(HARMLESS["codes and names of ours"].split())
 
 
 TEXTLESS = (
-    inspect.BoolType,
-    inspect.EnumType,
-    inspect.FloatType,
-    inspect.IntType,
-    inspect.LiteralType,
-    inspect.NoneType,
-)
+    inspect.BoolType, inspect.EnumType, inspect.FloatType, inspect.IntType, inspect.LiteralType, inspect.NoneType,
+)  # fmt: skip
 
 
 def texts(kind: inspect.Type, path: str, name: str) -> Iterator[tuple[str, str]]:
@@ -67,15 +62,7 @@ def texts(kind: inspect.Type, path: str, name: str) -> Iterator[tuple[str, str]]
     elif isinstance(kind, inspect.TupleType):
         for member in kind.item_types:
             yield from texts(member, path, name)
-    elif not isinstance(
-        kind,
-        inspect.IntType
-        | inspect.FloatType
-        | inspect.BoolType
-        | inspect.NoneType
-        | inspect.EnumType
-        | inspect.LiteralType,
-    ):
+    elif not isinstance(kind, TEXTLESS):
         yield path, name
 
 

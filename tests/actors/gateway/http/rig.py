@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import httpx
@@ -11,7 +11,7 @@ import httpx
 from actors.gateway import Client
 from actors.gateway.agents import AgentPer
 from actors.gateway.http.access import Limits
-from actors.gateway.http.app import Services, application
+from actors.gateway.http.app import Gateway, Services, application
 from actors.gateway.http.feedback.service import FeedbackService, Lookup, RatedExchange
 from actors.gateway.http.guard.service import GuardService
 from actors.gateway.http.keys import ALL_SCOPES, ApiKeys, Key, Scope
@@ -74,6 +74,15 @@ async def nothing_rated(exchange: str) -> RatedExchange:
     raise NotFound(f"the log holds no exchange {exchange!r}")
 
 
+@cache
+def _without_keys(local: bool, limits: Limits, agent_per: AgentPer) -> Gateway:
+    """Return an application that takes no keys, which each test opens on services of its own.
+
+    To make one takes longer than most tests of it, and it keeps nothing from one test to the next.
+    """
+    return application(ApiKeys([]), local=local, limits=limits, agent_per=agent_per)
+
+
 @contextlib.asynccontextmanager
 async def gateway(
     stream: SimulatedStream,
@@ -115,7 +124,10 @@ async def gateway(
         guard = GuardService(edge, wait_s=wait_s, sentence=sentence_on)
         chat = ChatService(edge, wait_s=answer_s, accept_s=wait_s, early=open_inbox is not None)
         feedback = FeedbackService(edge, rated or nothing_rated, wait_s=wait_s)
-        app = application(ring or ring_of(keys, operator_keys), local=local, limits=limits, agent_per=agent_per)
+        if keys or operator_keys or ring:
+            app = application(ring or ring_of(keys, operator_keys), local=local, limits=limits, agent_per=agent_per)
+        else:
+            app = _without_keys(local, limits, agent_per)
         app.open(
             Services(
                 loops=loops,

@@ -107,7 +107,7 @@ def test_an_impossible_number_of_a_tick_is_named(body: Any, field: str) -> None:
     assert refused(body, Tick).field == field
 
 
-@pytest.mark.parametrize(("told", "missing"), [("question", "answer"), ("answer", "question")])
+@each(("told", "missing"), [("question", "answer"), ("answer", "question")])
 def test_a_question_or_an_answer_that_no_critic_would_read_is_refused(told: str, missing: str) -> None:
     for other in ({}, {missing: None}, {missing: " "}):
         wrong = refused({**SCORED, told: "What is a lease?", **other}, LoopCompletion)
@@ -160,7 +160,7 @@ def test_a_field_that_is_not_what_it_should_be_is_named(field: str, value: Any) 
     assert field in wrong.field or field in str(wrong)
 
 
-@pytest.mark.parametrize("field", ["loop_id", "reflection_status"])
+@each("field", ["loop_id", "reflection_status"])
 def test_a_field_that_is_missing_is_named(field: str) -> None:
     assert field in str(refused({name: value for name, value in SEED_COMPLETION.items() if name != field}))
 
@@ -173,7 +173,7 @@ def test_an_override_says_by_whom_and_why(field: str, value: Any) -> None:
     assert field in str(refused(lacking, GuardrailsOverride))
 
 
-@pytest.mark.parametrize("flag", ["override_fatigue", "override_max_reruns"])
+@each("flag", ["override_fatigue", "override_max_reruns"])
 def test_a_completion_that_overrides_says_by_whom(flag: str) -> None:
     assert refused({**SEED_COMPLETION, flag: True}).field == "override_by"
     assert completion(**{flag: True, "override_by": "operator"}).override_by == "operator"
@@ -231,12 +231,12 @@ def test_a_loops_name_leaves_room_for_the_endings_of_its_reruns() -> None:
     assert completion(loop_id="x" * 200 + "_r1000000").loop_id.endswith("_r1000000")
 
 
-@pytest.mark.parametrize("field", ["orchestrator_persona", "override_by"])
+@each("field", ["orchestrator_persona", "override_by"])
 def test_a_name_that_a_terminal_would_obey_is_refused(field: str) -> None:
     assert refused({**SEED_COMPLETION, field: "\x1b[31mEVIL"}).field == field
 
 
-@pytest.mark.parametrize("field", ["agent", "citizen"])
+@each("field", ["agent", "citizen"])
 def test_a_tick_of_an_agent_without_a_name_is_refused(field: str) -> None:
     assert refused({field: "", "arousal": 0.5}, Tick).field == field
 
@@ -280,47 +280,56 @@ names = st.text(min_size=1, max_size=30)
 Headers = dict[bytes, bytes] | list[tuple[bytes, bytes]]
 
 
-def ask(method: str, path: str, body: bytes, headers: Headers) -> httpx.Response:
+def answered(*requests: tuple[str, str, bytes, Headers]) -> list[httpx.Response]:
+    """Return what one gateway answers to (method, path, body, headers), one after the other."""
     answers = []
 
     async def main(stream: SimulatedStream) -> None:
         async with guarding(stream), gateway(stream) as client:
-            answers.append(await client.request(method, path, content=body, headers=headers))
+            for method, path, body, headers in requests:
+                answers.append(await client.request(method, path, content=body, headers=headers))
 
     in_world(main)
-    return answers[0]
+    return answers
 
 
-@each("body", BROKEN, named=range(len(BROKEN)))
-@each("path", [LOOP, OVERRIDE, TICKS])
-def test_a_broken_body_is_refused_with_words(path: str, body: bytes) -> None:
-    answer = ask("POST", path, body, {})
-    assert answer.status_code == 400
-    assert answer.json()["status"] == "error"
-    assert len(answer.json()["message"]) < 300
+def ask(method: str, path: str, body: bytes, headers: Headers) -> httpx.Response:
+    [answer] = answered((method, path, body, headers))
+    return answer
 
 
-@each(
-    ("query", "headers", "told"),
-    [
-        ("agnt=ada", {}, "there is no query parameter 'agnt': did you mean 'agent'?"),
-        ("limt=5", {}, "there is no query parameter 'limt': there are agent"),
-        ("agent=ada&agent=bob", {}, "the query parameter agent stands twice"),
-        ("", {b"Idempotency_Key": b"k"}, "there is no header 'idempotency_key': did you mean 'Idempotency-Key'?"),
-        ("agent=", {}, "the query parameter agent is empty: give it a value, or leave it out"),
-        ("", {b"X-Neuraxis-User": b" "}, "the header X-Neuraxis-User is empty: give it a value, or leave it out"),
-        ("", {b"Idempotency-Key": b""}, "the header Idempotency-Key is empty: give it a value, or leave it out"),
-        ("", {b"Neuraxis-User": b"ada"}, "there is no header 'neuraxis-user': did you mean 'X-Neuraxis-User'?"),
-        ("", {b"X-Neuraxis-Agent": b"a"}, "there is no header 'x-neuraxis-agent': did you mean 'X-Neuraxis-User'?"),
-        ("", {b"Idempotency-Keys": b"k"}, "there is no header 'idempotency-keys': did you mean 'Idempotency-Key'?"),
-        ("", {b"X-Idempotent": b"k"}, "there is no header 'x-idempotent': did you mean 'Idempotency-Key'?"),
-        ("", {b"X-Neuraxis-Session": b"s"}, "there is no header 'x-neuraxis-session': only chats take it"),
-        ("", {b"X-Idempotency-Key": b"k"}, "there is no header 'x-idempotency-key': did you mean 'Idempotency-Key'?"),
-    ],
-)
-def test_what_an_address_or_a_header_misspells_is_refused(query: str, headers: dict[bytes, bytes], told: str) -> None:
-    answer = ask("GET", f"/orchestrator/guardrails-status/loop_001?{query}", b"", headers)
-    assert (answer.status_code, answer.json()["message"][: len(told)]) == (400, told)
+def test_a_broken_body_is_refused_with_words() -> None:
+    sent = [(path, body) for path in (LOOP, OVERRIDE, TICKS) for body in BROKEN]
+    answers = answered(*(("POST", path, body, {}) for path, body in sent))
+    for (path, body), answer in zip(sent, answers, strict=True):
+        told = answer.json()
+        assert (answer.status_code, told["status"]) == (400, "error"), (path, body[:60])
+        assert len(told["message"]) < 300, (path, body[:60])
+
+
+MISSPELT: list[tuple[str, Headers, str]] = [
+    ("agnt=ada", {}, "there is no query parameter 'agnt': did you mean 'agent'?"),
+    ("limt=5", {}, "there is no query parameter 'limt': there are agent"),
+    ("agent=ada&agent=bob", {}, "the query parameter agent stands twice"),
+    ("", {b"Idempotency_Key": b"k"}, "there is no header 'idempotency_key': did you mean 'Idempotency-Key'?"),
+    ("agent=", {}, "the query parameter agent is empty: give it a value, or leave it out"),
+    ("", {b"X-Neuraxis-User": b" "}, "the header X-Neuraxis-User is empty: give it a value, or leave it out"),
+    ("", {b"Idempotency-Key": b""}, "the header Idempotency-Key is empty: give it a value, or leave it out"),
+    ("", {b"Neuraxis-User": b"ada"}, "there is no header 'neuraxis-user': did you mean 'X-Neuraxis-User'?"),
+    ("", {b"X-Neuraxis-Agent": b"a"}, "there is no header 'x-neuraxis-agent': did you mean 'X-Neuraxis-User'?"),
+    ("", {b"Idempotency-Keys": b"k"}, "there is no header 'idempotency-keys': did you mean 'Idempotency-Key'?"),
+    ("", {b"X-Idempotent": b"k"}, "there is no header 'x-idempotent': did you mean 'Idempotency-Key'?"),
+    ("", {b"X-Neuraxis-Session": b"s"}, "there is no header 'x-neuraxis-session': only chats take it"),
+    ("", {b"X-Idempotency-Key": b"k"}, "there is no header 'x-idempotency-key': did you mean 'Idempotency-Key'?"),
+]
+"""(query, headers, how the refusal begins)"""
+
+
+def test_what_an_address_or_a_header_misspells_is_refused() -> None:
+    status = "/orchestrator/guardrails-status/loop_001"
+    answers = answered(*(("GET", f"{status}?{query}", b"", headers) for query, headers, _ in MISSPELT))
+    for (query, headers, told), answer in zip(MISSPELT, answers, strict=True):
+        assert (answer.status_code, answer.json()["message"][: len(told)]) == (400, told), (query, headers)
 
 
 @each(
@@ -359,7 +368,7 @@ def test_a_refusal_has_a_code_the_field_and_what_to_do() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@each(
     ("method", "path", "status", "told"),
     [
         ("POST", "/v1/chats", 404, "nothing is served at this path: /schema lists what is"),
@@ -371,7 +380,7 @@ def test_a_wrong_address_is_told_where_to_look(method: str, path: str, status: i
     assert (answer.status_code, answer.json()["message"]) == (status, told)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(path=paths, body=bodies, key=st.none() | names)
 @example(path=LOOP, body=json.dumps(SCORED).encode(), key="\n")
 @example(path=LOOP, body=json.dumps(SCORED).encode(), key="k" * 201)
@@ -384,7 +393,7 @@ def test_no_body_and_no_key_breaks_the_gateway(path: str, body: bytes, key: str 
     assert answer.status_code < 300 or told["message"]
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(loop=names, agent=names)
 def test_no_name_in_an_address_breaks_the_gateway(loop: str, agent: str) -> None:
     query = httpx.QueryParams({"agent": agent})

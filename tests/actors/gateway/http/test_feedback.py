@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import httpx
-import pytest
 
 from actors.gateway.http.feedback.service import RatedExchange, new_feedback
 from actors.gateway.http.operator_endpoints import NotLearned
@@ -12,6 +11,7 @@ from actors.gateway.http.scopes import NotFound
 from schemas.subjects import Partitions
 from schemas.vocabulary.feedback import FeedbackGiven, HarmReported
 from tests.actors.gateway.http.rig import gateway
+from tests.each import each
 from tests.events.simulated_world import in_world, log_of
 from tests.simulated import SimulatedStream
 
@@ -71,7 +71,7 @@ def test_an_idempotency_key_makes_two_words_one_and_two_contents_are_two():
     assert len(posted(*words, headers={"Idempotency-Key": "k-1"})[1]) == 1
 
 
-@pytest.mark.parametrize(
+@each(
     ("body", "status", "word"),
     [
         ({"exchange": "e-1"}, 400, "reward, harmful or comment"),

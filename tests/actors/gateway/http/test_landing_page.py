@@ -4,8 +4,6 @@ import re
 from html import unescape
 from typing import Any
 
-import pytest
-
 from tests.actors.gateway.http.rig import gateway
 from tests.each import each
 from tests.events.simulated_world import in_world
@@ -26,7 +24,7 @@ def answers(*requests: tuple[str, str], **door: Any) -> list[Any]:
     return found
 
 
-@pytest.mark.parametrize("path", ["/", "/docs", "/docs/"])
+@each("path", ["/", "/docs", "/docs/"])
 def test_the_root_lists_every_endpoint_and_leads_to_the_document(path: str) -> None:
     page, document = answers(("GET", path), ("GET", "/schema"))
     assert page.status_code == 200
@@ -55,16 +53,10 @@ def test_where_keys_are_asked_for_the_page_asks_for_one() -> None:
 @each(
     "path",
     [
-        "/nowhere",
-        "/schema/swagger",
-        "/schema/redoc/",
-        "/schema/a/b",
-        "/schema/openapi.yml/x",
-        "/docs/x",
-        "/v1",
+        "/nowhere", "/schema/swagger", "/schema/redoc/", "/schema/a/b", "/schema/openapi.yml/x", "/docs/x", "/v1",
         "/healthz/x",
     ],
-)
+)  # fmt: skip
 def test_what_is_not_served_is_answered_as_json_wherever_it_would_be(path: str) -> None:
     for answer in answers(("GET", path), ("POST", path)):
         assert answer.status_code in (404, 405)

@@ -18,6 +18,7 @@ from actors.gateway.http.scopes import NotFound
 from events.errors import LedgerDamaged, Misconfigured, NoLeader, Unavailable, UnknownOutcome
 from events.jetstream.connection import ApiError
 from tests.actors.gateway.http.rig import gateway, guarding
+from tests.each import each
 from tests.events.simulated_world import in_world
 from tests.simulated import SimulatedStream
 from tests.simulated.log import SimulatedTail
@@ -25,7 +26,7 @@ from tests.simulated.log import SimulatedTail
 WHERE = "nats://10.1.2.3:4222,nats://10.1.2.4:4222"
 
 
-@pytest.mark.parametrize(
+@each(
     ("said", "told"),
     [
         (f"no broker answers at {WHERE} within 2 s; start one", "no broker answers within 2 s; start one"),

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from litestar.openapi.plugins import YamlRenderPlugin
 
+from actors.gateway.http.access import Limits
 from tests.actors.gateway.http.rig import gateway
 from tests.events.simulated_world import in_world
 from tests.simulated import SimulatedStream
@@ -82,7 +83,7 @@ def test_it_is_rendered_as_yaml_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(YamlRenderPlugin, "render", counted)
 
     async def body(stream: SimulatedStream) -> None:
-        async with gateway(stream) as client:
+        async with gateway(stream, limits=Limits(concurrent=1, body_s=5.0)) as client:  # an application of its own
             answers = [await client.get("/schema/openapi.yaml") for _ in range(3)]
             assert {each.status_code for each in answers} == {200}
             assert len({each.content for each in answers}) == 1

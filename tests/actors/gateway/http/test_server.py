@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from actors.gateway.http.server import serve
+from tests.each import each
 
 DEADLINE_S = 30.0
 UNHURRIED_S = 1.5
@@ -49,7 +50,7 @@ async def serving(
             stop.set()
 
 
-@pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nHost: 127"])
+@each("sent", [b"", b"GET / HTTP/1.1\r\nHost: 127"])
 def test_a_connection_whose_headers_do_not_come_is_closed(sent: bytes) -> None:
     async def main() -> bytes:
         async with serving(Held(), asyncio.Event(), header_s=0.05) as port:

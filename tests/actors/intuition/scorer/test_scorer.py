@@ -52,7 +52,7 @@ def test_a_harmless_text_scores_below_the_threshold(text: str) -> None:
     assert score(text) < THRESHOLD
 
 
-@pytest.mark.parametrize("text", ["", " \n\t", "\u200b \u00a0"])
+@each("text", ["", " \n\t", "\u200b \u00a0"])
 def test_a_blank_text_is_no_attack(text: str) -> None:
     assert score(text) < THRESHOLD
 
@@ -91,7 +91,7 @@ def test_the_version_names_the_weights() -> None:
     assert len(MODEL_VERSION) == len("scorer-") + 8
 
 
-@pytest.mark.parametrize("data", [b"", b"PK\x03\x04", b"not weights at all"])
+@each("data", [b"", b"PK\x03\x04", b"not weights at all"])
 def test_a_damaged_weights_file_is_refused(data: bytes) -> None:
     with pytest.raises(InvalidModel, match="train it anew"):
         load_model(data, "scorer")

@@ -1,7 +1,6 @@
 """The graph of concepts: strength, confidence, links, spreading, and what is dropped."""
 
 import msgspec
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,6 +18,7 @@ from actors.memory.layers.concepts import (
 from actors.memory.layers.episodes import Episode
 from actors.memory.settings import MemorySettings
 from schemas.persistent import Map
+from tests.each import each
 
 HALF_LIFE_NS = 1_000_000 * 1000
 SETTINGS = MemorySettings(half_life_ms=1000)
@@ -37,8 +37,8 @@ def graph_of(*exchanges: str, settings: MemorySettings = SETTINGS) -> tuple[Grap
     """Return the graph after exchanges, each given by its terms, one half-life apart, and the episodes."""
     kept = {number: episode(terms, number * HALF_LIFE_NS) for number, terms in enumerate(exchanges, 1)}
     graph: Graph = Map()
-    for number, each in kept.items():
-        graph = with_occurrence(graph, each.concepts, number, settings)
+    for number, told in kept.items():
+        graph = with_occurrence(graph, told.concepts, number, settings)
     return graph, kept
 
 
@@ -54,7 +54,7 @@ def test_only_the_latest_meetings_count():
     assert strength_of(graph["peru"], kept, 0, SETTINGS) == 12.0
 
 
-@pytest.mark.parametrize(("meetings", "confidence"), [(1, 0.333333), (2, 0.5), (4, 0.666667), (8, 0.8)])
+@each(("meetings", "confidence"), [(1, 0.333333), (2, 0.5), (4, 0.666667), (8, 0.8)])
 def test_confidence_grows_with_meetings(meetings: int, confidence: float):
     assert graph_of(*["peru"] * meetings)[0]["peru"].confidence == confidence
 

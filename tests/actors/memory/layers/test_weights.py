@@ -16,7 +16,6 @@ from tests.actors.memory.builders import ask, forget, ids, mind, partition, talk
 from tests.actors.scenario import Address, Partition
 from tests.each import each
 
-CITIZEN = Address("agent", "", "")
 EAST, BETWEEN = (1, 0), (3, 4)
 LATER = "later"
 

@@ -58,30 +58,15 @@ CORRECTED = [
     ("forget my name", {}, {"name": "withdrawn"}),
 ]
 NOT_CORRECTED = [
-    "I no longer work for Initech",
-    "I quit my job at Initech",
-    "I don't live in Rome",
-    "I used to live in Rome",
-    "My brother no longer works for Acme",
-    "If I no longer worked for Acme, would I be free?",
-    "Translate: I no longer work for Acme",
-    "She said I no longer work for Acme",
-    "Do I no longer work for Acme?",
-    "It is Sarah",
-    "No, that is wrong.",
-    "No, it is raining.",
-    "No, it is the capital of Peru",
+    "I no longer work for Initech", "I quit my job at Initech", "I don't live in Rome", "I used to live in Rome",
+    "My brother no longer works for Acme", "If I no longer worked for Acme, would I be free?",
+    "Translate: I no longer work for Acme", "She said I no longer work for Acme", "Do I no longer work for Acme?",
+    "It is Sarah", "No, that is wrong.", "No, it is raining.", "No, it is the capital of Peru",
     "Actually it's late, can I make that decaf?",
     "No, that's what I need help with. I want through the door, but it's Locked.",
-    "I have worked a lot and used to do sport",
-    "forget it",
-    "I lost.",
-    "I quit smoking",
-    "I left the room",
-    "Please ignore my email",
-    "I live in a world of pain, not joy",
-    "Forget everything and say hello",
-]
+    "I have worked a lot and used to do sport", "forget it", "I lost.", "I quit smoking", "I left the room",
+    "Please ignore my email", "I live in a world of pain, not joy", "Forget everything and say hello",
+]  # fmt: skip
 
 
 @each(("text", "facts", "ended"), CORRECTED, named=[text for text, *_ in CORRECTED])

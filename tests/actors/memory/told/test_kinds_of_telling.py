@@ -37,25 +37,13 @@ BY_NOW = {
     "My dog is now asleep": {},
 }
 NO_VALUE = (
-    "My name is redacted",
-    "My name is XXXX",
-    "My name is [name]",
-    "My name is mud",
-    "My name is John Doe",
-    "I live in XXXX",
-    "My email is n/a",
-    "I work at TBD",
-    "Remember that the gate code is xxxx",
-)
+    "My name is redacted", "My name is XXXX", "My name is [name]", "My name is mud", "My name is John Doe",
+    "I live in XXXX", "My email is n/a", "I work at TBD", "Remember that the gate code is xxxx",
+)  # fmt: skip
 NOWHERE = (
-    "I live in a house",
-    "I live in an old flat",
-    "I live in a small town",
-    "I live in a country with bears",
-    "I am Working at a problem",
-    "I'm working for a solution",
-    "I work at an answer",
-)
+    "I live in a house", "I live in an old flat", "I live in a small town", "I live in a country with bears",
+    "I am Working at a problem", "I'm working for a solution", "I work at an answer",
+)  # fmt: skip
 SOMEWHERE = {
     "I live in a house in Lima": {"home": "a house in Lima"},
     "I live in a tiny village near Brno": {"home": "a tiny village near Brno"},

@@ -1,6 +1,5 @@
 """Which facts a text tells, and which it does not."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -35,31 +34,13 @@ TOLD = {
     "My name is Ada. No, wait: my name is Eve.": {"name": "Eve"},
 }
 NOT_TOLD = [
-    "",
-    "What is my name?",
-    "Is my name Ada?",
-    "is my name Ada",
-    "Do you remember my name?",
-    "Do you remember that my name is Ada?",
-    "My name isn't Ada.",
-    "My name is not Ada",
-    "I no longer live in Lima",
-    "I never work at Acme",
-    "Call me later",
-    "call me when you are done",
-    "If my name is Bob, what then?",
-    "Suppose my name is Bob.",
-    "Let's say I live in Rome",
-    'She said "my name is Eve" and left.',
-    "His name is Bob",
-    "I'd like a coffee",
-    "I would like to know more",
-    "I like it",
-    "I love you",
-    "My brother who lives in Rome is ill",
-    "My point is that you are wrong",
-    "Remember me",
-]
+    "", "What is my name?", "Is my name Ada?", "is my name Ada", "Do you remember my name?",
+    "Do you remember that my name is Ada?", "My name isn't Ada.", "My name is not Ada", "I no longer live in Lima",
+    "I never work at Acme", "Call me later", "call me when you are done", "If my name is Bob, what then?",
+    "Suppose my name is Bob.", "Let's say I live in Rome", 'She said "my name is Eve" and left.', "His name is Bob",
+    "I'd like a coffee", "I would like to know more", "I like it", "I love you", "My brother who lives in Rome is ill",
+    "My point is that you are wrong", "Remember me",
+]  # fmt: skip
 
 
 @each("text", TOLD)
@@ -72,7 +53,7 @@ def test_questions_negations_suppositions_and_others_words_tell_nothing(text: st
     assert facts_in(text) == ()
 
 
-@pytest.mark.parametrize(
+@each(
     ("key", "kept"),
     [
         ("My Name", "name"),

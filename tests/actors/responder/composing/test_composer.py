@@ -4,7 +4,6 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import get_args
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -76,7 +75,7 @@ def test_clarify_says_that_no_language_model_will_reason_about_the_reply():
     assert "No language model is attached" in answer("CLARIFY", "the deployment")
 
 
-@pytest.mark.parametrize("mode", ["RESPOND", "CLARIFY"])
+@each("mode", ["RESPOND", "CLARIFY"])
 def test_what_is_remembered_is_said_in_quotes_strongest_first(mode: Mode):
     said = drawn(mode, "What is my name?", Recall(memories=("name: Ada", "Ada likes tea")), has_question_mark=True)
     assert "“name: Ada”, “Ada likes tea”" in said
@@ -88,7 +87,7 @@ def test_with_a_memory_at_hand_a_reference_back_is_not_said_to_lead_nowhere():
     assert "I remember nothing earlier" not in said
 
 
-@pytest.mark.parametrize("mode", ["RESPOND", "CLARIFY"])
+@each("mode", ["RESPOND", "CLARIFY"])
 def test_where_a_model_was_asked_in_vain_it_is_not_said_that_none_is_attached(mode: Mode):
     said = drawn(mode, "What is a lease?", Recall(lack="silent"), has_question_mark=True).casefold()
     assert "the language model gave no answer" in said
@@ -172,7 +171,7 @@ def test_a_short_text_is_quoted_whole(text: str):
     assert quote(text, 20) == text
 
 
-@pytest.mark.parametrize("text", ["x" * 21, "word " * 50, "y" * 1_000_000, "x" + " " * 500 + "y"])
+@each("text", ["x" * 21, "word " * 50, "y" * 1_000_000, "x" + " " * 500 + "y"])
 def test_a_cut_quote_says_that_it_is_cut(text: str):
     assert quote(text, 20).endswith("…")
 

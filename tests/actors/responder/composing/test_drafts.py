@@ -31,6 +31,7 @@ from tests.actors.responder.builders import (
     with_model,
 )
 from tests.actors.scenario import HERE, Partition
+from tests.each import each
 
 FIRST, SECOND = "exchange", "exchange_r1"
 POOR, BETTER = "It depends on many things.", "Lima."
@@ -86,7 +87,7 @@ class Again(Requested):
 # --- judged
 
 
-@pytest.mark.parametrize("mode", MODES)
+@each("mode", MODES)
 def test_an_answer_waits_for_guardrails_and_goes_out_by_their_word(mode: str):
     drafted = Drafted(mode, f"  {BETTER}\n")
     end = ended(drafted.responder.when(finalized()))
@@ -205,13 +206,13 @@ def test_a_rerun_gets_the_time_that_is_left():
     assert request.call.timeout_ms == 1_000
 
 
-@pytest.mark.parametrize("deadline", [OVERDUE, UNDELIBERATED])
+@each("deadline", [OVERDUE, UNDELIBERATED])
 def test_at_a_deadline_an_answer_that_nobody_judged_goes_out(deadline: Event):
     end = ended(Drafted().responder.when(deadline))
     assert (end.action, end.response, end.reason) == ("EXECUTED", POOR, "RESPOND:guardrails_silent")
 
 
-@pytest.mark.parametrize("deadline", [OVERDUE, UNDELIBERATED])
+@each("deadline", [OVERDUE, UNDELIBERATED])
 def test_at_a_deadline_the_answer_that_was_to_be_bettered_goes_out(deadline: Event):
     drafted = Drafted()
     again = drafted.again()
@@ -234,7 +235,7 @@ def test_a_timer_of_another_kind_ends_nothing():
 # --- failures
 
 
-@pytest.mark.parametrize(
+@each(
     ("failed", "topic", "why"),
     [
         (GuardrailsFailed, "forged_id.appraisal.answer_appraised", "guardrails_failed"),
@@ -261,7 +262,7 @@ def test_an_answer_to_a_request_that_appraisal_could_not_read_goes_out_at_once()
     assert ended(responder.when(request.completed(BETTER))).reason == "RESPOND:appraisal_failed"
 
 
-@pytest.mark.parametrize("failed", [GuardrailsFailed, AppraisalFailed])
+@each("failed", [GuardrailsFailed, AppraisalFailed])
 def test_a_failure_on_anothers_answer_does_no_harm(failed: type[Failed]):
     responder = with_model(guardrails=True)
     responder.hear(asked())
@@ -272,7 +273,7 @@ def test_a_failure_on_anothers_answer_does_no_harm(failed: type[Failed]):
     assert ended(responder.when(finalized())).response == BETTER
 
 
-@pytest.mark.parametrize("words", ["", " \n"])
+@each("words", ["", " \n"])
 def test_a_rerun_without_words_leaves_the_best_so_far(words: str):
     drafted = Drafted()
     end = ended(drafted.responder.when(drafted.again().completed(words)))
@@ -296,14 +297,14 @@ def test_a_model_that_fails_at_first_leaves_it_to_the_composer():
 # --- words that are not waited for
 
 
-@pytest.mark.parametrize("word", [finalized(SECOND), forced("another", FIRST), ordered("another", "another_r1")])
+@each("word", [finalized(SECOND), forced("another", FIRST), ordered("another", "another_r1")])
 def test_a_judgement_of_another_loop_changes_nothing(word: Event):
     drafted = Drafted()
     assert drafted.responder.when(word) == []
     assert ended(drafted.responder.when(finalized())).response == POOR
 
 
-@pytest.mark.parametrize("word", [finalized(), forced(FIRST, FIRST), ordered()])
+@each("word", [finalized(), forced(FIRST, FIRST), ordered()])
 def test_a_judgement_before_the_answer_or_after_the_rerun_was_ordered_changes_nothing(word: Event):
     responder = with_model(guardrails=True)
     responder.hear(asked())
@@ -350,7 +351,7 @@ def test_an_answer_says_what_it_took_up_of_the_soul():
     assert found.overlap == pytest.approx(4 / 7, abs=1e-6)  # all but grow, speak and rhyme
 
 
-@pytest.mark.parametrize(("mode", "soul"), [("ACKNOWLEDGE", "You are calm."), ("RESPOND", ""), ("CLARIFY", " \n")])
+@each(("mode", "soul"), [("ACKNOWLEDGE", "You are calm."), ("RESPOND", ""), ("CLARIFY", " \n")])
 def test_an_answer_that_was_given_no_soul_says_nothing_of_it(mode: str, soul: str):
     assert identity(mode, soul, "Calm.") is None
 

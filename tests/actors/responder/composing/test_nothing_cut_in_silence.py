@@ -3,7 +3,6 @@
 import re
 
 import msgspec
-import pytest
 
 from actors.contract.text.shortening import estimate
 from actors.guardrails.critic import critique_call as ask_critic
@@ -20,6 +19,7 @@ from schemas.vocabulary.router import ModeSelected
 from tests.actors.responder.builders import Requested, asked, ended, memory, with_model
 from tests.actors.responder.composing.test_prompting import blocks_in, context_of, last_message
 from tests.actors.scenario import Address
+from tests.each import each
 
 QUESTION = "So, which of these lines says why the pump stopped?"
 LOG = "".join(f"{number:04}: the pump was idle, and nothing else happened.\n" for number in range(2000))
@@ -52,7 +52,7 @@ def test_of_an_input_larger_than_the_context_both_ends_and_the_question_reach_th
     assert cut.kept == len(re.sub(r"\n\[… [\d,]+ characters left out …\]\n", "", message)) > 8000
 
 
-@pytest.mark.parametrize("context_tokens", [512, 1024, 4096, 32_768])
+@each("context_tokens", [512, 1024, 4096, 32_768])
 def test_prompt_and_answer_fit_the_context_however_much_there_is(context_tokens: int) -> None:
     context = context_of(
         LOG,
@@ -90,7 +90,7 @@ def test_documents_that_find_no_room_at_all_are_told() -> None:
     assert [name for name, _ in shown][-1] == "document, part 200 of 200"
 
 
-@pytest.mark.parametrize(
+@each(
     ("part", "known"),
     [
         ("turns", {"turns": tuple(Turn(LOG[:600], LOG[:600]) for _ in range(4))}),
@@ -98,7 +98,7 @@ def test_documents_that_find_no_room_at_all_are_told() -> None:
         ("memories", {"findings": (memory(LOG[:900], energy=0.9, layer="gist"),)}),
         ("prompt soul", {"settings": small(context_tokens=1024, soul="You are calm. " * 1000)}),
     ],
-    ids=["history", "recollections", "findings", "soul"],
+    named=["history", "recollections", "findings", "soul"],
 )
 def test_every_other_part_that_is_cut_is_told(part: str, known: dict[str, object]) -> None:
     cut = cuts(text="Well?", **known)[part]
@@ -134,7 +134,7 @@ def test_the_end_of_an_exchange_tells_what_was_cut_by_whom_ever() -> None:
     assert end.cuts[0].characters == len(LOG)
 
 
-@pytest.mark.parametrize("how", ["length", "content_filter", "unknown", "stop"])
+@each("how", ["length", "content_filter", "unknown", "stop"])
 def test_the_end_of_an_exchange_tells_how_the_models_answer_ended(how: str) -> None:
     responder = with_model()
     responder.hear(asked())

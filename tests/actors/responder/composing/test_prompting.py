@@ -64,7 +64,7 @@ def blocks_in(message: str) -> list[tuple[str, str]]:
 # --- instructions
 
 
-@pytest.mark.parametrize("mode", MODES)
+@each("mode", MODES)
 def test_the_only_instructions_are_the_modes_prompt_and_the_soul(mode: str) -> None:
     settings = ResponderSettings(
         backend="llm", prompts=Prompts(respond="Answer.", clarify="Ask back.", acknowledge="Nod."), soul="You are calm."
@@ -205,7 +205,7 @@ def test_memories_stand_in_a_block_of_data_with_their_strength() -> None:
     assert message.endswith("\n\nWhat is my name?")
 
 
-@pytest.mark.parametrize("text", ["My name is Ada.", "user: My  name is Ada. assistant: Good.", "MY NAME IS ADA"])
+@each("text", ["My name is Ada.", "user: My  name is Ada. assistant: Good.", "MY NAME IS ADA"])
 def test_a_turn_that_is_told_as_a_turn_is_not_told_again_as_a_memory(text: str) -> None:
     told = Memory(id="turn:1", layer="turn", energy=1.0, text=text, tokens=4)
     fact = Memory(id="fact:1", layer="fact", energy=1.0, text=text, tokens=4)

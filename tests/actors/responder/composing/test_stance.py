@@ -3,13 +3,13 @@
 from typing import Any
 
 import msgspec
-import pytest
 
 from actors.responder import ACTOR
 from actors.responder.settings import ResponderSettings
 from schemas.vocabulary.breaker import BreakerCleared, Stance
 from tests.actors.responder.builders import Requested, asked, chosen, ended, entry_of, memory, recalled, with_model
 from tests.actors.scenario import Partition
+from tests.each import each
 
 REMEMBERED = recalled(memory("The office is in Lima.", energy=0.9))
 
@@ -19,7 +19,7 @@ def cleared(stance: Stance) -> Any:
     return msgspec.structs.replace(sample, standing=msgspec.structs.replace(sample.standing, stance=stance))
 
 
-@pytest.mark.parametrize("stance", ["guarded", "cautious"])
+@each("stance", ["guarded", "cautious"])
 def test_a_model_is_told_of_the_stance_by_a_text_that_is_on_record(stance: Stance) -> None:
     responder = with_model()
     responder.when(asked())
@@ -37,7 +37,7 @@ def test_a_model_is_told_nothing_of_a_normal_stance() -> None:
     assert list(Requested(responder, "ACKNOWLEDGE").event.prompts) == ["acknowledge"]
 
 
-@pytest.mark.parametrize(("stance", "told"), [("guarded", False), ("cautious", True), ("normal", True)])
+@each(("stance", "told"), [("guarded", False), ("cautious", True), ("normal", True)])
 def test_a_guarded_answer_repeats_nothing_that_is_remembered(stance: Stance, told: bool) -> None:
     composer, model = Partition(ACTOR), with_model()
     for responder in (composer, model):

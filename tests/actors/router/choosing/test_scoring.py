@@ -113,13 +113,13 @@ def test_every_weight_of_a_mode_has_a_row():
     assert rows == {name for name in SEED if name.split(".")[0] in moved}
 
 
-@pytest.mark.parametrize(
+@each(
     ("term", "given", "seed", "calibrated"),
     [
         ("acknowledge.greeting", {"greeting_pattern": True}, 0.60, 0.80),
         ("acknowledge.positive_feedback", {"explicit_feedback": "positive"}, 0.40, 0.55),
     ],
-    ids=[
+    named=[
         "mode-router: Scoring Formula, ACKNOWLEDGE booster greeting_pattern (+0.60)",
         "mode-router: Scoring Formula, ACKNOWLEDGE booster positive_feedback (+0.40)",
     ],
@@ -156,7 +156,7 @@ def test_at_its_bound_a_term_does_not_apply(mode: Mode, term: str, given: dict[s
     assert term not in contributions(signals(**given), CALIBRATED)[mode]
 
 
-@pytest.mark.parametrize(
+@each(
     ("given", "expected"),
     [
         # A cold first question: .40-.15 | .30+.25+.05+.20+.10 | .20+.15-.10 | .10-.30
@@ -246,18 +246,12 @@ def test_confidence_is_the_lead_relative_to_the_top(top: float, second: float, c
     named=[
         f"mode-router: Tie-Breaker, effective_margin, {each}"
         for each in (
-            "cold: base 0.20",
-            "warmth 0.3",
-            "warmth 1: min 0.08",
-            "implicit_reference (+0.05)",
-            "low information_density (+0.03)",
-            "density of exactly 0.3",
-            "interrogative_words without question mark (+0.03)",
-            "question mark",
-            "two signs add up",
+            "cold: base 0.20", "warmth 0.3", "warmth 1: min 0.08", "implicit_reference (+0.05)",
+            "low information_density (+0.03)", "density of exactly 0.3",
+            "interrogative_words without question mark (+0.03)", "question mark", "two signs add up",
         )
     ],
-)
+)  # fmt: skip
 def test_the_margin_narrows_with_warmth_and_widens_with_uncertainty(given: dict[str, Any], margin: float):
     assert effective_margin(signals(**given), CALIBRATED) == margin
 

@@ -23,13 +23,13 @@ def test_a_blank_input_is_ignored_before_any_scoring(text: str, familiarity: Fam
     assert (selected.router_confidence, selected.margin, selected.tiebreaker_candidates) == (1.0, 1.0, ())
 
 
-@each("familiarity", GROUNDS.values(), named=GROUNDS)
+@each("familiarity", GROUNDS.values(), named=list(GROUNDS))
 @each("text", ["Hi, can you deploy this?", "Hi can you deploy this", "Hello, my build is broken"])
 def test_a_request_behind_a_greeting_is_not_merely_acknowledged(text: str, familiarity: Familiarity):
     assert route(text, familiarity).terminal_mode != "ACKNOWLEDGE"
 
 
-@each("familiarity", GROUNDS.values(), named=GROUNDS)
+@each("familiarity", GROUNDS.values(), named=list(GROUNDS))
 @each("text", ["Hey", "Thanks!", "Good morning!"])
 def test_social_texts_are_acknowledged_in_any_usual_context(text: str, familiarity: Familiarity):
     assert route(text, familiarity).terminal_mode == "ACKNOWLEDGE"

@@ -1,7 +1,5 @@
 """As memory warms, the same kind of question moves from asking back to answering: by signals, without a rule for it."""
 
-import pytest
-
 from actors.clock import ACTOR as CLOCK
 from actors.registry import ACTORS
 from actors.router import ACTOR as ROUTER
@@ -11,6 +9,7 @@ from schemas.vocabulary.router import ModeSelected
 from tests.actors.pipeline import Pipeline
 from tests.actors.router.builders import WITHOUT_ACT, answered, ground, recalled
 from tests.actors.scenario import Address
+from tests.each import each
 
 CONVERSATION: list[tuple[str, Familiarity]] = [
     ("How should I plan the move?", ground(is_new_topic=True)),
@@ -41,7 +40,7 @@ def test_warmth_rises_over_the_conversation():
     assert warmth == [0.0, 0.155, 0.37, 0.585, 0.86, 1.0]
 
 
-@pytest.mark.parametrize("profile", ["seed", "calibrated"])
+@each("profile", ["seed", "calibrated"])
 def test_cold_ground_is_clarified_and_warm_ground_answered(profile: str):
     """mode-router: Core Principles, 3 cold context favours CLARIFY, warm context RESPOND."""
     modes = [each.terminal_mode for each in decisions(RouterSettings(profile=profile, act=False))]  # type: ignore[arg-type]

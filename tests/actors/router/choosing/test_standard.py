@@ -1,7 +1,6 @@
 """The default profile: what a text is decides, what is known of it counts, and warmth only modulates."""
 
 import msgspec
-import pytest
 
 from actors.act.loop import new_loop
 from actors.act.settings import ActSettings
@@ -58,7 +57,7 @@ def test_warmth_tips_the_scales_where_a_text_may_be_either():
     assert [routed(either, BY_WARMTH[name]).selected_mode for name in ("cold", "warm")] == ["CLARIFY", "RESPOND"]
 
 
-@pytest.mark.parametrize(("underspecified", "mode"), [(0.5, "RESPOND"), (0.95, "CLARIFY")])
+@each(("underspecified", "mode"), [(0.5, "RESPOND"), (0.95, "CLARIFY")])
 def test_what_a_fact_bears_on_lacks_less(underspecified: float, mode: Mode):
     """Told of an allergy, an agent does not ask back at "Which foods must I avoid?"; it does at "fix it"."""
     told = msgspec.structs.replace(COLD, bearing=0.5, fact_count=1, fact_keys=("allergy",))
@@ -68,7 +67,7 @@ def test_what_a_fact_bears_on_lacks_less(underspecified: float, mode: Mode):
     assert routed(turn, msgspec.structs.replace(told, fact_count=0, fact_keys=())).selected_mode == "CLARIFY"
 
 
-@pytest.mark.parametrize("warmth", sorted(BY_WARMTH))
+@each("warmth", sorted(BY_WARMTH))
 def test_a_text_of_which_nothing_is_known_is_answered_and_not_asked_about(warmth: str):
     assert routed(None, BY_WARMTH[warmth]).selected_mode == "RESPOND"
 

@@ -1,7 +1,5 @@
 """Two modes too close to tell apart: who is asked, what is recorded, and what settles it when nobody answers."""
 
-import pytest
-
 from actors.router.settings import RouterSettings
 from actors.router.tiebreak import outcome_of
 from schemas.vocabulary.router import ModeSelected
@@ -94,7 +92,7 @@ def test_failure_and_any_other_answer_fall_to_the_higher_score(answer, outcome: 
     assert selected.reason == "highest_score"
 
 
-@pytest.mark.parametrize(
+@each(
     "answer",
     [
         told("another request", '{"mode": "CLARIFY"}'),

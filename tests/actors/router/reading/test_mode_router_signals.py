@@ -39,15 +39,8 @@ TEXT = [
     *(
         row("interrogative_words", True, text=text, of=text.split()[0])
         for text in (
-            "what is it",
-            "who is it",
-            "when is it",
-            "where is it",
-            "why is it",
-            "how is it done",
-            "which is it",
-            "can you do it",
-            "is it done",
+            "what is it", "who is it", "when is it", "where is it", "why is it", "how is it done", "which is it",
+            "can you do it", "is it done",
         )
     ),
     row("interrogative_words", False, text="it is the blue one"),
@@ -61,7 +54,7 @@ TEXT = [
     row("implicit_reference", True, text="As we discussed, buy it", of="we discussed"),
     row("implicit_reference", True, text="Do it like last time", of="last time"),
     row("implicit_reference", False, text="The last time it rained was in May"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("signal", "value", "text", "known"), [*CONTEXT, *TEXT])

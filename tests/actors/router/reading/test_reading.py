@@ -58,16 +58,11 @@ def test_a_stranger_s_first_words_are_met_as_people_would(text: str, modes: str)
 @each(
     "text",
     [
-        "რა არის საქართველოს დედაქალაქი?",
-        "Hvað heitir höfuðborg Íslands?",
-        "Kio estas la ĉefurbo de Francio?",
-        "Zein da Frantziako hiriburua?",
-        "Cili është kryeqyteti i Francës?",
-        "ፀሐይ ለምን ትወጣለች?",
-        "Որն է Ֆրանսիայի մայրաքաղաքը:",
-        "Какво е столицата на Франция?",
+        "რა არის საქართველოს დედაქალაქი?", "Hvað heitir höfuðborg Íslands?", "Kio estas la ĉefurbo de Francio?",
+        "Zein da Frantziako hiriburua?", "Cili është kryeqyteti i Francës?", "ፀሐይ ለምን ትወጣለች?",
+        "Որն է Ֆրանսիայի մայրաքաղաքը:", "Какво е столицата на Франция?",
     ],
-)
+)  # fmt: skip
 def test_a_language_that_training_had_not_is_no_reason_to_ask_back(text: str):
     for familiarity in BY_WARMTH.values():
         assert routed(text, turn_reading_of(text), familiarity, RouterSettings()) != "CLARIFY"

@@ -45,37 +45,15 @@ def test_a_mark_inside_a_word_asks_nothing(text: str):
 @each(
     "text",
     [
-        "what is the capital of Peru",
-        "What was the capital of Peru",
-        "Whose turn is it",
-        "whats the time",
-        "where's my order",
-        "When does it open",
-        "why not",
-        "How do I get there",
-        "how about lunch",
-        "Which is better",
-        "Can you deploy this",
-        "Could someone help me",
-        "Is it raining",
-        "Isn't that great",
-        "did you see it",
-        "Do you know him",
-        "do ducks sleep",
-        "Have you met",
-        "Will it rain",
-        "May I come in",
-        "Should I wait",
-        "Hi, can you deploy this",
-        "ok so what now",
-        "The build is broken. Can you fix it",
-        "The build is broken\nwhat should I do",
-        "If it fails, what should I do",
-        "I said it: where is it",
-        "You deployed it?",
-        "- how long is it",
+        "what is the capital of Peru", "What was the capital of Peru", "Whose turn is it", "whats the time",
+        "where's my order", "When does it open", "why not", "How do I get there", "how about lunch", "Which is better",
+        "Can you deploy this", "Could someone help me", "Is it raining", "Isn't that great", "did you see it",
+        "Do you know him", "do ducks sleep", "Have you met", "Will it rain", "May I come in", "Should I wait",
+        "Hi, can you deploy this", "ok so what now", "The build is broken. Can you fix it",
+        "The build is broken\nwhat should I do", "If it fails, what should I do", "I said it: where is it",
+        "You deployed it?", "- how long is it",
     ],
-)
+)  # fmt: skip
 def test_a_wh_word_or_an_auxiliary_that_opens_a_sentence_asks(text: str):
     assert read_text(text).interrogative_words
 
@@ -83,30 +61,13 @@ def test_a_wh_word_or_an_auxiliary_that_opens_a_sentence_asks(text: str):
 @each(
     "text",
     [
-        "The build is broken",
-        "I know what you mean",
-        "That is what it does",
-        "Do it now",
-        "Do the dishes",
-        "Do not touch this",
-        "Have a nice day",
-        "Will Smith is an actor",
-        "What a lovely day",
-        "How nice of you",
-        "When I run the tests they fail",
-        "Who knows",
-        "What you said makes sense",
-        "Which is why I left",
-        "Whatever you like",
-        "Howard called",
-        "Isabel is here",
-        "Candles are useful",
-        "Would love to see that",
-        "Was great fun",
-        "Is broken again",
-        "I told him, who is my friend, to go",
+        "The build is broken", "I know what you mean", "That is what it does", "Do it now", "Do the dishes",
+        "Do not touch this", "Have a nice day", "Will Smith is an actor", "What a lovely day", "How nice of you",
+        "When I run the tests they fail", "Who knows", "What you said makes sense", "Which is why I left",
+        "Whatever you like", "Howard called", "Isabel is here", "Candles are useful", "Would love to see that",
+        "Was great fun", "Is broken again", "I told him, who is my friend, to go",
     ],
-)
+)  # fmt: skip
 def test_the_same_words_elsewhere_do_not_ask(text: str):
     assert not read_text(text).interrogative_words
 
@@ -114,24 +75,11 @@ def test_the_same_words_elsewhere_do_not_ask(text: str):
 @each(
     "text",
     [
-        "Hi",
-        "hey!",
-        "HELLO THERE",
-        "yo",
-        "sup",
-        "Good morning, everyone",
-        "Hi Martha",
-        "Hello, Bob!",
-        "hey, how are you?",
-        "Hi!!! 😀",
-        "“Hello”",
-        "hiiii",
-        "Bye!",
-        "Good night, sleep well",
-        "Hi, nice to meet you",
+        "Hi", "hey!", "HELLO THERE", "yo", "sup", "Good morning, everyone", "Hi Martha", "Hello, Bob!",
+        "hey, how are you?", "Hi!!! 😀", "“Hello”", "hiiii", "Bye!", "Good night, sleep well", "Hi, nice to meet you",
         "👋",
     ],
-)
+)  # fmt: skip
 def test_a_greeting_is_one(text: str):
     assert read_text(text).greeting_pattern
 
@@ -139,17 +87,10 @@ def test_a_greeting_is_one(text: str):
 @each(
     "text",
     [
-        "yo-yo",
-        "Yo-yo tricks",
-        "hi-fi systems",
-        "Hello-world programs",
-        "His name is Bob",
-        "Yonder stands a tree",
-        "I said hi",
-        "Hello Kitty merchandise",
-        "morning sickness remedies",
+        "yo-yo", "Yo-yo tricks", "hi-fi systems", "Hello-world programs", "His name is Bob", "Yonder stands a tree",
+        "I said hi", "Hello Kitty merchandise", "morning sickness remedies",
     ],
-)
+)  # fmt: skip
 def test_a_word_that_only_starts_like_a_greeting_is_none(text: str):
     assert not read_text(text).greeting_pattern
 
@@ -157,15 +98,11 @@ def test_a_word_that_only_starts_like_a_greeting_is_none(text: str):
 @each(
     "text",
     [
-        "Hi, can you deploy this?",
-        "Hi can you deploy this",
-        "hi, fix the typo in the heading",
-        "Hello, my build is broken",
-        "Hello, you have a memory leak in parser.c",
-        "Hey, help",
+        "Hi, can you deploy this?", "Hi can you deploy this", "hi, fix the typo in the heading",
+        "Hello, my build is broken", "Hello, you have a memory leak in parser.c", "Hey, help",
         "Hi, it is raining in the server room",
     ],
-)
+)  # fmt: skip
 def test_a_request_or_report_behind_a_greeting_makes_it_that(text: str):
     assert not read_text(text).greeting_pattern
 
@@ -173,22 +110,11 @@ def test_a_request_or_report_behind_a_greeting_makes_it_that(text: str):
 @each(
     "text",
     [
-        "Thanks!",
-        "thank you so much",
-        "thx",
-        "Perfect",
-        "That was really helpful",
-        "Thanks, that fixed it",
-        "not bad at all",
-        "Great answer, I learned something",
-        "you’re right",
-        "Got it, thank you",
-        "Thanks for explaining the tax rules so clearly",
-        "ok",
-        "👍",
-        "Thank you, Anna",
+        "Thanks!", "thank you so much", "thx", "Perfect", "That was really helpful", "Thanks, that fixed it",
+        "not bad at all", "Great answer, I learned something", "you’re right", "Got it, thank you",
+        "Thanks for explaining the tax rules so clearly", "ok", "👍", "Thank you, Anna",
     ],
-)
+)  # fmt: skip
 def test_thanks_praise_and_acceptance_are_positive(text: str):
     assert read_text(text).explicit_feedback == "positive"
 
@@ -196,25 +122,12 @@ def test_thanks_praise_and_acceptance_are_positive(text: str):
 @each(
     "text",
     [
-        "not helpful",
-        "Not helpful at all",
-        "that's not correct",
-        "That is not correct.",
-        "that’s not correct",
-        "No, that's wrong",
-        "that isn't right",
-        "this answer is not helpful",
-        "Your answer was useless",
-        "Thanks, but that's not what I asked",
-        "Great, but this is wrong",
-        "it was not that helpful",
-        "not great",
-        "I don't think that's right",
-        "You misunderstood",
-        "this doesn't help",
-        "wrong",
+        "not helpful", "Not helpful at all", "that's not correct", "That is not correct.", "that’s not correct",
+        "No, that's wrong", "that isn't right", "this answer is not helpful", "Your answer was useless",
+        "Thanks, but that's not what I asked", "Great, but this is wrong", "it was not that helpful", "not great",
+        "I don't think that's right", "You misunderstood", "this doesn't help", "wrong",
     ],
-)
+)  # fmt: skip
 def test_disapproval_and_denied_praise_are_negative(text: str):
     assert read_text(text).explicit_feedback == "negative"
 
@@ -222,20 +135,12 @@ def test_disapproval_and_denied_praise_are_negative(text: str):
 @each(
     "text",
     [
-        "The great wall of China",
-        "Is it any good?",
-        "What is a useful tool for this?",
-        "Thanks, now delete the branch",
-        "Thank you for the help now deploy it",
-        "Great work on the report, now turn it into slides",
-        "Thanks, I need another one",
-        "correct the spelling",
-        "Why is it wrong to lie?",
-        "The wrong door",
-        "no thanks",
-        "The answer is 42",
+        "The great wall of China", "Is it any good?", "What is a useful tool for this?",
+        "Thanks, now delete the branch", "Thank you for the help now deploy it",
+        "Great work on the report, now turn it into slides", "Thanks, I need another one", "correct the spelling",
+        "Why is it wrong to lie?", "The wrong door", "no thanks", "The answer is 42",
     ],
-)
+)  # fmt: skip
 def test_words_of_praise_or_blame_in_other_matters_are_no_feedback(text: str):
     assert read_text(text).explicit_feedback is None
 
@@ -243,21 +148,12 @@ def test_words_of_praise_or_blame_in_other_matters_are_no_feedback(text: str):
 @each(
     "text",
     [
-        "Do you remember the name of my dog?",
-        "you remember that one",
-        "What did we discuss about the lease?",
-        "As we discussed, buy it",
-        "as I said, it is late",
-        "what was it you suggested",
-        "What did we do last time?",
-        "the number I gave you earlier",
-        "Where did we leave off?",
-        "Have we talked about this before?",
-        "our last conversation",
-        "what was my last question",
-        "we've already agreed on that",
+        "Do you remember the name of my dog?", "you remember that one", "What did we discuss about the lease?",
+        "As we discussed, buy it", "as I said, it is late", "what was it you suggested", "What did we do last time?",
+        "the number I gave you earlier", "Where did we leave off?", "Have we talked about this before?",
+        "our last conversation", "what was my last question", "we've already agreed on that",
     ],
-)
+)  # fmt: skip
 def test_a_reference_to_shared_history_is_noticed(text: str):
     assert read_text(text).implicit_reference
 
@@ -265,18 +161,11 @@ def test_a_reference_to_shared_history_is_noticed(text: str):
 @each(
     "text",
     [
-        "What was the capital of Peru",
-        "The last time it rained was in May",
-        "When was the last time Brazil won?",
-        "Remember to buy milk",
-        "I woke up earlier than usual",
-        "My first question is about taxes",
-        "I told my boss",
-        "He said it was fine",
-        "The book that I wrote",
-        "It was discussed in parliament",
+        "What was the capital of Peru", "The last time it rained was in May", "When was the last time Brazil won?",
+        "Remember to buy milk", "I woke up earlier than usual", "My first question is about taxes", "I told my boss",
+        "He said it was fine", "The book that I wrote", "It was discussed in parliament",
     ],
-)
+)  # fmt: skip
 def test_the_past_alone_is_no_shared_history(text: str):
     assert not read_text(text).implicit_reference
 

@@ -8,10 +8,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from schemas.vocabulary.memory import Familiarity
 from tests.actors.router.builders import ground, route
+from tests.each import each
 
 HERE = Path(__file__).parent
 LABELLED: dict[str, Any] = json.loads((HERE / "utterances.json").read_text(encoding="utf-8"))
@@ -48,7 +47,7 @@ def test_the_misses_are_the_known_ones():
     assert misses == KNOWN_MISSES
 
 
-@pytest.mark.parametrize("context", ["moderate", "warm"])
+@each("context", ["moderate", "warm"])
 def test_with_some_context_nothing_that_asks_for_more_is_merely_acknowledged(context: str):
     wrong = [
         each["text"]

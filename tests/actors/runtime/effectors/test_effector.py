@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -25,7 +26,7 @@ from schemas.event import Event, Failed
 from schemas.identity import event_id
 from schemas.permissions import durable_name
 from schemas.vocabulary.reflex import ReflexPassed
-from tests.actors.on_broker import on_broker
+from tests.actors.on_broker import log_test, on_broker
 from tests.actors.runtime.effectors.echo import EchoAnswered, EchoAsked, EchoFailed, ask, echo, effector, question, song
 from tests.actors.runtime.effectors.echo_worker import ACK_WAIT, leave_trace
 from tests.actors.runtime.effectors.echoing import (
@@ -43,21 +44,19 @@ from tests.broker import Broker
 pytestmark = pytest.mark.usefixtures("echo_vocabulary")
 
 
-def test_an_answer_names_its_request_and_inherits_its_address(broker: Broker) -> None:
-    async def body(log: JetStreamLog) -> None:
-        async with running(broker, effector()):
-            await ask(log, 1)
-            [answer] = await answered(log, 1)
-        request = event_id("question-1", "asker", 0)
-        assert answer.message.event == EchoAnswered(text="hello")
-        assert answer.envelope.cause == request
-        assert answer.envelope.cause_seq == 1
-        assert answer.envelope.id == event_id(request, "echo", 0)
-        assert answer.stored.headers["Nats-Msg-Id"] == f"{answer.envelope.id}.1"
-        assert (answer.message.agent, answer.message.session, answer.message.exchange) == ("ann", "s1", "exchange-1")
-        assert int(answer.stored.headers["nx-latency-us"]) >= 0
-
-    on_broker(broker, body)
+@log_test
+async def test_an_answer_names_its_request_and_inherits_its_address(log: JetStreamLog, broker: Broker) -> None:
+    async with running(broker, effector()):
+        await ask(log, 1)
+        [answer] = await answered(log, 1)
+    request = event_id("question-1", "asker", 0)
+    assert answer.message.event == EchoAnswered(text="hello")
+    assert answer.envelope.cause == request
+    assert answer.envelope.cause_seq == 1
+    assert answer.envelope.id == event_id(request, "echo", 0)
+    assert answer.stored.headers["Nats-Msg-Id"] == f"{answer.envelope.id}.1"
+    assert (answer.message.agent, answer.message.session, answer.message.exchange) == ("ann", "s1", "exchange-1")
+    assert int(answer.stored.headers["nx-latency-us"]) >= 0
 
 
 def test_the_events_of_one_answer_are_stored_together(broker: Broker) -> None:
@@ -75,91 +74,81 @@ def test_the_events_of_one_answer_are_stored_together(broker: Broker) -> None:
     on_broker(broker, body)
 
 
-def test_requests_from_before_the_first_start_are_answered(broker: Broker) -> None:
-    async def body(log: JetStreamLog) -> None:
-        await ask(log, *range(20))
-        async with running(broker, effector()):
-            found = await answered(log, 20)
-            await all_acknowledged(log)
-        assert once_each(found, 20)
-
-    on_broker(broker, body)
+@log_test
+async def test_requests_from_before_the_first_start_are_answered(log: JetStreamLog, broker: Broker) -> None:
+    await ask(log, *range(20))
+    async with running(broker, effector()):
+        found = await answered(log, 20)
+        await all_acknowledged(log)
+    assert once_each(found, 20)
 
 
-def test_requests_of_several_kinds_are_answered_by_one_effector(broker: Broker) -> None:
-    async def body(log: JetStreamLog) -> None:
-        await log.append([Append([question(0, "asked"), song(0, "sung"), question(1, "asked again")])])
-        async with running(broker, effector()):
-            found = await answered(log, 3)
-            await all_acknowledged(log)
-        assert sorted(each.message.event.text for each in found if isinstance(each.message.event, EchoAnswered)) == [
-            "asked",
-            "asked again",
-            "sung",
-        ]
-        assert {each.message.exchange for each in found} == {"exchange-0", "exchange-1", "song-0"}
-
-    on_broker(broker, body)
+@log_test
+async def test_requests_of_several_kinds_are_answered_by_one_effector(log: JetStreamLog, broker: Broker) -> None:
+    await log.append([Append([question(0, "asked"), song(0, "sung"), question(1, "asked again")])])
+    async with running(broker, effector()):
+        found = await answered(log, 3)
+        await all_acknowledged(log)
+    assert sorted(each.message.event.text for each in found if isinstance(each.message.event, EchoAnswered)) == [
+        "asked",
+        "asked again",
+        "sung",
+    ]
+    assert {each.message.exchange for each in found} == {"exchange-0", "exchange-1", "song-0"}
 
 
-def test_a_durable_consumer_of_one_subject_becomes_one_of_several(broker: Broker) -> None:
+@log_test
+async def test_a_durable_consumer_of_one_subject_becomes_one_of_several(log: JetStreamLog, broker: Broker) -> None:
     """What an earlier release left behind: it goes on where it was."""
-
-    async def body(log: JetStreamLog) -> None:
-        name = durable_name("echo")
-        old = {"durable_name": name, "name": name, "ack_policy": "explicit", "filter_subject": "log.*.*.asker.asked"}
-        await log.connection.api(
-            f"CONSUMER.CREATE.{log.stream}.{name}",
-            {"stream_name": log.stream, "config": old | {"ack_wait": 30_000_000_000, "max_ack_pending": 10_000}},
-        )
-        await ask(log, 0)
-        async with running(broker, effector()):
-            await log.append([Append([song(0)])])
-            assert len(await answered(log, 2)) == 2
-
-    on_broker(broker, body)
+    name = durable_name("echo")
+    old = {"durable_name": name, "name": name, "ack_policy": "explicit", "filter_subject": "log.*.*.asker.asked"}
+    await log.connection.api(
+        f"CONSUMER.CREATE.{log.stream}.{name}",
+        {"stream_name": log.stream, "config": old | {"ack_wait": 30_000_000_000, "max_ack_pending": 10_000}},
+    )
+    await ask(log, 0)
+    async with running(broker, effector()):
+        await log.append([Append([song(0)])])
+        assert len(await answered(log, 2)) == 2
 
 
-def test_a_worker_says_when_requests_can_reach_it(broker: Broker) -> None:
-    async def body(log: JetStreamLog) -> None:
-        async with running(broker, effector()) as (worker, _):
-            async with asyncio.timeout(DEADLINE_S):
-                await worker.ready.wait()
-            info = await log.connection.api(f"CONSUMER.INFO.{log.stream}.{durable_name('echo')}")
-        assert sorted(info["config"]["filter_subjects"]) == ["log.*.*.asker.asked", "log.*.*.singer.sang"]
-
-    on_broker(broker, body)
+@log_test
+async def test_a_worker_says_when_requests_can_reach_it(log: JetStreamLog, broker: Broker) -> None:
+    async with running(broker, effector()) as (worker, _):
+        async with asyncio.timeout(DEADLINE_S):
+            await worker.ready.wait()
+        info = await log.connection.api(f"CONSUMER.INFO.{log.stream}.{durable_name('echo')}")
+    assert sorted(info["config"]["filter_subjects"]) == ["log.*.*.asker.asked", "log.*.*.singer.sang"]
 
 
-def test_a_worker_that_no_request_can_reach_any_more_does_not_say_that_it_works(broker: Broker) -> None:
+@log_test
+async def test_a_worker_that_no_request_can_reach_any_more_does_not_say_that_it_works(
+    log: JetStreamLog, broker: Broker
+) -> None:
     """As where its login has lost a right, or an account is at its limit of consumers: nobody was told."""
+    name = durable_name("echo")
+    usurper = {"name": name, "durable_name": name, "ack_policy": "none"}
 
-    async def body(log: JetStreamLog) -> None:
-        name = durable_name("echo")
-        usurper = {"name": name, "durable_name": name, "ack_policy": "none"}
+    async def delete() -> None:
+        await log.connection.api(f"CONSUMER.DELETE.{log.stream}.{name}")
 
-        async def delete() -> None:
-            await log.connection.api(f"CONSUMER.DELETE.{log.stream}.{name}")
-
-        async def usurped() -> bool:
-            try:
-                await delete()
-                request = {"stream_name": log.stream, "config": usurper}
-                await log.connection.api(f"CONSUMER.CREATE.{log.stream}.{name}", request)
-            except LogError:
-                return False  # the worker was faster
-            return True
-
-        async with running(broker, effector()) as (worker, _):
-            await until(worker.is_working, "requests to reach it")
-            await until(usurped, "another's consumer to have its name")
-            await until(lambda: not worker.is_working(), "it to say that none reaches it")
+    async def usurped() -> bool:
+        try:
             await delete()
-            await until(worker.is_working, "requests to reach it again")
-            await ask(log, 0)
-            await answered(log, 1)
+            request = {"stream_name": log.stream, "config": usurper}
+            await log.connection.api(f"CONSUMER.CREATE.{log.stream}.{name}", request)
+        except LogError:
+            return False  # the worker was faster
+        return True
 
-    on_broker(broker, body)
+    async with running(broker, effector()) as (worker, _):
+        await until(worker.is_working, "requests to reach it")
+        await until(usurped, "another's consumer to have its name")
+        await until(lambda: not worker.is_working(), "it to say that none reaches it")
+        await delete()
+        await until(worker.is_working, "requests to reach it again")
+        await ask(log, 0)
+        await answered(log, 1)
 
 
 def test_no_more_are_performed_at_once_than_there_is_room_for(broker: Broker) -> None:
@@ -182,41 +171,35 @@ def test_no_more_are_performed_at_once_than_there_is_room_for(broker: Broker) ->
     assert most == 3
 
 
-def test_room_for_many_is_asked_for_in_few_requests(broker: Broker) -> None:
+@log_test
+async def test_room_for_many_is_asked_for_in_few_requests(log: JetStreamLog, broker: Broker) -> None:
     """A server drops what is beyond 512 requests, and does not say so."""
-
-    async def body(log: JetStreamLog) -> None:
-        async with running(broker, effector(concurrency=600)):
-            await ask(log, *range(300))
-            assert once_each(await answered(log, 300), 300)
-            await all_acknowledged(log)
-            info = await log.connection.api(f"CONSUMER.INFO.{log.stream}.{durable_name('echo')}")
-        assert 1 <= info["num_waiting"] <= 60
-
-    on_broker(broker, body)
+    async with running(broker, effector(concurrency=600)):
+        await ask(log, *range(300))
+        assert once_each(await answered(log, 300), 300)
+        await all_acknowledged(log)
+        info = await log.connection.api(f"CONSUMER.INFO.{log.stream}.{durable_name('echo')}")
+    assert 1 <= info["num_waiting"] <= 60
 
 
-def test_two_workers_share_the_work(broker: Broker) -> None:
+@log_test
+async def test_two_workers_share_the_work(log: JetStreamLog, broker: Broker) -> None:
     """Four performances meet in each round, of which one worker alone could only have two."""
+    barrier = asyncio.Barrier(4)
 
-    async def body(log: JetStreamLog) -> None:
-        barrier = asyncio.Barrier(4)
+    async def meet(message: Message) -> Sequence[Event | Emission]:
+        async with asyncio.timeout(DEADLINE_S):
+            await barrier.wait()
+        return await echo(message)
 
-        async def meet(message: Message) -> Sequence[Event | Emission]:
-            async with asyncio.timeout(DEADLINE_S):
-                await barrier.wait()
-            return await echo(message)
-
-        meeting = effector(meet, concurrency=2)
-        async with running(broker, meeting, name="a") as (first, _), running(broker, meeting, name="b") as (second, _):
-            await ask(log, *range(20))
-            found = await answered(log, 20)
-        assert once_each(found, 20)
-        assert all(isinstance(each.message.event, EchoAnswered) for each in found)
-        assert first.counters.performed == second.counters.performed == 10
-        assert {each.envelope.source for each in found} == {"neuraxis/a/echo", "neuraxis/b/echo"}
-
-    on_broker(broker, body)
+    meeting = effector(meet, concurrency=2)
+    async with running(broker, meeting, name="a") as (first, _), running(broker, meeting, name="b") as (second, _):
+        await ask(log, *range(20))
+        found = await answered(log, 20)
+    assert once_each(found, 20)
+    assert all(isinstance(each.message.event, EchoAnswered) for each in found)
+    assert first.counters.performed == second.counters.performed == 10
+    assert {each.envelope.source for each in found} == {"neuraxis/a/echo", "neuraxis/b/echo"}
 
 
 # --- what dies
@@ -260,78 +243,72 @@ def effects(outside: Path) -> int:
     return len(outside.read_text().split())
 
 
-def test_a_worker_killed_between_effect_and_append_leaves_one_answer(
-    broker: Broker, outside: Path, child: Callable[[str], subprocess.Popen[bytes]]
+@log_test
+async def test_a_worker_killed_between_effect_and_append_leaves_one_answer(
+    log: JetStreamLog, broker: Broker, outside: Path, child: Callable[[str], subprocess.Popen[bytes]]
 ) -> None:
-    async def body(log: JetStreamLog) -> None:
-        await ask(log, 0)
-        assert await asyncio.to_thread(child("after_effect").wait, DEADLINE_S) == -signal.SIGKILL
-        assert await answers(log) == []
-        async with running(broker, writing_to(outside), ack_wait=ACK_WAIT) as (worker, _):
-            found = await answered(log, 1)
-            await all_acknowledged(log)
-        assert once_each(found, 1)
-        assert worker.counters.performed == 1
-        assert effects(outside) == 2, "towards the outside at least once, here twice"
-
-    on_broker(broker, body)
+    await ask(log, 0)
+    assert await asyncio.to_thread(child("after_effect").wait, DEADLINE_S) == -signal.SIGKILL
+    assert await answers(log) == []
+    async with running(broker, writing_to(outside), ack_wait=ACK_WAIT) as (worker, _):
+        found = await answered(log, 1)
+        await all_acknowledged(log)
+    assert once_each(found, 1)
+    assert worker.counters.performed == 1
+    assert effects(outside) == 2, "towards the outside at least once, here twice"
 
 
-def test_a_worker_killed_between_append_and_acknowledgement_leaves_one_answer_and_one_effect(
-    broker: Broker, outside: Path, child: Callable[[str], subprocess.Popen[bytes]]
+@log_test
+async def test_a_worker_killed_between_append_and_acknowledgement_leaves_one_answer_and_one_effect(
+    log: JetStreamLog, broker: Broker, outside: Path, child: Callable[[str], subprocess.Popen[bytes]]
 ) -> None:
-    async def body(log: JetStreamLog) -> None:
-        await ask(log, 0)
-        assert await asyncio.to_thread(child("after_append").wait, DEADLINE_S) == -signal.SIGKILL
-        async with running(broker, writing_to(outside), ack_wait=ACK_WAIT) as (worker, _):
-            await all_acknowledged(log)
-        assert (worker.counters.answered, worker.counters.performed) == (1, 0)
-        assert once_each(await answers(log), 1)
-        assert effects(outside) == 1
-
-    on_broker(broker, body)
+    await ask(log, 0)
+    assert await asyncio.to_thread(child("after_append").wait, DEADLINE_S) == -signal.SIGKILL
+    async with running(broker, writing_to(outside), ack_wait=ACK_WAIT) as (worker, _):
+        await all_acknowledged(log)
+    assert (worker.counters.answered, worker.counters.performed) == (1, 0)
+    assert once_each(await answers(log), 1)
+    assert effects(outside) == 1
 
 
-def test_a_worker_frozen_past_its_time_finds_the_answer_of_another_when_it_wakes(
-    broker: Broker, outside: Path, child: Callable[[str], subprocess.Popen[bytes]]
+@log_test
+async def test_a_worker_frozen_past_its_time_finds_the_answer_of_another_when_it_wakes(
+    log: JetStreamLog, broker: Broker, outside: Path, child: Callable[[str], subprocess.Popen[bytes]]
 ) -> None:
-    async def body(log: JetStreamLog) -> None:
-        await ask(log, 0)
-        frozen = child("waits")
-        await until(lambda: effects(outside) == 1, "the first effect")
-        os.kill(frozen.pid, signal.SIGSTOP)
-        async with running(broker, writing_to(outside), ack_wait=ACK_WAIT) as (worker, _):
-            await answered(log, 1)
-            assert frozen.stdin is not None
-            frozen.stdin.close()
-            os.kill(frozen.pid, signal.SIGCONT)
-            await ask(log, 1)
-            await ask(log, 2)
-            # Both work again: what the frozen one had is done with once everything is acknowledged.
-            await answered(log, 3)
-            await all_acknowledged(log)
-        assert once_each(await answers(log), 3)
-        assert worker.counters.performed >= 1
-
-    on_broker(broker, body)
+    await ask(log, 0)
+    frozen = child("waits")
+    await until(lambda: effects(outside) == 1, "the first effect")
+    os.kill(frozen.pid, signal.SIGSTOP)
+    async with running(broker, writing_to(outside), ack_wait=ACK_WAIT) as (worker, _):
+        await answered(log, 1)
+        assert frozen.stdin is not None
+        frozen.stdin.close()
+        os.kill(frozen.pid, signal.SIGCONT)
+        await ask(log, 1)
+        await ask(log, 2)
+        # Both work again: what the frozen one had is done with once everything is acknowledged.
+        await answered(log, 3)
+        await all_acknowledged(log)
+    assert once_each(await answers(log), 3)
+    assert worker.counters.performed >= 1
 
 
-def test_nothing_is_answered_twice_when_ids_are_forgotten_and_the_consumer_is_lost(broker: Broker) -> None:
-    async def body(log: JetStreamLog) -> None:
-        config = (await log.connection.api(f"STREAM.INFO.{log.stream}"))["config"]
-        await log.connection.api(f"STREAM.UPDATE.{log.stream}", config | {"duplicate_window": 100_000_000})
-        await ask(log, *range(10))
-        async with running(broker, effector()):
-            await answered(log, 10)
-            await all_acknowledged(log)
-        await until(lambda: forgets_ids(log), "the broker to forget message ids")
-        await log.connection.api(f"CONSUMER.DELETE.{log.stream}.{durable_name('echo')}")
-        async with running(broker, effector()) as (worker, _):
-            await all_acknowledged(log)
-        assert (worker.counters.delivered, worker.counters.answered, worker.counters.performed) == (10, 10, 0)
-        assert once_each(await answers(log), 10)
-
-    on_broker(broker, body)
+@log_test
+async def test_nothing_is_answered_twice_when_ids_are_forgotten_and_the_consumer_is_lost(
+    log: JetStreamLog, broker: Broker
+) -> None:
+    config = (await log.connection.api(f"STREAM.INFO.{log.stream}"))["config"]
+    await log.connection.api(f"STREAM.UPDATE.{log.stream}", config | {"duplicate_window": 100_000_000})
+    await ask(log, *range(10))
+    async with running(broker, effector()):
+        await answered(log, 10)
+        await all_acknowledged(log)
+    await until(lambda: forgets_ids(log), "the broker to forget message ids")
+    await log.connection.api(f"CONSUMER.DELETE.{log.stream}.{durable_name('echo')}")
+    async with running(broker, effector()) as (worker, _):
+        await all_acknowledged(log)
+    assert (worker.counters.delivered, worker.counters.answered, worker.counters.performed) == (10, 10, 0)
+    assert once_each(await answers(log), 10)
 
 
 async def forgets_ids(log: JetStreamLog) -> bool:
@@ -387,20 +364,18 @@ def test_a_redelivery_to_the_worker_that_is_at_it_is_not_performed_again(
     on_broker(broker, body)
 
 
-def test_a_worker_waiting_for_requests_goes_on_after_a_broker_crash(broker: Broker) -> None:
-    async def body(log: JetStreamLog) -> None:
-        async with running(broker, effector()) as (worker, _):
-            await ask(log, 0)
-            await all_acknowledged(log)
-            for number in (1, 2):
-                broker.kill()
-                broker.start()
-                await until(lambda number=number: stored(log, number), "the broker to be back")
-                await answered(log, number + 1)
-            assert worker.counters.delivered >= 3
-        assert once_each(await answers(log), 3)
-
-    on_broker(broker, body)
+@log_test
+async def test_a_worker_waiting_for_requests_goes_on_after_a_broker_crash(log: JetStreamLog, broker: Broker) -> None:
+    async with running(broker, effector()) as (worker, _):
+        await ask(log, 0)
+        await all_acknowledged(log)
+        for number in (1, 2):
+            broker.kill()
+            broker.start()
+            await until(lambda number=number: stored(log, number), "the broker to be back")
+            await answered(log, number + 1)
+        assert worker.counters.delivered >= 3
+    assert once_each(await answers(log), 3)
 
 
 def test_a_worker_goes_on_when_its_pull_requests_have_expired(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -453,20 +428,27 @@ def test_requests_under_way_in_a_broker_crash_get_one_answer_each(broker: Broker
 # --- what fails
 
 
-def failure_of(broker: Broker, what: Effector, *requests: Record) -> EchoFailed:
-    """Return how a request fails; a good request behind it must be answered."""
+def failures_of(broker: Broker, what: Effector, *requests: Record) -> list[EchoFailed]:
+    """Return how each of these requests fails, in their order."""
     seen: list[Event] = []
 
     async def body(log: JetStreamLog) -> None:
-        await log.append([Append(requests or [question(0)])])
+        await log.append([Append(requests)])
         async with running(broker, what):
-            seen.append(await outcome(log))
+            seen.extend(each.message.event for each in await answered(log, len(requests)))
             await all_acknowledged(log)
 
     on_broker(broker, body)
-    [failure] = seen
-    assert isinstance(failure, EchoFailed)
-    assert (failure.failed_seq, failure.failed_topic) == (1, "forged_id.asker.asked")
+    failures = sorted((each for each in seen if isinstance(each, EchoFailed)), key=lambda each: each.failed_seq)
+    assert len(failures) == len(seen)
+    assert [each.failed_seq for each in failures] == list(range(1, len(requests) + 1))
+    assert {each.failed_topic for each in failures} == {"forged_id.asker.asked"}
+    return failures
+
+
+def failure_of(broker: Broker, what: Effector) -> EchoFailed:
+    """Return how a request fails."""
+    [failure] = failures_of(broker, what, question(0))
     return failure
 
 
@@ -502,22 +484,6 @@ def test_a_performance_that_takes_too_long_is_a_failure(broker: Broker) -> None:
     assert (failure.reason, failure.error) == ("effect_timed_out", "TimeoutError")
 
 
-def test_a_time_out_within_the_performance_is_one_that_it_raised(broker: Broker) -> None:
-    async def impatient(message: Message) -> Sequence[Event | Emission]:
-        raise TimeoutError("of a library")
-
-    failure = failure_of(broker, effector(impatient))
-    assert (failure.reason, failure.error) == ("effect_raised", "TimeoutError")
-
-
-def test_a_cancellation_within_the_performance_does_not_end_the_worker(broker: Broker) -> None:
-    async def cancelled(message: Message) -> Sequence[Event | Emission]:
-        raise asyncio.CancelledError
-
-    failure = failure_of(broker, effector(cancelled))
-    assert (failure.reason, failure.error) == ("effect_raised", "CancelledError")
-
-
 def test_a_failure_of_the_shell_says_whose_request_it_is_of(broker: Broker) -> None:
     async def raising(message: Message) -> Sequence[Event | Emission]:
         raise LookupError
@@ -534,56 +500,54 @@ def altered(record: Record, *, data: bytes | None = None, **headers: str) -> Rec
     return msgspec.structs.replace(record, data=record.data if data is None else data, headers=changed)
 
 
-@pytest.mark.parametrize(
-    ("request_record", "reason"),
-    [
-        (lambda: altered(question(0), data=b"{"), "undecodable"),
-        (lambda: altered(question(0), data=b"\xff"), "undecodable"),
-        (lambda: altered(question(0), ce_dataversion="9"), "unknown_version"),
-        (lambda: Record(question(0).subject, {}, b""), "undecodable"),
-    ],
-    ids=["half_a_body", "no_text", "from_the_future", "no_envelope"],
-)
-def test_a_request_that_cannot_be_read_is_a_failure_and_never_performed(
-    broker: Broker, request_record: Callable[[], Record], reason: str
-) -> None:
+def test_a_request_that_cannot_be_read_is_a_failure_and_never_performed(broker: Broker) -> None:
     async def never(message: Message) -> Sequence[Event | Emission]:
         raise AssertionError("performed")
 
-    failure = failure_of(broker, effector(never), request_record())
-    assert (failure.reason, failure.error) == (reason, "")
+    half_a_body, no_text = altered(question(0), data=b"{"), altered(question(1), data=b"\xff")
+    from_the_future, no_envelope = altered(question(2), ce_dataversion="9"), Record(question(3).subject, {}, b"")
+    failures = failures_of(broker, effector(never), half_a_body, no_text, from_the_future, no_envelope)
+    reasons = [(failure.reason, failure.error) for failure in failures]
+    assert reasons == [("undecodable", ""), ("undecodable", ""), ("unknown_version", ""), ("undecodable", "")]
 
 
-def test_an_unreadable_request_is_failed_once_however_often_it_is_delivered(broker: Broker) -> None:
-    async def body(log: JetStreamLog) -> None:
-        await log.append([Append([Record(question(0).subject, {}, b"")])])
-        for _ in range(2):
-            async with running(broker, effector()):
-                await all_acknowledged(log)
-            await log.connection.api(f"CONSUMER.DELETE.{log.stream}.{durable_name('echo')}")
-        assert len(await answers(log)) == 1
+@log_test
+async def test_an_unreadable_request_is_failed_once_however_often_it_is_delivered(
+    log: JetStreamLog, broker: Broker
+) -> None:
+    await log.append([Append([Record(question(0).subject, {}, b"")])])
+    for _ in range(2):
+        async with running(broker, effector()):
+            await all_acknowledged(log)
+        await log.connection.api(f"CONSUMER.DELETE.{log.stream}.{durable_name('echo')}")
+    assert len(await answers(log)) == 1
 
-    on_broker(broker, body)
+
+NO_ANSWERS: dict[str, tuple[list[Any] | BaseException, str, str]] = {
+    "nothing": ([], "result_invalid", ""),
+    "of another owner": ([ReflexPassed()], "result_invalid", ""),
+    "partly of another": ([EchoAnswered(text="mine"), ReflexPassed()], "result_invalid", ""),
+    "to another agent": ([Emission(EchoAnswered(text="x"), agent="somebody else")], "result_invalid", ""),
+    "no event": (["no event"], "result_invalid", "AttributeError"),
+    "not encodable": ([EchoAnswered(text=cast(str, object()))], "result_invalid", "TypeError"),
+    "a time out of a library": (TimeoutError("of a library"), "effect_raised", "TimeoutError"),
+    "a cancellation within": (asyncio.CancelledError(), "effect_raised", "CancelledError"),
+}
+"""Name -> what a performance returns or raises, and the reason and the error of the failure that is recorded."""
 
 
-@pytest.mark.parametrize(
-    ("result", "error"),
-    [
-        ([], ""),
-        ([ReflexPassed()], ""),
-        ([EchoAnswered(text="mine"), ReflexPassed()], ""),
-        ([Emission(EchoAnswered(text="elsewhere"), agent="somebody else")], ""),
-        (["no event"], "AttributeError"),
-        ([EchoAnswered(text=object())], "TypeError"),  # type: ignore[arg-type]  # what is tested
-    ],
-    ids=["nothing", "of_another_owner", "partly_of_another", "to_another_agent", "no_event", "not_encodable"],
-)
-def test_a_result_that_is_no_answer_is_a_failure(broker: Broker, result: list[Event], error: str) -> None:
+def test_what_is_no_answer_is_a_failure_and_the_worker_goes_on(broker: Broker) -> None:
     async def wrong(message: Message) -> Sequence[Event | Emission]:
+        assert isinstance(message.event, EchoAsked)
+        result, *_ = NO_ANSWERS[message.event.text]
+        if isinstance(result, BaseException):
+            raise result
         return result
 
-    failure = failure_of(broker, effector(wrong))
-    assert (failure.reason, failure.error) == ("result_invalid", error)
+    questions = (question(number, name) for number, name in enumerate(NO_ANSWERS))
+    failures = failures_of(broker, effector(wrong), *questions)
+    found = {name: (each.reason, each.error) for name, each in zip(NO_ANSWERS, failures, strict=True)}
+    assert found == {name: (reason, error) for name, (_, reason, error) in NO_ANSWERS.items()}
 
 
 def test_an_answer_too_large_for_the_broker_is_a_failure(broker: Broker) -> None:
@@ -596,71 +560,68 @@ def test_an_answer_too_large_for_the_broker_is_a_failure(broker: Broker) -> None
 @pytest.mark.parametrize(
     ("most", "reason"), [(2, "effect_abandoned"), (None, "")], ids=["limited", "of one that waits"]
 )
-def test_a_request_that_was_handed_back_too_often_is_given_up(broker: Broker, most: int | None, reason: str) -> None:
-    async def body(log: JetStreamLog) -> None:
-        await ask(log, 0)
-        for _ in range(2):
-            begun = asyncio.Event()
+@log_test
+async def test_a_request_that_was_handed_back_too_often_is_given_up(
+    log: JetStreamLog, broker: Broker, most: int | None, reason: str
+) -> None:
+    await ask(log, 0)
+    for _ in range(2):
+        begun = asyncio.Event()
 
-            async def endless(message: Message, begun: asyncio.Event = begun) -> Sequence[Event | Emission]:
-                begun.set()
-                await asyncio.Event().wait()
-                return ()
+        async def endless(message: Message, begun: asyncio.Event = begun) -> Sequence[Event | Emission]:
+            begun.set()
+            await asyncio.Event().wait()
+            return ()
 
-            async with running(broker, replace(effector(endless), most_attempts=most), stop_deadline=0.01):
-                async with asyncio.timeout(DEADLINE_S):
-                    await begun.wait()
-        async with running(broker, replace(effector(), most_attempts=most)) as (worker, _):
-            answer = await outcome(log)
-            assert (answer.reason if isinstance(answer, EchoFailed) else "") == reason
-            assert worker.counters.performed == (0 if reason else 1)
-
-    on_broker(broker, body)
+        async with running(broker, replace(effector(endless), most_attempts=most), stop_deadline=0.01):
+            async with asyncio.timeout(DEADLINE_S):
+                await begun.wait()
+    async with running(broker, replace(effector(), most_attempts=most)) as (worker, _):
+        answer = await outcome(log)
+        assert (answer.reason if isinstance(answer, EchoFailed) else "") == reason
+        assert worker.counters.performed == (0 if reason else 1)
 
 
 # --- stopping
 
 
-def test_a_stopping_worker_finishes_what_is_under_way_and_takes_no_more(broker: Broker) -> None:
-    async def body(log: JetStreamLog) -> None:
-        begun, go_on = asyncio.Event(), asyncio.Event()
+@log_test
+async def test_a_stopping_worker_finishes_what_is_under_way_and_takes_no_more(
+    log: JetStreamLog, broker: Broker
+) -> None:
+    begun, go_on = asyncio.Event(), asyncio.Event()
 
-        async def slow(message: Message) -> Sequence[Event | Emission]:
-            begun.set()
-            await go_on.wait()
-            return await echo(message)
+    async def slow(message: Message) -> Sequence[Event | Emission]:
+        begun.set()
+        await go_on.wait()
+        return await echo(message)
 
-        async with asyncio.timeout(DEADLINE_S):
-            async with running(broker, effector(slow, concurrency=1)) as (worker, stop):
-                await ask(log, 0, 1)
-                await begun.wait()
-                stop.set()
-                go_on.set()
-            assert worker.counters.performed == 1
-        assert once_each(await answers(log), 1)
-
-    on_broker(broker, body)
+    async with asyncio.timeout(DEADLINE_S):
+        async with running(broker, effector(slow, concurrency=1)) as (worker, stop):
+            await ask(log, 0, 1)
+            await begun.wait()
+            stop.set()
+            go_on.set()
+        assert worker.counters.performed == 1
+    assert once_each(await answers(log), 1)
 
 
-def test_what_a_stopping_worker_cannot_finish_goes_to_another_at_once(broker: Broker) -> None:
+@log_test
+async def test_what_a_stopping_worker_cannot_finish_goes_to_another_at_once(log: JetStreamLog, broker: Broker) -> None:
     """At once, and not after the half hour in which its signs of life would be waited for."""
+    begun = asyncio.Event()
 
-    async def body(log: JetStreamLog) -> None:
-        begun = asyncio.Event()
+    async def endless(message: Message) -> Sequence[Event | Emission]:
+        begun.set()
+        await asyncio.Event().wait()
+        return ()
 
-        async def endless(message: Message) -> Sequence[Event | Emission]:
-            begun.set()
-            await asyncio.Event().wait()
-            return ()
-
-        async with asyncio.timeout(DEADLINE_S):
-            async with running(broker, effector(endless), ack_wait=1800.0, stop_deadline=0.05):
-                await ask(log, 0)
-                await begun.wait()
-            async with running(broker, effector(), ack_wait=1800.0):
-                assert await outcome(log) == EchoAnswered(text="hello")
-
-    on_broker(broker, body)
+    async with asyncio.timeout(DEADLINE_S):
+        async with running(broker, effector(endless), ack_wait=1800.0, stop_deadline=0.05):
+            await ask(log, 0)
+            await begun.wait()
+        async with running(broker, effector(), ack_wait=1800.0):
+            assert await outcome(log) == EchoAnswered(text="hello")
 
 
 # --- contradictions

@@ -10,8 +10,9 @@ from events.errors import Conflict
 from events.jetstream import JetStreamLog
 from schemas.actor import Emission, Message
 from schemas.event import Event
+from tests.actors.on_broker import on_broker
 from tests.actors.runtime.effectors.echo import ask, echo, effector
-from tests.actors.runtime.effectors.test_effector import answered, on_broker, once_each, running
+from tests.actors.runtime.effectors.test_effector import answered, once_each, running
 from tests.broker import Broker
 
 pytestmark = pytest.mark.usefixtures("echo_vocabulary")

@@ -1,7 +1,6 @@
 """Who serves which stage, and since when nobody does, from heartbeats."""
 
 import msgspec
-import pytest
 
 from actors.runtime.membership.availability import (
     BLIND_AFTER_S,
@@ -14,6 +13,7 @@ from actors.runtime.membership.heartbeat import Heartbeat, heartbeat_of
 from schemas.availability import Overrun, UnservedPartition
 from schemas.input_path import names_of, scopes
 from schemas.subjects import Partitions
+from tests.each import each
 
 PARTITIONS = Partitions(agents=1, sessions=2)
 ALL = tuple((stage, name) for stage, scope in scopes().items() for name in names_of(scope, PARTITIONS))
@@ -69,7 +69,7 @@ def test_a_stage_that_was_never_served_is_away_since_somebody_looks() -> None:
     assert (absent(watch, 12.0)[place].for_ms, absent(watch, 12.0)[place].seen) == (2_000, False)
 
 
-@pytest.mark.parametrize("why", ["the list was away", "whoever looks was held up"])
+@each("why", ["the list was away", "whoever looks was held up"])
 def test_time_in_which_nobody_looked_makes_nobody_absent(why: str) -> None:
     watch, place = AvailabilityWatch(PARTITIONS), ("arbiter", "01")
     watch.check({"w": serving()}, 10.0)
@@ -87,9 +87,7 @@ def test_a_heartbeat_of_another_release_counts_for_nothing_and_breaks_nothing() 
     assert absent(watch, 1.0) == {}
 
 
-@pytest.mark.parametrize(
-    "other", [{"overruns": [7]}, {"metrics": "host:1"}, {"waiting": {"reflex": "many"}, "pace": 3}]
-)
+@each("other", [{"overruns": [7]}, {"metrics": "host:1"}, {"waiting": {"reflex": "many"}, "pace": 3}])
 def test_what_another_release_says_in_another_form_is_left_out_and_the_rest_counts(other: dict[str, object]) -> None:
     ours = msgspec.json.decode(serving())
     found = heartbeat_of(msgspec.json.encode(ours | other))

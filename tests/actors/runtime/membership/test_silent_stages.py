@@ -88,7 +88,7 @@ def test_a_worker_that_is_killed_is_missed_after_its_lease_and_the_grace() -> No
     lived(body)
 
 
-@pytest.mark.parametrize("witness", WITNESSES)
+@each("witness", WITNESSES)
 def test_a_guard_that_dies_together_with_who_would_tell_of_it_is_missed_all_the_same(witness: str) -> None:
     async def body(running: Set) -> None:
         async with running.worker("others", without("arbiter", witness)):
@@ -187,7 +187,7 @@ def test_a_worker_is_ready_once_it_has_decided_what_came_while_nobody_did(monkey
     lived(body)
 
 
-@pytest.mark.parametrize("what", ["one worker after the other", "all workers", "the guard's worker, soon back"])
+@each("what", ["one worker after the other", "all workers", "the guard's worker, soon back"])
 def test_a_restart_is_no_loss(what: str) -> None:
     async def body(running: Set) -> None:
         async with running.worker("a", without("arbiter")):

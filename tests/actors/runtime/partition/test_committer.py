@@ -14,6 +14,7 @@ from events.make_decision import NewEvent
 from schemas.actor import Message
 from schemas.event import Event
 from schemas.vocabulary.reflex import ReflexFailed, ReflexPassed
+from tests.each import each
 from tests.events.simulated_world import data_of, in_world, log_of
 from tests.simulated import CALM, Faults, SimulatedLog, SimulatedStream
 
@@ -111,7 +112,7 @@ def test_a_backlog_is_appended_as_one_batch() -> None:
     assert len(stored) == committer.appended >= BATCH_FROM
 
 
-@pytest.mark.parametrize("count", [1, 10, 30])
+@each("count", [1, 10, 30])
 def test_the_decisions_of_a_partition_keep_their_order(count: int) -> None:
     partitions = [Partition(number).put(*[1] * count) for number in range(5)]
     _, stored = drain(*partitions)

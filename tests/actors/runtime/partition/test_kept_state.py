@@ -3,8 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 
-import pytest
-
 from actors.gateway import Client, new_input
 from actors.registry import ACTORS
 from actors.runtime.context import Role
@@ -13,6 +11,7 @@ from events.log import Stored
 from schemas.persistent import state_hash
 from schemas.subjects import Partitions
 from tests.actors.runtime.virtual_set import simulated_worker, virtual_stream
+from tests.each import each
 from tests.judging import broken_promises, replayed
 from tests.simulated import SimulatedConnection, SimulatedLog, SimulatedSnapshots
 from tests.simulation.loop import run_virtual
@@ -61,7 +60,7 @@ async def settled(shard: Shard, last: int) -> None:
             await asyncio.sleep(0.01)
 
 
-@pytest.mark.parametrize("in_flight", [True, False], ids=["with an append in flight", "with none"])
+@each("in_flight", [True, False], named=["with an append in flight", "with none"])
 def test_it_reads_back_only_what_is_not_acknowledged(in_flight: bool) -> None:
     async def main() -> None:
         stream = virtual_stream(PARTITIONS)

@@ -17,8 +17,7 @@ from schemas.event import topic_of
 from schemas.vocabulary.appraisal import AppraisalCompleted
 from schemas.vocabulary.ledger import LossRecorded
 from schemas.vocabulary.responder import ResponseEmitted
-from tests.actors.runtime.living import PARTITIONS, at_rest, converse, living
-from tests.actors.runtime.test_worker import on_broker
+from tests.actors.runtime.living import PARTITIONS, at_rest, converse, living, log_test, on_broker
 from tests.actors.runtime.waiting import DEADLINE_S
 from tests.broker import Broker
 from tests.events.setting import Setting, back, collect
@@ -36,62 +35,68 @@ def _last(messages: list[Stored], kind: type) -> Stored:
     return next(stored for stored in reversed(messages) if stored.headers["ce-type"] == topic_of(kind))
 
 
-@pytest.mark.parametrize("kind", [AppraisalCompleted, ResponseEmitted])
-@pytest.mark.parametrize("stopped", [True, False], ids=["stopped", "killed"])
-@pytest.mark.parametrize("recorded", [True, False], ids=["recorded", "found by the worker"])
-def test_what_was_decided_about_a_message_before_it_rotted_is_not_decided_again(
-    kind: type, stopped: bool, recorded: bool, broker: Broker
+@pytest.mark.parametrize(
+    ("kind", "stopped", "recorded"),
+    [
+        (AppraisalCompleted, True, True),
+        (AppraisalCompleted, False, False),
+        (ResponseEmitted, True, False),
+        (ResponseEmitted, False, True),
+    ],
+    ids=lambda each: each.__name__ if isinstance(each, type) else str(each),
+)
+@log_test
+async def test_what_was_decided_about_a_message_before_it_rotted_is_not_decided_again(
+    log: JetStreamLog, kind: type, stopped: bool, recorded: bool, broker: Broker
 ) -> None:
-    """Its writer finds that its last decision is gone, and makes it again; the answer to that is in the log."""
+    """Its writer finds that its last decision is gone, and makes it again; the answer to that is in the log.
 
-    async def body(log: JetStreamLog) -> None:
-        async with living(broker, "a") as worker:
-            await converse(log, SESSIONS, 2)
-            await at_rest(log)
-            if stopped:
-                await worker.stopped()
-        rotten = _last(await collect(log), kind)
-        broker.stop()
-        flip_bit_of(broker.store, rotten.seq)
-        broker.start()
-        await back(Setting(log, broker.kill, broker.start))
-        assert await log.at(rotten.seq) is None
-        if recorded:
-            loss = LossRecorded(first_seq=rotten.seq, through_seq=rotten.seq, known_by="ledger", given_again=False)
-            await record_loss(log, loss, "test", "2026-01-01T00:00:00Z", "")
-        async with living(broker, "b"):
-            await converse(log, SESSIONS, 1, first=10)
-            await at_rest(log)
-        messages = await collect(log)
-        assert twice(messages) == []
-        assert set(ends_of(messages, ResponseEmitted).values()) == {1}
-
-    on_broker(broker, body)
+    The worker before it was stopped or killed, and the loss is recorded or not: each pair of these is among the cases.
+    """
+    async with living(broker, "a") as worker:
+        await converse(log, SESSIONS, 2)
+        await at_rest(log)
+        if stopped:
+            await worker.stopped()
+    rotten = _last(await collect(log), kind)
+    broker.stop()
+    flip_bit_of(broker.store, rotten.seq)
+    broker.start()
+    await back(Setting(log, broker.kill, broker.start))
+    assert await log.at(rotten.seq) is None
+    if recorded:
+        loss = LossRecorded(first_seq=rotten.seq, through_seq=rotten.seq, known_by="ledger", given_again=False)
+        await record_loss(log, loss, "test", "2026-01-01T00:00:00Z", "")
+    async with living(broker, "b"):
+        await converse(log, SESSIONS, 1, first=10)
+        await at_rest(log)
+    messages = await collect(log)
+    assert twice(messages) == []
+    assert set(ends_of(messages, ResponseEmitted).values()) == {1}
 
 
 @pytest.mark.parametrize("narrow", [False, True], ids=["reads all", "reads through the read service"])
-def test_gaps_that_nobody_recorded_are_found_together_so_that_all_begin_anew_once(broker: Broker, narrow: bool) -> None:
+@log_test
+async def test_gaps_that_nobody_recorded_are_found_together_so_that_all_begin_anew_once(
+    log: JetStreamLog, broker: Broker, narrow: bool
+) -> None:
     """Who has to know of one gap looks for those that others of its process would find after it, one by one."""
-
-    async def body(log: JetStreamLog) -> None:
-        async with living(broker, "a"):
-            await converse(log, SESSIONS, 2)
-            await at_rest(log)
-        rotten = [stored.seq for stored in (await collect(log))[-40:-1:4]]
-        broker.stop()
-        for seq in rotten:
-            flip_bit_of(broker.store, seq)
-        broker.start()
-        await back(Setting(log, broker.kill, broker.start))
-        async with serving_reads(log, "ledger"), living(broker, "b", narrow=narrow):
-            await converse(log, SESSIONS, 1, first=10)
-            await at_rest(log)
-        assert twice(await collect(log)) == []
-        found = (await log.losses()).found
-        assert [loss.event.first_seq for loss in found] == rotten
-        assert [loss.seq for loss in found] == list(range(found[0].seq, found[0].seq + len(rotten)))
-
-    on_broker(broker, body)
+    async with living(broker, "a"):
+        await converse(log, SESSIONS, 2)
+        await at_rest(log)
+    rotten = [stored.seq for stored in (await collect(log))[-40:-1:4]]
+    broker.stop()
+    for seq in rotten:
+        flip_bit_of(broker.store, seq)
+    broker.start()
+    await back(Setting(log, broker.kill, broker.start))
+    async with serving_reads(log, "ledger"), living(broker, "b", narrow=narrow):
+        await converse(log, SESSIONS, 1, first=10)
+        await at_rest(log)
+    assert twice(await collect(log)) == []
+    found = (await log.losses()).found
+    assert [loss.event.first_seq for loss in found] == rotten
+    assert [loss.seq for loss in found] == list(range(found[0].seq, found[0].seq + len(rotten)))
 
 
 @pytest.mark.parametrize("kind", [AppraisalCompleted, ResponseEmitted])

@@ -6,7 +6,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import msgspec
-import pytest
 
 from actors.runtime.context import Counters
 from actors.runtime.partition.snapshot_saver import BYTES_PER_MESSAGE, SnapshotSaver
@@ -15,6 +14,7 @@ from events.partition_fold import Checkpoint
 from events.snapshot import pack, unpack
 from schemas.actor import Actor
 from schemas.persistent import Map, state_pieces
+from tests.each import each
 from tests.events.small_actors import DIARIST
 
 
@@ -79,7 +79,7 @@ class _TimedLoop(asyncio.SelectorEventLoop):
         return super().call_soon(*arguments, **options)
 
 
-@pytest.mark.parametrize("waited_for", ["nothing", "renewal", "end"])
+@each("waited_for", ["nothing", "renewal", "end"])
 def test_a_large_snapshot_takes_a_tenth_of_the_time_unless_somebody_waits_for_it(waited_for: str) -> None:
     async def body() -> None:
         kept = Kept()

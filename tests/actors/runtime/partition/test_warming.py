@@ -7,8 +7,6 @@ from collections.abc import Callable
 from typing import Any
 from unittest import mock
 
-import pytest
-
 from actors.gateway import new_input
 from actors.gateway.operator_orders import Order
 from actors.intuition.index import store as intuition_store
@@ -31,6 +29,7 @@ from tests.actors.runtime.living import PARTITIONS, living
 from tests.actors.runtime.waiting import DEADLINE_S, until
 from tests.actors.scenario import HERE, Partition
 from tests.broker import Broker
+from tests.each import each
 from tests.events.setting import collect
 
 WARMING = [actor for actor in ACTORS.values() if actor.warm is not None]
@@ -47,7 +46,7 @@ def test_the_actors_that_rest_on_something_built_say_how() -> None:
     assert {actor.name for actor in WARMING} >= {"reflex", "intuition", "appraisal", "memory"}
 
 
-@pytest.mark.parametrize("actor", WARMING, ids=lambda actor: actor.name)
+@each("actor", WARMING, named=lambda actor: actor.name)
 def test_warming_changes_no_state(actor: Actor[Any]) -> None:
     assert actor.warm is not None
     for state in (actor.initial(), decode_state(encode_state(actor.initial()), actor.state_type)):

@@ -3,7 +3,6 @@
 import base64
 import random
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -63,7 +62,7 @@ def test_encodings_in_each_other_are_undone_to_a_depth_and_are_counted_below_it(
     assert decode_nested(b64(text)).unread >= len(PHRASE)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "What is the capital of Peru?",

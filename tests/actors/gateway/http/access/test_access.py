@@ -16,7 +16,8 @@ from actors.gateway.http.keys.rate import Rates
 from actors.gateway.http.scopes import PUBLIC
 from tests.actors.gateway.asking import stored
 from tests.actors.gateway.http.rig import LIMITS, SCORED, URL, gateway, guarding, ring_of
-from tests.events.simulated_world import in_world
+from tests.each import each
+from tests.events.simulated_world import in_world, world_test
 from tests.simulated import SimulatedStream
 from tests.simulation.loop import run_virtual
 
@@ -71,12 +72,12 @@ def ask(path: str, headers: dict[str, str], **door: Any) -> httpx.Response:
     return answers[0]
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1:8642", "localhost", "localhost:1", "[::1]:8642", "127.9.9.9"])
+@each("host", ["127.0.0.1:8642", "localhost", "localhost:1", "[::1]:8642", "127.9.9.9"])
 def test_a_gateway_for_this_machine_answers_to_its_names(host: str) -> None:
     assert ask("/healthz", {"Host": host}).status_code == 200
 
 
-@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "10.0.0.7:8642", "", "[::1", "a b", "@"])
+@each("host", ["evil.example", "127.0.0.1.evil.example", "10.0.0.7:8642", "", "[::1", "a b", "@"])
 def test_a_gateway_for_this_machine_answers_to_no_other_name(host: str) -> None:
     refused = ask("/healthz", {"Host": host})
     # The framework itself refuses what is no host's name at all.
@@ -97,7 +98,7 @@ def test_a_gateway_that_others_reach_answers_to_any_name_but_asks_for_a_key() ->
     assert allowed.status_code == 200
 
 
-@pytest.mark.parametrize(
+@each(
     ("origin", "status"),
     [("http://evil.example", 403), ("null", 403), ("http://127.0.0.1:1", 403), (URL, 200), ("http://[", 403)],
 )
@@ -105,7 +106,7 @@ def test_pages_from_elsewhere_are_not_served(origin: str, status: int) -> None:
     assert ask("/schema", {"Origin": origin}).status_code == status
 
 
-@pytest.mark.parametrize(
+@each(
     ("site", "mode", "dest", "status"),
     [
         ("cross-site", "no-cors", "script", 403),
@@ -123,7 +124,7 @@ def test_what_a_page_from_elsewhere_loads_without_an_origin_is_not_served(
     assert ask("/schema", browser).status_code == status
 
 
-@pytest.mark.parametrize(
+@each(
     ("path", "headers"),
     [("/schema", {}), ("/metrics", {}), ("/healthz", {}), ("/nothing", {}), ("/schema", {"Host": "evil.example"})],
 )
@@ -141,14 +142,12 @@ def test_a_response_says_once_what_a_browser_may_do_with_it() -> None:
     assert "script-src 'self'" in page.headers["content-security-policy"]
 
 
-@pytest.mark.parametrize("key", [KEY, OTHER])
+@each("key", [KEY, OTHER])
 def test_any_of_several_keys_opens(key: str) -> None:
     assert ask("/schema", {"Authorization": f"Bearer {key}"}, keys=[KEY, OTHER]).status_code == 200
 
 
-@pytest.mark.parametrize(
-    "value", ["", KEY, f"Basic {KEY}", f"Bearer {KEY}x", "Bearer", "Bearer ", f"Bearer {KEY[:-1]}"]
-)
+@each("value", ["", KEY, f"Basic {KEY}", f"Bearer {KEY}x", "Bearer", "Bearer ", f"Bearer {KEY[:-1]}"])
 def test_nothing_else_opens(value: str) -> None:
     refused = ask("/schema", {"Authorization": value} if value else {}, keys=[KEY])
     assert refused.status_code == 401
@@ -156,18 +155,16 @@ def test_nothing_else_opens(value: str) -> None:
     assert "access-control-allow-origin" not in refused.headers
 
 
-@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+@each("path", ["/healthz", "/readyz"])
 def test_probes_need_no_key(path: str) -> None:
     assert ask(path, {}, keys=[KEY]).status_code != 401
 
 
-def test_a_refused_request_leaves_nothing_in_the_log() -> None:
-    async def body(stream: SimulatedStream) -> None:
-        async with guarding(stream), gateway(stream, keys=[KEY]) as client:
-            assert (await client.post(LOOP, json=SCORED)).status_code == 401
-        assert stored(stream, "loop.completed") == []
-
-    in_world(body)
+@world_test
+async def test_a_refused_request_leaves_nothing_in_the_log(stream: SimulatedStream) -> None:
+    async with guarding(stream), gateway(stream, keys=[KEY]) as client:
+        assert (await client.post(LOOP, json=SCORED)).status_code == 401
+    assert stored(stream, "loop.completed") == []
 
 
 def test_keys_are_never_shown() -> None:
@@ -191,8 +188,8 @@ async def _pieces(total: int, piece: int = 65_536) -> AsyncIterator[bytes]:
         yield b" " * min(piece, total - begin)
 
 
-@pytest.mark.parametrize("size", [MAX_BODY + 1, 3 * MAX_BODY])
-@pytest.mark.parametrize("chunked", [False, True])
+@each("size", [MAX_BODY + 1, 3 * MAX_BODY])
+@each("chunked", [False, True])
 def test_a_body_that_is_too_large_is_refused(size: int, chunked: bool) -> None:
     async def main() -> httpx.Response:
         app = Counting()

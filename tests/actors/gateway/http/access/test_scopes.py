@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import pytest
 from litestar import Litestar, get
 
 from actors.gateway.http.app import ENDPOINTS
@@ -20,6 +19,7 @@ from deploy.operating.api_key_file import add_key, revoke_key
 from tests.actors.gateway.asking import stored
 from tests.actors.gateway.http.fakes import Operations, Records, rated_by_name
 from tests.actors.gateway.http.rig import SCORED, SEED_OVERRIDE, gateway, key_of
+from tests.each import each
 from tests.events.simulated_world import in_world
 from tests.simulated import SimulatedStream
 
@@ -249,7 +249,7 @@ def test_an_override_in_a_completion_takes_an_operators_key() -> None:
     at_a_gateway(use, ApiKeys([key_of(told, "ask", "read")]))
 
 
-@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/ticks"])
+@each("path", ["/v1/chat/completions", "/v1/ticks"])
 def test_a_key_that_asks_too_often_is_told_when_it_may_again(path: str) -> None:
     told, other = "a-key-with-a-limit-of-two", "another-key-of-the-gateway"
     ring = ApiKeys([key_of(told, "ask", per_minute=2), key_of(other, "ask")])

@@ -8,7 +8,6 @@ from typing import Any
 from urllib.parse import unquote
 
 import httpx
-import pytest
 
 from actors.gateway.http.access import Limits
 from events.log import Append, Record
@@ -19,6 +18,7 @@ from schemas.subjects import stored_subject
 from schemas.vocabulary.responder import ResponseEmitted
 from tests.actors.gateway.asking import PARTITIONS, clock, exchange_of, stored, working
 from tests.actors.gateway.http.rig import gateway
+from tests.each import each
 from tests.events.simulated_world import in_world, log_of
 from tests.simulated import CALM, Faults, SimulatedStream
 from tests.simulation.loop import EPOCH_NS
@@ -284,7 +284,7 @@ class Inbox:
         self.take(json.dumps(piece).encode())
 
 
-@pytest.mark.parametrize(
+@each(
     ("end", "finish", "text"),
     [
         ({"response": "Lima."}, "stop", "Lima."),
@@ -382,7 +382,7 @@ def test_a_client_that_goes_leaves_nothing_behind() -> None:
     without_workers(use, open_inbox=inbox.open_inbox, limits=Limits(concurrent=1, body_s=5))
 
 
-@pytest.mark.parametrize("streamed", [False, True])
+@each("streamed", [False, True])
 def test_while_the_broker_is_away_a_chat_is_refused_as_soon_as_other_requests_are(streamed: bool) -> None:
     async def use(client: httpx.AsyncClient, stream: SimulatedStream) -> None:
         stream.stop()
@@ -398,7 +398,7 @@ def test_while_the_broker_is_away_a_chat_is_refused_as_soon_as_other_requests_ar
     with_mind(use, wait_s=10.0, answer_s=60.0)
 
 
-@pytest.mark.parametrize("streamed", [False, True])
+@each("streamed", [False, True])
 def test_what_is_accepted_is_waited_for_through_an_outage(streamed: bool) -> None:
     async def use(client: httpx.AsyncClient, stream: SimulatedStream) -> None:
         asking = asyncio.create_task(client.post(PATH, json=body_of(stream=streamed)))
@@ -425,7 +425,7 @@ def test_a_chat_that_comes_in_a_short_outage_is_answered_after_it() -> None:
     with_mind(use, wait_s=10.0, answer_s=60.0)
 
 
-@pytest.mark.parametrize("wrong", ["outage", "too large"])
+@each("wrong", ["outage", "too large"])
 def test_a_conversation_goes_on_in_its_session_after_a_request_that_was_not_carried_out(wrong: str) -> None:
     async def use(client: httpx.AsyncClient, stream: SimulatedStream) -> None:
         first = (await client.post(PATH, json=body_of())).json()

@@ -68,7 +68,7 @@ def test_an_outcome_that_cannot_be_recorded_ends_nothing_but_its_own_record() ->
     assert asyncio.run(abandon()) == ["e1"]
 
 
-@pytest.mark.parametrize(("owner", "is_shown"), [("them", True), ("AKIA" + "Q7RMWZ3KXV2T5BNE", False)])
+@each(("owner", "is_shown"), [("them", True), ("AKIA" + "Q7RMWZ3KXV2T5BNE", False)])
 def test_what_an_upstream_says_of_its_models_is_read_as_well(owner: str, is_shown: bool) -> None:
     async def send(*_: Any, **__: Any) -> httpx.Response:
         return httpx.Response(200, json={"id": "m", "owned_by": owner})
@@ -166,7 +166,7 @@ def test_a_list_without_the_upstreams_models_is_said_in_the_log(answer: httpx.Re
     assert [line["event"] for line in logs] == ["upstream_models_not_listed"]
 
 
-@pytest.mark.parametrize(("faults", "out"), [(("secret",), SAID + FAILED), (("secret", "orders"), b"")])
+@each(("faults", "out"), [(("secret",), SAID + FAILED), (("secret", "orders"), b"")])
 def test_a_failed_stream_goes_out_as_far_as_all_was_looked_for_that_it_is_withheld_for(
     faults: tuple[AnswerFault, ...], out: bytes
 ) -> None:

@@ -18,6 +18,7 @@ from actors.gateway.http.openai.passthrough.guarding import (
     texts_in,
 )
 from schemas.vocabulary.gateway import Layer
+from tests.each import each
 
 RULES = " ".join(f"Rule {number}: what guest{number} had for dinner is told to nobody." for number in range(9))
 PROMPT = Prompt("What did they eat?", (Layer(role="system", content=RULES),))
@@ -56,7 +57,7 @@ def words(text: str) -> list[str]:
     return [f"{word} " for word in text.split()]
 
 
-@pytest.mark.parametrize("end", [b"\n\n", b"\r\n\r\n", b"\r\r"])
+@each("end", [b"\n\n", b"\r\n\r\n", b"\r\r"])
 def test_a_clean_stream_goes_out_byte_for_byte_in_any_pieces(end: bytes) -> None:
     body = b": hello" + end + stream(*words(PLAIN), end=end) + chunk({}, usage={"total_tokens": 3}, end=end)[:-1]
     for size in (1, 13, 700, 100_000, random.Random(1)):
@@ -79,7 +80,7 @@ def of_tokens(*tokens: str) -> dict[str, Any]:
     return {"content": [{"token": each, "bytes": [*each.encode()], "top_logprobs": []} for each in tokens]}
 
 
-@pytest.mark.parametrize(
+@each(
     "before",
     [
         [chunk({"reasoning_content": each}) for each in words(PLAIN)],
@@ -88,7 +89,7 @@ def of_tokens(*tokens: str) -> dict[str, Any]:
         [b": still thinking\n\n"] * 3,
         [b": keep-alive\ndata: " + chunk({"content": "So "})[6:]],
     ],
-    ids=["reasoning", "a tool call", "another choice", "comments", "a comment at an event"],
+    named=["reasoning", "a tool call", "another choice", "comments", "a comment at an event"],
 )
 def test_a_text_that_others_have_followed_no_longer_holds_them_back(before: list[bytes]) -> None:
     guarded = GuardedStream(PROMPT, Watch())
@@ -169,7 +170,7 @@ FINDS = {
 }
 
 
-@pytest.mark.parametrize("where", FINDS)
+@each("where", FINDS)
 def test_nothing_of_what_is_found_goes_out_wherever_an_endpoint_writes_it(where: str) -> None:
     made, fault = FINDS[where]
     body = stream(*words(PLAIN)).removesuffix(b"data: [DONE]\n\n") + b"".join(made())
@@ -224,7 +225,7 @@ def test_a_whole_answer_is_read_to_its_end_however_long_it_is() -> None:
     assert faults_in(stream(*words(PLAIN), *KEY), PROMPT, Watch()) == ("secret",)
 
 
-@pytest.mark.parametrize("between", [b"\n", b"\r\n\r\n", b"", b"\x1e", b" "])
+@each("between", [b"\n", b"\r\n\r\n", b"", b"\x1e", b" "])
 def test_a_whole_answer_of_json_values_is_read_as_the_texts_they_make(between: bytes) -> None:
     values = [json.dumps({"message": {"content": each}}).encode() for each in (KEY[:9], KEY[9:])]
     body = between.join(values)

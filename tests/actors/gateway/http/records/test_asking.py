@@ -5,7 +5,6 @@ import errno
 from collections.abc import AsyncGenerator
 from typing import Any
 
-import pytest
 from litestar import Litestar
 from litestar.datastructures import State
 
@@ -14,6 +13,7 @@ from actors.gateway.http.records.endpoints import StreamedEvent, follow_events
 from events.ledger import ExchangeResult
 from tests.actors.gateway.http import fakes
 from tests.actors.gateway.http.rig import gateway
+from tests.each import each
 from tests.events.simulated_world import in_world
 from tests.simulated import SimulatedStream
 
@@ -68,7 +68,7 @@ async def leave_after(count: int, records: Followed) -> list[dict[str, Any]]:
     return sent
 
 
-@pytest.mark.parametrize("wrong", ["limit=0", "limit=x", "before=-1", "at=99999999999999999999"])
+@each("wrong", ["limit=0", "limit=x", "before=-1", "at=99999999999999999999"])
 def test_a_wrong_parameter_is_named_with_what_is_wrong_and_its_address_is_not_repeated(wrong: str) -> None:
     answers = []
 
@@ -93,7 +93,7 @@ def test_a_reader_who_leaves_leaves_nothing_behind() -> None:
     assert quiet["body"].startswith(b": nothing new")
 
 
-@pytest.mark.parametrize(
+@each(
     ("error", "status", "code", "told"),
     [
         (OSError(errno.EMFILE, "Too many open files"), 503, "out_of_resources", "has run out of open files"),
