@@ -352,8 +352,11 @@ def test_an_option_that_would_have_no_effect_is_refused(arguments: tuple[str, ..
     assert told in " ".join(result.stderr.split())
 
 
-def test_a_ready_file_that_is_a_file_of_another_kind_is_left_alone(tmp_path: Path) -> None:
+def test_a_ready_file_that_is_a_file_of_another_kind_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It is deleted when a set starts, and ends."""
+    monkeypatch.setattr(connection, "CONNECT_S", 0.3)
     settings = tmp_path / "neuraxis.toml"
     settings.write_text("[log]\n")
     for file in (settings, Path(os.devnull)):
@@ -424,7 +427,8 @@ def test_the_version_is_the_distributions() -> None:
     assert declared in neuraxis("--version").stdout
 
 
-def test_a_broker_that_is_not_there_is_told_and_fails_the_doctor() -> None:
+def test_a_broker_that_is_not_there_is_told_and_fails_the_doctor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "CONNECT_S", 0.3)
     result = neuraxis("doctor", "--nats", "nats://127.0.0.1:1", "--json")
     assert result.exit_code == 1
     broker = json.loads(result.stdout.splitlines()[0])

@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 
 from deploy.cli import main
 from deploy.processes.running_set import DataFolder, RunFile
+from events.jetstream import connection
 from events.log import Record, Stored
 from events.sealing.sealed_texts import location_to_seal, sealed_record
 from tests.deploy.waiting import until
@@ -63,6 +64,7 @@ def stopped(recorded: tuple[Path, int], tmp_path: Path, monkeypatch: pytest.Monk
     """The folder of a stopped set as the current one; returns the ledger's last sequence."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("NATS_URL", raising=False)
+    monkeypatch.setattr(connection, "CONNECT_S", 0.3)  # nobody answers where these tests look
     (tmp_path / ".neuraxis").mkdir()
     shutil.copy(recorded[0], tmp_path / ".neuraxis" / "ledger.db")
     return recorded[1]
