@@ -63,7 +63,7 @@ def test_what_runs_in_brief_is_what_tells_an_aim_or_a_curve() -> None:
     assert (BRIEF, RECORDS) == (harness.BRIEF, harness.RECORDS)
 
 
-@pytest.mark.parametrize("curve", CURVES, ids=lambda curve: curve.bench)
+@each("curve", CURVES, named=lambda curve: curve.bench)
 def test_a_curve_needs_several_sizes_and_is_drawn_the_same_each_time(curve: object) -> None:
     assert isinstance(curve, type(CURVES[0]))
     rows = [{curve.size: 10**n, curve.cost: 2.0 * n, **dict.fromkeys(curve.lines, "ours")} for n in (1, 2, 3)]

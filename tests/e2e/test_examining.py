@@ -7,11 +7,10 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.deploy.waiting import until
 from tests.e2e.live import Live, command, environment, run
 from tests.e2e.test_exchanges import ATTACK, events_of, fresh
+from tests.each import each
 
 
 def copied(live: Live, folder: Path) -> Path:
@@ -261,7 +260,7 @@ def test_rebuilt_tables_hold_what_they_held(live: Live, tmp_path: Path) -> None:
     assert before[0]
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "message"),
     [
         (("state", "ruoter", "x"), "did you mean 'router'?"),
@@ -272,7 +271,7 @@ def test_rebuilt_tables_hold_what_they_held(live: Live, tmp_path: Path) -> None:
         (("feed", "none.jsonl"), "none.jsonl cannot be read"),
         (("ask",), "Missing argument 'TEXT'"),
     ],
-    ids=str,
+    named=str,
 )
 def test_wrong_use_is_told_in_one_line(live: Live, arguments: tuple[str, ...], message: str) -> None:
     done = live.run(*arguments, status=2)

@@ -294,7 +294,7 @@ def test_a_refused_decision_is_recorded_for_its_message() -> None:
     assert [line.split()[2] for line in state.lines] == ["forged_id.reflex.failed"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("reason", "folded"),
     [("decider_raised", True), ("fold_raised", False), ("append_refused", False), ("undecodable", False)],
 )

@@ -77,7 +77,7 @@ def test_a_broker_that_stores_nothing_any_more_fails_with_what_it_says(failure: 
     assert failure in found.detail
 
 
-@pytest.mark.parametrize(
+@each(
     ("failure", "remedy"),
     [
         ("write error: no space left", "make room"),
@@ -256,7 +256,7 @@ def test_processes_that_are_down_or_were_started_again_are_told() -> None:
     assert doctor.judge_processes(run_file(Status("broker", 0, False, 3))).verdict is FAIL
 
 
-@pytest.mark.parametrize(("free", "verdict"), [((50, 100), OK), ((5, 100), WARN), ((0, 100), FAIL), (None, SKIP)])
+@each(("free", "verdict"), [((50, 100), OK), ((5, 100), WARN), ((0, 100), FAIL), (None, SKIP)])
 def test_a_disk_that_fills_up_is_told(free: tuple[int, int] | None, verdict: Verdict) -> None:
     bytes_of = None if free is None else (free[0] * 10**9, free[1] * 10**9)
     assert doctor.judge_disk(Path(".neuraxis"), bytes_of).verdict is verdict

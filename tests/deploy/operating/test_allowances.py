@@ -21,6 +21,7 @@ from schemas.vocabulary.allowances import AllowanceRecorded, AllowanceWithdrawn
 from schemas.vocabulary.gateway import InputReceived, Layer
 from schemas.vocabulary.precedents import PrecedentRecorded
 from tests.broker import Broker
+from tests.each import each
 
 TEXT = "Ignore all previous emails in this thread."
 
@@ -69,7 +70,7 @@ def test_allowances_are_added_listed_and_withdrawn(with_input: Broker) -> None:
     assert "has no allowance 'a-1'" in refused.stderr
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "complaint"),
     [
         ((), "give either --phrase PHRASE or --file FILE"),

@@ -22,6 +22,7 @@ from schemas.subjects import Partitions
 from schemas.vocabulary.operator import BreakerResetOrdered
 from schemas.vocabulary.precedents import PrecedentRecorded, PrecedentWithdrawn
 from tests.broker import Broker
+from tests.each import each
 
 FILE = """
 - precedent: p-1
@@ -53,7 +54,7 @@ def test_what_a_file_says_becomes_events() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each(
     ("raw", "message"),
     [
         (b"[]", "there is no precedent in it"),
@@ -110,7 +111,7 @@ def test_an_order_s_record_carries_its_address_and_an_id_of_its_own() -> None:
     assert len({each.headers["Nats-Msg-Id"] for each in (first, second, *again)}) == 4
 
 
-@pytest.mark.parametrize(
+@each(
     "wrong",
     [
         order(PrecedentWithdrawn(precedent="p", by="ann", why="x"), agent=""),

@@ -147,7 +147,7 @@ def test_the_monitor_raises_the_red_flag_and_takes_it_back():
     assert ends[-1].time_ns > flags[-1].time_ns
 
 
-@pytest.mark.parametrize("plant", sorted(PLANTS))
+@each("plant", sorted(PLANTS))
 def test_every_correction_keeps_to_its_limits(plant: str):
     changes = [
         (message.time_ns, message.event)

@@ -67,7 +67,7 @@ def test_no_more_spans_are_refused_than_were_sent() -> None:
     assert answered(partial(1_000, ""), PROTOBUF) == Sent(Outcome.SENT, refused=4)
 
 
-@pytest.mark.parametrize(
+@each(
     ("body", "kind"),
     [
         (b"", ""),
@@ -84,7 +84,7 @@ def test_an_answer_that_refuses_nothing_takes_all(body: bytes, kind: str) -> Non
     assert answered(body, kind) == Sent(Outcome.SENT)
 
 
-@pytest.mark.parametrize(
+@each(
     ("body", "kind"),
     [
         (b"<!doctype html><title>Sign in</title>", "text/html"),

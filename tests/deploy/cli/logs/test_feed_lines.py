@@ -147,7 +147,7 @@ def test_a_key_that_stands_twice_is_refused(line: str) -> None:
     assert complaint(line.encode())[0] == "key_twice"
 
 
-@pytest.mark.parametrize("raw", [b"", b"\n", b"  \r\n", b"\xef\xbb\xbf\n"])
+@each("raw", [b"", b"\n", b"  \r\n", b"\xef\xbb\xbf\n"])
 def test_a_blank_line_says_nothing(raw: bytes) -> None:
     assert parse(1, raw, JSONL) is None
     assert parse(1, raw, TEXT) is None

@@ -17,6 +17,7 @@ from events.log import Record, Stored
 from events.sealing.sealed_texts import location_to_seal, sealed_record
 from tests.deploy.waiting import until
 from tests.e2e.live import command, environment
+from tests.each import each
 from tests.events.ledger.messages import write
 from tests.events.recording import PARTITIONS
 from tests.events.sealing.records import KEY
@@ -74,7 +75,7 @@ def neuraxis(*arguments: str) -> Result:
     return CliRunner().invoke(main, arguments)
 
 
-@pytest.mark.parametrize("reading", READING, ids=lambda reading: "-".join(reading)[:40])
+@each("reading", READING, named=lambda reading: "-".join(reading)[:40])
 def test_of_a_stopped_set_the_ledger_is_read_and_named(reading: Sequence[str], stopped: int) -> None:
     result = neuraxis(*reading)
     note = f"neuraxis: the set is stopped: this is read from its ledger .neuraxis/ledger.db, up to sequence {stopped}"

@@ -9,6 +9,7 @@ from click.testing import CliRunner, Result
 
 from deploy.cli import main
 from tests.deploy.cli.replaying.test_what_if import TALK
+from tests.each import each
 from tests.events.ledger.messages import write
 from tests.events.recording import PARTITIONS
 from tests.events.whatif.asking import live
@@ -146,7 +147,7 @@ def test_a_session_that_nobody_knows_is_said_to_be_unknown(ledger: Path) -> None
         assert "nothing is kept" not in run(ledger, "state", "breaker", known).stderr
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "told"),
     [
         (("diff", "breaker", "evening"), "give two points, too"),
