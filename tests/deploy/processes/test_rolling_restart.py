@@ -57,11 +57,9 @@ WITH_EVENT = {
 
 
 def later_release(folder: Path, changed: Mapping[str, Mapping[str, str]] = LATER) -> Path:
-    """Return a copy of this tree's packages that is a later release."""
+    """Return a copy of this tree's packages that is a later release; what is compiled of them already goes along."""
     for package in ("schemas", "events", "actors", "deploy"):
-        shutil.copytree(
-            TREE / package, folder / package, copy_function=os.symlink, ignore=shutil.ignore_patterns("__pycache__")
-        )
+        shutil.copytree(TREE / package, folder / package, copy_function=os.symlink)
     for name, changes in changed.items():
         file = folder / name
         text = file.read_text()

@@ -29,7 +29,10 @@ SERVER = shlex.join([sys.executable, "-P", "-m", "neuraxis_server"])
 PASSED, FAILED = 0, 1
 NOT_NEEDED = [
     f"-pno:{name}"
-    for name in ("cacheprovider", "langsmith_plugin", "hypothesispytest", "faker", "anyio", "xdist", "xdist.looponfail")
+    for name in (
+        *("cacheprovider", "langsmith_plugin", "hypothesispytest", "schemathesis", "faker", "anyio", "platformdirs"),
+        *("xdist", "xdist.looponfail"),
+    )
 ]
 """A user's project has none of the plugins that this project is tested with, and loading them takes half the time."""
 
