@@ -96,20 +96,6 @@ def test_stream_and_ledger_give_the_same_explanation(live: Live, tmp_path: Path)
     assert live.rows("why", "last", "--context", operator, "--json")[0]["complete"] is True
 
 
-def test_a_decision_under_other_thresholds_is_explained_by_those(tmp_path: Path) -> None:
-    running = Live(tmp_path, "--set", "router.thresholds.cold=0.1", "--set", "router.thresholds.very_cold=0.1")
-    try:
-        session = fresh("warm")
-        for _ in range(2):
-            exchange = running.ask("What is a lease?", "--session", session)["exchange"]
-        told = running.run("why", exchange).stdout
-        assert "signals: context_warmth 0.155" in told, "the default thresholds would call this cold"
-        assert "clarify.cold_boost" not in told
-        assert "do not add up" not in told
-    finally:
-        running.stop()
-
-
 def test_a_replay_verifies_what_was_decided_and_two_give_equal_hashes(live: Live, tmp_path: Path) -> None:
     live.ask("What is the capital of Peru?")
     live.ask(ATTACK)
