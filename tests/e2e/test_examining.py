@@ -96,6 +96,18 @@ def test_stream_and_ledger_give_the_same_explanation(live: Live, tmp_path: Path)
     assert live.rows("why", "last", "--context", operator, "--json")[0]["complete"] is True
 
 
+def test_of_a_log_that_is_not_sealed_the_words_stay_and_who_forgets_is_told_so(live: Live) -> None:
+    agent = fresh("forgotten")
+    live.ask("My name is Zanzibarius and I love quokkas", "--session", "travel", "--agent", agent)
+    live.at_rest()
+    done = live.run("forget", "--session", "travel", "--agent", agent, "--why", "w", "--yes", "--json", status=1)
+    assert "not sealed" in done.stderr
+    found = json.loads(done.stdout)
+    assert found["memories"] > 0
+    assert found["readable"] > 0
+    assert not found["key_destroyed"]
+
+
 def test_a_replay_verifies_what_was_decided_and_two_give_equal_hashes(live: Live, tmp_path: Path) -> None:
     live.ask("What is the capital of Peru?")
     live.ask(ATTACK)
