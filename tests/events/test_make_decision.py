@@ -63,10 +63,10 @@ def for_ever_deeper(state: Any, message: Message) -> Iterable[Event]:
     return for_ever_deeper(state, message)
 
 
-@pytest.mark.parametrize(
+@each(
     ("decider", "error"),
     [(at_once, "KeyError"), (after_the_first, "RuntimeError"), (for_ever_deeper, "RecursionError")],
-    ids=lambda value: getattr(value, "__name__", value),
+    named=lambda value: getattr(value, "__name__", value),
 )
 def test_a_decider_that_raises_is_recorded_by_the_type_and_never_the_words_of_what_it_raised(
     decider: Any, error: str

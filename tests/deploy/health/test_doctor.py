@@ -68,9 +68,7 @@ def test_the_ledger_that_alone_has_what_was_trimmed_is_not_to_be_begun_anew() ->
     assert "do not begin another" in found.remedy
 
 
-@pytest.mark.parametrize(
-    ("failure", "verdict"), [("", OK), ("write error: no space left", FAIL), ("the broker holds no stream X", SKIP)]
-)
+@each(("failure", "verdict"), [("", OK), ("write error: no space left", FAIL), ("the broker holds no stream X", SKIP)])
 def test_a_broker_that_stores_nothing_any_more_fails_with_what_it_says(failure: str, verdict: Verdict) -> None:
     found = doctor.judge_storage(failure)
     assert found.verdict is verdict
@@ -132,7 +130,7 @@ def test_clocks_apart_are_told(there: float | None, verdict: Verdict) -> None:
     assert doctor.judge_clock(there, 100.0).verdict is verdict
 
 
-@pytest.mark.parametrize(("pending", "verdict"), [([], OK), ([0, 5], OK), ([0, 5_000], WARN)])
+@each(("pending", "verdict"), [([], OK), ([0, 5], OK), ([0, 5_000], WARN)])
 def test_the_slowest_reader_counts(pending: list[int], verdict: Verdict) -> None:
     assert doctor.judge_readers(pending).verdict is verdict
 
@@ -262,7 +260,7 @@ def test_a_disk_that_fills_up_is_told(free: tuple[int, int] | None, verdict: Ver
     assert doctor.judge_disk(Path(".neuraxis"), bytes_of).verdict is verdict
 
 
-@pytest.mark.parametrize(
+@each(
     ("timestamp", "seconds"),
     [("2030-01-01T00:00:00.123456789Z", 1893456000.123456), ("2030-01-01T00:00:00Z", 1893456000.0), ("", None)],
 )

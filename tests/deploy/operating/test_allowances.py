@@ -96,7 +96,7 @@ def test_an_allowance_of_nothing_or_too_much_is_refused(
     assert complaint in result.stderr
 
 
-@pytest.mark.parametrize(("name", "complaint"), [("", "is empty"), (" ", "is blank"), ("\u3164", "is blank")])
+@each(("name", "complaint"), [("", "is empty"), (" ", "is blank"), ("\u3164", "is blank")])
 def test_an_allowance_without_a_name_is_refused(name: str, complaint: str) -> None:
     result = CliRunner().invoke(main, ["allowances", "add", name, "--phrase", "x", "--why", "x"])
     assert (result.exit_code, f"NAME: the name {complaint}" in result.output) == (2, True)

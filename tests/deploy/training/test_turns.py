@@ -142,7 +142,7 @@ def test_what_was_trained_takes_the_place_of_what_ships_and_the_rest_stays(
     assert weights_of("trust", "actors.appraisal").name == shipped
 
 
-@pytest.mark.parametrize("data", [b"", b"no archive", b"PK\x03\x04 half of one"])
+@each("data", [b"", b"no archive", b"PK\x03\x04 half of one"])
 def test_a_damaged_file_is_refused_and_says_what_to_do(data: bytes):
     with pytest.raises(InvalidModel, match="turn: not a weights file; train it anew"):
         load_turn_model(data)

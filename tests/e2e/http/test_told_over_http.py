@@ -59,7 +59,7 @@ def test_a_state_is_what_the_command_prints_at_any_point(client: httpx.Client, l
     assert (before["place"] <= 1, before["under_key"]) == (True, {})
 
 
-@pytest.mark.parametrize(
+@each(
     ("path", "status", "word"),
     [
         ("/api/state/breaker/x?at=99999999", 400, "ends at"),

@@ -164,7 +164,7 @@ def test_a_log_written_over_an_older_one_ends_where_the_older_begins(running: Pa
     assert wal_damage(content[:first] + bytes(older)) == ""
 
 
-@pytest.mark.parametrize("content", [b"7", b"\0" * 32, b"\0" * 40_000], ids=["cut", "no header", "zeros"])
+@each("content", [b"7", b"\0" * 32, b"\0" * 40_000], named=["cut", "no header", "zeros"])
 def test_a_log_without_a_sound_header_is_damage(content: bytes) -> None:
     assert "header" in wal_damage(content)
 

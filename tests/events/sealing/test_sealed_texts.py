@@ -79,14 +79,14 @@ def test_the_same_event_sealed_twice_is_the_same_bytes() -> None:
     assert sealed(said("Hello")) == sealed(said("Hello"), SessionKey(b"k" * 32))
 
 
-@pytest.mark.parametrize(
+@each(
     ("one", "other"),
     [
         (said("Hello"), said("Hello", id="e2")),
         (said("Hello"), said("hello")),
         (recorded(InputReceived(text="a")), recorded(InputReceived(text="b"))),
     ],
-    ids=["another_event", "another_text", "one_letter"],
+    named=["another_event", "another_text", "one_letter"],
 )
 def test_different_things_share_no_sealed_text(one: Record, other: Record) -> None:
     assert sealed(one).data != sealed(other).data

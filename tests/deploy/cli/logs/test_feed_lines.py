@@ -220,7 +220,7 @@ def test_a_file_s_form_is_told_by_its_name_or_its_first_line(name: str, first: b
     assert format_of(name, first) is form
 
 
-@pytest.mark.parametrize("line", [b'{"text": "a", "documnets": ["b"]}', b'[{"text": "a"}, {"text": "b"}]', b" {}"])
+@each("line", [b'{"text": "a", "documnets": ["b"]}', b'[{"text": "a"}, {"text": "b"}]', b" {}"])
 def test_json_in_a_file_that_was_taken_for_plain_text_is_refused(line: bytes) -> None:
     found = parse(2, line, TEXT, guessed=True)
     assert isinstance(found, BadLine)

@@ -182,7 +182,7 @@ def test_a_copy_that_lacks_its_last_rows_is_read_with_a_warning(ledger: Path, ta
     assert json.loads(neuraxis("log", "verify", "--json", "--log", "copy.db").stdout)["lacks_journal"]
 
 
-@pytest.mark.parametrize("command", [("log", "verify"), ("replay", "--verify"), ("log", "import")], ids=" ".join)
+@each("command", [("log", "verify"), ("replay", "--verify"), ("log", "import")], named=" ".join)
 def test_a_bundle_of_nothing_fails(command: tuple[str, ...], ledger: Path) -> None:
     neuraxis("log", "export", "--format", "bundle", "-o", "case.nxb", "--log", ledger)
 

@@ -179,7 +179,7 @@ def test_points_the_wrong_way_round_are_refused(ledger: Path, points: tuple[str,
     assert "the first point lies behind the second" in result.stderr
 
 
-@pytest.mark.parametrize(
+@each(
     ("condition", "told"),
     [
         ('trust < "low"', 'and never what it is compared with: "low", a text'),
