@@ -15,6 +15,10 @@ RECORDS = "NEURAXIS_BENCH_RECORDS"
 BRIEF = "NEURAXIS_BENCH_BRIEF"
 """Environment variable that is set where benchmarks measure what the table of aims needs, and no more."""
 
+LONGEST = "NEURAXIS_BENCH_LONGEST_S"
+"""Environment variable with the most seconds for which :func:`percentiles` repeats one piece of work; unset: as long as
+each benchmark has it."""
+
 Measure = Callable[[], Awaitable[float]]
 """Runs a case once; returns its value."""
 
@@ -33,7 +37,7 @@ def percentiles(work: Callable[[], object], seconds: float) -> tuple[float, floa
     """Repeat ``work`` for ``seconds``, at most 20,000 times; return median and 99th percentile of its time in µs."""
     work()
     samples: list[int] = []
-    end = time.perf_counter() + seconds
+    end = time.perf_counter() + min(seconds, float(os.environ.get(LONGEST, seconds)))
     while not samples or (time.perf_counter() < end and len(samples) < 20_000):
         start = time.perf_counter_ns()
         work()

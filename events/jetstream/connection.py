@@ -33,6 +33,9 @@ from schemas.permissions import DURABLE_CALL
 OLDEST_SERVER = (2, 12, 0)
 """The oldest version of nats-server that has what is used here."""
 
+CONNECT_S = 5.0
+"""Seconds in which a broker has to take a connection, where the caller names no others."""
+
 REPLY_DEADLINE = 5.0
 """Seconds that any one request to the broker may take."""
 
@@ -151,13 +154,16 @@ class Connection:
         self.reading_warnings = SharedWarningBackoff()
 
     @classmethod
-    async def open(cls, access: Access, deadline: float = 5.0, *, announce: bool = False) -> "Connection":
+    async def open(cls, access: Access, deadline: float | None = None, *, announce: bool = False) -> "Connection":
         """Connect within ``deadline`` seconds; with ``announce``, say in the log that the broker does not answer yet.
+
+        Without a deadline, :data:`CONNECT_S` is it.
 
         Raises:
             Unavailable: no server answers there, or it rejects the credentials.
             Misconfigured: the server is too old or has no JetStream, or a file of the login is of another kind.
         """
+        deadline = CONNECT_S if deadline is None else deadline
         nc = HeaderClient()
         connection = cls(nc, access)
         options: dict[str, Any] = {

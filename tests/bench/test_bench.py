@@ -5,7 +5,6 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-import pytest
 from click.testing import CliRunner
 
 from deploy.cli.running.bench import BENCHES, bench, missing_modules, module_of
@@ -64,9 +63,7 @@ def test_a_benchmark_without_its_peer_ends_with_one_sentence(tmp_path: Path) -> 
     assert "Traceback" not in done.stdout
 
 
-@pytest.mark.parametrize(
-    "arguments", [("--llm", "local"), ("detection", "--llm", "local"), ("hops", "detection", "--rows", "8")]
-)
+@each("arguments", [("--llm", "local"), ("detection", "--llm", "local"), ("hops", "detection", "--rows", "8")])
 def test_a_models_judgement_is_measured_by_one_form_of_the_command_alone(arguments: tuple[str, ...]) -> None:
     refused = CliRunner().invoke(bench, arguments)
     assert refused.exit_code == 2

@@ -75,7 +75,7 @@ def test_no_question_does_more_than_be_answered_or_refused(query: str) -> None:
         assert " = " in answer_to(query)
 
 
-@pytest.mark.parametrize(
+@each(
     ("query", "answer"),
     [("What is 7 times 6, that is 7 * 6?", "7 * 6 = 42"), ("Please compute (2+3)*4.", "(2+3)*4 = 20"),
      ("-3 + 5", "-3 + 5 = 2")],

@@ -19,8 +19,10 @@ from deploy.cli.outcomes import BUG, CheckFailed, WrongUse
 from deploy.config.loading import BadConfiguration
 from deploy.processes.running_set import NotRunning
 from events.errors import Conflict, LedgerDamaged, Misconfigured, Unavailable, UnknownOutcome
+from events.jetstream import connection
 from tests.broker import Broker
 from tests.deploy.typed import arguments_of, command_of, make_read, parse
+from tests.each import each
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +47,7 @@ def commands(group: click.Group = main, path: tuple[str, ...] = ()) -> list[tupl
     return found
 
 
-@pytest.mark.parametrize("path", commands(), ids=" ".join)
+@each("path", commands(), named=" ".join)
 def test_the_help_of_every_command_shows_an_example_of_it(path: tuple[str, ...]) -> None:
     result = neuraxis(*path, "--help")
     assert result.exit_code == 0
@@ -102,7 +104,7 @@ def test_a_count_that_no_log_can_hold_lies_out_of_range() -> None:
         assert "is not in the range" in result.stderr or "more than any log can hold" in result.stderr, (path, option)
 
 
-@pytest.mark.parametrize(
+@each(
     "arguments",
     [
         ("ask", "caf\udce9"),
@@ -124,16 +126,21 @@ def examples_of(path: tuple[str, ...]) -> list[list[str]]:
     return [words for line in told.splitlines() for words in arguments_of(line)]
 
 
-@pytest.mark.parametrize("path", commands(), ids=" ".join)
+@pytest.fixture
+def examples_read() -> None:
+    make_read()
+
+
+@pytest.mark.usefixtures("examples_read")
+@each("path", commands(), named=" ".join)
 def test_every_example_of_the_help_can_be_typed(path: tuple[str, ...]) -> None:
     examples = examples_of(path)
     assert examples
-    make_read()
     for words in examples:
         parse(words)
 
 
-@pytest.mark.parametrize("path", commands(), ids=" ".join)
+@each("path", commands(), named=" ".join)
 def test_an_option_that_is_not_there_is_wrong_use_of_every_command(path: tuple[str, ...]) -> None:
     result = neuraxis(*path, "--nosuch")
     assert (result.exit_code, result.stdout) == (2, "")
@@ -141,7 +148,7 @@ def test_an_option_that_is_not_there_is_wrong_use_of_every_command(path: tuple[s
     assert result.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("path", [path for path in commands() if "--log FILE" in neuraxis(*path, "--help").stdout])
+@each("path", [path for path in commands() if "--log FILE" in neuraxis(*path, "--help").stdout])
 def test_a_log_that_is_not_there_is_wrong_use_of_every_command_that_reads_one(path: tuple[str, ...]) -> None:
     [words, *_] = [words for words in examples_of(path) if words[: len(path)] == list(path)]
     kept = [word for place, word in enumerate(words) if "--log" not in (word, words[place - 1])]
@@ -151,7 +158,7 @@ def test_a_log_that_is_not_there_is_wrong_use_of_every_command_that_reads_one(pa
     assert result.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("group", [(), ("log",), ("schema",), ("config",), ("patterns",)], ids=" ".join)
+@each("group", [(), ("log",), ("schema",), ("config",), ("patterns",)], named=" ".join)
 def test_a_group_that_is_named_alone_prints_its_help_as_help(group: tuple[str, ...]) -> None:
     result = neuraxis(*group)
     assert (result.exit_code, result.stderr) == (0, "")
@@ -159,7 +166,7 @@ def test_a_group_that_is_named_alone_prints_its_help_as_help(group: tuple[str, .
     assert "\nCommands:\n" in result.stdout
 
 
-@pytest.mark.parametrize("group", [(), ("log",), ("regulator",), ("guardrails",)], ids=" ".join)
+@each("group", [(), ("log",), ("regulator",), ("guardrails",)], named=" ".join)
 def test_the_list_of_commands_cuts_no_sentence(group: tuple[str, ...]) -> None:
     listed = neuraxis(*group, "--help").stdout.partition("Commands:")[2].partition("Examples:")[0]
     assert "..." not in listed
@@ -179,7 +186,7 @@ def test_the_help_loads_no_actor_and_no_broker_client() -> None:
     assert all(command in done.stdout for command in COMMANDS)
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "status", "message"),
     [
         (("frobnicate",), 2, "There is no command 'frobnicate'."),
@@ -260,7 +267,7 @@ def test_errors_are_one_line_on_stderr_with_the_documented_status(
     assert result.stderr.startswith("neuraxis: ")
 
 
-@pytest.mark.parametrize(
+@each(
     ("error", "status"),
     [
         (CheckFailed("x"), 1),
@@ -284,7 +291,7 @@ def test_every_kind_of_error_has_its_status(error: Exception, status: int) -> No
     assert explain(error)[1] == status
 
 
-@pytest.mark.parametrize(
+@each(
     "arguments",
     [
         ("replay", "--log", "{}"),
@@ -303,7 +310,7 @@ def test_every_kind_of_error_has_its_status(error: Exception, status: int) -> No
         ("patterns", "import", "{}"),
         ("feed", "{}"),
     ],
-    ids=lambda arguments: " ".join(arguments),
+    named=lambda arguments: " ".join(arguments),
 )
 def test_a_path_that_cannot_be_used_is_wrong_use_and_named(arguments: tuple[str, ...]) -> None:
     long = "a" * 300
@@ -314,7 +321,7 @@ def test_a_path_that_cannot_be_used_is_wrong_use_and_named(arguments: tuple[str,
     assert "Filenametoolong" in said or "doesnotexist" in said, result.stderr
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "told"),
     [
         (("patterns", "test", "x", "--file", "f", "--shipped"), "--file and --shipped each say what TEXT is judged by"),
@@ -333,7 +340,7 @@ def test_a_path_that_cannot_be_used_is_wrong_use_and_named(arguments: tuple[str,
         (("bench", "detection", "--llm", "local", "--corpus", "{}", "--json", "x"), "are for the other benchmarks"),
         (("bench", "detection", "--llm", "local", "--corpus", "{}", "--plot", "x"), "are for the other benchmarks"),
     ],
-    ids=[
+    named=[
         "file and profile",
         "profile and log",
         "file and broker",
@@ -353,8 +360,11 @@ def test_an_option_that_would_have_no_effect_is_refused(arguments: tuple[str, ..
     assert told in " ".join(result.stderr.split())
 
 
-def test_a_ready_file_that_is_a_file_of_another_kind_is_left_alone(tmp_path: Path) -> None:
+def test_a_ready_file_that_is_a_file_of_another_kind_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It is deleted when a set starts, and ends."""
+    monkeypatch.setattr(connection, "CONNECT_S", 0.3)
     settings = tmp_path / "neuraxis.toml"
     settings.write_text("[log]\n")
     for file in (settings, Path(os.devnull)):
@@ -425,7 +435,8 @@ def test_the_version_is_the_distributions() -> None:
     assert declared in neuraxis("--version").stdout
 
 
-def test_a_broker_that_is_not_there_is_told_and_fails_the_doctor() -> None:
+def test_a_broker_that_is_not_there_is_told_and_fails_the_doctor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "CONNECT_S", 0.3)
     result = neuraxis("doctor", "--nats", "nats://127.0.0.1:1", "--json")
     assert result.exit_code == 1
     broker = json.loads(result.stdout.splitlines()[0])

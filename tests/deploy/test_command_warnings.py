@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping
 
-import pytest
-
 from deploy.command_warnings import CommandWarnings
+from tests.each import each
 
 GONE = {"event": "broker_disconnected", "level": "warning", "servers": "nats://b:4222", "detail": "EOF"}
 BACK = {"event": "broker_reconnected", "level": "info", "servers": "nats://b:4222"}
@@ -31,7 +30,7 @@ def test_the_same_complaint_is_made_once() -> None:
     assert said(ERROR, ERROR) == ["neuraxis: the broker says: permissions violation"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("event", "line"),
     [
         ({"event": "snapshot_unusable", "level": "warning", "key": "a/1"}, ["neuraxis: snapshot unusable: key a/1"]),

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from neuraxis_server import for_children, ordered
+from tests.each import each
 from tests.fixtures import FOLDER
 
 ROOT = Path(__file__).parents[2]
@@ -71,7 +72,7 @@ def test_what_a_terminal_has_no_characters_for_is_written_by_their_numbers(encod
     assert json.loads(as_json.stdout) == json.loads(run(project, [*command, "--json"], PYTHONIOENCODING="utf-8").stdout)
 
 
-@pytest.mark.parametrize(
+@each(
     ("path", "home", "added", "expected"),
     [
         (
@@ -89,7 +90,7 @@ def test_what_a_terminal_has_no_characters_for_is_written_by_their_numbers(encod
             ["/lib/python3.11", "/home", "/env/site-packages", "/theirs"],
         ),
     ],
-    ids=["installed", "a checkout", "a checkout that PYTHONPATH names", "a process that was started so"],
+    named=["installed", "a checkout", "a checkout that PYTHONPATH names", "a process that was started so"],
 )  # fmt: skip
 def test_what_is_ours_comes_before_what_is_installed_and_what_was_added_last(
     path: list[str], home: str, added: list[str], expected: list[str]

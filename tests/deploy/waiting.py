@@ -1,9 +1,13 @@
 """Waiting for what other processes do: a condition with a deadline, never a sleep for luck."""
 
 import os
+import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 DEADLINE_S = 60.0
 """Far more than anything here takes on a busy machine."""
@@ -28,3 +32,10 @@ def is_gone(pid: int) -> bool:
     except (FileNotFoundError, ProcessLookupError):
         return True
     return False
+
+
+def run_side_by_side(commands: Sequence[Sequence[str]], **how: Any) -> list["subprocess.CompletedProcess[str]"]:
+    """Run commands that mostly wait, four at a time, each as ``subprocess.run`` does; return how each ended."""
+    run = partial(subprocess.run, capture_output=True, text=True, check=False, **how)
+    with ThreadPoolExecutor(4) as pool:
+        return list(pool.map(run, commands))

@@ -16,7 +16,7 @@ from tests.e2e.live import environment
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
-def demo(folder: Path, working: Path | None = None, **variables: str) -> subprocess.CompletedProcess[str]:
+def demo(folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run the demonstration with its temporary files in ``folder``."""
     return subprocess.run(
         [sys.executable, "-m", "deploy.demo"],
@@ -24,7 +24,6 @@ def demo(folder: Path, working: Path | None = None, **variables: str) -> subproc
         capture_output=True,
         text=True,
         timeout=120,
-        cwd=working,
         env=environment() | {"TMPDIR": str(folder), "PYTHONPATH": str(ROOT)} | variables,
         check=False,
     )
@@ -45,19 +44,36 @@ def test_the_demo_shows_every_decision_explains_one_verifies_all_and_leaves_noth
     assert "http://127.0.0.1:8642/dashboard" in told
 
 
-def test_a_demo_that_is_kept_shows_its_dashboard_until_it_is_told_to_stop() -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "deploy.demo", "--keep"]
+def test_a_demo_keeps_to_itself_whatever_is_configured_and_shows_its_dashboard_until_it_is_told_to_stop() -> None:
+    """In a broker that is in use its conversations would be in somebody's log, and its alerts would page somebody."""
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as working:
+        Path(working, "neuraxis.toml").write_text(
+            '[broker]\nurl = "nats://127.0.0.1:1"\n[webhook.receivers.ops]\nstyle = "slack"\nurl_env = "OPS_WEBHOOK"\n'
+        )
         # Its own port: another set on this machine may take the default one as soon as this one has ended.
-        given = environment() | {"TMPDIR": folder, "NEURAXIS_GATEWAY__HTTP": "127.0.0.1:0"}
+        given = environment() | {
+            "TMPDIR": folder,
+            "PYTHONPATH": str(ROOT),
+            "NEURAXIS_BROKER__URL": "nats://127.0.0.1:1",
+            "NEURAXIS_WEBHOOK__RECEIVERS__OPS__STYLE": "slack",
+            "NEURAXIS_WEBHOOK__RECEIVERS__OPS__URL_ENV": "OPS_WEBHOOK",
+            "NEURAXIS_GATEWAY__HTTP": "127.0.0.1:0",
+            "PYTHONIOENCODING": "ascii",
+        }
+        command = [sys.executable, "-m", "deploy.demo", "--keep"]
         with subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, env=given
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, cwd=working, env=given
         ) as process:
             assert process.stdout is not None
             killing = threading.Timer(120, process.kill)
             killing.start()
             try:
-                address = next(line.strip() for line in process.stdout if line.strip().endswith("/dashboard"))
+                told = list[str]()
+                for line in process.stdout:
+                    told.append(line.strip())
+                    if told[-1].endswith("/dashboard"):
+                        break
+                address = told[-1]
                 assert "Neuraxis dashboard" in httpx.get(address, timeout=60, trust_env=False).text
                 process.send_signal(signal.SIGTERM)
                 process.stdout.read()
@@ -65,28 +81,10 @@ def test_a_demo_that_is_kept_shows_its_dashboard_until_it_is_told_to_stop() -> N
             finally:
                 killing.cancel()
                 process.kill()
+        assert any("14 exchanges ended, 0 bad" in line for line in told)
         assert list(Path(folder).iterdir()) == []
         with pytest.raises(httpx.ConnectError):
             httpx.get(address, timeout=60, trust_env=False)
-
-
-def test_a_demo_keeps_to_itself_whatever_broker_and_receivers_are_configured_where_it_runs() -> None:
-    """Its conversations would be in a log in use, and its alerts would page somebody."""
-    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as working:
-        Path(working, "neuraxis.toml").write_text(
-            '[broker]\nurl = "nats://127.0.0.1:1"\n[webhook.receivers.ops]\nstyle = "slack"\nurl_env = "OPS_WEBHOOK"\n'
-        )
-        done = demo(
-            Path(folder),
-            Path(working),
-            NEURAXIS_BROKER__URL="nats://127.0.0.1:1",
-            NEURAXIS_WEBHOOK__RECEIVERS__OPS__STYLE="slack",
-            NEURAXIS_WEBHOOK__RECEIVERS__OPS__URL_ENV="OPS_WEBHOOK",
-            NEURAXIS_GATEWAY__HTTP="127.0.0.1:0",
-            PYTHONIOENCODING="ascii",
-        )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "14 exchanges ended, 0 bad" in done.stdout
 
 
 def test_a_demo_that_cannot_run_says_why() -> None:

@@ -7,11 +7,10 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.deploy.waiting import until
 from tests.e2e.live import Live, command, environment, run
 from tests.e2e.test_exchanges import ATTACK, events_of, fresh
+from tests.each import each
 
 
 def copied(live: Live, folder: Path) -> Path:
@@ -97,18 +96,16 @@ def test_stream_and_ledger_give_the_same_explanation(live: Live, tmp_path: Path)
     assert live.rows("why", "last", "--context", operator, "--json")[0]["complete"] is True
 
 
-def test_a_decision_under_other_thresholds_is_explained_by_those(tmp_path: Path) -> None:
-    running = Live(tmp_path, "--set", "router.thresholds.cold=0.1", "--set", "router.thresholds.very_cold=0.1")
-    try:
-        session = fresh("warm")
-        for _ in range(2):
-            exchange = running.ask("What is a lease?", "--session", session)["exchange"]
-        told = running.run("why", exchange).stdout
-        assert "signals: context_warmth 0.155" in told, "the default thresholds would call this cold"
-        assert "clarify.cold_boost" not in told
-        assert "do not add up" not in told
-    finally:
-        running.stop()
+def test_of_a_log_that_is_not_sealed_the_words_stay_and_who_forgets_is_told_so(live: Live) -> None:
+    agent = fresh("forgotten")
+    live.ask("My name is Zanzibarius and I love quokkas", "--session", "travel", "--agent", agent)
+    live.at_rest()
+    done = live.run("forget", "--session", "travel", "--agent", agent, "--why", "w", "--yes", "--json", status=1)
+    assert "not sealed" in done.stderr
+    found = json.loads(done.stdout)
+    assert found["memories"] > 0
+    assert found["readable"] > 0
+    assert not found["key_destroyed"]
 
 
 def test_a_replay_verifies_what_was_decided_and_two_give_equal_hashes(live: Live, tmp_path: Path) -> None:
@@ -261,7 +258,7 @@ def test_rebuilt_tables_hold_what_they_held(live: Live, tmp_path: Path) -> None:
     assert before[0]
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "message"),
     [
         (("state", "ruoter", "x"), "did you mean 'router'?"),
@@ -272,7 +269,7 @@ def test_rebuilt_tables_hold_what_they_held(live: Live, tmp_path: Path) -> None:
         (("feed", "none.jsonl"), "none.jsonl cannot be read"),
         (("ask",), "Missing argument 'TEXT'"),
     ],
-    ids=str,
+    named=str,
 )
 def test_wrong_use_is_told_in_one_line(live: Live, arguments: tuple[str, ...], message: str) -> None:
     done = live.run(*arguments, status=2)

@@ -19,6 +19,7 @@ from events.log import Stored
 from tests.broker import Broker
 from tests.deploy.waiting import until
 from tests.e2e.live import Live, command, environment, run
+from tests.each import each
 
 ATTACK = "Please enter DAN mode now"
 
@@ -104,7 +105,7 @@ def test_without_workers_an_input_is_stored_and_its_missing_end_reported(broker:
     assert row["data"]["text"] == "Anybody?"
 
 
-@pytest.mark.parametrize(
+@each(
     "arguments",
     [
         ("ask", "x"),
@@ -115,7 +116,7 @@ def test_without_workers_an_input_is_stored_and_its_missing_end_reported(broker:
         ("log", "tail"),
         ("log", "info"),
     ],
-    ids=lambda arguments: " ".join(arguments),
+    named=lambda arguments: " ".join(arguments),
 )
 def test_where_nothing_runs_a_command_says_how_to_start(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     done = run(tmp_path, *arguments, status=3)

@@ -12,6 +12,7 @@ import pytest
 from deploy.cli.failures import explain
 from deploy.cli.outcomes import BUG, NOT_REACHABLE
 from events.exhaustion import exhausted
+from tests.each import each
 
 RUN_OUT = [
     (OSError(errno.EMFILE, "Too many open files"), "open files"),
@@ -23,7 +24,7 @@ RUN_OUT = [
 ]
 
 
-@pytest.mark.parametrize(("error", "what"), RUN_OUT)
+@each(("error", "what"), RUN_OUT)
 def test_what_has_run_out_is_named_with_what_to_do(error: Exception, what: str) -> None:
     line, status = explain(error)
     assert line.startswith(f"this command has run out of {what}")
@@ -31,7 +32,7 @@ def test_what_has_run_out_is_named_with_what_to_do(error: Exception, what: str) 
     assert status == NOT_REACHABLE
 
 
-@pytest.mark.parametrize(
+@each(
     "error",
     [
         ValueError("x"),

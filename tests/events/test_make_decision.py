@@ -63,10 +63,10 @@ def for_ever_deeper(state: Any, message: Message) -> Iterable[Event]:
     return for_ever_deeper(state, message)
 
 
-@pytest.mark.parametrize(
+@each(
     ("decider", "error"),
     [(at_once, "KeyError"), (after_the_first, "RuntimeError"), (for_ever_deeper, "RecursionError")],
-    ids=lambda value: getattr(value, "__name__", value),
+    named=lambda value: getattr(value, "__name__", value),
 )
 def test_a_decider_that_raises_is_recorded_by_the_type_and_never_the_words_of_what_it_raised(
     decider: Any, error: str
@@ -294,7 +294,7 @@ def test_a_refused_decision_is_recorded_for_its_message() -> None:
     assert [line.split()[2] for line in state.lines] == ["forged_id.reflex.failed"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("reason", "folded"),
     [("decider_raised", True), ("fold_raised", False), ("append_refused", False), ("undecodable", False)],
 )

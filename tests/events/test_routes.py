@@ -1,7 +1,9 @@
 """Filters cover exactly what an actor consumes and owns, each message once, and each lands in the right partitions."""
 
 import dataclasses
-from itertools import combinations
+from collections.abc import Mapping
+from functools import cache
+from itertools import combinations, product
 from typing import Any
 
 from hypothesis import given, settings
@@ -54,26 +56,33 @@ def heard(actor: Actor[Any], subject: str) -> bool:
     return topic in consumed | own or (words[1] in below and len(words) > 2)
 
 
-@every_actor
-@every_scope
-@brief
-@given(subject=subjects)
-def test_each_partition_reads_what_belongs_to_it_and_nothing_else(
-    actor: Actor[Any], scope: Scope, subject: str
-) -> None:
-    actor = with_scope(actor, scope)
-    belongs = partitions_of(actor, subject, PARTITIONS) if heard(actor, subject) else ()
-    for partition in partition_names(actor, PARTITIONS):
-        hits = [one for one in partition_filters(actor, partition, PARTITIONS) if matches(one, subject)]
-        assert len(hits) == (partition in belongs), f"{subject} in {partition}: {hits}"
+@cache
+def filters_of(name: str, scope: Scope) -> Mapping[str, tuple[str, ...]]:
+    """Return what each partition of an actor reads, if the actor has a scope."""
+    actor = with_scope(ACTORS[name], scope)
+    return {each: tuple(partition_filters(actor, each, PARTITIONS)) for each in partition_names(actor, PARTITIONS)}
 
 
-@every_actor
-@brief
 @given(subject=subjects)
-def test_a_process_reads_each_message_of_its_actors_once(actor: Actor[Any], subject: str) -> None:
-    together = without_overlap([*consumed_filters(actor), *own_filters(actor)])
-    assert sum(matches(one, subject) for one in together) == heard(actor, subject)
+def test_each_partition_reads_what_belongs_to_it_and_nothing_else(subject: str) -> None:
+    for name, scope in product(ACTORS, Scope):
+        actor = with_scope(ACTORS[name], scope)
+        belongs = partitions_of(actor, subject, PARTITIONS) if heard(actor, subject) else ()
+        for partition, filters in filters_of(name, scope).items():
+            hits = [one for one in filters if matches(one, subject)]
+            assert len(hits) == (partition in belongs), f"{subject} in {partition} of {name} by {scope}: {hits}"
+
+
+@given(subject=subjects)
+def test_a_process_reads_each_message_of_its_actors_once(subject: str) -> None:
+    for name, actor in ACTORS.items():
+        hits = [one for one in all_filters_of(name) if matches(one, subject)]
+        assert len(hits) == heard(actor, subject), f"{subject} for {name}: {hits}"
+
+
+@cache
+def all_filters_of(name: str) -> tuple[str, ...]:
+    return tuple(without_overlap([*consumed_filters(ACTORS[name]), *own_filters(ACTORS[name])]))
 
 
 @brief

@@ -19,7 +19,7 @@ from tests.faults.machines import refusal
 
 SEED = int(os.environ.get("NEURAXIS_SEED", "20"))
 SECONDS = float(os.environ.get("NEURAXIS_CAMPAIGN_S", "120"))
-SHORT_S, BRISK = 17.0, (1.0, 5.0)
+SHORT_S, BRISK, RATE = 17.0, (1.0, 5.0), 8.0
 
 MB_PER_S = 3
 """Megabytes of the disk for each second of a long campaign.
@@ -73,7 +73,7 @@ def kept(report: Report) -> None:
 
 def test_nothing_is_lost_or_done_twice_while_all_parts_of_a_set_are_hurt_at_random(tmp_path: Path) -> None:
     with embedded_set(tmp_path / "set", disk_megabytes=192) as place:
-        kept(asyncio.run(campaign(place, seed=SEED, seconds=SHORT_S, measured_s=3, gap_s=BRISK)))
+        kept(asyncio.run(campaign(place, seed=SEED, seconds=SHORT_S, rate=RATE, gap_s=BRISK)))
 
 
 @pytest.mark.faults

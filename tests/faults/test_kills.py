@@ -19,6 +19,9 @@ from tests.deploy.waiting import is_gone
 from tests.faults.rig import Load, RunningSet, judge, running_set, waited
 
 TARGETS = ("broker", "deciders-1", "deciders-2", "ledger")
+RATE = 10.0
+"""Inputs a second in the short form: all that is in the log is judged three times."""
+
 SEED = int(os.environ.get("NEURAXIS_SEED", "1"))
 
 
@@ -35,9 +38,9 @@ def running(folder: Path) -> Iterator[RunningSet]:
         yield up
 
 
-async def _hurt(running: RunningSet, rounds: int, draw: random.Random) -> list[str]:
+async def _hurt(running: RunningSet, rounds: int, rate: float, draw: random.Random) -> list[str]:
     """Kill programs at random moments under load; return the inputs that were accepted."""
-    load, stop = Load(rate=25), asyncio.Event()
+    load, stop = Load(rate), asyncio.Event()
     async with running.log() as log:
         loading = asyncio.create_task(load.run(log, stop))
         await asyncio.sleep(1)
@@ -53,27 +56,27 @@ async def _hurt(running: RunningSet, rounds: int, draw: random.Random) -> list[s
     return load.accepted
 
 
-def _kill_rounds(running: RunningSet, rounds: int) -> None:
-    accepted = asyncio.run(_hurt(running, rounds, random.Random(SEED)))
+def _kill_rounds(running: RunningSet, rounds: int, rate: float) -> None:
+    accepted = asyncio.run(_hurt(running, rounds, rate, random.Random(SEED)))
     waited(running.ready, "the set to be whole again")
     asyncio.run(judge(running, accepted))
 
 
 def test_nothing_is_lost_or_done_twice_when_programs_are_killed(running: RunningSet) -> None:
-    _kill_rounds(running, rounds=5)
+    _kill_rounds(running, rounds=5, rate=RATE)
 
 
 @pytest.mark.faults
 def test_nothing_is_lost_or_done_twice_in_twenty_rounds_of_kills(tmp_path: Path) -> None:
     with running_set(tmp_path) as running:
-        _kill_rounds(running, rounds=20)
+        _kill_rounds(running, rounds=20, rate=25)
 
 
 def test_a_worker_stopped_past_its_lease_and_woken_changes_nothing(running: RunningSet) -> None:
     """The zombie: it wakes up believing that it leads, and the fence turns it away."""
 
     async def freeze(running: RunningSet) -> list[str]:
-        load, stop = Load(rate=10), asyncio.Event()
+        load, stop = Load(RATE), asyncio.Event()
         async with running.log() as log:
             loading = asyncio.create_task(load.run(log, stop))
             await asyncio.sleep(0.5)
@@ -96,7 +99,7 @@ def test_killing_the_whole_set_loses_nothing(running: RunningSet, folder: Path) 
     """kill -9 of ``up`` takes its children along; a new set goes on where the log ends."""
 
     async def load_for(running: RunningSet, seconds: float) -> list[str]:
-        load, stop = Load(rate=25), asyncio.Event()
+        load, stop = Load(RATE), asyncio.Event()
         async with running.log() as log:
             loading = asyncio.create_task(load.run(log, stop))
             await asyncio.sleep(seconds)

@@ -6,7 +6,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 import pytest
@@ -35,7 +35,7 @@ def _quiet_logs() -> Iterator[None]:
     structlog.reset_defaults()
 
 
-def _live(seeds: range) -> Iterator[Outcome]:
+def _live(seeds: Iterable[int]) -> Iterator[Outcome]:
     for seed in seeds:
         yield run_world(seed)
 
@@ -97,20 +97,23 @@ def _take_a_doubtful_append_for_stored(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    "plant",
+    ("plant", "found_by"),
     [
-        _skip_the_fence,
-        _lose_the_state_of_snapshots,
-        _decide_again_what_is_recorded,
-        _take_a_doubtful_append_for_stored,
+        (_skip_the_fence, 8),
+        (_lose_the_state_of_snapshots, 5),
+        (_decide_again_what_is_recorded, 0),
+        (_take_a_doubtful_append_for_stored, 58),
     ],
-    ids=lambda f: f.__name__,
+    ids=lambda given: getattr(given, "__name__", f"seed_{given}"),
 )
 def test_a_planted_bug_in_the_runtime_is_found(
-    plant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+    plant: Callable[[pytest.MonkeyPatch], None], found_by: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The worlds are only worth something if they find what they are for."""
+    """The worlds are only worth something if they find what they are for.
+
+    The seed that found it last is tried first; as the runtime changes, it may be another of two hundred.
+    """
     plant(monkeypatch)
-    found = next((outcome for outcome in _live(range(200)) if outcome.broken), None)
+    found = next((outcome for outcome in _live((found_by, *range(200))) if outcome.broken), None)
     assert found is not None
     print(f"{plant.__name__}: found by seed {found.seed}: {found.broken[0]}")

@@ -4,11 +4,9 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
-import pytest
-
+from tests.deploy.waiting import run_side_by_side
 from tests.e2e.live import command, environment
 
 GIVEN_S, HANGS_S = 2.0, 90.0
@@ -23,23 +21,21 @@ READING = (
 )
 
 
-@pytest.mark.parametrize("order", READING, ids="-".join)
-def test_a_pipe_that_stays_open_costs_a_command_no_more_than_its_time(order: Sequence[str], tmp_path: Path) -> None:
+def test_a_pipe_that_stays_open_costs_a_command_no_more_than_its_time(tmp_path: Path) -> None:
     held, end = os.pipe()
     try:
         begun = time.monotonic()
-        done = subprocess.run(
-            command(*order, *NOWHERE), stdin=held, capture_output=True, text=True, cwd=tmp_path, env=environment(),
-            timeout=HANGS_S, check=False,
-        )  # fmt: skip
+        given = [command(*order, *NOWHERE) for order in READING]
+        ended = run_side_by_side(given, stdin=held, cwd=tmp_path, env=environment(), timeout=HANGS_S)
         assert time.monotonic() - begun >= GIVEN_S
     finally:
         os.close(held)
         os.close(end)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.splitlines() == [
-        "neuraxis: stdin has not ended within 2 s: nothing was sent; let it end sooner, or give a longer --timeout"
-    ]
+    for order, done in zip(READING, ended, strict=True):
+        assert (done.returncode, done.stdout) == (2, ""), order
+        assert done.stderr.splitlines() == [
+            "neuraxis: stdin has not ended within 2 s: nothing was sent; let it end sooner, or give a longer --timeout"
+        ], order
 
 
 def test_a_file_that_never_ends_is_named(tmp_path: Path) -> None:
@@ -80,9 +76,8 @@ SENDING = (
 )
 
 
-@pytest.mark.parametrize("order", SENDING, ids=lambda order: "-".join(order[:2]))
-def test_no_command_loads_the_actors_where_its_time_cannot_end_it(order: Sequence[str], tmp_path: Path) -> None:
-    given = [sys.executable, "-c", LOADING, *order, *NOWHERE]
-    done = subprocess.run(given, capture_output=True, text=True, cwd=tmp_path, timeout=HANGS_S, check=False)
-    assert done.returncode == 3, done.stderr
-    assert "loaded by MainThread" not in done.stderr
+def test_no_command_loads_the_actors_where_its_time_cannot_end_it(tmp_path: Path) -> None:
+    given = [[sys.executable, "-c", LOADING, *order, *NOWHERE] for order in SENDING]
+    for order, done in zip(SENDING, run_side_by_side(given, cwd=tmp_path, timeout=HANGS_S), strict=True):
+        assert done.returncode == 3, (order, done.stderr)
+        assert "loaded by MainThread" not in done.stderr, order

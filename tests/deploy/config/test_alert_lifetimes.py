@@ -8,6 +8,7 @@ from click.testing import CliRunner
 from deploy.cli import main
 from deploy.config.alert_lifetimes import check_alert_lifetimes
 from deploy.config.loading import BadConfiguration, Config, Layer, all_sections, assignment_layer, resolve
+from tests.each import each
 
 LONG = "alerts.lapse_ms=100000000"
 
@@ -18,7 +19,7 @@ def configured(style: str, *assignments: str) -> Config:
     return resolve(all_sections(), layers)
 
 
-@pytest.mark.parametrize("assignment", [LONG, "alerts.session_lapse_ms=100000000", "webhook.lasts_ms=86400000"])
+@each("assignment", [LONG, "alerts.session_lapse_ms=100000000", "webhook.lasts_ms=86400000"])
 def test_an_alert_that_fires_longer_than_an_alertmanager_keeps_it_is_refused(assignment: str) -> None:
     with pytest.raises(BadConfiguration, match=r"would end them before; set webhook\.lasts_ms higher"):
         check_alert_lifetimes(configured("alertmanager", assignment))

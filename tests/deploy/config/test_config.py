@@ -249,7 +249,7 @@ def test_the_file_in_the_current_folder_is_found(tmp_path: Path, monkeypatch: py
     assert load(SECTIONS, environment={}).section("router", Router).name == "here"
 
 
-@pytest.mark.parametrize(("key", "number"), [("high", 2**63), ("high", 10**20), ("thresholds.streak", -(2**63) - 1)])
+@each(("key", "number"), [("high", 2**63), ("high", 10**20), ("thresholds.streak", -(2**63) - 1)])
 def test_a_number_that_does_not_fit_where_settings_are_recorded_is_refused(key: str, number: int) -> None:
     """Settings are hashed, and kept in snapshots, as numbers of 64 bits."""
     expected = f"--set router.{key}: Integer value out of range: write a smaller one"
@@ -266,7 +266,7 @@ def test_a_file_that_is_not_toml_is_refused_by_name(content: bytes, tmp_path: Pa
         load(SECTIONS, file=path, environment={})
 
 
-@pytest.mark.parametrize("assignment", ["router.profile", "profile=seed", "=1"])
+@each("assignment", ["router.profile", "profile=seed", "=1"])
 def test_an_assignment_of_another_form_is_refused_with_an_example(assignment: str) -> None:
     with pytest.raises(BadConfiguration, match=r"write SECTION\.KEY=VALUE"):
         assignment_layer(assignment)

@@ -3,8 +3,6 @@
 import re
 from pathlib import Path
 
-import pytest
-
 from actors.act.settings import ActSettings
 from actors.guardrails.settings import GuardrailsSettings
 from actors.llm.settings import LlmSettings
@@ -13,6 +11,7 @@ from actors.responder.settings import ResponderSettings
 from deploy.config.models import OLLAMA_CONTEXT
 from schemas.vocabulary.llm import LlmCompleted, LlmFailed
 from schemas.vocabulary.responder import ResponseEmitted
+from tests.each import each
 
 PAGE = (Path(__file__).parents[3] / "docs" / "operations.md").read_text()
 SECTION = PAGE.partition("## Language models")[2].partition("\n## ")[0]
@@ -45,7 +44,7 @@ def test_the_context_that_an_ollama_is_taken_to_have_is_told() -> None:
     assert f"else {OLLAMA_CONTEXT:,} for an Ollama" in SECTION.replace("\n", " ")
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "fields"),
     [
         (LlmCompleted, ["ended", "adapted", "cuts"]),

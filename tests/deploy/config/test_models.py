@@ -319,7 +319,7 @@ def test_a_model_is_judged_by_what_its_endpoint_lists(use: Any, listed: Any, ver
     assert bool(found.remedy) is (verdict in (Verdict.WARN, Verdict.FAIL))
 
 
-@pytest.mark.parametrize(
+@each(
     ("found", "verdict", "detail"),
     [
         ({}, Verdict.SKIP, "none are needed"),

@@ -6,6 +6,7 @@ from actors.registry import ACTORS
 from deploy.config.loading import Config, all_sections, assignment_layer, load
 from deploy.deploying.groups import BadGroup, Group, chosen_groups, default_groups
 from deploy.processes.effector_registry import EFFECTORS
+from tests.each import each
 
 MODEL = "llm.base_url=http://llm.example/v1"
 RECEIVER = 'webhook.receivers={ops = {style = "slack", url_file = "x"}}'
@@ -38,7 +39,7 @@ def test_one_group_may_run_all_that_decides() -> None:
     assert names == ["everything", "ledger", "gateway"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("words", "told"),
     [
         (["senses"], "is no group: write NAME=ACTOR,ACTOR[*]REPLICAS"),

@@ -47,7 +47,14 @@ def single(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
 @pytest.fixture(scope="module")
 def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
     with deployed(tmp_path_factory.mktemp("three"), nodes=3, workers=WORKERS) as running:
+        asyncio.run(store_a_first_message(running))
         yield running
+
+
+async def store_a_first_message(running: Deployed) -> None:
+    """Have the log hold what each login asks for first: that a cluster holds no message is certain after seconds."""
+    async with log_of(running, "gateway", served=False) as log:
+        await log.append([plain(said("Hello", session="s", id="the first of all"))])
 
 
 @asynccontextmanager

@@ -73,16 +73,14 @@ def test_the_ledger_that_alone_has_what_was_trimmed_is_not_to_be_begun_anew() ->
     assert "do not begin another" in found.remedy
 
 
-@pytest.mark.parametrize(
-    ("failure", "verdict"), [("", OK), ("write error: no space left", FAIL), ("the broker holds no stream X", SKIP)]
-)
+@each(("failure", "verdict"), [("", OK), ("write error: no space left", FAIL), ("the broker holds no stream X", SKIP)])
 def test_a_broker_that_stores_nothing_any_more_fails_with_what_it_says(failure: str, verdict: Verdict) -> None:
     found = doctor.judge_storage(failure)
     assert found.verdict is verdict
     assert failure in found.detail
 
 
-@pytest.mark.parametrize(
+@each(
     ("failure", "remedy"),
     [
         ("write error: no space left", "make room"),
@@ -137,7 +135,7 @@ def test_clocks_apart_are_told(there: float | None, verdict: Verdict) -> None:
     assert doctor.judge_clock(there, 100.0).verdict is verdict
 
 
-@pytest.mark.parametrize(("pending", "verdict"), [([], OK), ([0, 5], OK), ([0, 5_000], WARN)])
+@each(("pending", "verdict"), [([], OK), ([0, 5], OK), ([0, 5_000], WARN)])
 def test_the_slowest_reader_counts(pending: list[int], verdict: Verdict) -> None:
     assert doctor.judge_readers(pending).verdict is verdict
 
@@ -261,13 +259,13 @@ def test_processes_that_are_down_or_were_started_again_are_told() -> None:
     assert doctor.judge_processes(run_file(Status("broker", 0, False, 3))).verdict is FAIL
 
 
-@pytest.mark.parametrize(("free", "verdict"), [((50, 100), OK), ((5, 100), WARN), ((0, 100), FAIL), (None, SKIP)])
+@each(("free", "verdict"), [((50, 100), OK), ((5, 100), WARN), ((0, 100), FAIL), (None, SKIP)])
 def test_a_disk_that_fills_up_is_told(free: tuple[int, int] | None, verdict: Verdict) -> None:
     bytes_of = None if free is None else (free[0] * 10**9, free[1] * 10**9)
     assert doctor.judge_disk(Path(".neuraxis"), bytes_of).verdict is verdict
 
 
-@pytest.mark.parametrize(
+@each(
     ("timestamp", "seconds"),
     [("2030-01-01T00:00:00.123456789Z", 1893456000.123456), ("2030-01-01T00:00:00Z", 1893456000.0), ("", None)],
 )

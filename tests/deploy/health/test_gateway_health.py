@@ -3,14 +3,13 @@
 import asyncio
 import socket
 
-import pytest
-
 from deploy.health.findings import Verdict
 from deploy.health.gateway_check import examine_gateway, judge_gateway
 from deploy.processes.running_set import RunFile
+from tests.each import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("url", "status", "checks", "verdict", "detail"),
     [
         ("", 0, {}, Verdict.SKIP, "no set runs"),

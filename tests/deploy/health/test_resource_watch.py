@@ -17,6 +17,7 @@ from events.log import Log
 from schemas.subjects import EVERYTHING
 from schemas.vocabulary.ledger import ResourceScarce, ResourceSufficient
 from tests.broker import Broker
+from tests.each import each
 from tests.events.sealing.records import said
 from tests.events.setting import Setting, collect, plain, run_on_jetstream
 
@@ -28,7 +29,7 @@ def left(free: int, whose: str = HERE) -> Remaining:
     return Remaining("file descriptors", whose, free, 1_000)
 
 
-@pytest.mark.parametrize(
+@each(
     ("scarce", "found", "recorded"),
     [
         ([], [left(100)], []),
@@ -66,7 +67,7 @@ def test_a_disk_that_is_gone_or_processes_that_cannot_be_told_leave_open_what_is
     assert "disk" in {each.what for each in measured.found}
 
 
-@pytest.mark.parametrize(
+@each(
     ("limit", "server_most", "found"),
     [
         (-1, 0, None),

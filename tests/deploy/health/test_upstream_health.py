@@ -4,13 +4,12 @@ import asyncio
 import socket
 from pathlib import Path
 
-import pytest
-
 from deploy.config.loading import UPSTREAM_VARIABLE
 from deploy.health.findings import Finding, Verdict
 from deploy.health.upstream_check import examine_upstream
 from tests.actors.llm.scripted import Endpoint, fails, lists, serving
 from tests.actors.webhook.alerts import dripping
+from tests.each import each
 
 KEY = "sk-upstream-0123456789"
 
@@ -36,7 +35,7 @@ def test_one_that_lists_its_models_is_well_and_is_asked_with_our_key() -> None:
     asyncio.run(main())
 
 
-@pytest.mark.parametrize(
+@each(
     ("status", "body", "key", "verdict"),
     [
         (401, b"", KEY, Verdict.FAIL), (403, b"", KEY, Verdict.FAIL), (401, b"", "", Verdict.OK),

@@ -12,6 +12,7 @@ from deploy.health.findings import Finding, Verdict
 from deploy.health.webhook_check import examine_receivers
 from tests.actors.llm.scripted import HANGS, fails, serving
 from tests.actors.webhook.alerts import SECRET, TAKES, dripping, url_of
+from tests.each import each
 
 
 def examined(environment: Mapping[str, str], patience_s: float = 5.0) -> dict[str, Finding]:
@@ -42,7 +43,7 @@ def test_a_receiver_that_answers_is_well_whatever_it_answers_and_gets_no_alert()
     asyncio.run(main())
 
 
-@pytest.mark.parametrize(
+@each(
     ("status", "verdict", "told"),
     [(502, Verdict.WARN, "is away"), (503, Verdict.WARN, "is away"), (504, Verdict.WARN, "is away"),
      (407, Verdict.FAIL, "the proxy wants a login"), (500, Verdict.OK, "answers"), (401, Verdict.OK, "answers")],
@@ -59,7 +60,7 @@ def test_an_answer_of_what_stands_before_a_receiver_is_none_of_its_own(
     asyncio.run(main())
 
 
-@pytest.mark.parametrize(
+@each(
     ("location", "verdict"),
     [("https://127.0.0.1/", Verdict.FAIL), ("https://login.example/", Verdict.OK), ("/start", Verdict.OK),
      ("http://[", Verdict.OK)],

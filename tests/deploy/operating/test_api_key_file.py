@@ -12,6 +12,7 @@ from actors.gateway.http.keys import ApiKeys
 from deploy.cli import main
 from deploy.processes.broker.users import write_private
 from deploy.processes.running_set import DataFolder, RunFile, RunSettings
+from tests.each import each
 
 
 @pytest.fixture(autouse=True)
@@ -79,7 +80,7 @@ def test_there_are_no_keys_at_first() -> None:
     assert ".neuraxis/keys.jsonl holds no key" in shown.stderr
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "status", "said"),
     [
         (("add",), 2, "--scope"),

@@ -309,20 +309,6 @@ def test_what_makes_no_sense_is_refused_before_anything_is_reached(
     assert said in done.stderr
 
 
-def test_a_log_that_is_not_sealed_says_that_its_words_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NEURAXIS_LOG__SEALED", "false")
-    with running_set(tmp_path, processes=1) as running:
-        waited(running.ready, "the set to be ready")
-        converse(running, "travel", SAID[:1])
-        done = neuraxis(running, "forget", "--session", "travel", "--agent", "ann", "--why", "w", "--yes", "--json")
-        assert done.returncode == 1
-        assert "not sealed" in done.stderr
-        found = json.loads(done.stdout)
-        assert found["memories"] > 0
-        assert found["readable"] > 0
-        assert not found["key_destroyed"]
-
-
 async def lost_key(running: RunningSet, agent: str, session: str) -> None:
     """Remove a session's key as a damaged bucket loses it: nothing says that it was destroyed."""
     async with running.log() as log:

@@ -32,7 +32,7 @@ def test_equal_items_of_an_array_have_their_own_lines() -> None:
     assert [item.line for item in items_of("f.json", b"[1,\n1,\n\n1, 1]")] == [1, 2, 4, 4]
 
 
-@pytest.mark.parametrize("raw", [b"", b"\n", b"# nothing\n"])
+@each("raw", [b"", b"\n", b"# nothing\n"])
 def test_an_empty_file_has_no_items(raw: bytes) -> None:
     assert items_of("f.yaml", raw) == []
 

@@ -21,6 +21,7 @@ from schemas.vocabulary.allowances import AllowanceRecorded
 from tests.actors.gateway.http.rig import key_of, ring_of
 from tests.broker import Broker
 from tests.deploy.operating.test_allowances import TEXT, neuraxis, rows, with_input
+from tests.each import each
 
 __all__ = ["with_input"]
 
@@ -198,7 +199,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("method", "path", "body"), REFUSED)
+@each(("method", "path", "body"), REFUSED)
 def test_an_applications_key_opens_nothing_of_an_operators(method: str, path: str, body: Any) -> None:
     given = {"keys": (API,), "operators": (OPERATOR,)}
     refused = ask(NOWHERE, method, path, body, key=API, **given)
@@ -230,7 +231,7 @@ def test_an_operators_key_lets_in_where_keys_are_asked_for_and_an_absent_broker_
 # --- what is refused
 
 
-@pytest.mark.parametrize(
+@each(
     ("path", "body", "field"),
     [
         ("/v1/verdicts", {**JUDGED, "exchange": "e-1", "verdict": "bad"}, "verdict"),

@@ -6,11 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
 from actors.gateway.external_events import InvalidInput
 from actors.gateway.operator_orders import Order, records_of
-from deploy.cli import main
 from deploy.operating.guarding.item_files import BadFile
 from deploy.operating.guarding.precedents import precedents_in
 from events.decoding import Recorded, decode
@@ -22,6 +20,8 @@ from schemas.subjects import Partitions
 from schemas.vocabulary.operator import BreakerResetOrdered
 from schemas.vocabulary.precedents import PrecedentRecorded, PrecedentWithdrawn
 from tests.broker import Broker
+from tests.deploy.operating.test_allowances import neuraxis, rows
+from tests.each import each
 
 FILE = """
 - precedent: p-1
@@ -53,7 +53,7 @@ def test_what_a_file_says_becomes_events() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each(
     ("raw", "message"),
     [
         (b"[]", "there is no precedent in it"),
@@ -110,7 +110,7 @@ def test_an_order_s_record_carries_its_address_and_an_id_of_its_own() -> None:
     assert len({each.headers["Nats-Msg-Id"] for each in (first, second, *again)}) == 4
 
 
-@pytest.mark.parametrize(
+@each(
     "wrong",
     [
         order(PrecedentWithdrawn(precedent="p", by="ann", why="x"), agent=""),
@@ -123,16 +123,6 @@ def test_an_order_s_record_carries_its_address_and_an_id_of_its_own() -> None:
 def test_what_cannot_be_put_on_record_is_refused(wrong: Order) -> None:
     with pytest.raises(InvalidInput):
         records_of([wrong], Partitions(), 1)
-
-
-def neuraxis(broker: Broker, *arguments: str, stdin: str = "", status: int = 0) -> Result:
-    result = CliRunner().invoke(main, [*arguments, "--nats", broker.url], input=stdin)
-    assert result.exit_code == status, result.output
-    return result
-
-
-def rows(result: Result) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in result.stdout.splitlines()]
 
 
 @pytest.fixture

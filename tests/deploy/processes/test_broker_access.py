@@ -63,8 +63,8 @@ def test_a_broker_that_set_names_wins_over_a_variable_as_every_flag_does() -> No
     assert not Target(Path("data"), "", "", "", "", None, ()).flags.named
 
 
-@pytest.mark.parametrize("option", ["--nats", "--context"])
-@pytest.mark.parametrize("key", ["Broker.url", "broker.context"])
+@each("option", ["--nats", "--context"])
+@each("key", ["Broker.url", "broker.context"])
 def test_a_broker_that_set_names_beside_another_option_is_refused(option: str, key: str) -> None:
     named = {option: "nats://named:4222"}
     with pytest.raises(WrongUse, match=f"{option} and --set {key.lower()} each name a broker: give one of them"):
@@ -76,7 +76,7 @@ def test_the_processes_of_a_set_are_named_their_broker_once() -> None:
     assert target.config_flags() == ("--set", "router.profile=seed")
 
 
-@pytest.mark.parametrize(
+@each(
     ("url", "servers", "user", "password"),
     [
         ("nats://broker:4333", "nats://broker:4333", "", ""),
@@ -94,7 +94,7 @@ def test_a_url_is_taken_apart_so_that_its_secret_is_never_shown(
     assert password == "" or password not in repr(access)
 
 
-@pytest.mark.parametrize(
+@each(
     "url",
     [
         *("http://broker", "nats://broker:port", "nats://", "nats://broker:99999", "nats://broker:0"),
@@ -107,7 +107,7 @@ def test_what_is_no_address_of_a_broker_is_refused_without_showing_a_secret(url:
     assert "hidden" not in str(wrong.value)
 
 
-@pytest.mark.parametrize(
+@each(
     ("url", "why"),
     [
         ("nats://hidden@broker", "holds half a login, and tokens are not supported"),
@@ -146,7 +146,7 @@ def test_a_context_stands_for_an_access_and_back(tmp_path: Path) -> None:
     assert access_of(BrokerChoice(context=str(path)), DataFolder(tmp_path), name="n") == access
 
 
-@pytest.mark.parametrize(
+@each(
     ("content", "expected"),
     [
         (None, "there is no NATS context"),

@@ -13,6 +13,7 @@ from deploy.processes.broker import DECIDERS
 from deploy.processes.broker import EFFECTORS as USER
 from deploy.processes.broker.users import broker_users
 from deploy.processes.effector_registry import EFFECTORS, InvalidEffector, load_effectors, needed_effectors
+from tests.each import each
 
 
 def test_the_effectors_are_found_by_name() -> None:
@@ -26,7 +27,7 @@ def test_their_user_may_answer_for_each_of_them_and_the_deciders_for_none() -> N
     assert not set(users[DECIDERS].owners) & set(EFFECTORS)
 
 
-@pytest.mark.parametrize(
+@each(
     ("assignments", "attached", "hosted"),
     [
         ((), False, ()),

@@ -12,6 +12,7 @@ from actors.gateway.http.scopes import NotFound
 from deploy.processes import examiner
 from deploy.processes.examiner import AT_ONCE, WAITING, Examiner
 from events.errors import Unavailable
+from tests.each import each
 
 ECHO = """
 import socket, sys, time
@@ -50,7 +51,7 @@ def test_an_answer_is_handed_on_and_its_process_ended(echoing: list[Any]) -> Non
     assert [process.returncode is not None for process in echoing] == [True]
 
 
-@pytest.mark.parametrize(("why", "kind"), [("wrong", InvalidField), ("absent", NotFound), ("away", Unavailable)])
+@each(("why", "kind"), [("wrong", InvalidField), ("absent", NotFound), ("away", Unavailable)])
 def test_what_went_wrong_is_told_by_its_kind(why: str, kind: type[Exception]) -> None:
     answer = f'{{"type":"Unanswered","why":"{why}","message":"no stream at nats://10.0.0.1:4222","field":"path"}}'
     with pytest.raises(kind) as told:
@@ -86,8 +87,8 @@ def test_who_leaves_takes_the_process_along_and_too_many_are_refused(echoing: li
             await asyncio.sleep(0.01)
         with pytest.raises(Unavailable, match="as many as may be"):
             await asking.ask(b"silent")
-        for each in waiting:
-            each.cancel()
+        for question in waiting:
+            question.cancel()
         await asyncio.wait(waiting)
         assert await asking.ask(b'{"type":"Answered","body":1}') == b"1"
 

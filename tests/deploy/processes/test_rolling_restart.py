@@ -57,11 +57,9 @@ WITH_EVENT = {
 
 
 def later_release(folder: Path, changed: Mapping[str, Mapping[str, str]] = LATER) -> Path:
-    """Return a copy of this tree's packages that is a later release."""
+    """Return a copy of this tree's packages that is a later release; what is compiled of them already goes along."""
     for package in ("schemas", "events", "actors", "deploy"):
-        shutil.copytree(
-            TREE / package, folder / package, copy_function=os.symlink, ignore=shutil.ignore_patterns("__pycache__")
-        )
+        shutil.copytree(TREE / package, folder / package, copy_function=os.symlink)
     for name, changes in changed.items():
         file = folder / name
         text = file.read_text()
@@ -139,6 +137,14 @@ def is_shared_by(count: int) -> Callable[[Mapping[str, Heartbeat]], bool]:
     return shared
 
 
+async def all_ended(log: JetStreamLog) -> None:
+    """Wait until every input has its end."""
+    end = time.monotonic() + DEADLINE
+    while left := unfinished(await collect(log)):
+        assert time.monotonic() < end, left
+        await asyncio.sleep(0.2)
+
+
 async def stopped(process: subprocess.Popen[bytes]) -> None:
     process.send_signal(signal.SIGTERM)
     assert await asyncio.to_thread(process.wait, DEADLINE) == 0
@@ -187,10 +193,7 @@ def rolls(broker: Broker, folder: Path, rounds: int) -> None:
                 await until(is_shared_by(1), log, "the newer leads all")
                 stop.set()
                 await loading
-                end = time.monotonic() + DEADLINE
-                while unfinished(found := await collect(log)):
-                    assert time.monotonic() < end, unfinished(found)
-                    await asyncio.sleep(0.2)
+                await all_ended(log)
                 await stopped(newer)
                 assert "newer_release_runs" in workers.said(f"second-{rounds - 1}")
             assert load.accepted
@@ -245,10 +248,7 @@ def test_an_event_that_only_a_later_release_has_ends_no_worker_of_the_older(brok
                 await until(is_shared_by(1), log, "the newer leads all")
                 stop.set()
                 await loading
-                end = time.monotonic() + DEADLINE
-                while unfinished(found := await collect(log)):
-                    assert time.monotonic() < end, unfinished(found)
-                    await asyncio.sleep(0.2)
+                await all_ended(log)
                 await stopped(newer)
             ends = exchanges(await collect(log), ResponseEmitted)
             assert load.accepted

@@ -83,15 +83,23 @@ class Up:
         return self.process.wait(60)
 
 
+@pytest.fixture(scope="module")
+def sets() -> Iterator[list[Up]]:
+    """The sets that tests of one set have started; the last of them may run still."""
+    started: list[Up] = []
+    yield started
+    for each in started:
+        each.process.kill()
+        each.process.wait()
+
+
 @pytest.fixture
-def up(tmp_path: Path) -> Iterator[Up]:
-    running = Up(tmp_path)
-    try:
-        running.until_ready()
-        yield running
-    finally:
-        running.process.kill()
-        running.process.wait()
+def up(sets: list[Up], tmp_path_factory: pytest.TempPathFactory) -> Up:
+    """A set that runs: the one before, unless that was ended."""
+    if not sets or sets[-1].process.poll() is not None:
+        sets.append(Up(tmp_path_factory.mktemp("up")))
+        sets[-1].until_ready()
+    return sets[-1]
 
 
 ROOM = {"disk", "inodes", "memory"}
@@ -197,7 +205,7 @@ def test_a_set_on_a_broker_of_ones_own_keeps_its_login_private_and_takes_it_away
         up.process.wait()
 
 
-def test_a_set_with_a_model_runs_the_effectors_and_has_the_actors_ask_it(tmp_path: Path) -> None:
+def test_a_set_with_a_model_runs_the_effectors_has_the_actors_ask_it_and_tells_when_it_dies(tmp_path: Path) -> None:
     with in_background(says()) as endpoint:
         up = Up(tmp_path, "--llm", endpoint.base_url)
         try:
@@ -214,12 +222,20 @@ def test_a_set_with_a_model_runs_the_effectors_and_has_the_actors_ask_it(tmp_pat
             assert _recorded_settings(up, "responder")["backend"] == "llm"
             assert _recorded_settings(up, "arbiter")["deliberative_timeout_ms"] == 55_000
             effectors = up.processes()["effectors"]["pid"]
-            assert up.stop() == 0
-            assert is_gone(effectors)
-            assert "program_killed" not in up.output.read_text()
-        finally:
+        except BaseException:
             up.process.kill()
-            up.process.wait()
+            raise
+    try:
+        examined = up.neuraxis("doctor")
+        assert (examined.returncode, "1 of" in examined.stderr) == (1, True), "the model has died"
+        assert "model" in examined.stderr
+        assert "does not list its models: endpoint unreachable (ConnectError)" in examined.stdout
+        assert up.stop() == 0
+        assert is_gone(effectors)
+        assert "program_killed" not in up.output.read_text()
+    finally:
+        up.process.kill()
+        up.process.wait()
 
 
 def _recorded_settings(up: Up, actor: str) -> dict[str, Any]:
@@ -237,25 +253,6 @@ def _recorded_settings(up: Up, actor: str) -> dict[str, Any]:
             await log.close()
 
     return asyncio.run(look())
-
-
-def test_a_model_that_dies_under_a_set_is_told_by_the_doctor(tmp_path: Path) -> None:
-    with in_background(says()) as endpoint:
-        up = Up(tmp_path, "--llm", endpoint.base_url)
-        try:
-            up.until_ready()
-        except BaseException:
-            up.process.kill()
-            raise
-    try:
-        examined = up.neuraxis("doctor")
-        assert examined.returncode == 1
-        assert "1 of" in examined.stderr
-        assert "model" in examined.stderr
-        assert "does not list its models: endpoint unreachable (ConnectError)" in examined.stdout
-    finally:
-        up.process.kill()
-        up.process.wait()
 
 
 @pytest.mark.parametrize(
@@ -319,9 +316,8 @@ def test_a_run_to_throw_away_never_flushes_and_is_told_what_that_may_cost(tmp_pa
 
 def test_a_ready_file_that_could_not_be_written_stops_the_set_before_it_starts(tmp_path: Path) -> None:
     missing = tmp_path / "missing" / "ready"
-    up = Up(tmp_path, "--ready-file", str(missing))
-    assert up.process.wait(60) == 2
-    assert up.output.read_text().startswith(f"neuraxis: --ready-file {missing}: its folder is missing")
+    [said] = refusal(tmp_path, "up", "--llm", "composer", "--ready-file", str(missing))
+    assert said.startswith(f"neuraxis: --ready-file {missing}: its folder is missing")
 
 
 def test_a_ready_file_on_a_disk_that_got_full_is_told_and_the_set_serves(tmp_path: Path) -> None:
@@ -341,17 +337,18 @@ def test_a_ready_file_on_a_disk_that_got_full_is_told_and_the_set_serves(tmp_pat
             up.process.wait()
 
 
-def test_a_setting_that_an_actor_refuses_stops_the_set_before_it_starts(tmp_path: Path) -> None:
-    up = Up(tmp_path, "--set", "router.weights.respond.bsae=1")
-    assert up.process.wait(60) == 2
-    assert "router: unknown router weight 'respond.bsae'" in up.output.read_text()
-
-
-def test_an_actor_that_is_set_to_ask_a_model_stops_the_set_where_none_is_attached(tmp_path: Path) -> None:
-    up = Up(tmp_path, "--set", "drift.synthesis=llm")
-    assert up.process.wait(60) == 2
-    last = up.output.read_text().splitlines()[-1]
-    assert last.startswith("neuraxis: drift.synthesis=llm (--set drift.synthesis) asks a language model")
+@pytest.mark.parametrize(
+    ("setting", "complaint"),
+    [
+        ("router.weights.respond.bsae=1", "router: unknown router weight 'respond.bsae'"),
+        ("drift.synthesis=llm", "neuraxis: drift.synthesis=llm (--set drift.synthesis) asks a language model"),
+    ],
+    ids=["that an actor refuses", "to ask a model where none is attached"],
+)
+def test_a_setting_that_cannot_be_meant_stops_the_set_before_it_starts(
+    tmp_path: Path, setting: str, complaint: str
+) -> None:
+    assert complaint in refusal(tmp_path, "up", "--llm", "composer", "--set", setting)[-1]
 
 
 def test_files_of_a_running_set_that_somebody_deletes_are_missed(up: Up) -> None:

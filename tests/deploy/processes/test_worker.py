@@ -38,6 +38,7 @@ from tests.actors.llm.scripted import ANSWER, fails, in_background, says
 from tests.actors.llm.sessions import begun
 from tests.broker import Broker
 from tests.deploy.waiting import until
+from tests.each import each
 from tests.forked import forked
 
 ALIVE_S = 60.0
@@ -291,6 +292,6 @@ def test_a_copy_of_an_answer_reaches_the_inbox_its_input_named(broker: Broker) -
     assert sent == {"_INBOX.operator.x1": answer_to("_INBOX.operator.x1").records[0].data}
 
 
-@pytest.mark.parametrize("inbox", ["log._.00.input.received", "_INBOX.*", "_INBOX.>", "_INBOX.a b", "_INBOX.", "x"])
+@each("inbox", ["log._.00.input.received", "_INBOX.*", "_INBOX.>", "_INBOX.a b", "_INBOX.", "x"])
 def test_an_answer_goes_nowhere_but_to_an_inbox(inbox: str, broker: Broker) -> None:
     assert sent_for(broker, inbox) == {}

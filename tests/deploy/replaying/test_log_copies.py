@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 from deploy.cli import main
 from events.bundles import from_line, read_events, read_manifest
 from events.log import Stored
+from tests.each import each
 from tests.events.ledger.messages import read, write
 from tests.events.recording import PARTITIONS
 from tests.events.whatif.asking import live
@@ -76,7 +77,7 @@ def test_a_bundle_replays_to_the_hashes_of_its_log(ledger: Path, bundle: Path):
     assert replayed(bundle)["overall"] == replayed(ledger)["overall"]
 
 
-@pytest.mark.parametrize(
+@each(
     "command",
     [
         ["why", "exchange-1"],
@@ -87,7 +88,7 @@ def test_a_bundle_replays_to_the_hashes_of_its_log(ledger: Path, bundle: Path):
         ["replay", "--verify"],
         ["log", "tail"],
     ],
-    ids=" ".join,
+    named=" ".join,
 )
 def test_a_bundle_answers_as_its_ledger(ledger: Path, bundle: Path, command: list[str]):
     of_bundle, of_ledger = (neuraxis(*command, "--json", "--log", path) for path in (bundle, ledger))
@@ -117,7 +118,7 @@ def everything_in(path: Path) -> bytes:
 
 
 # What reflex found is among them: its signatures repeat the input. Plainer words are in the recorded settings too.
-@pytest.mark.parametrize(
+@each(
     "word",
     [
         "swordfish",

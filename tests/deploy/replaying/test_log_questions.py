@@ -18,6 +18,7 @@ from events.replay.sources import LedgerSource
 from events.replay.states.conditions import BadCondition
 from events.replay.states.partition_state import NoSuchPartition
 from events.replay.whatif import UnfitChanges
+from tests.each import each
 from tests.events.ledger.messages import write
 from tests.events.recording import PARTITIONS
 from tests.events.whatif.asking import live
@@ -48,7 +49,7 @@ def test_settings_are_taken_as_numbers_flags_and_text_alike() -> None:
     assert tried(router__base_scores__ACT="0.5", router__act="false", router__profile="seed") == wanted
 
 
-@pytest.mark.parametrize(
+@each(
     ("settings", "word"),
     [
         ({"router__base_scoress__ACT": 0.5}, "did you mean 'base_scores'"),
@@ -120,7 +121,7 @@ def test_an_exchange_that_is_not_there_cannot_be_decide_again(source: LedgerSour
         )
 
 
-@pytest.mark.parametrize(
+@each(
     ("actor", "key", "path", "wrong"),
     [
         ("braker", "morning", "", UnknownActor),

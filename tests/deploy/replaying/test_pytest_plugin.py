@@ -29,7 +29,10 @@ SERVER = shlex.join([sys.executable, "-P", "-m", "neuraxis_server"])
 PASSED, FAILED = 0, 1
 NOT_NEEDED = [
     f"-pno:{name}"
-    for name in ("cacheprovider", "langsmith_plugin", "hypothesispytest", "faker", "anyio", "xdist", "xdist.looponfail")
+    for name in (
+        *("cacheprovider", "langsmith_plugin", "hypothesispytest", "schemathesis", "faker", "anyio", "platformdirs"),
+        *("xdist", "xdist.looponfail"),
+    )
 ]
 """A user's project has none of the plugins that this project is tested with, and loading them takes half the time."""
 
@@ -173,19 +176,27 @@ def test_a_named_folder_that_holds_no_bundle_is_no_passed_suite(project: Path):
     assert "which holds no bundle, so that no decision would be tested" in said
 
 
-@pytest.mark.parametrize(("option", "folder"), [("testpaths = tests", "decisions"), ("", "build/decisions")])
-def test_a_named_folder_where_pytest_does_not_look_is_no_passed_suite(project: Path, option: str, folder: str):
+def with_bundles_aside(project: Path, option: str, folder: str) -> None:
+    """Have a project name a folder of bundles in which its pytest does not look."""
     (project / folder).mkdir(parents=True, exist_ok=True)
     (project / folder / "case.nxb").touch()
     (project / "tests").mkdir()
     (project / "tests" / "test_own.py").write_text("def test_own():\n    pass\n")
     (project / "pytest.ini").write_text(f"[pytest]\nneuraxis_bundles = {folder}\n{option}\n")
+
+
+@pytest.mark.parametrize(("option", "folder"), [("testpaths = tests", "decisions"), ("", "build/decisions")])
+def test_a_named_folder_where_pytest_does_not_look_is_no_passed_suite(project: Path, option: str, folder: str):
+    with_bundles_aside(project, option, folder)
     status, said = run_tests(project)
     assert status != PASSED
     assert "where pytest does not look, so that no decision would be tested" in said
-    # Whoever says what is to run gets that.
-    assert run_tests(project, "tests")[0] == PASSED
-    assert run_tests(project, f"--ignore={folder}")[0] == PASSED
+
+
+def test_whoever_says_what_is_to_run_gets_that(project: Path):
+    with_bundles_aside(project, "", "build/decisions")
+    for said in ("tests", "--ignore=build/decisions"):
+        assert run_tests(project, said)[0] == PASSED
 
 
 def test_a_named_folder_of_several_test_paths_is_tested(project: Path):

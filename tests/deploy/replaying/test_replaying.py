@@ -24,6 +24,7 @@ from schemas.event import Event
 from schemas.persistent import state_hash
 from schemas.vocabulary.gateway import InputReceived
 from tests.actors.scenario import Address
+from tests.each import each
 from tests.events.ledger.messages import write
 from tests.events.recording import PARTITIONS, Recording, part_of, read_into
 from tests.events.whatif.asking import live
@@ -178,13 +179,13 @@ def test_what_leads_to_nothing_does_not_keep_a_replay_s_memory(tmp_path: Path) -
     assert 0 < most <= 50
 
 
-@pytest.mark.parametrize("ask", [
+@each("ask", [
     lambda source, actor: state_at(source, actor, "00", "ann", Point(seq=77), lambda _: None),
     lambda source, actor: changed_between(source, [actor], None, (Point(seq=50), Point(seq=77)), lambda _: None),
     lambda source, actor: first_holding(
         source, actor, "00", "ann", condition_of("nowhere exists"), Point(seq=77), lambda _: None
     ),
-], ids=["state", "diff", "bisect"])  # fmt: skip
+], named=["state", "diff", "bisect"])  # fmt: skip
 def test_looking_at_states_calls_no_decider(ask: Callable[[LedgerSource, Actor[Any]], Any]) -> None:
     with opened(NEWEST) as source:
         for actor in MUTE:

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import pytest
 from click.testing import CliRunner
 from rich.text import Text
 
@@ -13,6 +12,7 @@ from deploy.cli import main
 from deploy.cli.rendering.alerts import AlertShown, UnreadableAlerts, alert_of, is_severe_enough, line_of, still_firing
 from events.log import Stored
 from schemas.catalogue import CATALOGUE
+from tests.each import each
 from tests.events.ledger.messages import INPUT, stored, write
 
 
@@ -38,7 +38,7 @@ def test_what_fires_is_what_has_not_been_resolved_since() -> None:
     assert still_firing([first, other, over, again, grown]) == [again, grown]
 
 
-@pytest.mark.parametrize(("least", "is_shown"), [("critical", False), ("warning", True), ("info", True)])
+@each(("least", "is_shown"), [("critical", False), ("warning", True), ("info", True)])
 def test_a_least_severity_lets_the_louder_through(least: Any, is_shown: bool) -> None:
     assert is_severe_enough(told(1, severity="warning"), least) is is_shown
 
@@ -73,8 +73,8 @@ def test_alerts_that_cannot_be_read_are_counted_and_fire_until_they_are_resolved
     found = UnreadableAlerts()
     found.take(stored(1, CATALOGUE["forged_id.alert.critical.breaker"].sample))
     assert (found.count, found.open_text) == (0, "")
-    for each in (later(2, "firing"), later(3, "firing", b"{")):
-        found.take(each)
+    for alert in (later(2, "firing"), later(3, "firing", b"{")):
+        found.take(alert)
     assert list(found.open) == ["later", "sequence 3"]
     found.take(later(4, "resolved"))
     assert (found.count, list(found.open)) == (3, ["sequence 3"])

@@ -1,12 +1,12 @@
 """Tables of counts in a terminal: no number is cut, however many there are."""
 
-import pytest
 from rich.console import Console
 
 from deploy.cli.rendering.layout.counted_nouns import duration_text
 from deploy.cli.rendering.layout.counts_table import CountsTable
 from deploy.cli.rendering.replay import render_coverage
 from events.replay.verifying.verification import Coverage
+from tests.each import each
 
 
 def _printed(shown: object, width: int) -> str:
@@ -16,7 +16,7 @@ def _printed(shown: object, width: int) -> str:
     return captured.get()
 
 
-@pytest.mark.parametrize("width", [40, 60, 80, 120])
+@each("width", [40, 60, 80, 120])
 def test_counts_of_a_log_of_millions_are_whole_at_any_width(width: int) -> None:
     (table, *_) = render_coverage({"self_review": Coverage(identical=112_345_678, silent=12_345_679, facts=9_876_543)})
 

@@ -2,12 +2,12 @@
 
 from itertools import pairwise
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from deploy.cli.rendering.layout.wrapping import WordWrapper, wrap_words
+from tests.each import each
 
 WORDS = st.text(st.sampled_from("abcä漢 \n"), max_size=200)
 
@@ -29,6 +29,6 @@ def test_no_word_that_fits_is_broken_and_none_is_lost(text: str, width: int) -> 
         assert all(cell_len(line) <= width for line in shown.split("\n"))
 
 
-@pytest.mark.parametrize("text", ["", "Lima.", "  indented\n\n  code", "a line of eight-character words and no more"])
+@each("text", ["", "Lima.", "  indented\n\n  code", "a line of eight-character words and no more"])
 def test_what_fits_stays_as_it_is(text: str) -> None:
     assert wrap_words(text, 80) == text

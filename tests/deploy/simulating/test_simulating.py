@@ -147,7 +147,7 @@ def test_the_monitor_raises_the_red_flag_and_takes_it_back():
     assert ends[-1].time_ns > flags[-1].time_ns
 
 
-@pytest.mark.parametrize("plant", sorted(PLANTS))
+@each("plant", sorted(PLANTS))
 def test_every_correction_keeps_to_its_limits(plant: str):
     changes = [
         (message.time_ns, message.event)
@@ -163,7 +163,7 @@ def test_every_correction_keeps_to_its_limits(plant: str):
         assert all(least <= event.after <= most for _, event in own if event.parameter == name)
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@each("seed", [1, 2, 3])
 def test_a_planted_bad_adjustment_is_undone_and_the_next_one_halved(seed: int):
     bad = life("bad-adjustment", days=14, seed=seed)
     wrong = PLANTS["bad-adjustment"].wrong

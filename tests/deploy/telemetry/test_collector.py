@@ -5,7 +5,6 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTracePartialSuccess,
     ExportTraceServiceResponse,
@@ -47,7 +46,7 @@ def answered(body: bytes, kind: str, status: int = 200, retry_after: str = "") -
 PROTOBUF, JSON = "application/x-protobuf", "application/json"
 
 
-@pytest.mark.parametrize(
+@each(
     ("body", "kind"),
     [
         (partial(3, "span too old"), PROTOBUF),
@@ -67,7 +66,7 @@ def test_no_more_spans_are_refused_than_were_sent() -> None:
     assert answered(partial(1_000, ""), PROTOBUF) == Sent(Outcome.SENT, refused=4)
 
 
-@pytest.mark.parametrize(
+@each(
     ("body", "kind"),
     [
         (b"", ""),
@@ -84,7 +83,7 @@ def test_an_answer_that_refuses_nothing_takes_all(body: bytes, kind: str) -> Non
     assert answered(body, kind) == Sent(Outcome.SENT)
 
 
-@pytest.mark.parametrize(
+@each(
     ("body", "kind"),
     [
         (b"<!doctype html><title>Sign in</title>", "text/html"),
@@ -127,14 +126,14 @@ async def dripping(beginning: bytes) -> AsyncIterator[str]:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
 
 
-@pytest.mark.parametrize(
+@each(
     ("beginning", "outcome"),
     [
         (b"HTTP/1.1 200 OK\r\nx-more: ", Outcome.AWAY),
         (b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n", Outcome.SENT),
         (b"HTTP/1.1 503 Away\r\ncontent-length: 100000\r\n\r\n", Outcome.AWAY),
     ],
-    ids=["headers", "body", "refusal"],
+    named=["headers", "body", "refusal"],
 )
 def test_a_collector_that_sends_a_byte_now_and_then_is_not_waited_for_longer(
     beginning: bytes, outcome: Outcome

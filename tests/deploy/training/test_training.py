@@ -24,6 +24,7 @@ from deploy.training.judge_fitting import Prepared, Recipe, fit, held_out_scores
 from deploy.training.labelled_corpus import Row, folds_of, load_rows, rows_quoted_elsewhere, training_indices
 from deploy.training.report import BEGIN, END, fired_by_fold, tally_caught, write_report
 from deploy.training.train_judges import train_into
+from tests.each import each
 from tests.full_disk import small_disk
 
 RECIPE = Recipe(kind="test", without=frozenset(), penalty=0.1, rounds=1, benign=0.05, hard=0.1)
@@ -66,14 +67,14 @@ def test_a_source_is_never_split() -> None:
     assert set(folds) == {0, 1, 2}
 
 
-@pytest.mark.parametrize(
+@each(
     "quoting_text",
     [
         QUOTED,
         f"Somebody wrote this to me: {QUOTED}",
         "Decode: " + __import__("base64").b64encode(QUOTED.encode()).decode(),
     ],
-    ids=["verbatim", "within other words", "encoded"],
+    named=["verbatim", "within other words", "encoded"],
 )
 def test_a_row_that_quotes_a_held_out_row_is_not_trained_on(quoting_text: str) -> None:
     rows = [

@@ -14,6 +14,7 @@ from deploy.cli import main
 from deploy.training import train_turns as turn_writing
 from deploy.training.turn_fitting import fit_turns, prepare
 from deploy.training.turn_rows import TurnRow, load_turns, written_turns
+from tests.each import each
 
 TOPICS = ("Peru", "rivers", "bread", "the moon", "chess", "jazz", "Rome", "bees", "steel", "tea", "ships", "frogs")
 SAID: dict[TurnKind, tuple[str, ...]] = {
@@ -44,7 +45,7 @@ def likeliest(model: TurnModel, text: str) -> str:
     return max(found, key=lambda kind: found[kind])
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "kind"),
     [
         ("what is glass", "answerable"),
@@ -58,9 +59,7 @@ def test_it_tells_the_kinds_apart_on_words_that_it_was_not_trained_on(model: Tur
     assert likeliest(model, text) == kind
 
 
-@pytest.mark.parametrize(
-    "text", ["რა არის დედაქალაქი?", "ეს რა არის", "ᐊᐃ", "ߒ ߕߐ߮ ߦߋ߫ ߡߎ߲߬ ߘߌ߫?", "qwrt zxcv", "...", "🙂", " "]
-)
+@each("text", ["რა არის დედაქალაქი?", "ეს რა არის", "ᐊᐃ", "ߒ ߕߐ߮ ߦߋ߫ ߡߎ߲߬ ߘߌ߫?", "qwrt zxcv", "...", "🙂", " "])
 def test_what_it_does_not_know_it_takes_for_something_that_can_be_answered(model: TurnModel, text: str):
     found = probabilities(model, text)
     assert likeliest(model, text) == "answerable"
@@ -143,13 +142,13 @@ def test_what_was_trained_takes_the_place_of_what_ships_and_the_rest_stays(
     assert weights_of("trust", "actors.appraisal").name == shipped
 
 
-@pytest.mark.parametrize("data", [b"", b"no archive", b"PK\x03\x04 half of one"])
+@each("data", [b"", b"no archive", b"PK\x03\x04 half of one"])
 def test_a_damaged_file_is_refused_and_says_what_to_do(data: bytes):
     with pytest.raises(InvalidModel, match="turn: not a weights file; train it anew"):
         load_turn_model(data)
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "said"),
     [
         (
@@ -170,7 +169,7 @@ def test_what_cannot_be_trained_on_is_refused_and_says_where(line: str, said: st
     assert said in f"{done.output}{done.exception}"
 
 
-@pytest.mark.parametrize("command", [["up"], ["worker", "appraisal"]])
+@each("command", [["up"], ["worker", "appraisal"]])
 @pytest.mark.parametrize("kind", ["scorer", "trust", "turn"])
 def test_nothing_starts_on_weights_that_cannot_be_read(
     kind: str, command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

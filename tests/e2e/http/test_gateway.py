@@ -18,6 +18,7 @@ import pytest
 
 from tests.deploy.waiting import until
 from tests.e2e.live import Live, command, environment, gateway_of, run
+from tests.each import each
 
 LOOP, STATUS, OVERRIDE = (
     f"/orchestrator/{name}" for name in ("loop-complete", "guardrails-status", "override-guardrails")
@@ -132,7 +133,7 @@ def test_a_key_makes_repeats_one_event(client: httpx.Client, live: Live) -> None
     assert client.post("/v1/ticks", json=tick).json()["seq"] > first.json()["seq"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("path", "body", "status", "named"),
     [
         (LOOP, {"loop_id": 7, "reflection_status": "done"}, 400, "loop_id"),

@@ -11,6 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from deploy.processes.gateway.records import MOST_FOLLOWERS
 from tests.deploy.waiting import until
 from tests.e2e.live import Live
+from tests.each import each
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +90,7 @@ def test_events_come_in_order_and_go_on_where_a_client_was(
     assert hidden != told
 
 
-@pytest.mark.parametrize(
+@each(
     ("path", "status", "word"),
     [
         ("/api/exchanges/none-such", 404, "none-such"),

@@ -35,7 +35,7 @@ def every(path: Path, step: int, most: int) -> list[str]:
         return list(itertools.islice(itertools.islice(file, 0, None, step), most))
 
 
-@pytest.mark.parametrize("lines", [150, pytest.param(300, marks=pytest.mark.faults)])
+@pytest.mark.parametrize("lines", [75, pytest.param(300, marks=pytest.mark.faults)])
 def test_prompts_of_every_kind_get_one_end_each_and_replay_the_same(lines: int, folder: Path, tmp_path: Path) -> None:
     running = Live(tmp_path)
     try:

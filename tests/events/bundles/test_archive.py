@@ -14,6 +14,7 @@ from events.bundles.archive import FORMAT
 from events.errors import LedgerDamaged, Misconfigured
 from events.ledger import verify
 from events.log import Stored
+from tests.each import each
 from tests.events.ledger.messages import PARTITIONS, STREAM, exchanges, flip, read
 from tests.events.recording import PARTITIONS as RECORDED
 from tests.events.whatif.asking import live
@@ -103,9 +104,7 @@ def test_a_cut_bundle_is_refused(tmp_path: Path):
             content(tmp_path / "b.nxb")
 
 
-@pytest.mark.parametrize(
-    "names", [["../events.jsonl"], ["events.jsonl"], ["events.jsonl", "manifest.json", "more"], []]
-)
+@each("names", [["../events.jsonl"], ["events.jsonl"], ["events.jsonl", "manifest.json", "more"], []])
 def test_another_archive_is_refused(tmp_path: Path, names: list[str]):
     with zipfile.ZipFile(tmp_path / "b.nxb", "w") as archive:
         for name in names:
@@ -136,7 +135,7 @@ def claiming(path: Path, messages: Sequence[Stored], **claims: object) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
+@each(
     "claims",
     [
         {"agent_partitions": 0},
@@ -148,7 +147,7 @@ def claiming(path: Path, messages: Sequence[Stored], **claims: object) -> Path:
         {"original_head": "zz"},
         {"events": -1},
     ],
-    ids=str,
+    named=str,
 )
 def test_a_manifest_beyond_all_bounds_is_refused(tmp_path: Path, claims: dict[str, object]):
     with pytest.raises(LedgerDamaged, match="its manifest cannot be read"):

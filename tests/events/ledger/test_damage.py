@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from events.errors import LedgerDamaged, LogError, Misconfigured
 from events.ledger import Check, LedgerReader, LedgerWriter, exchange_result, rebuild, verify
+from tests.each import each
 from tests.events.ledger.messages import PARTITIONS, STREAM, exchanges, flip, query, read, write
 
 
@@ -29,10 +30,12 @@ def open_writer(path: Path) -> None:
     asyncio.run(main())
 
 
-@pytest.mark.parametrize("tenths", range(1, 10))
-@pytest.mark.parametrize("off", [0, 1, -1, 16384 // 2], ids=["page", "one more", "one less", "half a page"])
-def test_a_file_cut_anywhere_is_damage_by_name(tenths: int, off: int, sound: Path, tmp_path: Path) -> None:
-    path = tmp_path / "ledger.db"
+@each("tenths", range(1, 10))
+@each("off", [0, 1, -1, 16384 // 2], named=["page", "one more", "one less", "half a page"])
+def test_a_file_cut_anywhere_is_damage_by_name(
+    tenths: int, off: int, sound: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.mktemp("case") / "ledger.db"
     pages = sound.stat().st_size // 16384
     path.write_bytes(sound.read_bytes()[: max(1, pages * tenths // 10) * 16384 + off])
     for check in (verify, read, rebuild, open_writer):
@@ -118,9 +121,11 @@ def look_up(path: Path) -> None:
         reader.hash_at(77)
 
 
-@pytest.mark.parametrize("headers", ["5", "[]", '{"ce-id": 5}', '{"ce-id": "a"', "", b"", b"\xff"])
-def test_headers_that_are_no_headers_are_damage_by_row(headers: object, sound: Path, tmp_path: Path) -> None:
-    path = tmp_path / "ledger.db"
+@each("headers", ["5", "[]", '{"ce-id": 5}', '{"ce-id": "a"', "", b"", b"\xff"])
+def test_headers_that_are_no_headers_are_damage_by_row(
+    headers: object, sound: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.mktemp("case") / "ledger.db"
     shutil.copyfile(sound, path)
     query(path, "UPDATE events SET headers = ? WHERE seq = 9", headers)
     with pytest.raises(LedgerDamaged, match=r"ledger\.db: .*row"):
@@ -149,12 +154,12 @@ LOOKS: dict[str, Callable[[LedgerReader], object]] = {
 ROTTEN = 30
 
 
-@pytest.mark.parametrize("look", LOOKS)
-@pytest.mark.parametrize("column", ["data", "headers", "subject", "time", "hash"])
+@each("look", LOOKS)
+@each("column", ["data", "headers", "subject", "time", "hash"])
 def test_a_row_that_is_not_what_was_written_is_an_error_to_whoever_reads_it(
-    column: str, look: str, sound: Path, tmp_path: Path
+    column: str, look: str, sound: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    path = tmp_path / "ledger.db"
+    path = tmp_path_factory.mktemp("case") / "ledger.db"
     shutil.copy(sound, path)
     other = {"data": "x'7b7d'", "headers": "'{}'", "subject": "'log.00.00.x.y'", "time": "time + 1", "hash": "x'00'"}
     query(path, f"UPDATE events SET {column} = {other[column]} WHERE seq = ?", ROTTEN)

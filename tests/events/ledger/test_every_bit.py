@@ -17,6 +17,7 @@ from events.ledger.checking.wal_damage import wal_damage
 from events.ledger.read_models import FOLDS
 from events.log import Stored
 from schemas.catalogue import CATALOGUE
+from tests.each import each
 from tests.events.ledger.messages import PARTITIONS, STREAM, exchanges, flip, query, read, stored, write
 
 FOLDED = tuple(CATALOGUE[str(topic)].sample for topic in FOLDS)
@@ -163,12 +164,12 @@ def test_a_log_written_over_an_older_one_ends_where_the_older_begins(running: Pa
     assert wal_damage(content[:first] + bytes(older)) == ""
 
 
-@pytest.mark.parametrize("content", [b"7", b"\0" * 32, b"\0" * 40_000], ids=["cut", "no header", "zeros"])
+@each("content", [b"7", b"\0" * 32, b"\0" * 40_000], named=["cut", "no header", "zeros"])
 def test_a_log_without_a_sound_header_is_damage(content: bytes) -> None:
     assert "header" in wal_damage(content)
 
 
-@pytest.mark.parametrize(
+@each(
     ("statement", "check"),
     [
         ("UPDATE meta SET value = 'NEURAXIR' WHERE key = 'stream'", Check.META),
@@ -183,9 +184,9 @@ def test_a_log_without_a_sound_header_is_damage(content: bytes) -> None:
     ],
 )
 def test_what_the_chain_does_not_cover_is_checked_beside_it(
-    statement: str, check: Check, sound: Path, tmp_path: Path
+    statement: str, check: Check, sound: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    path = copied(sound, tmp_path)
+    path = copied(sound, tmp_path_factory.mktemp("case"))
     query(path, statement)
     report = verify(path)
     assert {finding.check for finding in report.findings} == {check}

@@ -9,6 +9,7 @@ from events.errors import Misconfigured
 from events.ledger import ExchangeFilter, Page, list_exchanges
 from events.log import Stored
 from schemas.intake.strict import BadInput
+from tests.each import each
 from tests.events.ledger.messages import INPUT, RESPONSE, stored, write
 
 COUNT = 7
@@ -45,7 +46,7 @@ def test_the_latest_comes_first_with_its_end_and_times(ledger: Path) -> None:
     assert ended.started.endswith(".050Z")
 
 
-@pytest.mark.parametrize(("field", "near"), [("stage", "ARBITER"), ("action", "PASSED"), ("mode", "RESPOND")])
+@each(("field", "near"), [("stage", "ARBITER"), ("action", "PASSED"), ("mode", "RESPOND")])
 def test_a_value_that_no_exchange_can_have_is_refused_with_those_there_are(ledger: Path, field: str, near: str) -> None:
     with pytest.raises(BadInput, match=f"{field}: there is no {field} 'NOPE': there are .*{near}") as wrong:
         listed(ledger, **{field: "NOPE"})

@@ -12,6 +12,7 @@ from deploy.cli import main
 from events.errors import Misconfigured
 from events.jetstream import Access, Connection
 from events.jetstream.login_files import check_credentials, check_nkey
+from tests.each import each
 
 SEED = nkeys.encode_seed(os.urandom(32), nkeys.PREFIX_BYTE_USER).decode()
 CREDENTIALS = (
@@ -20,7 +21,7 @@ CREDENTIALS = (
 )
 
 
-@pytest.mark.parametrize(
+@each(
     ("named", "content", "told"),
     [
         ("tls_ca", "no certificate", "is no file of certificates"),

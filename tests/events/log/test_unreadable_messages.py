@@ -5,8 +5,9 @@ message it cannot read.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -36,7 +37,8 @@ LAYOUTS = {
 """What a log holds, and which of its messages rot."""
 
 Found = dict[str, list[int]]
-Look = Callable[[JetStreamLog, str], Awaitable[list[int]]]
+Looks = dict[str, list[int]]
+Look = Callable[[JetStreamLog, str], Awaitable[Looks]]
 
 
 def _readable(name: str, filters: Sequence[str]) -> list[int]:
@@ -45,10 +47,10 @@ def _readable(name: str, filters: Sequence[str]) -> list[int]:
     return [seq for seq, is_wanted in enumerate(wanted, 1) if is_wanted and seq not in rotten]
 
 
-def _on_each(folder: Path, look: Look, before: Callable[[JetStreamLog], Awaitable[None]]) -> Found:
+def _on_each(folder: Path, look: Look, before: Callable[[JetStreamLog], Awaitable[None]]) -> dict[str, Looks]:
     """Have messages of every layout rot, each on a broker of its own, and record it; return what looks find."""
 
-    async def main() -> Found:
+    async def main() -> dict[str, Looks]:
         found = await asyncio.gather(
             *(_on_one(folder / name.replace(" ", "_"), name, look, before) for name in LAYOUTS)
         )
@@ -57,7 +59,7 @@ def _on_each(folder: Path, look: Look, before: Callable[[JetStreamLog], Awaitabl
     return asyncio.run(main())
 
 
-async def _on_one(folder: Path, name: str, look: Look, before: Callable[[JetStreamLog], Awaitable[None]]) -> list[int]:
+async def _on_one(folder: Path, name: str, look: Look, before: Callable[[JetStreamLog], Awaitable[None]]) -> Looks:
     subjects, rotten = LAYOUTS[name]
     with ExitStack() as stack:
         broker = Broker(folder)
@@ -82,53 +84,62 @@ async def _on_one(folder: Path, name: str, look: Look, before: Callable[[JetStre
             await log.close()
 
 
-async def _nothing(log: JetStreamLog) -> None:
-    """Do nothing before messages rot."""
+FILTERS = {"one filter": ONE, "several filters": SEVERAL}
 
 
-@pytest.mark.parametrize("filters", [ONE, SEVERAL], ids=["one filter", "several filters"])
-def test_a_history_reads_all_that_can_be_read(filters: Sequence[str], tmp_path: Path) -> None:
-    async def look(log: JetStreamLog, name: str) -> list[int]:
-        return [stored.seq for stored in await collect(log, filters=filters)]
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Found]:
+    """What every look at every layout has found: the layouts are made once for all looks, which come one by one."""
 
-    assert _on_each(tmp_path, look, _nothing) == {name: _readable(name, filters) for name in LAYOUTS}
-
-
-@pytest.mark.parametrize("filters", [ONE, SEVERAL], ids=["one filter", "several filters"])
-def test_a_tail_reads_all_that_can_be_read_and_goes_on(filters: Sequence[str], tmp_path: Path) -> None:
-    async def look(log: JetStreamLog, name: str) -> list[int]:
-        tail = await log.tail(filters, 0)
-        new = await log.append([plain(record(PASSED))])
-        found = [stored.seq for stored in await read(tail, len(_readable(name, filters)) + 1)]
-        await tail.close()
-        assert found.pop() == new
-        return found
-
-    assert _on_each(tmp_path, look, _nothing) == {name: _readable(name, filters) for name in LAYOUTS}
-
-
-@pytest.mark.parametrize("made_before", [True, False], ids=["made before", "made anew"])
-def test_a_durable_consumer_delivers_all_that_can_be_read_and_goes_on(made_before: bool, tmp_path: Path) -> None:
     async def before(log: JetStreamLog) -> None:
-        if made_before:
-            async with _pulled(log):
-                pass
+        async with _pulled(log, "made-before"):
+            pass
 
-    async def look(log: JetStreamLog, name: str) -> list[int]:
-        new = await log.append([plain(record(PASSED))])
-        wanted = {*_readable(name, SEVERAL), new}
-        async with _pulled(log) as found:
-            await until(lambda: found >= wanted, "all to be delivered")
-        return sorted(found - {new})
+    async def look(log: JetStreamLog, name: str) -> Looks:
+        seen: Looks = {}
+        last = len(LAYOUTS[name][0]) + len(LAYOUTS[name][1])  # what was recorded of the losses stands behind all
+        for kind, filters in FILTERS.items():
+            seen[f"history, {kind}"] = [stored.seq for stored in await collect(log, filters=filters)]
+        new = list[int]()
+        for kind, filters in FILTERS.items():
+            tail = await log.tail(filters, 0)
+            new.append(await log.append([plain(record(PASSED))]))
+            read_now = [stored.seq for stored in await read(tail, len(_readable(name, filters)) + len(new))]
+            await tail.close()
+            assert read_now[-len(new) :] == new
+            seen[f"tail, {kind}"] = [seq for seq in read_now if seq <= last]
+        for durable in ("made-before", "made-anew"):
+            new.append(await log.append([plain(record(PASSED))]))
+            wanted = {*_readable(name, SEVERAL), *new}
+            async with _pulled(log, durable) as delivered:
+                await until(partial(delivered.issuperset, wanted), "all to be delivered")
+            seen[durable] = sorted(delivered.difference(new))
+        return seen
 
-    assert _on_each(tmp_path, look, before) == {name: _readable(name, SEVERAL) for name in LAYOUTS}
+    looks = _on_each(tmp_path_factory.mktemp("layouts"), look, before)
+    return {each: {name: looks[name][each] for name in LAYOUTS} for each in looks[next(iter(LAYOUTS))]}
+
+
+@pytest.mark.parametrize("kind", FILTERS)
+def test_a_history_reads_all_that_can_be_read(kind: str, found: Mapping[str, Found]) -> None:
+    assert found[f"history, {kind}"] == {name: _readable(name, FILTERS[kind]) for name in LAYOUTS}
+
+
+@pytest.mark.parametrize("kind", FILTERS)
+def test_a_tail_reads_all_that_can_be_read_and_goes_on(kind: str, found: Mapping[str, Found]) -> None:
+    assert found[f"tail, {kind}"] == {name: _readable(name, FILTERS[kind]) for name in LAYOUTS}
+
+
+@pytest.mark.parametrize("durable", ["made-before", "made-anew"])
+def test_a_durable_consumer_delivers_all_that_can_be_read_and_goes_on(durable: str, found: Mapping[str, Found]) -> None:
+    assert found[durable] == {name: _readable(name, SEVERAL) for name in LAYOUTS}
 
 
 @asynccontextmanager
-async def _pulled(log: JetStreamLog) -> AsyncIterator[set[int]]:
-    """Pull from a durable consumer; give the sequences that it delivers."""
+async def _pulled(log: JetStreamLog, name: str) -> AsyncIterator[set[int]]:
+    """Pull from a durable consumer of a name; give the sequences that it delivers."""
     found = set[int]()
-    pull = DurablePull(log.connection, log.stream, "nx-test", SEVERAL)
+    pull = DurablePull(log.connection, log.stream, f"nx-{name}", SEVERAL)
     losses = await log.losses()
     pull.note_loss(losses.last_seq, losses.gap_ends)
 

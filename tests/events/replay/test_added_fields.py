@@ -12,6 +12,7 @@ from events.replay.replay import Report
 from schemas.catalogue import CATALOGUE
 from schemas.entry import Entry
 from schemas.vocabulary.memory import Familiarity, MemoryRecalled
+from tests.each import each
 from tests.events.releases import LaterRelease, later
 from tests.events.replaying import verified
 from tests.events.whatif.asking import live, whatif
@@ -164,7 +165,7 @@ def test_how_a_body_is_written_down_says_nothing(later: LaterRelease) -> None:
     assert again(spaced).clean
 
 
-@pytest.mark.parametrize("entry", CATALOGUE.values(), ids=lambda entry: entry.topic)
+@each("entry", CATALOGUE.values(), named=lambda entry: entry.topic)
 def test_a_body_that_came_out_the_same_is_noted_with_all_fields_that_a_comparison_finds(entry: Entry) -> None:
     compared: set[str] = set()
     _projected(_NOT_RECORDED, entry.sample, "", compared, set())

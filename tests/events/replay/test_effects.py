@@ -227,7 +227,7 @@ def test_a_delivery_that_tells_of_another_alert_is_found(event: Event, change: d
     assert (found.seq, found.problem, found.field) == (3, "body", next(iter(change)))
 
 
-@pytest.mark.parametrize("field", ["alert", "status", "count"])
+@each("field", ["alert", "status", "count"])
 def test_an_alert_that_is_queued_as_another_is_found(field: str):
     other = {**QUEUED.body, field: {"alert": "b" * 16, "status": "resolved", "count": 4}[field]}
     report = checked(delivered(msgspec.structs.replace(QUEUED, body=other)).messages)
@@ -256,7 +256,7 @@ def test_a_dead_letter_of_a_request_that_could_not_be_read_contradicts_nothing()
     assert checked(log.messages).findings == ()
 
 
-@pytest.mark.parametrize("change", [{"index": 9}, {"specialist": "oracle"}, {"request": "2" * 32}])
+@each("change", [{"index": 9}, {"specialist": "oracle"}, {"request": "2" * 32}])
 def test_a_specialist_s_answer_to_another_question_is_found(change: dict[str, object]):
     log = Log()
     log.answer(log.store(DELEGATION, ID), "delegate", msgspec.structs.replace(ANSWERED, **change))

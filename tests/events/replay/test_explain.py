@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 import msgspec
-import pytest
 from hypothesis import given
 
 from actors.registry import ACTORS
@@ -194,7 +193,7 @@ def test_a_node_tells_what_was_decided_by_whom_and_with_what() -> None:
     assert msgspec.json.encode(node.body) == stored.data
 
 
-@pytest.mark.parametrize("measured", ["", "fast", "-3", "1.5", "²", "1" * 5_000])
+@each("measured", ["", "fast", "-3", "1.5", "²", "1" * 5_000])
 def test_a_decision_whose_time_was_not_measured_has_none(measured: str) -> None:
     stored = one_exchange()[1]
     headers = dict(stored.headers) | {LATENCY: measured}
@@ -219,7 +218,7 @@ def test_a_clock_that_was_set_back_shows_as_it_is() -> None:
     assert [node.since_cause_ms for node in nodes(found.roots)] == [0.0, -1.0]
 
 
-@pytest.mark.parametrize("missing", ["input.received", "reflex.passed", "router.mode_selected", "response.emitted"])
+@each("missing", ["input.received", "reflex.passed", "router.mode_selected", "response.emitted"])
 def test_a_gap_in_the_chain_is_found(missing: str) -> None:
     found = explained([stored for stored in one_exchange() if topic_of(stored) != missing])
     assert not found.complete

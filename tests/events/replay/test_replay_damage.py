@@ -74,10 +74,10 @@ def _is_same_document(one: bytes, other: bytes) -> bool:
 OWN = [stored.seq for stored, own in BODIES.of(HERE) if own]
 
 
-@pytest.mark.parametrize(
+@each(
     ("was", "now"),
     [(b'"topic"', b'" opic"'), (b'"topic"', b'"\x80opic"'), (b"1.0", b"110"), (b'"span"', b'"view"')],
-    ids=["no topic", "no text", "another number", "a field twice"],
+    named=["no topic", "no text", "another number", "a field twice"],
 )
 def test_a_body_that_was_changed_is_shown_as_it_is(was: bytes, now: bytes) -> None:
     for seq in OWN:

@@ -6,7 +6,6 @@ from random import Random
 from typing import Any
 
 import msgspec
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +17,7 @@ from schemas.actor import Actor, Scope
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.swarm import StageFound
 from tests.actors.scenario import START_NS, Address
+from tests.each import each
 from tests.events.recording import PARTITIONS, Key, Recording
 from tests.events.replaying import verified
 from tests.events.small_actors import DIARIST, deciding
@@ -41,7 +41,7 @@ def on(log: Sequence[Stored], topic: str) -> list[int]:
     return [each.seq for each in log if each.subject.endswith(topic)]
 
 
-@pytest.mark.parametrize("topic", ["alert.warning.reflex", "router.mode_selected", "memory.remembered"])
+@each("topic", ["alert.warning.reflex", "router.mode_selected", "memory.remembered"])
 def test_a_decision_that_lacks_before_a_later_one_of_its_partition_is_a_difference(topic: str):
     log = live(TALK).log
     first, *_, last = on(log, topic)

@@ -63,7 +63,7 @@ def log() -> Sequence[Stored]:
     return live(TALK, BOLD).log
 
 
-@pytest.mark.parametrize("kind", sorted(KINDS))
+@each("kind", sorted(KINDS))
 def test_nothing_is_called_different_for_settings_that_cannot_be_read(log: Sequence[Stored], kind: str) -> None:
     actor, change, named = KINDS[kind]
     report = verified(ACTORS.values(), recorded_with(log, actor, change))
@@ -75,7 +75,7 @@ def test_nothing_is_called_different_for_settings_that_cannot_be_read(log: Seque
     assert all(not counts.unverified for name, counts in report.coverage.items() if name != actor)
 
 
-@pytest.mark.parametrize("kind", sorted(KINDS))
+@each("kind", sorted(KINDS))
 def test_a_plain_replay_folds_them_all_the_same(log: Sequence[Stored], kind: str) -> None:
     actor, change, _ = KINDS[kind]
     other = recorded_with(log, actor, change)
@@ -84,7 +84,7 @@ def test_a_plain_replay_folds_them_all_the_same(log: Sequence[Stored], kind: str
     assert folded.state_hashes == verified(ACTORS.values(), other).state_hashes
 
 
-@pytest.mark.parametrize("kind", sorted(KINDS))
+@each("kind", sorted(KINDS))
 def test_a_what_if_takes_from_the_record_what_was_decided_under_them(log: Sequence[Stored], kind: str) -> None:
     actor, change, named = KINDS[kind]
     report = whatif(recorded_with(log, actor, change), {"reflex": {"profile": "seed"}})

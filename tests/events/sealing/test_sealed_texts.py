@@ -24,6 +24,7 @@ from schemas.event import Event, encode_event
 from schemas.vocabulary.gateway import InputReceived
 from schemas.wording.personal import change_personal, personal_location
 from tests.actors.strategies import events_for, texts
+from tests.each import each
 from tests.events.sealing.records import KEY, OTHER_KEY, recorded, said, stored
 
 EVERY_EVENT = events_for(tuple(entry.event for entry in CATALOGUE.values()))
@@ -78,14 +79,14 @@ def test_the_same_event_sealed_twice_is_the_same_bytes() -> None:
     assert sealed(said("Hello")) == sealed(said("Hello"), SessionKey(b"k" * 32))
 
 
-@pytest.mark.parametrize(
+@each(
     ("one", "other"),
     [
         (said("Hello"), said("Hello", id="e2")),
         (said("Hello"), said("hello")),
         (recorded(InputReceived(text="a")), recorded(InputReceived(text="b"))),
     ],
-    ids=["another_event", "another_text", "one_letter"],
+    named=["another_event", "another_text", "one_letter"],
 )
 def test_different_things_share_no_sealed_text(one: Record, other: Record) -> None:
     assert sealed(one).data != sealed(other).data
@@ -111,7 +112,7 @@ def test_a_changed_text_is_noticed(data: st.DataObject) -> None:
     assert_broken(msgspec.structs.replace(sealed(said("My words are mine")), data=msgspec.json.encode(body)))
 
 
-@pytest.mark.parametrize("text", ["nx1:", "nx1:AAAA", "nx1:not base64 \u2603", "nx1:A"])
+@each("text", ["nx1:", "nx1:AAAA", "nx1:not base64 \u2603", "nx1:A"])
 def test_what_was_never_sealed_is_noticed(text: str) -> None:
     record = sealed(said("mine"))
     assert_broken(msgspec.structs.replace(record, data=encode_event(InputReceived(text=text))))

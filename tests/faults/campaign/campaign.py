@@ -26,7 +26,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """How a campaign ended: rates are exchanges a second, takeovers and pauses seconds.
 
     Attributes:
-        most: The greatest rate, measured on the unhurt set in the same run.
+        most: The greatest rate, measured on the unhurt set in the same run; 0 where it was not.
         rate: The rate at which inputs arrived.
         takeovers: From each fault of a worker to a new leader, for every partition that the worker led.
         pauses: From each fault of broker, network or disk to the next input that was accepted.
@@ -62,11 +62,14 @@ async def campaign(
     *,
     seed: int,
     seconds: float,
-    measured_s: float,
+    measured_s: float = 0.0,
+    rate: float = 0.0,
     gap_s: Gap = GAP_S,
     say: Callable[[str], None] = print,
 ) -> Report:
     """Run a campaign of ``seconds`` on a set that is ready, and judge it.
+
+    Inputs arrive at ``rate`` a second, or, where that is 0, at half of the rate that the set takes for ``measured_s``.
 
     Raises:
         AssertionError: the set is not whole again in time, or a program cannot be hurt.
@@ -78,8 +81,8 @@ async def campaign(
     accepted: list[str] = []
     takeovers = Takeovers()
     async with place.log() as log:
-        most = await greatest_rate(log, measured_s, accepted)
-        load, stop = MixedLoad(max(1.0, most / 2), _http(place)), asyncio.Event()
+        most = 0.0 if rate else await greatest_rate(log, measured_s, accepted)
+        load, stop = MixedLoad(rate or max(1.0, most / 2), _http(place)), asyncio.Event()
         say(f"greatest rate {most:.1f}/s; inputs at {load.rate:.1f}/s")
         watching = asyncio.create_task(takeovers.watch(log))
         loading = asyncio.create_task(load.run(log, stop))

@@ -9,6 +9,7 @@ from click.testing import CliRunner, Result
 
 from deploy.cli import main
 from tests.deploy.cli.replaying.test_what_if import TALK
+from tests.each import each
 from tests.events.ledger.messages import write
 from tests.events.recording import PARTITIONS
 from tests.events.whatif.asking import live
@@ -60,7 +61,7 @@ QUESTIONS = [
 ]
 
 
-@pytest.mark.parametrize("question", QUESTIONS, ids=" ".join)
+@each("question", QUESTIONS, named=" ".join)
 def test_a_bundle_alone_answers_as_the_ledger_does(question: tuple[str, ...], bundle: Path, ledger: Path) -> None:
     answer = run(bundle, *question).stdout
     assert answer.replace(f"bundle {bundle}", f"ledger {ledger}") == run(ledger, *question).stdout

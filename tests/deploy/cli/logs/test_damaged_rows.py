@@ -7,6 +7,7 @@ import pytest
 
 from events.log import Stored
 from tests.deploy.cli.logs.test_nothing_there import READING, fails, in_a_folder, ledger, neuraxis, talk
+from tests.each import each
 from tests.events.ledger.messages import query
 
 __all__ = ["in_a_folder", "ledger", "talk"]
@@ -26,9 +27,7 @@ def rot(ledger: Path, seq: int, column: str = "data") -> None:
     query(ledger, f"UPDATE events SET {column} = {changed[column]} WHERE seq = ?", seq)
 
 
-@pytest.mark.parametrize(
-    "command", [each for each in READING if each[:2] not in {("log", "verify"), ("log", "rebuild")}], ids=" ".join
-)
+@each("command", [each for each in READING if each[:2] not in {("log", "verify"), ("log", "rebuild")}], named=" ".join)
 def test_every_command_says_that_rows_which_it_reads_are_not_what_was_written(
     command: tuple[str, ...], ledger: Path
 ) -> None:

@@ -147,7 +147,7 @@ def test_a_key_that_stands_twice_is_refused(line: str) -> None:
     assert complaint(line.encode())[0] == "key_twice"
 
 
-@pytest.mark.parametrize("raw", [b"", b"\n", b"  \r\n", b"\xef\xbb\xbf\n"])
+@each("raw", [b"", b"\n", b"  \r\n", b"\xef\xbb\xbf\n"])
 def test_a_blank_line_says_nothing(raw: bytes) -> None:
     assert parse(1, raw, JSONL) is None
     assert parse(1, raw, TEXT) is None
@@ -220,7 +220,7 @@ def test_a_file_s_form_is_told_by_its_name_or_its_first_line(name: str, first: b
     assert format_of(name, first) is form
 
 
-@pytest.mark.parametrize("line", [b'{"text": "a", "documnets": ["b"]}', b'[{"text": "a"}, {"text": "b"}]', b" {}"])
+@each("line", [b'{"text": "a", "documnets": ["b"]}', b'[{"text": "a"}, {"text": "b"}]', b" {}"])
 def test_json_in_a_file_that_was_taken_for_plain_text_is_refused(line: bytes) -> None:
     found = parse(2, line, TEXT, guessed=True)
     assert isinstance(found, BadLine)

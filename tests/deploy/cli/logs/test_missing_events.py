@@ -16,6 +16,7 @@ from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.ledger import LossRecorded
 from tests.broker import Broker
 from tests.deploy.cli.logs.test_nothing_there import READING, in_a_folder, neuraxis, talk
+from tests.each import each
 from tests.events.ledger.messages import stored, write
 from tests.events.recording import PARTITIONS
 from tests.faults.cuts import flip_bit_of
@@ -60,8 +61,8 @@ def rotten(talk: list[Stored], rotting: str, lost: int, broker: Broker) -> str:
 
     async def main() -> None:
         log = await JetStreamLog.connect(broker.url, partitions=PARTITIONS)
-        for each in talk:
-            await log.append([Append((Record(each.subject, each.headers, each.data),))])
+        for event in talk:
+            await log.append([Append((Record(event.subject, event.headers, event.data),))])
         await log.close()
 
     asyncio.run(main())
@@ -71,7 +72,7 @@ def rotten(talk: list[Stored], rotting: str, lost: int, broker: Broker) -> str:
     return broker.url
 
 
-@pytest.mark.parametrize("command", [each for each in READING if each[:2] not in ELSEWHERE], ids=" ".join)
+@each("command", [each for each in READING if each[:2] not in ELSEWHERE], named=" ".join)
 def test_every_command_says_what_the_log_lost_of_what_it_reads(
     command: tuple[str, ...], ledger: Path, lost: int
 ) -> None:
@@ -94,7 +95,7 @@ def test_what_was_lost_elsewhere_is_not_told(ledger: Path, lost: int) -> None:
     assert (shown.exit_code, shown.stderr) == (0, "")
 
 
-@pytest.mark.parametrize(
+@each(
     "command",
     [
         ("replay",),
@@ -107,7 +108,7 @@ def test_what_was_lost_elsewhere_is_not_told(ledger: Path, lost: int) -> None:
         ("log", "tail", "--no-follow", "--topic", "forged_id.response.emitted"),
         ("precedents", "list"),
     ],
-    ids=" ".join,
+    named=" ".join,
 )
 def test_a_gap_in_the_stream_that_nobody_has_recorded_is_told(command: tuple[str, ...], rotten: str, lost: int) -> None:
     result = neuraxis(*command, "--nats", rotten)

@@ -20,6 +20,7 @@ from events.ledger import LedgerWriter
 from events.log import Stored
 from events.replay.sources import LedgerSource
 from tests.deploy.cli.replaying.test_what_if import TALK
+from tests.each import each
 from tests.events.ledger.messages import STREAM, write
 from tests.events.recording import PARTITIONS
 from tests.events.whatif.asking import live
@@ -126,7 +127,7 @@ def fails(result: Result, *told: str) -> None:
     assert all(each in last for each in told), last
 
 
-@pytest.mark.parametrize("command", LOOKING, ids=" ".join)
+@each("command", LOOKING, named=" ".join)
 def test_a_command_over_an_empty_ledger_fails(command: tuple[str, ...], tmp_path: Path) -> None:
     write(tmp_path / "empty.db", [], partitions=PARTITIONS)
     fails(neuraxis(*command, "--log", "empty.db"), "empty.db holds no", "so that nothing was")
@@ -134,14 +135,14 @@ def test_a_command_over_an_empty_ledger_fails(command: tuple[str, ...], tmp_path
     assert not list(tmp_path.rglob("*.nxb"))
 
 
-@pytest.mark.parametrize("command", LOOKING, ids=" ".join)
+@each("command", LOOKING, named=" ".join)
 def test_a_command_over_a_copy_without_its_write_ahead_log_says_what_is_missing(
     command: tuple[str, ...], bare: Path
 ) -> None:
     fails(neuraxis(*command, "--log", bare), "it was copied without bare.db-wal, which held them", "`neuraxis backup`")
 
 
-@pytest.mark.parametrize("command", READING, ids=" ".join)
+@each("command", READING, named=" ".join)
 def test_every_command_over_a_copy_without_its_write_ahead_log_names_that(command: tuple[str, ...], bare: Path) -> None:
     result = neuraxis(*command, bare)
     fails(result, "copied without bare.db-wal", "`neuraxis ")
@@ -181,7 +182,7 @@ def test_a_copy_that_lacks_its_last_rows_is_read_with_a_warning(ledger: Path, ta
     assert json.loads(neuraxis("log", "verify", "--json", "--log", "copy.db").stdout)["lacks_journal"]
 
 
-@pytest.mark.parametrize("command", [("log", "verify"), ("replay", "--verify"), ("log", "import")], ids=" ".join)
+@each("command", [("log", "verify"), ("replay", "--verify"), ("log", "import")], named=" ".join)
 def test_a_bundle_of_nothing_fails(command: tuple[str, ...], ledger: Path) -> None:
     neuraxis("log", "export", "--format", "bundle", "-o", "case.nxb", "--log", ledger)
 
@@ -194,7 +195,7 @@ def test_a_bundle_of_nothing_fails(command: tuple[str, ...], ledger: Path) -> No
     fails(neuraxis(*command, *where), "empty.nxb holds no")
 
 
-@pytest.mark.parametrize(
+@each(
     ("command", "told"),
     [
         (("diff", "5000", "6000"), "sequence 6,000 is not in the ledger"),
@@ -236,7 +237,7 @@ def test_a_bundle_of_nothing_fails(command: tuple[str, ...], ledger: Path) -> No
         (("reflection", "show", "nobody"), "agent 'nobody'"),
         (("precedents", "list", "--agent", "nobody"), "is of a session or agent 'nobody'"),
     ],
-    ids=str,
+    named=str,
 )
 def test_what_matches_nothing_fails_and_says_what_there_is(
     command: tuple[str, ...], told: str, ledger: Path, talk: list[Stored]
@@ -247,7 +248,7 @@ def test_what_matches_nothing_fails_and_says_what_there_is(
     assert not [path for path in Path().iterdir() if path.stem == "x"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("command", "subjects"),
     [
         (("log", "tail", "--count", "3"), ("forged_id.>", 3)),
@@ -256,7 +257,7 @@ def test_what_matches_nothing_fails_and_says_what_there_is(
         (("log", "tail", "--topic", "forged_id.input.received"), ("forged_id.input.received", 10)),
         (("log", "tail", "--topic", "forged_id.input.received", "--count", "2"), ("forged_id.input.received", 2)),
     ],
-    ids=str,
+    named=str,
 )
 def test_a_tail_of_a_file_is_its_latest_events_of_the_subject(
     command: tuple[str, ...], subjects: tuple[str, int], ledger: Path, talk: list[Stored]
@@ -283,8 +284,8 @@ def test_a_library_without_signatures_judges_nothing(tmp_path: Path) -> None:
     assert not result.stdout
 
 
-@pytest.mark.parametrize("text", ["", " \n"])
-@pytest.mark.parametrize("given", [True, False], ids=["given", "on stdin"])
+@each("text", ["", " \n"])
+@each("given", [True, False], named=["given", "on stdin"])
 def test_a_blank_text_is_not_judged(text: str, given: bool) -> None:
     result = neuraxis("patterns", "test", *([text, "--shipped"] if given else ["-", "--shipped"]), stdin=text)
     assert result.exit_code == 2
@@ -292,7 +293,7 @@ def test_a_blank_text_is_not_judged(text: str, given: bool) -> None:
     assert not result.stdout
 
 
-@pytest.mark.parametrize(
+@each(
     ("command", "told"),
     [
         (("alerts", "--no-follow", "--since", "{end}"), "no alert is on record in the ledger"),
@@ -301,7 +302,7 @@ def test_a_blank_text_is_not_judged(text: str, given: bool) -> None:
         (("alerts", "--no-follow", "--since", "634s"), "in the last 10 minutes 34 seconds"),
         (("precedents", "list"), "has no precedents in force"),
     ],
-    ids=str,
+    named=str,
 )
 def test_a_list_of_nothing_says_so_beside_its_rows(
     command: tuple[str, ...], told: str, ledger: Path, talk: list[Stored]
@@ -314,7 +315,7 @@ def test_a_list_of_nothing_says_so_beside_its_rows(
         assert not result.stdout
 
 
-@pytest.mark.parametrize(
+@each(
     ("topic", "told"),
     [
         ("forged_id.ruoter.>", "did you mean forged_id.router.>?"),
@@ -435,8 +436,8 @@ def test_a_check_of_nothing_is_wrong_use_and_passes_for_no_verdict(words: str) -
         assert "nothing to check" in (str(result.exception) + result.output)
 
 
-@pytest.mark.parametrize("command", ["rerun", "why"])
-@pytest.mark.parametrize("blank", ["", " ", "\u3164"])
+@each("command", ["rerun", "why"])
+@each("blank", ["", " ", "\u3164"])
 def test_a_blank_exchange_is_none_even_where_the_log_holds_a_single_one(
     command: str, blank: str, tmp_path: Path
 ) -> None:

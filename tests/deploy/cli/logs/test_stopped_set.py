@@ -13,10 +13,12 @@ from click.testing import CliRunner, Result
 
 from deploy.cli import main
 from deploy.processes.running_set import DataFolder, RunFile
+from events.jetstream import connection
 from events.log import Record, Stored
 from events.sealing.sealed_texts import location_to_seal, sealed_record
 from tests.deploy.waiting import until
 from tests.e2e.live import command, environment
+from tests.each import each
 from tests.events.ledger.messages import write
 from tests.events.recording import PARTITIONS
 from tests.events.sealing.records import KEY
@@ -64,6 +66,7 @@ def stopped(recorded: tuple[Path, int], tmp_path: Path, monkeypatch: pytest.Monk
     """The folder of a stopped set as the current one; returns the ledger's last sequence."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("NATS_URL", raising=False)
+    monkeypatch.setattr(connection, "CONNECT_S", 0.3)  # nobody answers where these tests look
     (tmp_path / ".neuraxis").mkdir()
     shutil.copy(recorded[0], tmp_path / ".neuraxis" / "ledger.db")
     return recorded[1]
@@ -73,7 +76,7 @@ def neuraxis(*arguments: str) -> Result:
     return CliRunner().invoke(main, arguments)
 
 
-@pytest.mark.parametrize("reading", READING, ids=lambda reading: "-".join(reading)[:40])
+@each("reading", READING, named=lambda reading: "-".join(reading)[:40])
 def test_of_a_stopped_set_the_ledger_is_read_and_named(reading: Sequence[str], stopped: int) -> None:
     result = neuraxis(*reading)
     note = f"neuraxis: the set is stopped: this is read from its ledger .neuraxis/ledger.db, up to sequence {stopped}"

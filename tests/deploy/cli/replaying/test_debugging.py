@@ -9,6 +9,7 @@ from click.testing import CliRunner, Result
 
 from deploy.cli import main
 from tests.deploy.cli.replaying.test_what_if import TALK
+from tests.each import each
 from tests.events.ledger.messages import write
 from tests.events.recording import PARTITIONS
 from tests.events.whatif.asking import live
@@ -146,7 +147,7 @@ def test_a_session_that_nobody_knows_is_said_to_be_unknown(ledger: Path) -> None
         assert "nothing is kept" not in run(ledger, "state", "breaker", known).stderr
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "told"),
     [
         (("diff", "breaker", "evening"), "give two points, too"),
@@ -178,7 +179,7 @@ def test_points_the_wrong_way_round_are_refused(ledger: Path, points: tuple[str,
     assert "the first point lies behind the second" in result.stderr
 
 
-@pytest.mark.parametrize(
+@each(
     ("condition", "told"),
     [
         ('trust < "low"', 'and never what it is compared with: "low", a text'),

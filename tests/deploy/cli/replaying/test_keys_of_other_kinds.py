@@ -14,6 +14,7 @@ from events.replay.presence_checks import NothingFound
 from events.replay.sources import LedgerSource
 from schemas.actor import Scope
 from tests.deploy.cli.replaying.test_what_if import TALK
+from tests.each import each
 from tests.events.ledger.messages import write
 from tests.events.recording import PARTITIONS
 from tests.events.whatif.asking import live
@@ -39,7 +40,7 @@ def hashes(ledger: Path, *words: str) -> dict[str, str]:
     return found
 
 
-@pytest.mark.parametrize(
+@each(
     ("command", "told"),
     [
         (("state", "breaker", AGENT), "'ann' is an agent, and the states of breaker are kept by session"),
@@ -55,7 +56,7 @@ def hashes(ledger: Path, *words: str) -> dict[str, str]:
         (("precedents", "list", "--agent", SESSION), "'evening' is a session, and precedents are kept by agent"),
         (("allowances", "list", "--agent", SESSION), "'evening' is a session, and allowances are kept by agent"),
     ],
-    ids=str,
+    named=str,
 )
 def test_a_key_of_another_kind_is_refused_with_what_to_name(command: tuple[str, ...], told: str, ledger: Path) -> None:
     result = run(ledger, *command)

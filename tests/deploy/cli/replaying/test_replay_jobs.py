@@ -15,6 +15,7 @@ from deploy.replaying.parallel_replay import MOST_JOBS, costs_of, jobs_for, shar
 from events.replay.replay import ActorPartition
 from events.routes import partition_names
 from schemas.subjects import Partitions
+from tests.each import each
 from tests.events.ledger.messages import exchanges, write
 
 
@@ -29,9 +30,7 @@ def neuraxis(*arguments: Any) -> Result:
     return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
-@pytest.mark.parametrize(
-    "more", [(), ("--verify",), ("--verify", "--to", "42", "--actor", "reflex", "--actor", "clock")]
-)
+@each("more", [(), ("--verify",), ("--verify", "--to", "42", "--actor", "reflex", "--actor", "clock")])
 def test_two_processes_report_what_one_reports(ledger: Path, more: tuple[str, ...]) -> None:
     one, two = (neuraxis("replay", "--log", ledger, "--json", "--jobs", jobs, *more) for jobs in (1, 2))
     assert two.stdout == one.stdout

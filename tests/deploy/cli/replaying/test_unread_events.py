@@ -18,6 +18,7 @@ from events.replay.run_replay import END
 from events.replay.sources import LedgerSource
 from events.replay.states.from_snapshots import fold_from_nearest
 from schemas.subjects import split_stored
+from tests.each import each
 from tests.fixtures import FOLDER
 
 NEWEST = max(FOLDER.glob("*.nxb"))
@@ -45,7 +46,7 @@ def run(*words: str) -> Result:
     return CliRunner().invoke(main, words)
 
 
-@pytest.mark.parametrize(
+@each(
     ("topic", "command"),
     [
         ("operator.patterns_imported", ("patterns", "list")),
@@ -61,7 +62,7 @@ def run(*words: str) -> Result:
         ("appraisal.completed", ("breaker", "show", ANN)),
         ("llm.failed", ("failed", "list")),
     ],
-    ids=lambda each: each if isinstance(each, str) else " ".join(each[:2]),
+    named=lambda each: each if isinstance(each, str) else " ".join(each[:2]),
 )
 def test_what_is_left_out_is_named(topic: str, command: tuple[str, ...], tmp_path: Path) -> None:
     later = of_later_release(tmp_path / "later.nxb", f"forged_id.{topic}".__eq__)

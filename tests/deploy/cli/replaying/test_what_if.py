@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 from deploy.cli import main
 from deploy.cli.rendering import sweeps
 from deploy.replaying.what_if import BadSweep, sweep_of
+from tests.each import each
 from tests.events.ledger.messages import write
 from tests.events.recording import PARTITIONS
 from tests.events.whatif.asking import live, whatif, without_words
@@ -150,7 +151,7 @@ def test_a_sweep_tells_each_value(ledger: Path):
     assert "router.base_scores.RESPOND" in table.stdout
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "told"),
     [
         (["--set", "rooter.profile=seed"], "did you mean 'router'"),

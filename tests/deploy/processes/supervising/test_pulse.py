@@ -18,6 +18,7 @@ from deploy.processes.supervising.pulse import STARTING, Pulse
 from neuraxis_server.probe import STUCK_AFTER_S, run, why_not
 from tests.broker import Broker
 from tests.deploy.waiting import until
+from tests.each import each
 from tests.full_disk import small_disk
 
 ALIVE_S = 60.0
@@ -47,7 +48,7 @@ def test_a_file_of_before_the_machine_started_is_nobodys_sign_of_life(tmp_path: 
     assert "before this machine started" in why_not(written(tmp_path / "health.json"), "live", 5)
 
 
-@pytest.mark.parametrize("content", ["", "[1]", '{"pid": 1}', '{"pid": 1, "beat_s": "x", "fault": ""}', "\0", '"x"'])
+@each("content", ["", "[1]", '{"pid": 1}', '{"pid": 1, "beat_s": "x", "fault": ""}', "\0", '"x"'])
 def test_a_file_that_is_no_health_file_is_no_sign_of_life(content: str, tmp_path: Path) -> None:
     file = tmp_path / "health.json"
     file.write_text(content)

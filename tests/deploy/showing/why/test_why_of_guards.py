@@ -1,12 +1,7 @@
 """What ``why`` tells of the guards: every number that a verdict rests on."""
 
-import io
-
 import msgspec
-from rich.console import Console
 
-from deploy.cli.rendering.why.details import LineContext, details
-from schemas.catalogue import entry_of
 from schemas.event import Event
 from schemas.vocabulary.appraisal import AppraisalCompleted, AppraisalJudged, JudgementRequested, LayerTrust, Risks
 from schemas.vocabulary.arbiter import ArbiterDenied, ArbiterEscalated, ArbiterImmediate
@@ -14,19 +9,8 @@ from schemas.vocabulary.breaker import BreakerReset, BreakerTerminated, BreakerT
 from schemas.vocabulary.coherence import CoherencePassed, CoherenceRejected
 from schemas.vocabulary.intuition import IntuitionPassed, IntuitionRejected
 from schemas.vocabulary.swarm import SwarmMeasured
+from tests.deploy.showing.why.test_why_of_the_mind import sample, told
 from tests.each import each
-
-
-def told(event: Event) -> str:
-    output = io.StringIO()
-    console = Console(file=output, width=200, color_system=None)
-    for line in details(event, LineContext()):
-        console.print(line)
-    return output.getvalue()
-
-
-def sample(kind: type[Event]) -> Event:
-    return entry_of(kind).sample
 
 
 @each(

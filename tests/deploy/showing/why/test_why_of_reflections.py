@@ -1,7 +1,6 @@
 """What ``why`` and ``feed`` say of a look back, and what ``neuraxis reflection show`` says of an agent."""
 
 import msgspec
-import pytest
 from rich.console import Console
 
 from deploy.cli.rendering.why.details import LineContext, details
@@ -9,6 +8,7 @@ from deploy.cli.tuning.reflection import reflection_overview
 from schemas.event import Event
 from schemas.vocabulary.reflection import ReflectionConcluded
 from tests.actors.reflection.builders import Reflecting, answer, opinion, selection
+from tests.each import each
 
 
 def told(event: Event) -> str:
@@ -36,7 +36,7 @@ def test_a_conclusion_names_every_opinion_and_why_one_does_not_count():
     assert "no: low_confidence" in lines
 
 
-@pytest.mark.parametrize("reason", ["circuit_open", "answer_invalid", "\x1b[31mred"])
+@each("reason", ["circuit_open", "answer_invalid", "\x1b[31mred"])
 def test_a_model_that_said_nothing_is_told_by_its_reason(reason: str):
     lines = told(msgspec.structs.replace(concluded(), insights=(), reason=reason))
     assert "no second opinion" in lines

@@ -175,7 +175,7 @@ def test_of_many_parts_that_were_cut_the_first_are_told_one_by_one() -> None:
     assert len(told_many) < 500
 
 
-@pytest.mark.parametrize(
+@each(
     ("how", "says"),
     [("length", "the length that was allowed"), ("content_filter", "filter ended it"), ("unknown", "without a word")],
 )

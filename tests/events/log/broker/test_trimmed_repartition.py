@@ -1,7 +1,9 @@
 """A log whose stream has lost its beginning to the ledger gets more partitions, and requests still see all of it."""
 
 import asyncio
+import shutil
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -72,11 +74,45 @@ def any_age(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trimming, "_MIN_AGE_S", 0.0)
 
 
-def test_partitions_are_divided_by_what_the_ledger_and_the_stream_hold(broker: Broker, tmp_path: Path) -> None:
-    ledger = tmp_path / "ledger.db"
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
+    """A folder with a broker's trimmed log and its ledger, and the last sequence that the stream lacks."""
+    folder, through = tmp_path_factory.mktemp("trimmed"), list[int]()
 
+    with pytest.MonkeyPatch.context() as patch, Broker(folder / "broker") as broker:
+        patch.setattr(trimming, "_MIN_AGE_S", 0.0)
+
+        async def body(log: JetStreamLog) -> None:
+            through.append(await with_trimmed_log(log, broker, folder / "ledger.db"))
+
+        on_log(broker, body)
+        broker.stop()
+    return folder, through[0]
+
+
+@pytest.fixture
+def through(recorded: tuple[Path, int]) -> int:
+    return recorded[1]
+
+
+@pytest.fixture
+def ledger(recorded: tuple[Path, int], tmp_path: Path) -> Path:
+    """A copy of that ledger."""
+    return Path(shutil.copy(recorded[0] / "ledger.db", tmp_path))
+
+
+@pytest.fixture
+def broker(recorded: tuple[Path, int], tmp_path: Path) -> Iterator[Broker]:
+    """A broker on a copy of that log."""
+    shutil.copytree(recorded[0] / "broker" / "store", tmp_path / "broker" / "store")
+    with Broker(tmp_path / "broker") as running:
+        yield running
+
+
+def test_partitions_are_divided_by_what_the_ledger_and_the_stream_hold(
+    broker: Broker, ledger: Path, through: int, tmp_path: Path
+) -> None:
     async def body(log: JetStreamLog) -> None:
-        through = await with_trimmed_log(log, broker, ledger)
         assert through > 0
         kept = await collect(log)
         for wrong, said in ((None, "run this where the ledger is"), (tmp_path / "none.db", "is not there")):
@@ -117,15 +153,12 @@ def test_partitions_are_divided_by_what_the_ledger_and_the_stream_hold(broker: B
 
 
 def test_what_was_interrupted_leaves_snapshots_to_their_owners(
-    broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    broker: Broker, ledger: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ledger = tmp_path / "ledger.db"
-
     async def killed(*_: object) -> int:
         raise SystemExit
 
     async def body(log: JetStreamLog) -> None:
-        await with_trimmed_log(log, broker, ledger)
         with monkeypatch.context() as during:
             during.setattr(repartitioning, "write_snapshots", killed)
             during.setattr(repartitioning, "_open", killed)  # as SIGKILL: nothing is put back
@@ -147,11 +180,10 @@ async def _own_snapshot_is_taken(log: JetStreamLog) -> None:
     assert b'"seq"' in answer.data, answer.data
 
 
-def test_requests_over_http_see_allowances_that_were_removed_from_the_stream(broker: Broker, tmp_path: Path) -> None:
-    ledger = tmp_path / "ledger.db"
-
+def test_requests_over_http_see_allowances_that_were_removed_from_the_stream(
+    broker: Broker, ledger: Path, tmp_path: Path
+) -> None:
     async def body(log: JetStreamLog) -> None:
-        await with_trimmed_log(log, broker, ledger)
         access = Access(servers=broker.url)
         without = BrokerOperations(access, "NEURAXIS", wait_s=20.0, ledger=tmp_path / "elsewhere.db")
         assert (await without.allowances("agent-1")).allowances == ()
@@ -164,15 +196,15 @@ def test_requests_over_http_see_allowances_that_were_removed_from_the_stream(bro
 
 
 def test_a_gateway_without_the_ledger_says_what_it_does_not_see_and_resets_what_was_judged_there(
-    broker: Broker, tmp_path: Path
+    broker: Broker, ledger: Path, through: int, tmp_path: Path
 ) -> None:
-    ledger, old = tmp_path / "ledger.db", exchange_of(0, 0)
+    old = exchange_of(0, 0)
 
     async def body(log: JetStreamLog) -> None:
-        through = await with_trimmed_log(log, broker, ledger)
-        # As a gateway that ran on meanwhile, beside the ledger.
+        log.trimmed_through = 0  # as known to a gateway that ran on while the log was trimmed
         beside = log.with_archive(LedgerArchive(ledger))
         assert [each.seq async for some in beside.history([">"], 0, through + 1) for each in some][:1] == [1]
+        log.trimmed_through = 0
         await log.info()
         assert log.trimmed_through == through, "a gateway that ran on meanwhile would say nothing of it"
         unseen = f"events up to sequence {through:,} were removed from stream NEURAXIS"
@@ -212,18 +244,16 @@ def test_a_gateway_without_the_ledger_says_what_it_does_not_see_and_resets_what_
 
 
 def test_a_command_goes_on_without_what_was_removed_where_the_ledger_cannot_be_read_or_is_another_sets(
-    broker: Broker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    broker: Broker, ledger: Path, through: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It may only be about to ask something. What another set once heard is no beginning of this log."""
-    ledger, damaged, other = tmp_path / "ledger.db", tmp_path / "damaged", tmp_path / "other"
-    altered = tmp_path / "altered"
+    damaged, other, altered = tmp_path / "damaged", tmp_path / "other", tmp_path / "altered"
     for folder in (damaged, other, altered):
         folder.mkdir()
     (damaged / "ledger.db").write_bytes(b"no ledger any more")
     write(other / "ledger.db", of_another_set(1_000))
 
     async def body(log: JetStreamLog) -> None:
-        through = await with_trimmed_log(log, broker, ledger)
         await asyncio.to_thread(
             write, altered / "ledger.db", _with_another_agent(ledger, through + 1), partitions=PARTITIONS
         )

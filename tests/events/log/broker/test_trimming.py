@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
@@ -41,24 +40,12 @@ from schemas.vocabulary.responder import ResponseEmitted
 from tests.actors.runtime.living import PARTITIONS, Living, at_rest, converse, living
 from tests.actors.runtime.waiting import DEADLINE_S, until
 from tests.broker import Broker
-from tests.events.log.broker.test_repartition import store_what_nobody_reads
+from tests.events.log.broker.test_repartition import on_log, store_what_nobody_reads
 from tests.events.setting import collect
 from tests.judging import exchanges, replayed
 
 CONFIG = load(RUNNING_SECTIONS, environment={})
 EVERY = tuple(ACTORS.values())
-
-
-def on_log(broker: Broker, body: Callable[[JetStreamLog], Awaitable[None]]) -> None:
-    async def main() -> None:
-        log = await JetStreamLog.connect(broker.url, partitions=PARTITIONS)
-        try:
-            async with asyncio.timeout(120):
-                await body(log)
-        finally:
-            await log.close()
-
-    asyncio.run(main())
 
 
 async def projected(broker: Broker, ledger: Path) -> None:

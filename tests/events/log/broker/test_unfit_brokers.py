@@ -15,6 +15,7 @@ from events.jetstream.connection import Connection
 from events.jetstream.stream import counts_metadata, ensure_stream, stream_config
 from schemas.subjects import FormerCounts, Partitions
 from tests.broker import Broker, nats_server, port_in, wait_until
+from tests.each import each
 from tests.events.sealing.records import said
 from tests.events.setting import plain
 
@@ -147,7 +148,7 @@ async def _peer(says: bytes, *, port: int = 0, stays: bool = True) -> AsyncItera
         yield f"nats://127.0.0.1:{server.sockets[0].getsockname()[1]}", came
 
 
-@pytest.mark.parametrize(
+@each(
     ("says", "stays", "told"),
     [
         (b"x" * 100_000, True, "what answers is no NATS server"),

@@ -3,12 +3,17 @@
 import asyncio
 import json
 import time
-from pathlib import Path
+from contextlib import AsyncExitStack
 from typing import Any
 
 from actors.gateway import Client, new_input
+from deploy.processes.broker import OPERATOR
+from deploy.processes.broker_access import BrokerChoice, access_of
+from deploy.processes.running_set import DataFolder
 from events.jetstream import JetStreamLog
-from tests.faults.rig import DEADLINE, RunningSet, running_set, waited
+from tests.e2e.live import Live
+
+DEADLINE = 60.0
 
 
 async def _ask(log: JetStreamLog, subject: str, question: bytes = b"") -> tuple[dict[str, str], Any]:
@@ -16,9 +21,13 @@ async def _ask(log: JetStreamLog, subject: str, question: bytes = b"") -> tuple[
     return msg.headers or {}, json.loads(msg.data) if msg.data else None
 
 
-def test_queries_tell_how_an_exchange_ended_and_who_leads_what(tmp_path: Path) -> None:
-    async def ask(running: RunningSet) -> None:
-        async with running.log() as log, Client.open(log) as edge:
+def test_queries_tell_how_an_exchange_ended_and_who_leads_what(live: Live) -> None:
+    async def ask() -> None:
+        access = access_of(BrokerChoice(), DataFolder(live.data), user=OPERATOR, name="test")
+        async with AsyncExitStack() as stack:
+            log = await JetStreamLog.connect(access, create=False)
+            stack.push_async_callback(log.close)
+            edge = await stack.enter_async_context(Client.open(log))
             addressed = new_input("Hello", agent="a", session="s", partitions=log.partitions, now_ns=time.time_ns())
             await edge.submit(addressed)
             answered = await edge.await_end(addressed.exchange, DEADLINE)
@@ -43,6 +52,4 @@ def test_queries_tell_how_an_exchange_ended_and_who_leads_what(tmp_path: Path) -
             _, info = await _ask(log, "$SRV.INFO.neuraxis-ledger")
             assert info["endpoints"][0]["subject"] == "forged_id.query.ledger.exchange"
 
-    with running_set(tmp_path, processes=1) as running:
-        waited(running.ready, "the set to be ready")
-        asyncio.run(ask(running))
+    asyncio.run(ask())
