@@ -43,7 +43,7 @@ class AgentRecord(msgspec.Struct, frozen=True, kw_only=True):
         factors: By weight, the factor of its next change, if that is not 1.
         causes: By weight, the pressure that its offset corrects.
         pressed_ns: By weight and direction, when a pressure last asked for such a change.
-        led_ns: By weight, when it was last changed for a pressure, or that change was undone.
+        led_ns: By weight, when a pressure last changed it, or such a change was last undone.
         returned: By weight, how often fading it brought the pressure back.
         resting_ns: By weight and pressure, when a whole series was undone.
         consulted_ns: When a weight was last changed because of reflection.

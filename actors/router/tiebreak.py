@@ -9,7 +9,8 @@ from schemas.effectors.model_calls import ChatMessage, ModelCall, cuts_of, read_
 from schemas.vocabulary.router import Mode, ModeSelected, TiebreakRequested
 
 QUOTED_CHARACTERS = 600
-"""Characters of a text that are shown to the tie-breaker, its beginning and end: the style decides, not the content."""
+"""Characters of a text, from its beginning and its end, that are shown to the model that breaks a tie: it judges how
+the text is put, not what it says."""
 
 MOST_TOKENS = 48
 """Most tokens of the answer that are asked for."""

@@ -54,7 +54,7 @@ def with_asked_stages(asked: Map[str, int], event: Event, now_ns: int) -> Map[st
 
 def _asks(event: Event) -> tuple[str, ...]:
     match event:
-        case ModeSelected(selected_mode="ACT", terminal_mode=None):
+        case ModeSelected(selected_mode="ACT", terminal_mode=None):  # without a mode to answer in: a loop comes first
             return ("act",)
         case ResponseRequested(loop_id=loop_id) if loop_id:
             return ("llm", "guardrails")

@@ -21,12 +21,12 @@ class SwarmSettings(msgspec.Struct, frozen=True, kw_only=True):
     reads, ``MEASURED_TOO`` one that decisions read as well.
 
     Attributes:
-        precedent_weight: Weight of precedent agreement: of the precedents found similar to an input, the share that
-            argues as most of them do.
+        precedent_weight: Weight of precedent agreement: of the precedents found similar to an input, the share on the
+            commoner side: for doing what an input asks, or against it.
         health_weight: Weight of health alignment: 1 - the variance of the actors' shares of decisions without failure.
         delivered_weight: Weight of the delivered share: the accepted inputs whose exchange ended in time.
-        consistency_weight: Weight of decision consistency: the share of decisions that are as most decisions on inputs
-            similar to the same precedent.
+        consistency_weight: Weight of decision consistency: of the decisions on inputs similar to one precedent, the
+            share that is the commonest one.
         moved_by: The index is recorded again once it differs from the last recorded one by at least this much.
         healthy_from: Least index of a healthy swarm.
         window_ms: Length of the window; the oldest ``1 / slices`` of it is dropped at a time.

@@ -83,7 +83,7 @@ COUNTS = {
 """Function -> what its calls are counted as; their time counts for the parts above."""
 
 _here = threading.local()
-"""A thread's counted functions that run now (``stack``), and since when the innermost has been counted (``since``)."""
+"""The counted functions that a thread runs (``stack``); since when its time counts for the innermost (``since``)."""
 
 _ns: dict[str, int] = defaultdict(int)  # part of the work -> nanoseconds of processor time
 _calls: dict[str, int] = defaultdict(int)  # part of the work -> how often it was entered

@@ -96,7 +96,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check_written(ledger: sqlite3.Connection, name: str, seq: int) -> int:
-    """Return the sequence up to which a ledger is written; raises BadInput for a sequence behind it.
+    """Return the sequence up to which a ledger is written; raises BadInput for a sequence beyond it.
 
     ``name`` is the request's field with the sequence. To answer with the ledger's end instead would be misleading.
     """

@@ -88,6 +88,7 @@ async def run_replay(
         reached = await read_into(source, replay, upto, filters=filters, progress=progress)
         if reached < last:
             await _look_ahead(source, replay, replay.undecided, reached, last)
+        # Messages that this release cannot read, and that led to nothing: a release that could read them may have run.
         if doubtful := replay.verification.doubtful:
             replay.verification.readers = await readers_of(source, doubtful)
         return replay.finish()

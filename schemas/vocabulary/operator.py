@@ -29,7 +29,7 @@ class ForgetOrdered(Event, frozen=True, kw_only=True, tag="forged_id.operator.fo
 
 
 class BreakerRecoveryOrdered(Event, frozen=True, kw_only=True, tag="forged_id.operator.breaker_recovery_ordered"):
-    """A person orders a violated session's circuit breaker to begin a recovery attempt now."""
+    """A person orders a circuit breaker that an input has tripped (VIOLATED) to begin a recovery attempt now."""
 
     by: ShortText
     why: ShortText

@@ -191,8 +191,6 @@ _SUPPOSED = re.compile(
 _CONDITION = re.compile(r"(?:if|unless|whenever|provided|in case|as long as|or so)\b", re.I)
 """The beginning of a condition, which makes the clause before it a supposition."""
 
-"""White space and marks that are removed from the ends of a clause."""
-
 
 class Sentence(NamedTuple):
     """A sentence, and its clauses that are the person's own statements, without greetings and other openings."""

@@ -19,7 +19,10 @@ class StallDetector:
         self._seen: dict[Key, tuple[object, float]] = {}
 
     def stalled(self, shards: Mapping[Key, Shard], now: float) -> set[Key]:
-        """Return the partitions that are led here and do not advance; ``now`` is a monotonic time in seconds."""
+        """Return the partitions that are led here and do not advance, and those whose state was lost again and again.
+
+        ``now`` is a monotonic time in seconds.
+        """
         seen: dict[Key, tuple[object, float]] = {}
         found = set()
         for key, shard in shards.items():

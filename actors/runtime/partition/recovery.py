@@ -125,7 +125,7 @@ async def _fold(view: View, context: Context, partitions: Partitions, after: int
     reached = after
     for begin, end in context.losses.ranges_with_gaps(after, upto, MOST_SEQUENCES):
         await through_filters(reached, begin)
-        if not context.losses.has_gap(begin + 1, end):
+        if not context.losses.has_gap(begin + 1, end):  # a gap alone holds nothing to read
             await context.shared_reader.read(actor, view.partition, begin, end, receive, partitions)
         reached = end
     await through_filters(reached, upto)
@@ -160,6 +160,6 @@ async def _usable(
         _logger.error("snapshot_ahead_of_log", actor=actor.name, partition=partition, place=reached)
         return None
     fenced = checkpoint.own_last if checkpoint.fenced is None else checkpoint.fenced
-    if 0 < fenced <= context.log.trimmed_through:  # the fence counts no event any more
+    if 0 < fenced <= context.log.trimmed_through:  # the last fenced event was removed: the broker knows none
         return msgspec.structs.replace(checkpoint, fenced=0)
     return checkpoint

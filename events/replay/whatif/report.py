@@ -33,8 +33,8 @@ class Tally(msgspec.Struct):
     """The counts of an actor's messages and events.
 
     ``decided`` counts the messages decided again. ``identical`` and ``different`` events are in both timelines,
-    ``gone`` ones only in the record, ``new`` ones only in the second timeline. ``pending`` ones follow from the record,
-    which ends before them. ``held`` counts, by reason, decisions taken from the record. ``new_fields`` counts, by
+    ``gone`` ones only in the record, ``new`` ones only in the second timeline. ``pending`` ones are due, and the record
+    ends before them. ``held`` counts, by reason, decisions taken from the record. ``new_fields`` counts, by
     subject and path, bodies that were recorded without a field that today's have, ``behaviours`` the messages decided
     under each.
     """
@@ -158,8 +158,8 @@ class Report(msgspec.Struct, frozen=True):
         ends: Recorded stage and action -> those of the second timeline -> number of exchanges.
         modes: Recorded mode -> that of the second timeline -> number of exchanges.
         tallies: By actor.
-        effects: How many requests for an effect took the recorded one (``reused``). Others have none, since the record
-            lacks the request (``never_asked``), or has another one of that id (``asked_otherwise``).
+        effects: How many requests for an effect were answered from the record (``reused``), and how many were not,
+            since it lacks the request (``never_asked``), or has another one of that id (``asked_otherwise``).
         unreadable: Messages that this release cannot decode, by error code.
         unanswered: Actors that the changes concern, and of whose decisions with events none could be made again.
         examples: The first changed exchanges.
@@ -167,8 +167,8 @@ class Report(msgspec.Struct, frozen=True):
         traced: Those exchanges, with their changed events (:data:`MOST_CHANGES` at most).
         behaviour: ``RECORDED``: each stretch of the log was decided under the behaviour that was in force there;
             ``LATEST``: all of it under today's.
-        measured: The changed settings that running processes read, to measure with: what they measured is taken from
-            the record. ``alone``: no decision reads it, so that the change shows nothing; ``too``: decisions do, too.
+        measured: The changed settings by which running processes measure. What they measured is taken from the record.
+            ``alone``: no decision reads the setting, so that its change shows nothing; ``too``: decisions read it, too.
         all_measured: Whether nothing else was changed than such settings as no decision reads.
         unread_inputs: How many of the held exchanges have an input that this release cannot read.
         without_actor: By public subject, events of actors that this release does not have, taken from the record.
