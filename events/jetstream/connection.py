@@ -250,8 +250,8 @@ class Connection:
 
     @property
     def why_closed(self) -> str:
-        """Why the server closed the connection for good, and what to do; for the end of a message."""
-        why = str(self.nc.last_error or self._last_error)
+        """Why the server closed the connection for good, and what to do; for the end of a message. Empty if we did."""
+        why = "" if self._closing else str(self.nc.last_error or self._last_error)
         remedy = f"; {LOGIN}, and start this again" if is_refused(why) else ""
         return f": {why}{remedy}" if why else ""
 

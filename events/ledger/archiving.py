@@ -235,13 +235,15 @@ def _own_name(path: Path, name: str) -> str:
     One that was set aside, since the stream had lost messages, has archives of the same days and sequences.
     """
     taken: set[str] = set()
+    # What a damaged ledger's are cannot be read: any file may be one of them.
+    is_damaged = any(path.parent.glob(f"{path.stem}-damaged*{path.suffix}"))
     for other in path.parent.glob(f"{path.stem}-*{path.suffix}"):
         address = f"{other.resolve().as_uri()}?mode=ro"
         errors = suppress(LedgerDamaged, Misconfigured, Unavailable, sqlite3.Error)
         with errors, closing(sqlite3.connect(address, uri=True)) as file:
             taken |= {each.name for each in archives_in(read_meta(file, other), other)}
     stem, number, free = Path(name).stem, 1, name
-    while free in taken:
+    while free in taken or (is_damaged and path.with_name(free).exists()):
         number += 1
         free = f"{stem}-{number}{path.suffix}"
     return free

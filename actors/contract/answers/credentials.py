@@ -103,10 +103,8 @@ class PromptSecrets:
         """Return the kinds of the secrets that are in a decoded view of a text, and not in the text as it stands."""
         if not (found := self.found_in(view)):
             return ()
-        plain = _alphanumeric(text)
-        return tuple(
-            each.kind for each in found if not (key := _alphanumeric(view[each.start : each.end])) or key not in plain
-        )
+        plain = {_alphanumeric(text[each.start : each.end]) for each in self.found_in(text)}
+        return tuple(each.kind for each in found if _alphanumeric(view[each.start : each.end]) not in plain)
 
     def _keys_not_from_user(self, text: str) -> Iterator[SecretSpan]:
         for found, key in _keys_in(text):

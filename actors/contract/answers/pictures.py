@@ -32,7 +32,7 @@ _PLAIN = r"[^\s<>()\"']"
 _ADDRESS = rf"((?:https?:)?[/\\]{{2}}(?:{_PLAIN}|\((?:{_PLAIN}|\({_PLAIN}*\))*\))+)"
 _BRACKET = re.compile(r"\\.|[\[\]]", re.DOTALL)
 _LINK = re.compile(rf"\]\(\s*<?{_ADDRESS}", re.IGNORECASE)
-_ATTRIBUTE = re.compile(rf"\b(?:src|srcset|poster)\s*=\s*[\"']?\s*{_ADDRESS}", re.IGNORECASE)
+_ATTRIBUTE = re.compile(rf"\b(?:src|srcset|poster)\s*=\s*(?:[\"']\s*)?{_ADDRESS}", re.IGNORECASE)
 _TAG = re.compile(r"<([a-z][a-z0-9]*)\b", re.IGNORECASE)
 _PICTURE_TAGS = frozenset({"img", "image", "source", "video", "input"})
 LONGEST_TITLE = 2_048

@@ -37,19 +37,19 @@ _SSN = re.compile(r"(?<![\w-])\d{3}-\d{2}-\d{4}(?![\w-])")
 _IP_ADDRESS = re.compile(
     r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?!\w|\.\d)|(?<![\w:])(?:[0-9a-fA-F]{1,4}:){3,7}[0-9a-fA-F]{1,4}(?![\w:])"
 )
-# What may be a telephone number, with what the library takes for signs and spaces in one; a longer one is cut.
+# What may be a telephone number, or a row of them, with what the library takes for signs and spaces in one.
 _SIGN = (
     r"[ .()\[\]/~\u00a0\u00ad\u200b\u2010-\u2015\u2060\u2053\u2212\u223c\u3000\u30fc"
     r"\uff08\uff09\uff0d-\uff0f\uff3b\uff3d\uff5e-]"
 )
-_NUMBER = re.compile(rf"(?:[+\uff0b]{_SIGN}{{0,4}}|[(\[\uff08\uff3b]){{0,2}}\d(?:{_SIGN}{{0,4}}\d){{5,40}}")
+_NUMBER = re.compile(rf"(?:[+\uff0b]{_SIGN}{{0,4}}|[(\[\uff08\uff3b]){{0,2}}\d(?:{_SIGN}{{0,4}}\d){{5,}}")
 
-MOST_NUMBERS = 4_000
-"""Most numbers of six digits or more that are examined in a text, which bounds the time. Further ones are masked
-unexamined."""
+MOST_EXAMINED = 100_000
+"""Most characters of rows of six digits or more, with the signs between them, that are examined in a text for telephone
+numbers, which bounds the time to some two seconds. Further rows are masked unexamined."""
 
-_AROUND = 8
-"""Characters around a number that its examination sees: what stands beside it tells dates and times, say."""
+_BEFORE, _BEHIND = 8, 32
+"""Characters before and behind a row that its examination sees: dates and times are told by them, and extensions."""
 
 _SHORTEST_IBAN = 15
 """Fewest letters and digits of an international bank account number."""
@@ -132,15 +132,17 @@ def _candidates(text: str, regions: tuple[str, ...]) -> Iterator[PersonalSpan]:
 def _phones(text: str, regions: tuple[str, ...]) -> Iterator[PersonalSpan]:
     from phonenumbers import Leniency, PhoneNumberMatcher
 
-    for count, number in enumerate(_NUMBER.finditer(text)):
-        if count >= MOST_NUMBERS:
-            yield PersonalSpan("phone", *number.span())
+    left = MOST_EXAMINED
+    for row in _NUMBER.finditer(text):
+        left -= len(row[0])
+        if left < 0:
+            yield PersonalSpan("phone", *row.span())
             continue
-        begin = max(0, number.start() - _AROUND)
-        around = text[begin : number.end() + _AROUND]
+        begin = max(0, row.start() - _BEFORE)
+        around = text[begin : row.end() + _BEHIND]
         for region in (None, *regions):
             for match in PhoneNumberMatcher(around, region, leniency=Leniency.VALID):
-                if number.start() <= begin + match.start < number.end():
+                if row.start() <= begin + match.start < row.end():
                     yield PersonalSpan("phone", begin + match.start, begin + match.end)
 
 

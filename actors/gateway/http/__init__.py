@@ -17,7 +17,7 @@ each chat the guards have read.
 ``access``              middleware: keys, limits, headers against foreign web pages
 ``keys``                API keys
 ``scopes``              which endpoint needs which scope of a key
-``bodies``, ``routes``    what the bodies and the routes of several endpoints share
+``bodies``, ``routes``  what the bodies and the routes of several endpoints share
 ``failures``            errors as responses
 ``app``                 the application with all endpoints
 ``server``              the HTTP server that runs it

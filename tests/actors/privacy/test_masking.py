@@ -9,7 +9,7 @@ import pytest
 
 from actors.contract.privacy import recognising
 from actors.contract.privacy.masking import MOST_PUT_BACK, Masks, StreamRestorer
-from actors.contract.privacy.recognising import MOST_NUMBERS, found_in, missing_packages, recogniser, why_not_masked
+from actors.contract.privacy.recognising import MOST_EXAMINED, found_in, missing_packages, recogniser, why_not_masked
 from actors.contract.privacy.settings import PrivacySettings
 from actors.gateway.external_events import InvalidInput
 from actors.gateway.http.openai.passthrough.guarding import LONGEST_EVENT, MOST_TEXTS, split
@@ -68,11 +68,24 @@ def test_national_numbers_are_telephone_numbers_where_a_region_says_so() -> None
 def test_a_telephone_number_behind_any_number_of_others_is_masked() -> None:
     """The library gives up after a number of tries, and says nothing."""
     number = "+49 30 901820"
-    for row, count in (("17,4,2026,8\n", 600), ("12345678; ", MOST_NUMBERS + 9)):
+    for row, count in (("17,4,2026,8\n", 600), ("12345678; ", MOST_EXAMINED // 8 + 9)):
         text = f"{row * count}Ann: {number}."
         found = [text[each.start : each.end] for each in found_in(text)]
         assert found[-1] == number, (row, count)
-        assert len(found) == 1 + max(0, count - MOST_NUMBERS), (row, count)
+        assert len(found) == 1 + max(0, count - MOST_EXAMINED // 8), (row, count)
+
+
+def test_every_telephone_number_of_a_row_is_masked_with_its_extension() -> None:
+    rows = (
+        " ".join(f"650-253-{n:04}" for n in range(40)),
+        " ".join(f"(650) 253-{n:04}" for n in range(8)),
+        "/".join(f"650-253-{n:04}" for n in range(12)),
+        "+1 650-253-0000 ext. 12345",
+    )
+    for row in rows:
+        found = found_in(row, ("US",))
+        rest = "".join(row[at] for at in range(len(row)) if not any(each.start <= at < each.end for each in found))
+        assert not any(map(str.isdigit, rest)), (row, rest)
 
 
 def test_the_same_value_has_the_same_placeholder_and_the_same_prompt_the_same_mask() -> None:

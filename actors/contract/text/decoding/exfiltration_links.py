@@ -52,10 +52,7 @@ def exfiltration_sentences(text: str) -> Iterator[str | Undecoded]:
         end = match.end() if match is not None else end
         if match is None or not _MAY_HAVE_PLACEHOLDER.search(match[0]):
             continue
-        before = text[max(0, start - _BEFORE) : start]
-        is_image = any(image.end() == len(before) for image in _IMAGE.finditer(before))
-        if match[0].startswith("//") and not is_image:  # a comment of a program, say
-            continue
+        is_image = _is_image(text, start)
         for placeholder in _PLACEHOLDER.finditer(unquote(match[0])):
             name = placeholder["name"]
             if (_SECRET if is_image else _OF_CONVERSATION).search(name) and (
@@ -69,12 +66,24 @@ def exfiltration_sentences(text: str) -> Iterator[str | Undecoded]:
 
 
 def _addresses(text: str) -> list[int]:
-    """Return where URLs begin. An image's may be without ``https:``, which a page that shows it has."""
+    """Return where URLs begin.
+
+    Without ``https:`` only an image's counts, since the page that shows it has a scheme: other text that begins so is a
+    program's comment, say.
+    """
     starts = []
     slashes = text.find("//")
     while slashes >= 0:
         scheme = _SCHEME.search(text, max(0, slashes - len("https:")), slashes)
-        if scheme is not None or text[slashes - 1 : slashes] in _BEFORE_ADDRESS:
-            starts.append(slashes if scheme is None else scheme.start())
+        if scheme is not None:
+            starts.append(scheme.start())
+        elif text[slashes - 1 : slashes] in _BEFORE_ADDRESS and _is_image(text, slashes):
+            starts.append(slashes)
         slashes = text.find("//", slashes + 2)
     return starts
+
+
+def _is_image(text: str, start: int) -> bool:
+    """Whether the URL that begins there is that of an image."""
+    before = text[max(0, start - _BEFORE) : start]
+    return any(image.end() == len(before) for image in _IMAGE.finditer(before))
