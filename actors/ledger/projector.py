@@ -6,6 +6,7 @@ To anchor the head is to write the last hash of the file's hash chain into the l
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -47,9 +48,13 @@ MOST_DAMAGED = 3
 PAUSE_PER_SECOND = 4.0
 """Seconds of pause for each second of searching the sequences before the latest ``RECENT``."""
 
+DRAIN_S = 2.0
+"""Seconds that a projector which is told to stop may take to write what the log holds by then."""
+
 FILE_CHECK_S = 1.0
 """Seconds between two checks that the file is still where it was opened."""
 
+_DRAIN_POLL_S = 0.005
 _GONE = "it was moved, deleted or replaced: a new one is written where the stream has all that it held"
 _logger = get_logger("neuraxis.ledger")
 
@@ -111,7 +116,10 @@ class LedgerProjector:
         return 0.0 if self._tail is None else self._tail.cut_off_s
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Write until ``stop`` is set; then anchor the head, if there are rows after the last anchor, and close.
+        """Write until ``stop`` is set; then write what the log holds by then, anchor the head, and close.
+
+        The head is anchored if there are rows after the last anchor. What takes longer than ``DRAIN_S`` to be written,
+        or cannot be written, is left to the next start.
 
         Temporary failures (full disk, locked file, broker away) are waited out, and no message is ever skipped. If the
         log turns out to have lost messages, the loss is recorded in it. A file that holds lost messages is set aside,
@@ -296,12 +304,12 @@ class LedgerProjector:
         gap_search: asyncio.Task[None],
         file_watch: asyncio.Task[None],
     ) -> None:
-        """Write new messages until ``stop`` is set.
+        """Write new messages until ``stop`` is set and what the log holds by then is written.
 
         It also ends once ``gap_search`` finds that the log lacks messages of the file, or ``file_watch`` that the file
         is gone.
         """
-        stopping = asyncio.create_task(stop.wait(), name="ledger stop")
+        stopping = asyncio.create_task(self._drained(stop), name="ledger stop")
         others: set[asyncio.Task[Any]] = {stopping, gap_search, file_watch}
         reading: asyncio.Task[Sequence[Stored]] | None = None
         try:
@@ -325,12 +333,21 @@ class LedgerProjector:
                     if not await self._write(writer, batch[start : start + self._settings.batch_rows], stop):
                         return
                 if len(batch) < self._settings.batch_rows:
-                    await asyncio.wait((stopping,), timeout=self._settings.rest_ms / 1_000)
+                    await _set_within(stop, self._settings.rest_ms / 1_000)
         finally:
             stopping.cancel()
             if reading is not None:
                 reading.cancel()
                 await asyncio.wait((reading,))
+
+    async def _drained(self, stop: asyncio.Event) -> None:
+        """Wait until ``stop`` is set, then, for a moment at most, until what the log holds by then is written."""
+        await stop.wait()
+        with suppress(LogError, TimeoutError):
+            async with asyncio.timeout(DRAIN_S):
+                end = (await self._log.info()).last_seq
+                while self._head.seq < end:  # noqa: ASYNC110 - it is written by another task
+                    await asyncio.sleep(_DRAIN_POLL_S)
 
     async def _write(self, writer: LedgerWriter, batch: Sequence[Stored], stop: asyncio.Event) -> bool:
         gaps_found = gaps(max(self._head.seq, self._log.trimmed_through), batch)

@@ -64,7 +64,7 @@ async def record_loss_from_snapshots(
         reaching = dict(zip(keys, await asyncio.gather(*map(upto, keys)), strict=True))
         # After the snapshots: what workers have appended and saved meanwhile is not lost.
         last = await confirmed_end(connection, log.stream, max(reaching.values(), default=0))
-        known = max(last, await asyncio.to_thread(_last_row, ledger))
+        known = max(last, await asyncio.to_thread(last_row, ledger))
         ahead = {key: reached for key, reached in reaching.items() if reached > known}
         losses = (await Losses.of(log.as_stored(), last)).found if ahead else []
         reached = max(
@@ -95,7 +95,7 @@ async def _is_told(snapshots: KeyValueSnapshots, key: str, upto: int, losses: Se
     return knew_of < max(told) or all(loss.seq != knew_of for loss in losses)
 
 
-def _last_row(ledger: Path) -> int:
+def last_row(ledger: Path) -> int:
     """Return the sequence of a ledger's last row; 0 if there is no ledger, or none that can be read."""
     if not ledger.exists():
         return 0

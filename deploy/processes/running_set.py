@@ -26,6 +26,10 @@ _LIVE_SET_TIMEOUT_S = 0.3
 """Seconds to wait for the lock otherwise: a command that checks whether a set runs holds it for a moment."""
 
 
+ENDED_EARLY = "was killed, or stopped before its ledger held all of the log"
+"""What is said of a set that does not run and has left its ``run.json``."""
+
+
 class FolderTaken(Exception):
     """Another set runs in the data folder; the message names its process."""
 
@@ -216,7 +220,7 @@ class DataFolder(msgspec.Struct, frozen=True):
 
         Raises:
             NotReachableYet: a set runs, and this release cannot read what it says of itself, or it says nothing yet.
-            NotRunning: no set runs, or it was killed.
+            NotRunning: no set runs, or it was killed, or stopped before its ledger held all of the log.
         """
         try:
             run = msgspec.json.decode(self.run_file.read_bytes(), type=RunFile)
@@ -243,7 +247,7 @@ class DataFolder(msgspec.Struct, frozen=True):
                     "process, and start the set again"
                 )
             raise NotRunning(
-                f"the set in {self.path} (process {run.pid}) was killed: start it again with "
+                f"the set in {self.path} (process {run.pid}) {ENDED_EARLY}: start it again with "
                 f"`neuraxis up --data {self.path}`"
             )
         if (holder := self._holder()) != str(run.pid):
@@ -255,15 +259,17 @@ class DataFolder(msgspec.Struct, frozen=True):
         with open(self._lock_file, "rb") as lock:
             return lock.read(32).decode(errors="replace").strip()
 
-    def remove_run_file(self) -> None:
-        """Remove this process's ``run.json`` and the login of an external broker.
+    def end_run(self, *, ledger_holds_end: bool) -> None:
+        """Remove the login of an external broker and, if the ledger holds the end of the log, ``run.json``.
 
-        One that a killed set left stays: by it, commands know that the ledger may lack the end of the log.
+        Else that one stays, as one that a killed set left does: by it, commands know that the end may be missing.
         """
         self.external.unlink(missing_ok=True)
-        with suppress(OSError, msgspec.DecodeError):
-            if msgspec.json.decode(self.run_file.read_bytes(), type=RunFile).pid == os.getpid():
-                self.run_file.unlink()
+        with suppress(OSError):
+            if ledger_holds_end:
+                self.run_file.unlink(missing_ok=True)
+            else:
+                self.run_file.touch(0o600)  # it may never have been written: an empty file needs no room
 
 
 def _is_alive(pid: str) -> bool:

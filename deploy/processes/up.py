@@ -36,6 +36,7 @@ from deploy.processes.broker.users import context_file, write_context
 from deploy.processes.broker_access import BrokerChoice, access_of, context_of
 from deploy.processes.effector_registry import needed_effectors
 from deploy.processes.event_loop import run_command
+from deploy.processes.ledger_end import LedgerEnd
 from deploy.processes.listen_address import address_of, listen, url_of
 from deploy.processes.run_file_writer import RunFileWriter
 from deploy.processes.running_set import DataFolder, RunFile, RunSettings
@@ -96,15 +97,16 @@ def bring_up(plan: Plan) -> None:
         _check_ready_file(plan.ready_file)
     os.umask(0o077)  # people's words are in the store, the ledger and the log
     with plan.data.locked() as lock:
+        ledger_end = LedgerEnd(plan.data)
         try:
-            run_command(_run(plan, lock))
+            run_command(_run(plan, lock, ledger_end))
         finally:
-            plan.data.remove_run_file()
+            plan.data.end_run(ledger_holds_end=ledger_end.is_held)
             if plan.ready_file is not None:
                 plan.ready_file.unlink(missing_ok=True)
 
 
-async def _run(plan: Plan, lock: int) -> None:
+async def _run(plan: Plan, lock: int, ledger_end: LedgerEnd) -> None:
     if plan.ready_file is not None:
         plan.ready_file.unlink(missing_ok=True)
     _check_receivers(plan.config)
@@ -159,7 +161,13 @@ async def _run(plan: Plan, lock: int) -> None:
 
     gateways = () if listener is None else (_gateway(plan, broker, listener),)
     programs = (*worker_programs(plan, broker, model), *gateways)
-    supervisor = Supervisor([*broker.phases, programs], on_change=run_file.write)
+    # The ledger's process ends last, since the others may append until they have ended.
+    supervisor = Supervisor(
+        [*broker.phases, programs],
+        on_change=run_file.write,
+        stop_last=(LEDGER,),
+        on_last_phase_ended=lambda: ledger_end.check(lambda: _access(plan, broker), plan.config.log.stream),
+    )
     stop = asyncio.Event()
 
     def on_signal() -> None:
@@ -218,7 +226,7 @@ async def _watch_stages(
     (``is_asked``).
     """
     stages = (*ACTORS, LEDGER, *needed_effectors(plan.config, attached=model.use.backend != "composer"))
-    access = access_of(BrokerChoice(context=broker.context(OPERATOR)), plan.data, name="neuraxis up")
+    access = _access(plan, broker)
     store = own_store(plan.data.path, broker.contexts)
 
     async def storing(connection: Connection) -> str:
@@ -231,6 +239,10 @@ async def _watch_stages(
         storing=storing if is_asked else None,
         note=on_look,
     )
+
+
+def _access(plan: Plan, broker: "SetBroker") -> Access:
+    return access_of(BrokerChoice(context=broker.context(OPERATOR)), plan.data, name="neuraxis up")
 
 
 def _check_ready_file(file: Path) -> None:

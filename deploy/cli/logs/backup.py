@@ -148,7 +148,7 @@ async def _stream_end(target: Target, file: Path, wait_s: float) -> int | None:
             return await _end_of(live, file, wait_s)
     except NotRunning as why:
         if target.data.run_file.exists():
-            _say_end_unknown(str(why))  # the set was killed: its ledger may not have reached the stream's end
+            _say_end_unknown(str(why))  # the ledger may not have reached the stream's end
         return None  # the set is stopped: only its ledger can be read
     except LogError as why:
         _say_end_unknown(str(why))

@@ -137,13 +137,15 @@ async def stream_or_ledger(
 async def _ledger_instead(open_things: AsyncExitStack, target: Target, why: Exception) -> "LedgerSource":
     from deploy.cli.connect import access_to
     from deploy.processes.broker_access import effective_choice
-    from deploy.processes.running_set import NotReachableYet, NotRunning
+    from deploy.processes.running_set import ENDED_EARLY, NotReachableYet, NotRunning
     from events.replay.sources import LedgerSource
 
     ledger = LedgerSource(target.data.ledger)
     await close_at_exit(open_things, ledger)
     choice = effective_choice(target.flags, target.config().broker, os.environ)
     reason = "the set is stopped" if isinstance(why, NotRunning) else "no broker answers"
+    if isinstance(why, NotRunning) and target.data.run_file.exists():
+        reason = f"the set {ENDED_EARLY}"
     if isinstance(why, NotReachableYet):
         reason = str(why)
     if isinstance(why, NoLeader):
@@ -152,15 +154,14 @@ async def _ledger_instead(open_things: AsyncExitStack, target: Target, why: Exce
         reason = "the login lacks rights at the broker"
     if reason != "the set is stopped":
         ledger.unreached = reason
-    elif target.data.run_file.exists():  # a set that stops in order removes it
-        ledger.unreached = "the set was killed"
     last = (await ledger.info()).last_seq
     whose = "its ledger"
     if choice.named:  # by a variable or the configuration: what lies in the data folder may be another log's
         by = "NATS_URL" if os.environ.get("NATS_URL") else "the configuration (broker)"
         ledger.unreached = f"{reason} at {access_to(target).servers}, which {by} names"
         reason, whose = ledger.unreached, "the data folder's ledger, which may be another log's:"
-    say_note(f"{reason}: this is read from {whose} {target.data.ledger}, up to sequence {last:,}")
+    rest = "; start the set for what may come after" if reason.endswith(ENDED_EARLY) else ""
+    say_note(f"{reason}: this is read from {whose} {target.data.ledger}, up to sequence {last:,}{rest}")
     if await _has_sealed_words(ledger):
         _say_words_are_closed(ledger)
     return ledger

@@ -8,7 +8,7 @@ import asyncio
 import random
 import time
 from asyncio.subprocess import Process
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
@@ -191,6 +191,9 @@ class Supervisor:
         phases: The programs, in the order of starting; they are stopped in the reverse order.
         backoff: Decides the waits before restarts.
         on_change: Called whenever a program starts, becomes ready or ends.
+        stop_last: Names of programs that are told to stop only once the others of their phase have ended.
+        on_last_phase_ended: Awaited when the last phase was started and all its programs have ended, before the phases
+            before it are stopped. It must not raise, and have a deadline.
     """
 
     def __init__(
@@ -198,7 +201,12 @@ class Supervisor:
         phases: Sequence[Sequence[Program]],
         backoff: Backoff | None = None,
         on_change: Callable[[], None] = lambda: None,
+        *,
+        stop_last: Collection[str] = (),
+        on_last_phase_ended: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
+        self._stop_last = frozenset(stop_last)
+        self._on_last_phase_ended = on_last_phase_ended
         self._phases = [
             [ProgramKeeper(program, backoff or Backoff(), on_change) for program in phase] for phase in phases
         ]
@@ -252,13 +260,23 @@ class Supervisor:
                 task.result()
 
     async def _stop_all(self) -> None:
-        for phase in reversed(self._running):
-            for keeper in phase.values():
-                keeper.stop()
-            await asyncio.wait(phase)
-            for task, keeper in phase.items():
-                if not task.cancelled() and (wrong := task.exception()) is not None:
-                    _logger.debug("program_gave_up", program=keeper.program.name, error=str(wrong))
+        was_all_started = len(self._running) == len(self._phases)
+        for number, phase in reversed([*enumerate(self._running, 1)]):
+            for is_last in (False, True):
+                await _end_all({t: k for t, k in phase.items() if (k.program.name in self._stop_last) is is_last})
+            if was_all_started and number == len(self._phases) and self._on_last_phase_ended is not None:
+                await self._on_last_phase_ended()
+
+
+async def _end_all(keepers: Mapping[asyncio.Task[None], ProgramKeeper]) -> None:
+    if not keepers:
+        return
+    for keeper in keepers.values():
+        keeper.stop()
+    await asyncio.wait(keepers)
+    for task, keeper in keepers.items():
+        if not task.cancelled() and (wrong := task.exception()) is not None:
+            _logger.debug("program_gave_up", program=keeper.program.name, error=str(wrong))
 
 
 def _is_temporary(wrong: BaseException) -> bool:

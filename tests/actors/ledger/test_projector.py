@@ -339,6 +339,24 @@ def test_a_real_broker_is_followed_through_its_restart(broker: Broker, tmp_path:
     assert verify(path).ok
 
 
+def test_what_the_log_holds_at_a_stop_is_written_before_the_end(broker: Broker, tmp_path: Path) -> None:
+    """The ledger of a set that is stopped is all that is left to be read: it would lack what came while it rested."""
+
+    async def main() -> None:
+        log = await JetStreamLog.connect(broker.url, stream="NEURAXIS", partitions=PARTITIONS)
+        try:
+            await log.append(records(exchanges(1)))
+            run = Run(log, tmp_path / "ledger.db", LedgerSettings(rest_ms=10_000))
+            await run.reaches(1)
+            await log.append(records(exchanges(10)[4:]))
+            await run.stop()
+            assert run.projector.progress.position == 40
+        finally:
+            await log.close()
+
+    asyncio.run(main())
+
+
 async def is_back(log: Log) -> None:
     async with asyncio.timeout(DEADLINE_S):
         while True:

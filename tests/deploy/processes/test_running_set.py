@@ -9,7 +9,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from deploy.processes.running_set import DataFolder, FolderTaken, FolderUnusable, NotReachableYet, NotRunning, RunFile
+from deploy.processes.running_set import (
+    ENDED_EARLY,
+    DataFolder,
+    FolderTaken,
+    FolderUnusable,
+    NotReachableYet,
+    NotRunning,
+    RunFile,
+)
 from tests.deploy.waiting import until
 from tests.full_disk import small_disk
 
@@ -99,15 +107,29 @@ def test_a_run_file_that_a_killed_set_left_is_not_believed(tmp_path: Path) -> No
     data = DataFolder(tmp_path)
     with data.locked():
         data.write(RUN)
-    killed = f"was killed: start it again with `neuraxis up --data {tmp_path}`"
+    killed = f"{ENDED_EARLY}: start it again with `neuraxis up --data {tmp_path}`"
     with pytest.raises(NotRunning, match=killed):
         data.read()
     data.write(msgspec.structs.replace(RUN, pid=1))  # 1 is another process
     with data.locked():
         with pytest.raises(NotReachableYet, match="is still starting"):
             data.read()
-        data.remove_run_file()  # it could not be started
+        data.end_run(ledger_holds_end=False)  # it could not be started
     with pytest.raises(NotRunning, match=killed):
+        data.read()
+
+
+def test_a_set_that_could_not_write_its_run_file_still_leaves_one_if_its_ledger_lacks_the_end(tmp_path: Path) -> None:
+    data = DataFolder(tmp_path)
+    with data.locked():
+        data.end_run(ledger_holds_end=False)
+    assert data.run_file.stat().st_mode & 0o077 == 0
+    with pytest.raises(NotRunning, match="start the set again"):
+        data.read()
+    with data.locked():
+        data.end_run(ledger_holds_end=True)
+        data.end_run(ledger_holds_end=True)
+    with pytest.raises(NotRunning, match="no set runs in"):
         data.read()
 
 

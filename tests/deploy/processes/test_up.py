@@ -275,6 +275,16 @@ def test_a_set_that_cannot_start_says_why_in_one_last_line(tmp_path: Path, broke
     assert not (tmp_path / "data" / "run.json").exists()
 
 
+def test_a_set_that_cannot_start_leaves_the_mark_of_the_one_that_was_killed_before_it(
+    tmp_path: Path, broker: Broker
+) -> None:
+    left = tmp_path / "data" / "run.json"
+    left.parent.mkdir()
+    left.write_text("{}")
+    refusal(tmp_path, "up", "--port", broker.url.rpartition(":")[2], "--llm", "composer")
+    assert left.exists(), "the ledger may still lack the end of the log"
+
+
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [

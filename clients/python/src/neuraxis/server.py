@@ -67,7 +67,8 @@ def _refuse_misspelt(variable: str) -> None:
 def run_file(folder: Path | str) -> dict[str, Any]:
     """Return what ``run.json`` says about the set that runs in a folder; raises Misconfigured if none runs.
 
-    A set that was killed leaves its file behind, and another server may have its port by now.
+    A set that was killed, or stopped before its ledger was complete, leaves its file behind, and another server may
+    have its port by now.
     """
     path = Path(folder) / "run.json"
     try:
@@ -84,7 +85,8 @@ def run_file(folder: Path | str) -> dict[str, Any]:
         raise Misconfigured(f"{path} describes no running set", code="no_server")
     if not _runs(Path(folder), found.get("pid")):
         raise Misconfigured(
-            f"the set in {folder} was killed, or is starting: `neuraxis up` starts it again", code="no_server"
+            f"the set in {folder} was killed or stopped, or is starting: `neuraxis up` starts it again",
+            code="no_server",
         )
     return found
 

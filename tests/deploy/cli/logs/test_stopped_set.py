@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from deploy.cli import main
-from deploy.processes.running_set import DataFolder, RunFile
+from deploy.processes.running_set import ENDED_EARLY, DataFolder, RunFile
 from events.jetstream import connection
 from events.log import Record, Stored
 from events.sealing.sealed_texts import location_to_seal, sealed_record
@@ -158,7 +158,7 @@ def test_whether_an_alert_fires_is_not_known_of_a_set_that_nobody_stopped(stoppe
         folder.write(RunFile(pid=os.getpid(), started="now", version="0", **place))
         away = neuraxis(*severe)
     killed = neuraxis(*severe)
-    for result, why in ((away, "no broker answers"), (killed, "the set was killed")):
+    for result, why in ((away, "no broker answers"), (killed, f"the set {ENDED_EARLY}")):
         assert result.exit_code == 1, result.output
         said = " ".join(result.stderr.split())
         assert f"whether an alert fires is not known: {why}, and the ledger does not hold what has happened" in said

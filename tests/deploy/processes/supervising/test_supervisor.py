@@ -75,6 +75,33 @@ def test_stages_start_in_order_and_stop_in_reverse(tmp_path: Path) -> None:
     assert journal(tmp_path) == ["starts broker", "starts worker", "stops worker", "stops broker"]
 
 
+def test_what_is_stopped_last_ends_after_the_others_of_its_phase_and_before_the_phases_before_it(
+    tmp_path: Path,
+) -> None:
+    at_the_end: list[list[str]] = []
+
+    async def note() -> None:
+        at_the_end.append(journal(tmp_path))
+
+    slow = SERVES.replace("def stop(*_):", "def stop(*_):\n    import time; time.sleep(0.3)")
+    last_phase = [program("ledger", tmp_path), program("worker", tmp_path, slow)]
+    supervise(Supervisor([[program("broker", tmp_path)], last_phase], stop_last=("ledger",), on_last_phase_ended=note))
+    assert journal(tmp_path)[-3:] == ["stops worker", "stops ledger", "stops broker"]
+    assert at_the_end == [journal(tmp_path)[:-1]]
+
+
+def test_the_end_of_a_last_phase_that_was_never_started_is_not_told(tmp_path: Path) -> None:
+    told: list[str] = []
+
+    async def note() -> None:
+        told.append("ended")
+
+    broken = program("broken", tmp_path, "raise SystemExit(3)")
+    with pytest.raises(ProgramFailed):
+        supervise(Supervisor([[broken], [program("worker", tmp_path)]], QUICK, on_last_phase_ended=note))
+    assert told == []
+
+
 def test_a_program_that_is_killed_is_started_again(tmp_path: Path) -> None:
     supervisor = Supervisor([[program("worker", tmp_path)]], QUICK)
 
