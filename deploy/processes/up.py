@@ -172,6 +172,7 @@ async def _run(plan: Plan, lock: int, ledger_end: LedgerEnd) -> None:
 
     def on_signal() -> None:
         if stop.is_set():
+            ledger_end.skip_check()
             supervisor.kill_all()
         stop.set()
         for task in watching:  # what stops from now on does so on purpose

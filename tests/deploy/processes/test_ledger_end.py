@@ -99,6 +99,15 @@ def test_where_the_broker_is_gone_the_end_counts_as_missing_and_nothing_hangs(tm
     assert not found.is_held
 
 
+def test_a_set_that_is_killed_is_not_kept_from_its_end(tmp_path: Path) -> None:
+    found = LedgerEnd(DataFolder(tmp_path))
+    found.skip_check()
+    started = time.monotonic()
+    asyncio.run(found.check(lambda: Access(servers="nats://127.0.0.1:1"), "NEURAXIS"))
+    assert time.monotonic() - started < DEADLINE_S / 2
+    assert not found.is_held
+
+
 def test_where_the_login_is_gone_the_end_counts_as_missing(tmp_path: Path) -> None:
     def gone() -> Access:
         raise BadContext("there is no such file")
