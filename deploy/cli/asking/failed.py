@@ -14,7 +14,7 @@ from deploy.cli.options import Target, examples, json_option, target_options, ti
 from deploy.cli.outcomes import CheckFailed
 from deploy.cli.output import emit
 from deploy.cli.rendering.layout.counted_nouns import counted
-from deploy.cli.replaying.source_opening import log_option, open_indexed_source
+from deploy.cli.replaying.source_opening import has_sealed_words, log_option, open_indexed_source
 from deploy.cli.wrapped_lines import say, say_note
 from deploy.operating.deadline import Deadline
 from deploy.processes.event_loop import run_command
@@ -119,24 +119,33 @@ async def _failures(target: Target, log_file: Path | None) -> "tuple[list[Failed
 
 async def _plan(target: Target, sequences: Sequence[int], as_json: bool) -> None:
     """Show what would be sent again, and why the rest would not."""
-    from deploy.operating.failed_decisions import failed_decisions, inputs_to_redrive, named_failures
+    from deploy.operating.failed_decisions import (
+        exchanges_to_redrive,
+        failed_decisions,
+        inputs_to_redrive,
+        named_failures,
+    )
+    from events.replay.sources import LedgerSource
+    from events.sealing.keys import NoKeys
 
-    exchanges, refused = 0, {}
+    refused: dict[str, str] = {}
     async with open_indexed_source(target, None) as source:
         failures = await failed_decisions(source)
         _check_read(failures, source)
         decisions = named_failures(failures, sequences)
-        async for exchange, options, text in inputs_to_redrive(source, decisions):
-            if options is None:
-                refused[exchange] = text
-            else:
-                exchanges += 1
+        no_keys = isinstance(source.sealing.keyring.store, NoKeys)
+        # Without the keys, as of a stopped set, no sealed input can be read: whether it can be sent is not known.
+        if not (no_keys and isinstance(source, LedgerSource) and await has_sealed_words(source)):
+            async for exchange, options, text in inputs_to_redrive(source, decisions):
+                if options is None:
+                    refused[exchange] = text
     rows = []
     for each in decisions:
         why_not = each.why_not or refused.get(each.exchange, "")
         rows.append({**msgspec.structs.asdict(each), "redrive": not why_not, "why_not": why_not})
     emit(rows, as_json=as_json, columns=("seq", "actor", "reason", "exchange", "redrive", "why_not"))
     if not as_json:
+        exchanges = len(exchanges_to_redrive(decisions)) - len(refused)
         then = ": --yes sends them" if exchanges else ""
         say(f"{counted(exchanges, 'input')} would be sent again{then}", err=True)
 

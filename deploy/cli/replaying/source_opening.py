@@ -161,7 +161,7 @@ async def _ledger_instead(open_things: AsyncExitStack, target: Target, why: Exce
         ledger.unreached = f"{reason} at {access_to(target).servers}, which {by} names"
         reason, whose = ledger.unreached, "the data folder's ledger, which may be another log's:"
     say_note(f"{reason}: this is read from {whose} {target.data.ledger}, up to sequence {last:,}")
-    if await _has_sealed_words(ledger):
+    if await has_sealed_words(ledger):
         _say_words_are_closed(ledger)
     return ledger
 
@@ -279,11 +279,11 @@ async def _attach_keys(open_things: AsyncExitStack, target: Target, ledger: "Led
         keys = _KeysOnDemand(open_things, target)
         ledger.sealing = Sealing(Keyring(keys))
         # A process that shares a replay says nothing, so it need not know.
-        if parent_process() is None and await _has_sealed_words(ledger) and not await keys.are_there():
+        if parent_process() is None and await has_sealed_words(ledger) and not await keys.are_there():
             _say_words_are_closed(ledger)
 
 
-async def _has_sealed_words(ledger: "LedgerSource") -> bool:
+async def has_sealed_words(ledger: "LedgerSource") -> bool:
     """Whether one of a ledger's first inputs is sealed by a key that may be left: then so are all that have words."""
     from events.sealing.sealed_texts import KEY_DESTROYED, SEALED_HEADER
     from schemas.event import topic_of
