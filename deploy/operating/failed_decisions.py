@@ -1,9 +1,12 @@
 """Failed decisions and effects: how their exchanges ended, and which inputs to send again."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 
 import msgspec
 
+from actors.gateway.external_events import InvalidInput
+from actors.gateway.inputs import InputOptions
+from deploy.operating.recorded_inputs import recorded_input, rerun_options
 from events.decoding import Recorded, decode, exchange_of
 from events.errors import Misconfigured
 from events.ledger.reader import END
@@ -78,7 +81,7 @@ def check_actor(name: str) -> None:
 async def failed_decisions(source: Source) -> list[FailedDecision]:
     """Return all failures of a log, and what FAILED without one, in order.
 
-    Those that this release cannot read are in ``source.unread``.
+    Those that this release cannot read are in ``source.unread``, and so are ends that may be FAILED.
 
     Raises:
         NothingFound: the log holds no event.
@@ -94,7 +97,7 @@ async def failed_decisions(source: Source) -> list[FailedDecision]:
             elif isinstance(record.message.event, Failed):
                 found.append(_failure(record, record.message.event))
     exchanges = {each.exchange for each in found if each.exchange}
-    open_inputs: dict[str, int] = {}  # exchange -> sequence of its input, if it was to be answered
+    open_inputs: dict[str, int] = {}  # exchange -> sequence of its input, if it was to be answered, or may have been
     silent: list[FailedDecision] = []
     ended: dict[str, str] = {}
     reruns: dict[str, str] = {}
@@ -104,7 +107,10 @@ async def failed_decisions(source: Source) -> list[FailedDecision]:
             if not isinstance(record, Recorded):
                 if topic_of_subject(stored.subject) == topic_of(ResponseEmitted):
                     ended[exchange_of(record)] = UNREADABLE_END
+                    if exchange_of(record) not in exchanges:
+                        source.unread.note(record)
                 else:  # an unreadable input that names an exchange, in whatever field, may be its rerun
+                    open_inputs[exchange_of(record)] = stored.seq
                     known = exchanges.union(each.exchange for each in silent)
                     named = (each for each in known if each.encode() in stored.data)
                     reruns |= dict.fromkeys(named, exchange_of(record))
@@ -165,6 +171,23 @@ def _failure(record: Recorded, failed: Failed) -> FailedDecision:
 def exchanges_to_redrive(failures: Sequence[FailedDecision]) -> list[str]:
     """Return the exchanges whose inputs can be sent again: those that FAILED, and were not sent again yet; in order."""
     return list(dict.fromkeys(each.exchange for each in failures if not each.why_not))
+
+
+async def inputs_to_redrive(
+    source: Source, failures: Sequence[FailedDecision]
+) -> AsyncIterator[tuple[str, InputOptions | None, str]]:
+    """Yield the exchanges of :func:`exchanges_to_redrive`, each with its input, or with why that cannot be sent again.
+
+    One that cannot be, such as a forgotten one, keeps no other back. The input is its options, if any, and its text.
+    """
+    for exchange in exchanges_to_redrive(failures):
+        try:
+            recorded = await recorded_input(source, exchange)
+            options = rerun_options(recorded, recorded.session, redriven_exchange(exchange))
+        except (NothingFound, InvalidInput) as why:
+            yield exchange, None, str(why)
+        else:
+            yield exchange, options, recorded.received.text
 
 
 def redriven_exchange(exchange: str) -> str:

@@ -16,9 +16,14 @@ from events.files.private_files import open_private
 from events.jetstream import Connection, JetStreamLog
 from events.jetstream.session_keys import KeyValueKeys
 from events.ledger import LedgerReader
+from events.ledger.rows import topic_of_subject
+from events.sealing.cipher import SessionKey
 from events.sealing.keys import key_name_in_headers
 from events.sealing.sealed_texts import KEY_DESTROYED, SEALED_HEADER
+from schemas.event import topic_of
+from schemas.vocabulary.operator import ForgetOrdered
 
+_FORGET_ORDERED = topic_of(ForgetOrdered)
 _KEYS_PER_REQUEST = 500
 """How many keys are loaded from the broker at a time."""
 
@@ -36,7 +41,10 @@ NO_KEYS = SessionKeys({})
 
 
 class CollectedKeys(NamedTuple):
-    """The keys of a ledger's sessions, and how many sessions have none although theirs was never destroyed."""
+    """The keys of a ledger's sessions, and how many sessions lack one although it was never destroyed.
+
+    A session that spoke again after its key was lost has a new key, which does not open its earlier words.
+    """
 
     keys: SessionKeys
     missing: int
@@ -50,23 +58,32 @@ async def collect_keys(log: JetStreamLog, ledger: Path) -> CollectedKeys:
     """
     if log.sealing is None:
         return CollectedKeys(NO_KEYS, 0)
+    used: dict[str, set[str]] = {}  # name -> the ids of the keys that its words are sealed with
+    forgotten: set[str] = set()
     with LedgerReader(ledger) as reader:
-        names = {
-            key_name_in_headers(stored.headers.get("ce-agent", ""), stored.headers.get("ce-session", ""))
-            for batch in reader.history()
-            for stored in batch
-            if stored.headers.get(SEALED_HEADER, KEY_DESTROYED) != KEY_DESTROYED
-        }
+        for batch in reader.history():
+            for stored in batch:
+                name = key_name_in_headers(stored.headers.get("ce-agent", ""), stored.headers.get("ce-session", ""))
+                if (id := stored.headers.get(SEALED_HEADER, KEY_DESTROYED)) != KEY_DESTROYED:
+                    used.setdefault(name, set()).add(id)
+                if topic_of_subject(stored.subject) == _FORGET_ORDERED:
+                    forgotten.add(name)
     store, missing = log.sealing.keyring.store, 0
     found: dict[str, bytes] = {}
-    for batch_of_names in _batches(sorted(names)):
+    for batch_of_names in _batches(sorted(used)):
         entries = dict(await store.load(batch_of_names))
         for name in batch_of_names:
             # A replica may lag behind: only the leader can say that there is none.
             if name not in entries and (entry := await store.confirm(name)) is not None:
                 entries[name] = entry
         found |= {name: entry.secret for name, entry in entries.items() if entry.secret}
-        missing += len(batch_of_names) - len(entries)
+        missing += sum(
+            name not in entries
+            or (
+                bool(secret := entries[name].secret) and name not in forgotten and used[name] != {SessionKey(secret).id}
+            )
+            for name in batch_of_names
+        )
     return CollectedKeys(SessionKeys(dict(sorted(found.items()))), missing)
 
 

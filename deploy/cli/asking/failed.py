@@ -14,7 +14,7 @@ from deploy.cli.options import Target, examples, json_option, target_options, ti
 from deploy.cli.outcomes import CheckFailed
 from deploy.cli.output import emit
 from deploy.cli.rendering.layout.counted_nouns import counted
-from deploy.cli.replaying.source_opening import log_option, open_indexed_source
+from deploy.cli.replaying.source_opening import has_sealed_words, log_option, open_indexed_source
 from deploy.cli.wrapped_lines import say, say_note
 from deploy.operating.deadline import Deadline
 from deploy.processes.event_loop import run_command
@@ -76,22 +76,23 @@ def redrive(target: Target, sequences: tuple[int, ...], confirmed: bool, timeout
     the old one, and only once: not if it was sent again before, by whomever, and not if its exchange ended otherwise
     than FAILED or was of none. Interrupted, it goes on where it stopped when it is run again.
 
-    Exit status 1 when one of them FAILED again, or when failures are on record and this release can read none.
+    One that cannot be sent, such as a forgotten one, is named and passed over.
+
+    Exit status 1 when one of them FAILED again or cannot be sent, or when failures are on record and this release can
+    read none.
     """
-    from deploy.operating.failed_decisions import exchanges_to_redrive, named_failures
 
     if not confirmed:
-        failures, source = run_command(_failures(target, None))
-        _check_read(failures, source)
-        found = named_failures(failures, sequences)
-        _show_plan(found, exchanges_to_redrive(found), as_json)
+        run_command(_plan(target, sequences, as_json))
         return
-    again = run_command(_redrive(target, sequences, timeout, as_json))
+    again, refused = run_command(_redrive(target, sequences, timeout, as_json))
     failed_again = sum(each.action == "FAILED" for each in again)
     if not as_json:
         say(f"{counted(len(again), 'input')} sent again, {failed_again:,} failed again", err=True)
     if failed_again:
         raise CheckFailed(f"{counted(failed_again, 'exchange')} FAILED again: `neuraxis failed list` tells on what")
+    if refused:
+        raise CheckFailed(f"{counted(refused, 'input')} cannot be sent again, as said above")
 
 
 def _check_read(failures: "Sequence[FailedDecision]", source: "Source", whose: str = "") -> None:
@@ -116,41 +117,62 @@ async def _failures(target: Target, log_file: Path | None) -> "tuple[list[Failed
         return await failed_decisions(source), source
 
 
-def _show_plan(decisions: "Sequence[FailedDecision]", exchanges: Sequence[str], as_json: bool) -> None:
-    rows = [
-        {**msgspec.structs.asdict(each), "redrive": not each.why_not, "why_not": each.why_not} for each in decisions
-    ]
+async def _plan(target: Target, sequences: Sequence[int], as_json: bool) -> None:
+    """Show what would be sent again, and why the rest would not."""
+    from deploy.operating.failed_decisions import (
+        exchanges_to_redrive,
+        failed_decisions,
+        inputs_to_redrive,
+        named_failures,
+    )
+    from events.replay.sources import LedgerSource
+    from events.sealing.keys import NoKeys
+
+    refused: dict[str, str] = {}
+    async with open_indexed_source(target, None) as source:
+        failures = await failed_decisions(source)
+        _check_read(failures, source)
+        decisions = named_failures(failures, sequences)
+        no_keys = isinstance(source.sealing.keyring.store, NoKeys)
+        # Without the keys, as of a stopped set, no sealed input can be read: whether it can be sent is not known.
+        if not (no_keys and isinstance(source, LedgerSource) and await has_sealed_words(source)):
+            async for exchange, options, text in inputs_to_redrive(source, decisions):
+                if options is None:
+                    refused[exchange] = text
+    rows = []
+    for each in decisions:
+        why_not = each.why_not or refused.get(each.exchange, "")
+        rows.append({**msgspec.structs.asdict(each), "redrive": not why_not, "why_not": why_not})
     emit(rows, as_json=as_json, columns=("seq", "actor", "reason", "exchange", "redrive", "why_not"))
     if not as_json:
+        exchanges = len(exchanges_to_redrive(decisions)) - len(refused)
         then = ": --yes sends them" if exchanges else ""
-        say(f"{counted(len(exchanges), 'input')} would be sent again{then}", err=True)
+        say(f"{counted(exchanges, 'input')} would be sent again{then}", err=True)
 
 
-async def _redrive(target: Target, sequences: Sequence[int], timeout: float, as_json: bool) -> "list[Exchange]":
-    """Send the inputs again, one after another, and show how each ends; return their new exchanges.
+async def _redrive(
+    target: Target, sequences: Sequence[int], timeout: float, as_json: bool
+) -> "tuple[list[Exchange], int]":
+    """Send the inputs again, one after another, and show how each ends; return the new exchanges, and how many cannot.
 
     Raises:
         Unavailable, NotRunning: the broker cannot be reached within ``timeout`` seconds.
     """
     from deploy.cli.asking.run_exchange import run_exchange, show
-    from deploy.operating.failed_decisions import (
-        exchanges_to_redrive,
-        failed_decisions,
-        named_failures,
-        redriven_exchange,
-    )
-    from deploy.operating.recorded_inputs import recorded_input, rerun_options
+    from deploy.operating.failed_decisions import failed_decisions, inputs_to_redrive, named_failures
 
-    again = []
+    again, refused = [], 0
     async with AsyncExitStack() as open_things:
         async with Deadline(timeout, target.begun).enforced() as opening:
             source = await open_things.enter_async_context(open_indexed_source(target, None, opening))
         failures = await failed_decisions(source)
         _check_read(failures, source)
-        for exchange in exchanges_to_redrive(named_failures(failures, sequences)):
-            recorded = await recorded_input(source, exchange)
-            options = rerun_options(recorded, recorded.session, redriven_exchange(exchange))
+        async for exchange, options, text in inputs_to_redrive(source, named_failures(failures, sequences)):
+            if options is None:
+                refused += 1
+                say_note(f"not sent again: {exchange}: {text}")
+                continue
             async with Deadline(timeout).enforced() as within:
-                again.append(await run_exchange(target, recorded.received.text, within, **options))
+                again.append(await run_exchange(target, text, within, **options))
             show(again[-1], as_json=as_json)
-    return again
+    return again, refused

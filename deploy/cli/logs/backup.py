@@ -97,12 +97,13 @@ def _print_result(found: "BackupResult", keys: Path, key_count: int | None, behi
 
 
 def _missing_text(missing: int) -> str:
-    """Return the note on sessions that have no key although theirs was never destroyed; empty if there are none."""
+    """Return the note on sessions that lack a key although it was never destroyed; empty if there are none."""
     if not missing:
         return ""
     return (
-        f"{counted(missing, 'session')} of the copy {'has' if missing == 1 else 'have'} no key at the broker, and not "
-        "because of `neuraxis forget`: what was said there stays closed; `neuraxis doctor` tells more (keys)"
+        f"{counted(missing, 'session')} of the copy {'lacks' if missing == 1 else 'lack'} a key at the broker, and "
+        "not because of `neuraxis forget`: what was said under it stays closed; `neuraxis doctor` tells more (keys), "
+        "unless the session has spoken again since"
     )
 
 

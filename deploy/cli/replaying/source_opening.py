@@ -162,7 +162,7 @@ async def _ledger_instead(open_things: AsyncExitStack, target: Target, why: Exce
         reason, whose = ledger.unreached, "the data folder's ledger, which may be another log's:"
     rest = "; start the set for what may come after" if reason.endswith(ENDED_EARLY) else ""
     say_note(f"{reason}: this is read from {whose} {target.data.ledger}, up to sequence {last:,}{rest}")
-    if await _has_sealed_words(ledger):
+    if await has_sealed_words(ledger):
         _say_words_are_closed(ledger)
     return ledger
 
@@ -280,11 +280,11 @@ async def _attach_keys(open_things: AsyncExitStack, target: Target, ledger: "Led
         keys = _KeysOnDemand(open_things, target)
         ledger.sealing = Sealing(Keyring(keys))
         # A process that shares a replay says nothing, so it need not know.
-        if parent_process() is None and await _has_sealed_words(ledger) and not await keys.are_there():
+        if parent_process() is None and await has_sealed_words(ledger) and not await keys.are_there():
             _say_words_are_closed(ledger)
 
 
-async def _has_sealed_words(ledger: "LedgerSource") -> bool:
+async def has_sealed_words(ledger: "LedgerSource") -> bool:
     """Whether one of a ledger's first inputs is sealed by a key that may be left: then so are all that have words."""
     from events.sealing.sealed_texts import KEY_DESTROYED, SEALED_HEADER
     from schemas.event import topic_of

@@ -118,8 +118,9 @@ def test_what_ended_failed_without_a_failure_on_record_has_failed(
     """As at a deadline, or since nobody served a guard."""
     recording = Recording(ACTORS.values())
     recording.configure()
-    for exchange, purpose in (("e-1", "answer"), ("e-2", "check"), ("e-3", "answer")):
-        recording.send(InputReceived(text="Hello!", purpose=purpose), Address("ann", "noon", exchange))  # type: ignore[arg-type]
+    for exchange, purpose, version in (("e-1", "answer", "1"), ("e-2", "check", "1"), ("e-3", "answer", "2")):
+        received = InputReceived(text="Hello!", purpose=purpose)  # type: ignore[arg-type]
+        recording.send(received, Address("ann", "noon", exchange), ce_dataversion=version)
         silent = msgspec.structs.replace(end("FAILED"), stage="ARBITER", reason="no_owner: arbiter")
         recording.send(silent, Address("ann", "noon", exchange))
     recording.send(InputReceived(text="Hello!", rerun_of="e-3"), Address("ann", "again", "e-4"))
@@ -133,13 +134,14 @@ def test_what_ended_failed_without_a_failure_on_record_has_failed(
     assert {row["failed_topic"] for row in listed} == {topic_of(InputReceived)}
 
 
+@pytest.mark.parametrize("failing", [MemoryFailed(**FAILURE), end("FAILED")], ids=["failure", "end"])
 def test_failures_that_a_later_release_wrote_are_no_lack_of_failures(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: Event
 ) -> None:
     recording = Recording(ACTORS.values())
     recording.configure()
     recording.send(InputReceived(text="Hello!"), Address("ann", "noon", "e-1"))
-    recording.send(MemoryFailed(**FAILURE), Address("ann", "noon", "e-1"), ce_dataversion="2")
+    recording.send(failing, Address("ann", "noon", "e-1"), ce_dataversion="2")
     (tmp_path / ".neuraxis").mkdir()
     write(tmp_path / ".neuraxis" / "ledger.db", recording.log, partitions=recording.partitions)
     monkeypatch.chdir(tmp_path)
@@ -151,10 +153,15 @@ def test_failures_that_a_later_release_wrote_are_no_lack_of_failures(
 
 @pytest.fixture
 def with_failures(broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Broker:
-    """A log in which two exchanges FAILED, one ended without memory, and one failure is of no exchange."""
+    """A log in which three exchanges FAILED, one ended without memory, and one failure is of no exchange.
+
+    The input of the first that FAILED cannot be sent again.
+    """
 
     async def make() -> None:
         log = await JetStreamLog.connect(broker.url)
+        await store(log, InputReceived(text="When does it leave?", left_out=2), "e-0")
+        await store(log, end("FAILED"), "e-0")
         for exchange, failed, action in (
             ("e-1", ReflexFailed(**FAILURE), "FAILED"),
             ("e-2", MemoryFailed(**FAILURE), "EXECUTED"),
@@ -230,6 +237,7 @@ def inputs(broker: Broker) -> Sequence[Recorded]:
 def test_failures_are_listed_with_what_became_of_their_exchanges(with_failures: Broker) -> None:
     listed = rows(neuraxis("failed", "list", "--json"))
     assert [(row["actor"], row["exchange"], row["ended"], row["rerun"]) for row in listed] == [
+        ("responder", "e-0", "FAILED", ""),
         ("reflex", "e-1", "FAILED", ""),
         ("memory", "e-2", "EXECUTED", ""),
         ("reflex", "e-3", "FAILED", ""),
@@ -241,14 +249,17 @@ def test_failures_are_listed_with_what_became_of_their_exchanges(with_failures: 
 
 def test_a_dry_run_tells_what_would_be_sent_and_sends_nothing(with_failures: Broker) -> None:
     planned = neuraxis("failed", "redrive", "--json")
-    assert [(row["exchange"], row["redrive"], row["why_not"]) for row in rows(planned)] == [
+    first, *others = rows(planned)
+    assert (first["exchange"], first["redrive"]) == ("e-0", False)
+    assert "2 layers of exchange e-0 were never read" in first["why_not"]
+    assert [(row["exchange"], row["redrive"], row["why_not"]) for row in others] == [
         ("e-1", True, ""),
         ("e-2", False, "its exchange ended EXECUTED without it"),
         ("e-3", True, ""),
         ("", False, "it belongs to no exchange"),
     ]
     assert "2 inputs would be sent again: --yes sends them" in neuraxis("failed", "redrive").stderr
-    assert len(inputs(with_failures)) == 3
+    assert len(inputs(with_failures)) == 4
     refused = neuraxis("failed", "redrive", "1", "--yes", status=1)
     assert "no failure is recorded at sequence 1" in refused.stderr
 
@@ -261,11 +272,14 @@ def test_what_failed_is_sent_again_once_in_its_session_as_it_was(
     assert "1 exchange FAILED again" in again.stderr
     assert [(row["rerun_of"], row["action"]) for row in rows(again)] == [("e-1", "FAILED"), ("e-3", "EXECUTED")]
 
-    before, after = inputs(with_failures)[:3], inputs(with_failures)[3:]
+    before, after = inputs(with_failures)[1:4], inputs(with_failures)[4:]
     assert len(after) == 2
-    once_more = rows(neuraxis("failed", "redrive", "--yes", "--json"))
+    once_more = rows(neuraxis("failed", "redrive", "--yes", "--json", status=1))
     assert [(row["rerun_of"], row["action"]) for row in once_more] == [(after[0].message.exchange, "EXECUTED")]
-    assert neuraxis("failed", "redrive", "--yes", "--json").stdout == ""
+    refused = neuraxis("failed", "redrive", "--yes", "--json", status=1)
+    assert refused.stdout == ""
+    assert "not sent again: e-0: 2 layers" in refused.stderr
+    assert "1 input cannot be sent again" in refused.stderr
     for old, new in ((before[0], after[0]), (before[2], after[1])):
         assert isinstance(old.message.event, InputReceived)
         assert isinstance(new.message.event, InputReceived)

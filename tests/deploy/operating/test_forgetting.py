@@ -336,7 +336,11 @@ def test_a_backup_is_restored_readable_with_its_keys_and_as_forgotten_without(
     asyncio.run(lost_key(sealed_set, "rose", "garden"))
     lacking = neuraxis(sealed_set, "backup", str(tmp_path / "tuesday"), "--keys", "--json")
     assert json.loads(lacking.stdout)["keys_missing"] == 1
-    assert "1 session of the copy has no key at the broker" in " ".join(lacking.stderr.split())
+    assert "1 session of the copy lacks a key at the broker" in " ".join(lacking.stderr.split())
+    converse(sealed_set, "garden", ("I planted turnips",), "rose")  # under a new key
+    asyncio.run(caught_up(sealed_set))
+    spoken_since = neuraxis(sealed_set, "backup", str(tmp_path / "wednesday"), "--keys", "--json")
+    assert json.loads(spoken_since.stdout)["keys_missing"] == 1
 
     shown = ("log", "tail", "--no-follow", "--text", "--count", "100000")
     assert re.search(r"sealed; \d+ keys? put back", at(broker, "restore", "monday").stderr)
