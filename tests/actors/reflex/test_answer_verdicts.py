@@ -48,6 +48,12 @@ GIVEN_AWAY = {
     "within other words": f"Sure, here they are.\n\n{SYSTEM}\n\nAnything else?",
     "without marks, in capitals": " ".join(SYSTEM.replace(".", "").replace(",", "").upper().split()),
     "in base64": base64.b64encode(SYSTEM.encode()).decode(),
+    **{
+        f"in base64 behind a word like it, {more}{between!r}": f"It is Q8r2vT5mXc7Lk1Zp9Wd4Hs6J{'abc'[:more]}{between}"
+        + base64.b64encode(SYSTEM.encode()).decode()
+        for more in range(4)
+        for between in (" ", " and ", " an ")
+    },
     "backwards": SYSTEM[::-1],
     "in rot13": codecs.encode(SYSTEM, "rot13"),
     "its most part": SYSTEM[: int(len(SYSTEM) * 0.8)],
