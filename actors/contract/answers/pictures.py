@@ -11,6 +11,7 @@ import base64
 import binascii
 import html
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 
 from actors.contract.answers.prompt import Prompt
@@ -87,7 +88,7 @@ class Pictures:
                 self._defined[address] = None
         title_ends = _title_ends(text) if "![" in text else ()
         pictured = [found[1] or found[2] for found in _LINK.finditer(text) if found.start() in title_ends]
-        pictured += [found[1] for found in _ATTRIBUTE.finditer(text) if _is_in_picture(text, found.start())]
+        pictured += _sources(text)
         if self._has_picture:
             pictured += self._defined
         found = [_host(address) for address in pictured if address not in self._examined and self._examine(address)]
@@ -182,15 +183,15 @@ def _title_ends(text: str) -> set[int]:
     return ends
 
 
-def _is_in_picture(text: str, at: int) -> bool:
-    """Whether an attribute in HTML belongs to a tag that shows a picture."""
-    begin = max(0, at - LONGEST_TITLE)
-    tag = text.rfind("<", begin, at)
-    while tag >= 0:
-        if found := _TAG.match(text, tag, at):
-            return found[1].lower() in _PICTURE_TAGS
-        tag = text.rfind("<", begin, tag)
-    return False
+def _sources(text: str) -> Iterator[str]:
+    """Yield the URLs in attributes in HTML that belong to a tag that shows a picture."""
+    attributes = list(_ATTRIBUTE.finditer(text))
+    tags = list(_TAG.finditer(text)) if attributes else []
+    for found in attributes:
+        last = bisect_right(tags, found.start(), key=re.Match.end) - 1
+        tag = tags[last] if last >= 0 else None
+        if tag and found.start() - tag.start() <= LONGEST_TITLE and tag[1].lower() in _PICTURE_TAGS:
+            yield found[1]
 
 
 def _sequences_of(texts: Iterable[str], length: int) -> frozenset[str]:

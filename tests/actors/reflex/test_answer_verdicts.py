@@ -3,8 +3,11 @@
 import base64
 import codecs
 import json
+import time
 from typing import Any
 
+from actors.contract.answers.pictures import hosts_with_prompt_words
+from actors.contract.answers.prompt import Prompt
 from actors.reflex import ACTOR
 from actors.reflex.settings import ReflexSettings
 from schemas.vocabulary.gateway import AnswerChoice, InputAnswered, InputReceived, Layer, ToolCall
@@ -176,3 +179,10 @@ def test_a_long_answer_with_many_pictures_is_judged_in_time_that_does_not_explod
     pictures = " ".join(f"![]({HOST}/{number}{'x' * 3000}?d={'ab' * 500})" for number in range(80))
     found = judged(pictures, document="lorem ipsum dolor sit amet " * 4_000)
     assert isinstance(found, ReflexAnswerPassed)
+
+
+@each("beginning", ["<<< src=//x", "<img src=//x ", "![](<", "![\\]", "](//x"])
+def test_a_flood_of_beginnings_of_pictures_is_read_once(beginning: str) -> None:
+    began = time.process_time()
+    hosts_with_prompt_words(Prompt(SAID, ()), [beginning * (120_000 // len(beginning))])
+    assert time.process_time() - began < 0.5  # some .02 s; 1 s while each attribute looked for its tag again
