@@ -12,8 +12,9 @@ forms are those that issuers document and that have a prefix of their own.
 
 import re
 from collections.abc import Iterator
-from itertools import islice
 from typing import NamedTuple
+
+from ahocorasick_rs import BytesAhoCorasick
 
 from actors.contract.answers.prompt import Prompt
 from actors.contract.text.decoding.escapes import with_blanks
@@ -40,12 +41,6 @@ _PREFIXES = re.compile(r"-----BEGIN|A[KS]IA|gh[pousr]_|github_pat_|glpat-|sk-|hf
 
 LONGEST_VALUE = 128
 """Most characters of a password in the prompt that is looked for."""
-
-_MOST_VALUES = 64
-"""Most passwords of a prompt that are looked for."""
-
-_MOST_NAMED = 1_024
-"""Most passwords of a prompt that are compared with the user's text: each comparison searches all of that text."""
 
 _REST = re.compile(r"[A-Za-z0-9_.+/=-]*")
 """What may follow a form in the same word."""
@@ -91,8 +86,11 @@ class PromptSecrets:
         of_user = [prompt.text, *(layer.content for layer in prompt.layers if layer.role == "user")]
         self._user_text = "\n".join(of_user)
         named = (value for layer in prompt.layers if layer.role == "system" for value in _named_values(layer.content))
-        different = islice(dict.fromkeys(named), _MOST_NAMED)
-        self.values = tuple(islice((value for value in different if value not in self._user_text), _MOST_VALUES))
+        different = tuple(dict.fromkeys(named))
+        of_user_too = _occurring(_search_for(different), self._user_text)
+        self.values = tuple(value for index, value in enumerate(different) if index not in of_user_too)
+        self._folded_values = tuple(map(str.casefold, self.values))
+        self._search = _search_for(self._folded_values)
 
     def found_in(self, text: str) -> tuple[SecretSpan, ...]:
         """Return the secrets in a text, or in a part of one, by position."""
@@ -115,13 +113,15 @@ class PromptSecrets:
         if not self.values:
             return
         folded = text.casefold()
+        if not (occurring := _occurring(self._search, folded)):
+            return
         # Some letters become two, such as the German sharp s: where there are any, each folded letter's own position.
         positions = (
             range(len(text) + 1)
             if len(folded) == len(text)
             else [at for at, letter in enumerate(text) for _ in letter.casefold()]
         )
-        for value in map(str.casefold, self.values):
+        for value in map(self._folded_values.__getitem__, sorted(occurring)):
             start = folded.find(value)
             while start >= 0:
                 end = start + len(value)
@@ -168,6 +168,17 @@ def _named_values(content: str) -> Iterator[str]:
         value = quoted.strip() if quoted else bare.strip(".:!?)]}>")
         if len(value) >= 4 and ((quoted and len(value) >= 6) or _IN_PASSWORDS.search(value)):
             yield value
+
+
+def _search_for(values: tuple[str, ...]) -> BytesAhoCorasick:
+    """Return what finds any number of values in one pass over a text."""
+    return BytesAhoCorasick([value.encode("utf-8", "surrogatepass") for value in values])
+
+
+def _occurring(search: BytesAhoCorasick, text: str) -> set[int]:
+    """Return the indexes of the values that occur in a text."""
+    found = search.find_matches_as_indexes(text.encode("utf-8", "surrogatepass"), overlapping=True)
+    return {index for index, _, _ in found}
 
 
 def _alphanumeric(text: str) -> str:

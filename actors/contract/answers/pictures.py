@@ -9,7 +9,9 @@ must be clicked are not checked: they may well repeat what was asked for.
 
 import base64
 import binascii
+import html
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 
 from actors.contract.answers.prompt import Prompt
@@ -31,8 +33,9 @@ _PLAIN = r"[^\s<>()\"']"
 # A URL ends at white space, a quotation mark or a bracket; round brackets inside it must be balanced.
 _ADDRESS = rf"((?:https?:)?[/\\]{{2}}(?:{_PLAIN}|\((?:{_PLAIN}|\({_PLAIN}*\))*\))+)"
 _BRACKET = re.compile(r"\\.|[\[\]]", re.DOTALL)
-_LINK = re.compile(rf"\]\(\s*<?{_ADDRESS}", re.IGNORECASE)
-_ATTRIBUTE = re.compile(rf"\b(?:src|srcset|poster)\s*=\s*(?:[\"']\s*)?{_ADDRESS}", re.IGNORECASE)
+# Between ``<`` and ``>`` it may have spaces.
+_LINK = re.compile(rf"\]\(\s*(?:<((?:https?:)?[/\\]{{2}}[^<>\n]+)|{_ADDRESS})", re.IGNORECASE)
+_ATTRIBUTE = re.compile(rf"\b(?:src|srcset|poster|href)\s*=\s*(?:\\?[\"']\s*)?{_ADDRESS}", re.IGNORECASE)
 _TAG = re.compile(r"<([a-z][a-z0-9]*)\b", re.IGNORECASE)
 _PICTURE_TAGS = frozenset({"img", "image", "source", "video", "input"})
 LONGEST_TITLE = 2_048
@@ -41,11 +44,13 @@ LONGEST_TITLE = 2_048
 # Markdown may name the URL of a picture elsewhere in the text: ``![title][label]`` and ``[label]: URL``.
 _REFERENCE = re.compile(rf"^[ \t>*+.\d-]{{0,12}}\[[^\]\n]{{1,500}}\]:\s*<?{_ADDRESS}", re.IGNORECASE | re.MULTILINE)
 
-# The URL of a link or a picture at the end of a text, which may go on.
-_BEGUN_URL = re.compile(
-    r"\]\(\s*(?:<?(?:h(?:t(?:t(?:p(?:s(?::[^\s<>\"']*)?|:[^\s<>\"']*)?)?)?)?|[/\\](?:[/\\][^\s<>\"']*)?)?)?\Z",
-    re.IGNORECASE,
-)
+# Read backwards: the URL of a link or a picture at the end of a text, which may go on. Forwards, a text of many such
+# beginnings would be read again from each of them.
+_BEGUN_URL_BACKWARDS = re.compile(r"(?:[^\s<>\"']*|[^<>\n]*<)\s*\(\]")
+
+# How a URL may write one of its characters: as an entity, or in Markdown behind a backslash.
+_WRITTEN = re.compile(r"&#?[A-Za-z0-9]{2,10};?|\\([:.?=&_#%~-])")
+_OF_URLS = re.compile(r"[A-Za-z0-9:/.?=&_#%~+-]")
 
 _NO_PROMPT = Prompt("", ())
 
@@ -76,13 +81,14 @@ class Pictures:
 
     def read(self, text: str) -> None:
         """Examine the pictures in a text, or in a part of one."""
+        text = _undone(text)
         self._has_picture = self._has_picture or "![" in text
         for address in _REFERENCE.findall(text):
             if len(self._defined) <= MOST_ADDRESSES:
                 self._defined[address] = None
         title_ends = _title_ends(text) if "![" in text else ()
-        pictured = [found[1] for found in _LINK.finditer(text) if found.start() in title_ends]
-        pictured += [found[1] for found in _ATTRIBUTE.finditer(text) if _is_in_picture(text, found.start())]
+        pictured = [found[1] or found[2] for found in _LINK.finditer(text) if found.start() in title_ends]
+        pictured += _sources(text)
         if self._has_picture:
             pictured += self._defined
         found = [_host(address) for address in pictured if address not in self._examined and self._examine(address)]
@@ -104,7 +110,7 @@ class _PromptWords:
 
     def carried_by(self, address: str) -> bool:
         """Whether a URL that is not in the prompt carries words of it."""
-        if any(address in part for part in self._texts):
+        if any(address in part or address in _undone(part) for part in self._texts):
             return False
         if self._sequences is None:
             self._sequences = {
@@ -125,21 +131,36 @@ def begun_picture(text: str) -> int:
     """Return where a picture in Markdown begins whose title or URL goes on behind the end of a text; its length for
     none.
     """
-    if (url := _BEGUN_URL.search(text)) is not None:
-        begin = text.rfind("![", max(0, url.start() - LONGEST_TITLE), url.start())
+    if (url := _BEGUN_URL_BACKWARDS.match(text[::-1])) is not None:
+        url_start = len(text) - url.end()
+        begin = text.rfind("![", max(0, url_start - LONGEST_TITLE), url_start)
         return begin if begin >= 0 else len(text)
     # A title has no blank line, and whatever follows its last bracket, but "(", ends it.
     at = text.find("![", max(0, len(text) - LONGEST_TITLE, text.rfind("\n\n")))
     while at >= 0:
-        depth = 0
-        for end in range(at + 1, len(text)):
-            depth += (text[end] == "[") - (text[end] == "]")
+        depth, end = 0, len(text)
+        for found in _BRACKET.finditer(text, at + 1):
+            depth += (found[0] == "[") - (found[0] == "]")
             if not depth:
+                end = found.end()
                 break
-        if depth or end == len(text) - 1:
+        if end == len(text):
             return at
         at = text.find("![", end)
     return len(text)
+
+
+def _undone(text: str) -> str:
+    """Return a text with the letters, digits and signs of URLs in it as they are read; no brackets or quotation marks.
+
+    These would change where a picture or a tag begins and ends.
+    """
+
+    def read(found: re.Match[str]) -> str:
+        char = found[1] or html.unescape(found[0])
+        return char if _OF_URLS.fullmatch(char) else found[0]
+
+    return _WRITTEN.sub(read, text) if "&" in text or "\\" in text else text
 
 
 def _title_ends(text: str) -> set[int]:
@@ -155,17 +176,26 @@ def _title_ends(text: str) -> set[int]:
         if text[at] == "[":
             begun.append(at)
             last_picture = at if text[at - 1 : at] == "!" else last_picture
-        elif text[at] == "]" and (
-            text[(begin := begun.pop()) - 1 : begin] == "!" if begun else at - last_picture <= LONGEST_TITLE
-        ):
-            ends.add(at)
+        elif text[at] == "]":
+            if begun:
+                begin = begun.pop()
+                is_picture = text[begin - 1 : begin] == "!"
+            else:
+                is_picture = at - last_picture <= LONGEST_TITLE
+            if is_picture:
+                ends.add(at)
     return ends
 
 
-def _is_in_picture(text: str, at: int) -> bool:
-    """Whether an attribute in HTML belongs to a tag that shows a picture."""
-    tags = _TAG.findall(text, max(0, at - LONGEST_TITLE), at)
-    return bool(tags) and tags[-1].lower() in _PICTURE_TAGS
+def _sources(text: str) -> Iterator[str]:
+    """Yield the URLs in attributes in HTML that belong to a tag that shows a picture."""
+    attributes = list(_ATTRIBUTE.finditer(text))
+    tags = list(_TAG.finditer(text)) if attributes else []
+    for found in attributes:
+        last = bisect_right(tags, found.start(), key=re.Match.end) - 1
+        tag = tags[last] if last >= 0 else None
+        if tag and found.start() - tag.start() <= LONGEST_TITLE and tag[1].lower() in _PICTURE_TAGS:
+            yield found[1]
 
 
 def _sequences_of(texts: Iterable[str], length: int) -> frozenset[str]:

@@ -19,6 +19,7 @@ from urllib.parse import unquote
 
 import msgspec
 
+from actors.contract.text.folding import lower_in_place
 from actors.contract.text.joined_parts import shares
 from actors.contract.text.judge.instruction_words import LEET_MARKS, PLAIN_INSTRUCTION_WORDS, may_instruct
 from actors.contract.text.possible_encodings import kinds_in
@@ -220,7 +221,7 @@ def _instruction_parts(text: str, other: str) -> Iterator[str]:
     """Yield the surroundings of instruction words that a rewriting has and the text has not."""
     if not may_instruct(other):
         return
-    lowered, plain = other.lower(), text.lower()
+    lowered, plain = lower_in_place(other), lower_in_place(text)
     starts = sorted(lowered.find(word) for word in PLAIN_INSTRUCTION_WORDS if word in lowered and word not in plain)
     upto = 0
     for start in starts:

@@ -50,6 +50,14 @@ def fold(text: str) -> str:
     return _cached_text(text) if len(text) >= _CACHED_FROM else _folded(text)
 
 
+def lower_in_place(text: str) -> str:
+    """Return a text in lower case in which every character keeps its position.
+
+    The Turkish capital I with a dot, alone among all characters, becomes two in lower case.
+    """
+    return text.replace("\u0130", "i").lower()
+
+
 def _folded(text: str) -> str:
     # An ASCII character and its neighbours do not affect each other in folding: a few other runs are folded separately.
     if len(text.encode("utf-8", "replace")) - len(text) > min(len(text) // _FEW, _FEW_IN_ALL):

@@ -14,7 +14,11 @@ MIN_DIGITS = 11
 smallest library has (profile ``seed``)."""
 
 LONG_WORD = 16
-"""A mixed word of this length starts a series alone; for shorter ones and those before, other starts are tried too."""
+"""A mixed word of this length starts a series alone; for shorter ones and those before, other starts are tried too.
+
+It may still be something else, such as a key, right before the run, perhaps with a plain word between. So the next two
+words are tried as well where they are out of step, which is where their digits begin within a group of four.
+"""
 
 FEW_WORDS = 256
 """Up to this many words are examined one by one; for more, sums over the whole text are faster.
@@ -128,7 +132,12 @@ def runs_of_words(kinds: bytes) -> WordRuns | None:
     nexts = np.minimum(lasts + 1, len(starts) - 1)
     word_follows, padded_word_follows = near[lasts + 1], near[lasts + 1] & padded[nexts]
     may_start_elsewhere = ends[firsts] - starts[firsts] < LONG_WORD
-    several = (may_start_elsewhere & (near[firsts] | (lasts > firsts))) | (word_follows & ~padded_word_follows)
+    out_of_step = np.zeros(len(firsts), dtype=bool)
+    for skipped in (1, 2):
+        digits_before = lengths[np.minimum(firsts + skipped, lasts)] - lengths[firsts]
+        out_of_step |= digits_before % 4 != 0
+    several = np.where(may_start_elsewhere, near[firsts] | (lasts > firsts), out_of_step)
+    several |= word_follows & ~padded_word_follows
     words_at = _Words(starts, ends, padded, near)
     return WordRuns(
         starts[firsts], np.where(padded_word_follows, ends[nexts], ends[lasts]), words_at, firsts, lasts, several
@@ -178,6 +187,11 @@ def _spans(words: _Words, first: int, last: int) -> tuple[tuple[int, int], ...]:
     if int(words.ends[first]) - begin < LONG_WORD:
         starts += [int(words.starts[first - 1])] if words.near[first] else []
         starts += words.starts[first + 1 : min(last, first + MAX_STARTS) + 1].tolist()
+    else:
+        digits_before = 0
+        for word in range(first, min(last, first + 2)):
+            digits_before += int(words.ends[word] - words.starts[word])
+            starts += [int(words.starts[word + 1])] if digits_before % 4 else []
     ends = [int(words.ends[last])]
     if last + 1 < len(words.starts) and words.near[last + 1]:
         next_end = int(words.ends[last + 1])

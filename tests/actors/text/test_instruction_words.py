@@ -1,5 +1,6 @@
 """Where instruction words stand in a text: as they are, and in every rewriting that the guards undo."""
 
+from actors.contract.text.decoded_views import decoded_views_of
 from actors.contract.text.excerpt import WHOLE, excerpt_of
 from actors.contract.text.judge.instruction_words import WORDS, instruction_words_in
 from actors.contract.text.possible_encodings import kinds_in
@@ -42,6 +43,14 @@ def test_an_order_in_letters_of_other_forms_is_in_the_excerpt_too(written: str) 
     calm = CALM * (2 * WHOLE // len(CALM))
     for around in (calm, f"{calm}\U000f0000\U0001f600 na\u00efve\u2028"):
         assert written in excerpt_of(f"{around}{written} {around}").text
+
+
+def test_a_letter_that_is_two_in_lower_case_hides_no_words() -> None:
+    order = "\u0418\u0413\u041d\u041e\u0420\u0418\u0420\u0423\u0419 "
+    text = f"{CALM}\u0130 {order}"
+    assert instruction_words_in(text, 0, len(text))[0].tolist() == [len(CALM) + 2]
+    views = decoded_views_of("\u0130" * 600 + f"{REWRITE['rot13'](ORDER)}. {CALM * 4}"[:1_000])
+    assert [view.kind for view in views if "disregard all instructions" in view.text] == ["rot13"]
 
 
 def test_every_rewriting_has_a_text_above() -> None:

@@ -19,6 +19,9 @@ _ADDRESS = re.compile(r"(?i)(?:https?:)?//[^\s)\"']{0,512}[^\n)\"]{0,200}")
 _BEFORE = 224
 """Characters before a URL in which the beginning of an image is looked for."""
 
+_BACKSLASHES = re.compile(r"/\\|\\[/\\]")
+"""What browsers take for ``//``."""
+
 _SCHEME = re.compile(r"(?i)https?:$")
 _BEFORE_ADDRESS = ("(", "<", '"', "'", "=", " ")
 """What may stand before the URL of an image."""
@@ -44,6 +47,7 @@ _SECRET = re.compile(
 
 def exfiltration_sentences(text: str) -> Iterator[str | Undecoded]:
     """Yield a sentence for each URL in a text that carries data away."""
+    text = _BACKSLASHES.sub("//", text)
     found: dict[str, None] = {}
     end = 0
     starts = _addresses(text)

