@@ -34,9 +34,13 @@ def main() -> None:
     home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     sys.path[:] = ordered(sys.path, home, os.environ.get("PYTHONPATH", "").split(os.pathsep))
     os.environ.update(for_children(sys.path, home))
-    from deploy.cli import main as run
+    try:
+        from deploy.cli import main as run
 
-    run()
+        run()
+    except KeyboardInterrupt:  # while that is imported, or once more while a command ends by it
+        print("\nneuraxis: interrupted", file=sys.stderr)
+        sys.exit(130)
 
 
 def write_every_character() -> None:

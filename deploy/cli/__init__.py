@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from deploy.cli.command_types import Commands
+from deploy.cli.outcomes import INTERRUPTED
 from deploy.cli.wrapped_lines import say
 from schemas.intake.nearest_name import nearest_name
 
@@ -106,6 +107,10 @@ class _Neuraxis(Commands):
                 # A group without a command is a question, not a mistake: show its help.
                 click.echo(bare.ctx.get_help() if bare.ctx is not None else bare.format_message())
                 status = 0
+        except click.exceptions.Abort:
+            # Ctrl-C. It may have cut off an import, so nothing more is imported.
+            say("neuraxis: interrupted", err=True)
+            status = INTERRUPTED
         except Exception as error:
             from deploy.cli.failures import explain
 

@@ -6,7 +6,7 @@ import traceback
 
 import click
 
-from deploy.cli.outcomes import BUG, CHECK_FAILED, INTERRUPTED, NOT_REACHABLE, WRONG_USE, WrongUse
+from deploy.cli.outcomes import BUG, CHECK_FAILED, NOT_REACHABLE, WRONG_USE, WrongUse
 from deploy.config.loading import BadConfiguration
 from deploy.processes.broker_access import BadContext
 from deploy.processes.running_set import FolderTaken, FolderUnusable, NotRunning
@@ -45,8 +45,6 @@ _NOT_REACHABLE = (Unavailable, UnknownOutcome, NotRunning)
 
 def explain(error: Exception) -> tuple[str, int]:
     """Return the line that tells a person what happened, why and what to do, and the exit status."""
-    if isinstance(error, click.exceptions.Abort):
-        return "interrupted", INTERRUPTED
     if isinstance(error, click.UsageError):
         command = error.ctx.command_path if error.ctx is not None else "neuraxis"
         return (

@@ -72,6 +72,23 @@ def test_what_a_terminal_has_no_characters_for_is_written_by_their_numbers(encod
     assert json.loads(as_json.stdout) == json.loads(run(project, [*command, "--json"], PYTHONIOENCODING="utf-8").stdout)
 
 
+@pytest.mark.parametrize(
+    "cut_off", ["deploy.cli.wrapped_lines", "asyncio.locks"], ids=["the start", "a command's module"]
+)
+def test_ctrl_c_during_an_import_ends_a_command_by_one_line(cut_off: str, project: Path) -> None:
+    (project / "sitecustomize.py").write_text(
+        "import sys\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, *rest):\n"
+        f"        if name == {cut_off!r}:\n"
+        "            sys.meta_path.remove(self)\n"
+        "            raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Finder())\n"
+    )
+    told = run(project, [sys.executable, "-P", "-m", "neuraxis_server", "ask", "Hello"])
+    assert (told.returncode, told.stderr, told.stdout) == (130, "\nneuraxis: interrupted\n", "")
+
+
 @each(
     ("path", "home", "added", "expected"),
     [
