@@ -14,7 +14,6 @@ from contextlib import suppress
 
 import httpx
 import pytest
-import requests
 
 from actors.gateway import Client, new_input
 from actors.registry import ACTORS
@@ -191,6 +190,8 @@ def test_many_bad_bodies_of_every_request_stop_nothing(running: RunningSet, seed
 @pytest.mark.faults
 def test_requests_that_are_made_up_by_the_document_or_against_it_stop_nothing(running: RunningSet) -> None:
     """What Schemathesis makes up for the gateway's document; that answers conform to it is tested without a set."""
+    import requests  # takes long, and each process of a run collects this module
+
     before, run, wrong = pids(running), running.run_file(), []
     assert run is not None
     statuses = Counter[int]()

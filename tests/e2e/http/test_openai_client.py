@@ -5,23 +5,28 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import openai
 import pytest
 
 from tests.e2e.http.test_gateway import run_file
 from tests.e2e.live import Live, environment
 
+if TYPE_CHECKING:  # it takes long to import, and each process of a run collects this module
+    import openai
+
 QUESTION = "What is the capital of Peru?"
 
 
 @pytest.fixture
-def client(live: Live) -> Iterator[openai.OpenAI]:
+def client(live: Live) -> Iterator["openai.OpenAI"]:
+    import openai
+
     with openai.OpenAI(base_url=f"{run_file(live)['http']}/v1", api_key="none", max_retries=0) as opened:
         yield opened
 
 
-def test_the_mind_answers_plain_and_in_a_stream(client: openai.OpenAI, live: Live) -> None:
+def test_the_mind_answers_plain_and_in_a_stream(client: "openai.OpenAI", live: Live) -> None:
     plain = client.chat.completions.create(model="neuraxis", messages=[{"role": "user", "content": QUESTION}])
     (choice,) = plain.choices
     assert (choice.finish_reason, QUESTION in str(choice.message.content)) == ("stop", True)
@@ -41,7 +46,9 @@ def test_the_mind_answers_plain_and_in_a_stream(client: openai.OpenAI, live: Liv
     assert "Refused" in live.run("why", exchange).stdout
 
 
-def test_models_are_listed_and_errors_are_the_clients_own(client: openai.OpenAI) -> None:
+def test_models_are_listed_and_errors_are_the_clients_own(client: "openai.OpenAI") -> None:
+    import openai
+
     assert [model.id for model in client.models.list()] == ["neuraxis"]
     assert client.models.retrieve("neuraxis").owned_by == "neuraxis"
     with pytest.raises(openai.NotFoundError, match="no model 'gpt-5'"):

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-import openai
 import pytest
 
 from tests.actors.llm.scripted import Asked, Endpoint, Reply, in_background, says, streams
@@ -69,6 +68,8 @@ def test_what_a_model_is_not_shown_of_a_long_input_is_told_with_the_answer(guard
 def test_where_nothing_may_set_an_answer_aside_a_client_of_openais_hears_it_as_it_is_spoken(
     guarded: Live, tmp_path: Path
 ) -> None:
+    import openai  # takes long, and each process of a run collects this module
+
     with (
         gateway_of(guarded, tmp_path / "gateway.log", "--set", "responder.guardrails=false") as address,
         openai.OpenAI(base_url=f"{address}/v1", api_key="none", max_retries=0) as client,

@@ -5,16 +5,11 @@ that nobody answers takes no time there.
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
-import requests
-import schemathesis
 from hypothesis import HealthCheck, Phase, given, seed, settings
-from schemathesis.core.failures import FailureGroup
-from schemathesis.generation import GenerationMode
-from schemathesis.specs.openapi import checks
 
 from tests.actors.gateway.asking import working
 from tests.actors.gateway.http.fakes import Examinations, Measuring, Operations, Records
@@ -23,18 +18,23 @@ from tests.actors.gateway.http.test_schema import document
 from tests.events.simulated_world import in_world
 from tests.simulated import SimulatedStream
 
-CHECKS = [
-    checks.status_code_conformance,
-    checks.content_type_conformance,
-    checks.response_headers_conformance,
-    checks.response_schema_conformance,
-    checks.negative_data_rejection,
-]
+if TYPE_CHECKING:  # Schemathesis takes long to import, and each process of a run collects this module
+    from schemathesis.generation import GenerationMode
+
+CHECKS = (
+    "status_code_conformance",
+    "content_type_conformance",
+    "response_headers_conformance",
+    "response_schema_conformance",
+    "negative_data_rejection",
+)
 SEED = 17
 
 
-def made_up(operation: Any, mode: GenerationMode, most: int) -> list[Any]:
+def made_up(operation: Any, mode: "GenerationMode", most: int) -> list[Any]:
     """Return requests for an operation, the same each time."""
+    from schemathesis.generation import GenerationMode
+
     if mode is GenerationMode.NEGATIVE and not (operation.body or operation.query or operation.headers):
         return []  # nothing can be wrong with it, which takes long to find out
     found: list[Any] = []
@@ -56,6 +56,9 @@ def made_up(operation: Any, mode: GenerationMode, most: int) -> list[Any]:
 
 
 def all_made_up(most: int) -> Iterator[Any]:
+    import schemathesis
+    from schemathesis.generation import GenerationMode
+
     described = document()[0]
     for methods in described["paths"].values():
         for operation in methods.values():
@@ -67,6 +70,8 @@ def all_made_up(most: int) -> Iterator[Any]:
 
 
 async def sent(client: httpx.AsyncClient, case: Any) -> httpx.Response:
+    import requests
+
     given = case.as_transport_kwargs(base_url=URL)
     known = {name: given[name] for name in ("method", "url", "headers", "params", "json", "data") if name in given}
     prepared = requests.Request(**known).prepare()
@@ -76,6 +81,10 @@ async def sent(client: httpx.AsyncClient, case: Any) -> httpx.Response:
 
 @pytest.mark.parametrize("most", [2, pytest.param(40, marks=pytest.mark.faults)])
 def test_every_answer_is_as_the_document_says(most: int) -> None:
+    from schemathesis.core.failures import FailureGroup
+    from schemathesis.specs.openapi import checks
+
+    made = [getattr(checks, name) for name in CHECKS]
     cases = list(all_made_up(most))
     wrong: list[str] = []
 
@@ -90,7 +99,7 @@ def test_every_answer_is_as_the_document_says(most: int) -> None:
             for case in cases:
                 answer = await sent(client, case)
                 try:
-                    case.validate_response(answer, checks=CHECKS)
+                    case.validate_response(answer, checks=made)
                 except FailureGroup as told:
                     wrong.extend(f"{each}\n{case.as_curl_command()}\n{answer.text[:300]}" for each in told.exceptions)
 
