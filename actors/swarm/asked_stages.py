@@ -38,6 +38,9 @@ _ANSWERS: Mapping[type[Event], str] = {
 }
 """The event by which an optional stage answers -> the stage."""
 
+ASKED_STAGES = frozenset(_ANSWERS.values())
+"""The optional stages that an exchange may wait for."""
+
 REQUESTS_AND_ANSWERS: tuple[type[Event], ...] = (*requests_to("llm"), *requests_to("delegate"), *_ANSWERS)
 """The events that ask an optional stage, and those by which it answers."""
 

@@ -9,6 +9,7 @@ from itertools import groupby
 
 import msgspec
 
+from actors.swarm.asked_stages import ASKED_STAGES
 from actors.swarm.settings import SwarmSettings
 from schemas.actor import Scope
 from schemas.availability import Availability, Lack, UnservedPartition
@@ -55,14 +56,29 @@ def availability_events(
     """
     absent = {stage: tuple(each) for stage, each in groupby(availability.absent, key=lambda each: each.stage)}
     for stage, absent_partitions in absent.items():
-        if (
-            event := _lost(stage, absent_partitions, lost.get(stage), stage in asked, availability, settings)
-        ) is not None:
+        recorded = lost.get(stage)
+        if recorded is not None and stage not in asked and _is_left_out(stage, absent_partitions, recorded, settings):
+            yield StageFound(actor=stage)
+        elif (event := _lost(stage, absent_partitions, recorded, stage in asked, availability, settings)) is not None:
             yield event
     for stage in sorted(lost):
         if not any(each.partition in lost[stage].partitions for each in absent.get(stage, ())):
             yield StageFound(actor=stage)
     yield from _budgets(over_budget, availability, settings)
+
+
+def _is_left_out(
+    stage: str, absent_partitions: Sequence[UnservedPartition], recorded: LostStage, settings: SwarmSettings
+) -> bool:
+    """Whether a lost stage has had no worker for a while, and need not run: it was taken down for good.
+
+    A stage that exchanges ask, such as a model, stays lost: the next exchange would wait for it in vain.
+    """
+    if stage in settings.required or stage in settings.kept or stage in ASKED_STAGES:
+        return False
+    # Whoever hosts it for a moment, and fails, changes the reason, which is recorded: the time then counts anew.
+    without_owner = recorded.reason == "no_owner" and all(each.lack == "no_owner" for each in absent_partitions)
+    return without_owner and max(each.for_ms for each in absent_partitions) - recorded.absent_ms >= settings.repeat_ms
 
 
 def _lost(

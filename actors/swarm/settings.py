@@ -37,7 +37,9 @@ class SwarmSettings(msgspec.Struct, frozen=True, kw_only=True):
         decisions_kept: Number of latest decisions from which consistency is computed.
         required: The stages that every input needs: each is lost when nobody serves it.
         kept: Further stages: each is lost when nobody serves it any more, but not if nobody ever did. All other stages
-            are lost if something was asked of them, or if a worker hosts them but does not serve them.
+            are lost if something was asked of them, or if a worker hosts them but does not serve them. A lost one that
+            no exchange may ask is no longer lost once nobody has hosted it for ``repeat_ms``: a ``webhook`` that was
+            taken down for good is taken out of ``kept``.
         owner_grace_ms: How long a stage may be without an owner, or not advance, before it is lost: a restart of its
             worker takes less. A worker that was killed counts as its owner until its last heartbeat expires, three
             seconds more.

@@ -67,7 +67,7 @@ class StageLost(Event, frozen=True, kw_only=True, tag="forged_id.swarm.stage_los
 
 
 class StageFound(Event, frozen=True, kw_only=True, tag="forged_id.swarm.stage_found"):
-    """Every partition of an actor or effector that was lost is served again."""
+    """Every partition of an actor or effector that was lost is served again, or it need not run and is left out."""
 
     actor: str
 

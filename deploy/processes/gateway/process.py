@@ -229,7 +229,9 @@ async def _serve(
             within_s=settings.examine_s,
             ledger=job.ledger,
         )
-        records = BrokerRecords(connection, log, stop, membership, needed, whole=whole, search=examinations.why)
+        records = BrokerRecords(
+            connection, log, stop, membership, needed, whole=whole, ledger=job.ledger, search=examinations.why
+        )
         find, metrics = records.find_exchange, Metrics()
         operations = BrokerOperations(job.operating, log.stream, wait_s=settings.wait_s, ledger=job.ledger, lookup=find)
         feedback = FeedbackService(client, find, wait_s=settings.wait_s)

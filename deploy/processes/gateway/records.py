@@ -7,6 +7,7 @@ in the log an exchange begins. For one that no ledger knows, a process of its ow
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
+from pathlib import Path
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -18,6 +19,7 @@ from actors.gateway.http.records.endpoints import StreamedEvent
 from actors.gateway.http.records.set_overview import LiveHealth, SetOverview
 from actors.gateway.http.scopes import NotFound
 from actors.runtime.membership.availability import readable_heartbeats
+from deploy.config.configured_log import attach_ledger_or_warn
 from deploy.health.stage_health import stage_health
 from deploy.health.stage_watch import NEEDED
 from deploy.processes.query_services import EXCHANGES_QUERY, OVERVIEW_QUERY
@@ -82,6 +84,7 @@ class BrokerRecords:
         membership: Holds the heartbeats of living workers.
         needed: The stages that the set needs.
         whole: The log with what was removed from its stream's beginning, which single exchanges are looked up in.
+        ledger: The ledger file, if it is on this machine: attached to ``whole`` once something was removed.
         search: Searches all of the log for an exchange that the ledger does not know, and explains it; raises NotFound.
             Without it, such an exchange is not found.
     """
@@ -95,11 +98,13 @@ class BrokerRecords:
         needed: Sequence[str] = NEEDED,
         *,
         whole: JetStreamLog | None = None,
+        ledger: Path | None = None,
         search: Callable[[str], Awaitable[bytes]] = _not_searched,
     ) -> None:
         self._search = search
         self._connection = connection
         self._whole = whole or log
+        self._ledger = ledger
         self._log = log
         self._stop = stop
         self._membership = membership
@@ -171,7 +176,7 @@ class BrokerRecords:
 
         if (where := await self._where(exchange)) is None:
             return await self._search(exchange)
-        if 0 < where[0] <= self._log.trimmed_through and self._whole.archive is None:
+        if 0 < where[0] <= self._log.trimmed_through and not await self._has_removed():
             raise NotFound(
                 f"exchange {exchange[:64]!r} begins at sequence {where[0]:,}, and {self._log.unseen}, which is not "
                 "beside this gateway: `neuraxis why` explains it there"
@@ -183,6 +188,13 @@ class BrokerRecords:
         if (explanation := explain(messages)) is None:
             raise NotFound(f"the log holds no exchange {exchange[:64]!r}")
         return to_json(explanation, source.gaps.missing(await source.losses()))
+
+    async def _has_removed(self) -> bool:
+        """Return whether events that were removed from the stream can be read; raises LogError."""
+        if self._whole.archive is None and self._ledger is not None:
+            await self._whole.info()  # the stream may have been trimmed for the first time since this process began
+            await attach_ledger_or_warn(self._whole, self._ledger)
+        return self._whole.archive is not None
 
     async def overview(self, at: int) -> SetOverview:
         """Return how the set was at the sequence ``at`` of the log; 0: how it is now."""
@@ -205,7 +217,7 @@ class BrokerRecords:
         last = (await self._log.info()).last_seq
         if after is not None:
             _check_is_in_log("after", after, last)
-            if after < (trimmed := self._log.trimmed_through) and self._whole.archive is None:
+            if after < (trimmed := self._log.trimmed_through) and not await self._has_removed():
                 raise InvalidField(
                     "after",
                     f"after: events up to sequence {trimmed:,} were removed from the stream, and the ledger that has "

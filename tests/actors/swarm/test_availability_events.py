@@ -121,6 +121,25 @@ def test_those_who_record_and_tell_are_missed_once_they_were_there(stage: str) -
     assert len(attend(swarm(), *away(stage, GRACE_MS, "all"))) == 1
 
 
+def test_a_stage_that_need_not_run_and_was_taken_down_for_good_is_lost_no_longer() -> None:
+    for stage, kept, found in (
+        ("webhook", ("webhook",), False),
+        ("webhook", (), True),
+        ("drift", (), True),
+        ("llm", (), False),  # the next exchange would wait for it
+        ("arbiter", (), False),
+    ):
+        partition = swarm()
+        attend(partition, *away(stage, RECOVERY_MS, "all", lack="stalled"))
+        partition.configure(SwarmSettings(kept=kept))
+        [event] = attend(partition, *away(stage, RECOVERY_MS + 9, "all"))
+        assert isinstance(event, StageLost), "its worker may come back"
+        assert attend(partition, *away(stage, RECOVERY_MS + REPEAT_MS, "all")) == []
+        [event] = attend(partition, *away(stage, RECOVERY_MS + REPEAT_MS + 9, "all"))
+        assert isinstance(event, StageFound) is found, stage
+        assert attend(partition, *away(stage, RECOVERY_MS + REPEAT_MS + 99, "all")) == []
+
+
 @each("lack", ["stalled", "recovering"])
 def test_whoever_hosts_a_stage_and_does_not_serve_it_is_noticed_whatever_the_stage(lack: Lack) -> None:
     [event] = attend(swarm(), *away("drift", RECOVERY_MS, "00", lack=lack))

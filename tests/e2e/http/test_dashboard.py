@@ -150,6 +150,13 @@ def test_what_this_release_cannot_read_is_told_where_it_is_missing(page: Page) -
     expect(row(page, "dashboard-refused")).to_contain_text("ended, unreadable")
 
 
+def test_a_list_that_leaves_out_older_exchanges_says_so(page: Page) -> None:
+    expect(page.locator("#listed")).to_have_text(re.compile("the latest first[.]$"))
+    page.route("**/api/exchanges?*", lambda route: route.fulfill(json=route.fetch().json() | {"before": 1}))
+    page.reload()
+    expect(page.locator("#listed")).to_contain_text("There are older ones")
+
+
 def test_a_log_that_lost_its_end_is_shown_as_far_as_it_goes(page: Page) -> None:
     slider = page.get_by_role("slider")
     head = int(slider.get_attribute("max") or 0)

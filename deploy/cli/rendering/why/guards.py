@@ -17,6 +17,7 @@ from deploy.cli.rendering.layout.printable import printable
 from deploy.cli.rendering.layout.quoting import quoted_line
 from deploy.cli.rendering.model_calls import call_text
 from deploy.cli.rendering.why.lines import Lines, lines_on, numbers_in
+from schemas.input_path import REQUIRED
 from schemas.unread import Unread
 from schemas.vocabulary.appraisal import (
     AnswerAppraised,
@@ -312,7 +313,8 @@ def _stage_lost(event: StageLost) -> Lines:
 
 @lines_on.register
 def _stage_found(event: StageFound) -> Lines:
-    return [Text(f"{event.actor}: all partitions are served again")]
+    left_out = "" if event.actor in REQUIRED else ", or it need not run and nobody hosts it any more"
+    return [Text(f"{event.actor}: all partitions are served again{left_out}")]
 
 
 @lines_on.register

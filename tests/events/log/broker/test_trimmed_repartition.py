@@ -230,10 +230,13 @@ def test_a_gateway_without_the_ledger_says_what_it_does_not_see_and_resets_what_
             assert said in msgspec.json.encode(found).decode()
         async with serving_queries(after.connection, ledger, None):
             membership = KeyValueMembership(after.connection)
-            for archive in (LedgerArchive(ledger), None):
+            for archive, beside in ((LedgerArchive(ledger), None), (None, ledger), (None, None)):
                 whole = after.with_archive(archive)
-                records = BrokerRecords(after.connection, after, asyncio.Event(), membership, whole=whole)
-                if archive is not None:
+                whole.trimmed_through = 0  # as in a gateway that began before the trim
+                records = BrokerRecords(
+                    after.connection, after, asyncio.Event(), membership, whole=whole, ledger=beside
+                )
+                if archive is not None or beside is not None:
                     assert old.encode() in await records.why(old)
                     continue
                 with pytest.raises(NotFound, match=f"{unseen}.*`neuraxis why` explains it there"):

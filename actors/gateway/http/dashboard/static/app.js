@@ -90,7 +90,7 @@ function show(page, seen, point) {
   if (recorded.head < state.head) state.lastEvent = Math.min(state.lastEvent, recorded.head);
   state.head = recorded.head;
   const filtered = Object.values(filterValues()).some(Boolean);
-  exchanges.show(page.exchanges, { filtered, past: point > 0, byUser: state.byUser });
+  exchanges.show(page.exchanges, { filtered, past: point > 0, older: page.before > 0, byUser: state.byUser });
   state.byUser = false;
   exchanges.mark(state.opened);
   byId("more").hidden = !page.before || state.limit >= MOST;

@@ -20,9 +20,10 @@ export class Exchanges {
 
   /**
    * Show a page of exchanges. `filtered`: the filters of the page left some out; `past`: it is how the list was at an
-   * earlier point of the log; `byUser`: a person asked for it, so that their number is announced at once.
+   * earlier point of the log; `older`: there are older ones; `byUser`: a person asked for it, so that their number is
+   * announced at once.
    */
-  show(exchanges, { filtered, past, byUser }) {
+  show(exchanges, { filtered, past, older, byUser }) {
     const left = new Set(this.#rows.keys());
     let next = this.#body.firstElementChild;
     for (const each of exchanges) {
@@ -37,7 +38,8 @@ export class Exchanges {
     }
     const none = filtered ? "No exchange is like that." : past ? "Nobody had asked anything by then." :
       "Nobody has asked anything yet. Try: neuraxis ask \"What is the capital of Peru?\"";
-    this.#showStatus(exchanges.length ? `${counted(exchanges.length, "exchange")}, the latest first.` : none, byUser);
+    const rest = older ? " There are older ones: filters and the slider lead to them." : "";
+    this.#showStatus(exchanges.length ? `${counted(exchanges.length, "exchange")}, the latest first.${rest}` : none, byUser);
   }
 
   /** Mark the row of the exchange whose decision is open; none where it is empty. */
