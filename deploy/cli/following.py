@@ -18,7 +18,7 @@ _LASTS_S = 1.0
 
 
 class FollowedTail:
-    """A tail of the log that says on stderr, at once and then at growing intervals, that nothing can be read.
+    """A tail of the log that says on stderr that nothing can be read: after a second, then at growing intervals.
 
     That the broker goes and comes is said by the log lines of the connection (``deploy.command_warnings``).
     """

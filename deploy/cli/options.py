@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import wraps
-from inspect import iscoroutine
+from inspect import iscoroutinefunction
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -124,8 +124,10 @@ class Target:
     def unnoted_settings(self) -> Iterator[None]:
         """Have settings of ``--set`` that are read in this block not count as used by the command."""
         used = set(self._used_sections)
-        yield
-        self._used_sections = used
+        try:
+            yield
+        finally:
+            self._used_sections = used
 
     def changes(self) -> list["Layer"]:
         """Return the layers of ``--set``, for a command that does not apply them to the configuration."""
@@ -210,6 +212,7 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     A command that is a coroutine function runs in an event loop.
     """
+    needs_loop = iscoroutinefunction(command)
 
     @wraps(command)
     def with_target(
@@ -225,16 +228,15 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
         from deploy.logging_setup import set_up_for_command
 
         set_up_for_command()
-        begun = click.get_current_context().find_object(float)
+        invocation = click.get_current_context()
+        begun = invocation.find_object(float)
         target = Target(data, nats, context, creds, tls_ca, config_file, assignments, begun)
-        if _is_default_agent() and others.get("log_file") is None:
+        if invocation.meta.get(_NO_AGENT_NAMED) and others.get("log_file") is None:
             from deploy.cli.connect import note_default_agent
 
             note_default_agent(target)
         try:
-            done = command(target, **others)
-            if iscoroutine(done):
-                done = run_command(done)
+            done = run_command(command(target, **others)) if needs_loop else command(target, **others)
         except CheckFailed:  # the command has done its work; other errors matter more than a warning
             warn_of_unused_settings(target)
             raise
@@ -253,13 +255,6 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
     )
     wrapped: Callable[..., Any] = add_options(with_target)
     return wrapped
-
-
-def _is_default_agent() -> bool:
-    """Whether the command has an agent of :func:`agent_option`, and none was named."""
-    context = click.get_current_context()
-    by_default = context.get_parameter_source("agent") is click.core.ParameterSource.DEFAULT
-    return by_default and context.params["agent"] == DEFAULT_AGENT
 
 
 def warn_of_unused_settings(target: Target) -> None:
@@ -398,10 +393,12 @@ def examples(*lines: str) -> str:
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
-def _or_current_user(_context: click.Context, _option: click.Parameter, by: str) -> str:
-    from deploy.operating.order_client import current_user_name
+def _or_current_user(context: click.Context, _option: click.Parameter, by: str) -> str:
+    from deploy.operating.current_user import current_user_name
 
-    return by or current_user_name()
+    if by or context.resilient_parsing:  # a shell that completes a command needs no name
+        return by
+    return current_user_name()
 
 
 by_option = click.option(
@@ -419,9 +416,26 @@ def why_option(help: str = "For what reason; recorded.") -> Callable[[Any], Any]
     return click.option("--why", required=True, metavar="TEXT", help=help)
 
 
+_NO_AGENT_NAMED = "deploy.cli.options.no_agent_named"
+"""The key in a click context's ``meta`` that is true if :func:`agent_option` was left at its default."""
+
+
+def _note_source(context: click.Context, option: click.Parameter, agent: str) -> str:
+    """Note in the context whether the agent was named, for :func:`target_options`."""
+    source = context.get_parameter_source(option.name or "")
+    context.meta[_NO_AGENT_NAMED] = source is click.core.ParameterSource.DEFAULT
+    return agent
+
+
 def agent_option(whose: str) -> Callable[[Any], Any]:
-    """Return a decorator that adds ``--agent``; ``whose`` ends the help sentence that begins with "Agent"."""
-    return click.option("--agent", default=DEFAULT_AGENT, show_default=True, help=f"Agent {whose}.")
+    """Return a decorator that adds ``--agent``, the agent that a command looks at or acts for.
+
+    Where each user or session has an agent of its own, :func:`target_options` says on stderr that none was named.
+    ``whose`` ends the help sentence that begins with "Agent".
+    """
+    return click.option(
+        "--agent", default=DEFAULT_AGENT, show_default=True, callback=_note_source, help=f"Agent {whose}."
+    )
 
 
 def agent_and_user_options(whose: str) -> Callable[[Any], Any]:

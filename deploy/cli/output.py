@@ -61,12 +61,16 @@ def table(rows: Iterable[Row], columns: Sequence[str] | None = None) -> None:
 
 def change_text(before: object, after: object) -> str:
     """Return a change of a value, each side as JSON, or ``nothing`` for an unset one."""
-    was, now = ("nothing" if each is msgspec.UNSET else msgspec.json.encode(each).decode() for each in (before, after))
-    return f"{was} → {now}"
+    return f"{_side(before)} → {_side(after)}"
+
+
+def _side(value: object) -> str:
+    return "nothing" if value is msgspec.UNSET else msgspec.json.encode(value).decode()
 
 
 def cell(value: object) -> str:
     """Return a value as a table shows it: text made printable, all else as JSON."""
     if value is None:
         return ""
-    return printable(value if isinstance(value, str) else msgspec.json.encode(value).decode(), "\n")
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return printable(text, "\n")

@@ -9,6 +9,18 @@ from deploy.feeding.lines import FIELDS, BadLine, LineFormat, LineInputs, Turn, 
 from deploy.feeding.tally import Failure, Outcome, Summary, Tally
 
 __all__ = [
-    "FIELDS", "BadLine", "Failure", "Feeder", "Line", "LineFormat", "LineInputs", "Outcome", "Summary", "Tally",
-    "Turn", "format_of", "lines_of", "parse",
-]  # fmt: skip
+    "FIELDS",
+    "BadLine",
+    "Failure",
+    "Feeder",
+    "Line",
+    "LineFormat",
+    "LineInputs",
+    "Outcome",
+    "Summary",
+    "Tally",
+    "Turn",
+    "format_of",
+    "lines_of",
+    "parse",
+]

@@ -57,21 +57,24 @@ async def record_loss_from_snapshots(
         ]
         fetches = asyncio.Semaphore(FETCHES)
 
-        async def upto(key: str) -> int:
+        async def fetch_upto(key: str) -> int:
             async with fetches:
                 return await snapshots.upto(key) or 0
 
-        reaching = dict(zip(keys, await asyncio.gather(*map(upto, keys)), strict=True))
+        saved_upto = dict(zip(keys, await asyncio.gather(*map(fetch_upto, keys)), strict=True))
         # After the snapshots: what workers have appended and saved meanwhile is not lost.
-        last = await confirmed_end(connection, log.stream, max(reaching.values(), default=0))
+        last = await confirmed_end(connection, log.stream, max(saved_upto.values(), default=0))
         known = max(last, await asyncio.to_thread(last_row, ledger))
-        ahead = {key: reached for key, reached in reaching.items() if reached > known}
-        losses = (await Losses.of(log.as_stored(), last)).found if ahead else []
-        reached = max(
-            [upto for key, upto in ahead.items() if not await _is_told(snapshots, key, upto, losses)], default=0
-        )
-        if not reached:
+        ahead = {key: upto for key, upto in saved_upto.items() if upto > known}
+        if not ahead:
             return
+        losses = (await Losses.of(log.as_stored(), last)).found
+        reached = 0
+        for key, upto in ahead.items():
+            if not await _is_told(snapshots, key, upto, losses):
+                reached = max(reached, upto)
+        if not reached:
+            return  # all of it is recorded already
         # given_again: the stream goes on from its end, so that later messages get the sequences of the lost ones.
         loss = LossRecorded(first_seq=known + 1, through_seq=reached, known_by="snapshots", given_again=True)
         await record_loss(log.as_stored(), loss, source, rfc3339(time.time_ns()), version("neuraxis"))

@@ -1,6 +1,7 @@
 """Failed decisions and effects: how their exchanges ended, and which inputs to send again."""
 
-from collections.abc import AsyncIterator, Sequence
+import re
+from collections.abc import AsyncIterator, Sequence, Set
 
 import msgspec
 
@@ -10,7 +11,6 @@ from deploy.operating.recorded_inputs import recorded_input, rerun_options
 from events.decoding import Recorded, decode, exchange_of
 from events.errors import Misconfigured
 from events.ledger.reader import END
-from events.ledger.rows import topic_of_subject
 from events.replay.presence_checks import NothingFound, span_of
 from events.replay.sources import Source
 from schemas.catalogue import CATALOGUE
@@ -28,7 +28,10 @@ _FAILING = sorted({entry.owner for entry in CATALOGUE.values() if issubclass(ent
 _FAILURES = ["log.*.*.*.failed"]
 """The filter over the failures of all actors, also of those that this release does not have."""
 
-_INPUTS_AND_ENDS = [topic_filter(topic_of(kind)) for kind in (InputReceived, ResponseEmitted)]
+_INPUTS, _ENDS = (topic_filter(topic_of(kind)) for kind in (InputReceived, ResponseEmitted))
+
+_JSON_STRING = re.compile(rb'"((?:[^"\\]|\\.)*)"')
+"""A string of a JSON text, without its quotes. Ids of exchanges have nothing that JSON would escape."""
 
 UNREADABLE_END = "UNREADABLE"
 """What stands for the action of an end that this release cannot read."""
@@ -36,8 +39,8 @@ UNREADABLE_END = "UNREADABLE"
 
 class FailedDecision(msgspec.Struct, frozen=True, kw_only=True):
     """A failure of an actor or an effector on one message; or an exchange that ended FAILED without one on record, such
-    as at its deadline, or since nobody served a guard. Its ``actor`` is the stage that it waited for, and the message
-    its input.
+    as at its deadline, or since nobody served a guard. Then ``actor`` is the stage that it waited for, or responder if
+    no single actor or effector is that stage (as DELIBERATIVE), and the message is its input.
 
     ``seq`` is the failure's sequence, ``failed_seq`` and ``failed_topic`` are that message's sequence and subject.
     ``reason`` and ``error`` are as in ``schemas.event.Failed``. ``ended`` is the action with which the exchange ended;
@@ -96,47 +99,64 @@ async def failed_decisions(source: Source) -> list[FailedDecision]:
                 source.unread.note(record)
             elif isinstance(record.message.event, Failed):
                 found.append(_failure(record, record.message.event))
-    exchanges = {each.exchange for each in found if each.exchange}
-    open_inputs: dict[str, int] = {}  # exchange -> sequence of its input, if it was to be answered, or may have been
-    silent: list[FailedDecision] = []
+    recorded = {each.exchange for each in found if each.exchange}
     ended: dict[str, str] = {}
-    reruns: dict[str, str] = {}
-    async for batch in source.as_stored(_INPUTS_AND_ENDS, 0, END):
+    silent: dict[str, Recorded] = {}  # exchange -> its end as FAILED, without a failure on record
+    async for batch in source.as_stored([_ENDS], 0, END):
         for stored in batch:
             record = decode(stored)
+            exchange = exchange_of(record)
             if not isinstance(record, Recorded):
-                if topic_of_subject(stored.subject) == topic_of(ResponseEmitted):
-                    ended[exchange_of(record)] = UNREADABLE_END
-                    if exchange_of(record) not in exchanges:
-                        source.unread.note(record)
-                else:  # an unreadable input that names an exchange, in whatever field, may be its rerun
-                    open_inputs[exchange_of(record)] = stored.seq
-                    known = exchanges.union(each.exchange for each in silent)
-                    named = (each for each in known if each.encode() in stored.data)
-                    reruns |= dict.fromkeys(named, exchange_of(record))
-                continue
-            message = record.message
-            if isinstance(message.event, InputReceived):
-                if message.event.purpose == "answer":  # whoever has an input checked asks again
-                    open_inputs[message.exchange] = message.seq
-                if message.event.rerun_of:
-                    reruns[message.event.rerun_of] = message.exchange
-            elif isinstance(message.event, ResponseEmitted):
-                input_seq = open_inputs.pop(message.exchange, 0)
-                if message.exchange in exchanges:
-                    ended[message.exchange] = message.event.action
-                elif message.event.action == "FAILED" and input_seq:
-                    silent.append(_without_failure(record, message.event, input_seq))
+                ended[exchange] = UNREADABLE_END
+                if exchange not in recorded:
+                    source.unread.note(record)
+            elif isinstance(record.message.event, ResponseEmitted):
+                if exchange in recorded:
+                    ended[exchange] = record.message.event.action
+                elif record.message.event.action == "FAILED":
+                    silent[exchange] = record
+    if not found and not silent:
+        return []  # nothing has failed: there is no need to read the inputs
+    inputs, reruns = await _inputs_and_reruns(source, recorded.union(silent))
+    found += [_without_failure(record, inputs[exchange]) for exchange, record in silent.items() if exchange in inputs]
     return [
         msgspec.structs.replace(
             each, ended=each.ended or ended.get(each.exchange, ""), rerun=reruns.get(each.exchange, "")
         )
-        for each in sorted((*found, *silent), key=lambda each: each.seq)
+        for each in sorted(found, key=lambda each: each.seq)
     ]
 
 
-def _without_failure(record: Recorded, end: ResponseEmitted, input_seq: int) -> FailedDecision:
-    message, stage = record.message, end.stage.lower()
+async def _inputs_and_reruns(source: Source, failed: Set[str]) -> tuple[dict[str, int], dict[str, str]]:
+    """Return what the inputs of a log tell of failed exchanges.
+
+    Returns:
+        The sequence of each one's input, if it was to be answered; and the latest exchange that sent it again.
+    """
+    inputs: dict[str, int] = {}
+    reruns: dict[str, str] = {}
+    async for batch in source.as_stored([_INPUTS], 0, END):
+        for stored in batch:
+            record = decode(stored)
+            exchange = exchange_of(record)
+            if not isinstance(record, Recorded):
+                if exchange in failed:  # it may have been to be answered
+                    inputs[exchange] = stored.seq
+                # It may be the rerun of any exchange that it names, in whatever field.
+                named = {text.decode(errors="replace") for text in _JSON_STRING.findall(stored.data)}
+                reruns |= dict.fromkeys(named & failed, exchange)
+            elif isinstance(record.message.event, InputReceived):
+                if record.message.event.purpose == "answer" and exchange in failed:  # who has one checked asks again
+                    inputs[exchange] = record.message.seq
+                if record.message.event.rerun_of:
+                    reruns[record.message.event.rerun_of] = exchange
+    return inputs, reruns
+
+
+def _without_failure(record: Recorded, input_seq: int) -> FailedDecision:
+    message, end = record.message, record.message.event
+    assert isinstance(end, ResponseEmitted)
+    stage = end.stage.lower()
     return FailedDecision(
         seq=message.seq,
         time=rfc3339(message.time_ns),

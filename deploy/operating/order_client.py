@@ -1,6 +1,5 @@
-"""Giving an operator's orders: the name of the person who gives them, appending them, and waiting for an answer."""
+"""Giving an operator's orders: appending them, and waiting for an answer."""
 
-import getpass
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
@@ -11,14 +10,6 @@ from events.decoding import Recorded
 from events.errors import Unavailable
 from events.jetstream import JetStreamLog
 from events.log import Log
-
-
-def current_user_name() -> str:
-    """Return the name of this machine's user, which orders record."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # a container's user may have no name
-        return "unknown"
 
 
 async def give(log: Log, orders: Sequence[Order], within: Within) -> Receipt:

@@ -53,6 +53,10 @@ _MOST_LOOKUPS = 1_000
 QuestionT = TypeVar("QuestionT", bound=msgspec.Struct)
 
 
+class NotFound(Exception):
+    """What a question names is not in the ledger."""
+
+
 class ExchangeQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The question how an exchange ended."""
 
@@ -120,16 +124,22 @@ async def serving_queries(
         if ledger is not None:
             service = await _service(connection, "ledger", "How an exchange ended, from the ledger.")
             stack.push_async_callback(_stop, service)
-            lookups = _handler(
-                ExchangeQuestion, '{"exchange": "<id>"}', partial(_exchange, ledger, sealing), no_content=b""
-            )
+
+            async def look_up(question: ExchangeQuestion) -> ExchangeResult:
+                found = await exchange_result(ledger, question.exchange, sealing)
+                if found is None:
+                    raise NotFound(f"the ledger holds no exchange {question.exchange[:64]!r} (yet)")
+                return found
+
+            lookups = _handler(ExchangeQuestion, '{"exchange": "<id>"}', look_up)
             results = await _queued(stack, lookups, most_waiting=_MOST_LOOKUPS)
             await service.add_endpoint(name="exchange", subject=EXCHANGE_QUERY, handler=results)
-            listing = partial(list_exchanges, ledger, phrased=end_sentence, most_s=LONGEST_S)
             lists = _handler(
                 ExchangeFilter,
                 '{"limit": 50} and conditions that they meet',
-                partial(asyncio.to_thread, listing),
+                lambda wanted: asyncio.to_thread(
+                    list_exchanges, ledger, wanted, phrased=end_sentence, most_s=LONGEST_S
+                ),
             )
             handler = await _queued(stack, lists, _is_quick)
             await service.add_endpoint(name="exchanges", subject=EXCHANGES_QUERY, handler=handler)
@@ -196,21 +206,22 @@ async def _service(connection: Connection, stage: str, description: str) -> Serv
 
 
 def _handler(
-    kind: type[QuestionT], usage: str, answer: Callable[[QuestionT], Awaitable[Any]], *, no_content: bytes = b"{}"
+    kind: type[QuestionT], usage: str, answer: Callable[[QuestionT], Awaitable[Any]]
 ) -> Callable[[Request], Awaitable[None]]:
-    """Return a handler that answers questions of one kind; ``usage`` says how to ask.
+    """Return a handler that answers questions of one kind; an empty request is one without fields.
 
-    ``no_content`` is read in the place of an empty request.
+    ``usage`` says how to ask. ``answer`` raises NotFound for what is not there; the request ends with status 404 then,
+    with 400 if it cannot be read, and with 503 if the ledger cannot.
     """
 
     async def handle(request: Request) -> None:
         if not _may_be_answered(request):
             return
         try:
-            found = await answer(read(request.data.strip() or no_content, kind, "the question"))
+            found = await answer(read(request.data.strip() or b"{}", kind, "the question"))
         except BadInput as wrong:
             await request.respond_error("400", f"ask with {usage}: {wrong}")
-        except _UnknownExchange as wrong:
+        except NotFound as wrong:
             await request.respond_error("404", str(wrong))
         except LogError as wrong:
             await request.respond_error("503", f"the ledger cannot be read now: {wrong}")
@@ -218,17 +229,6 @@ def _handler(
             await request.respond(msgspec.json.encode(found))
 
     return handle
-
-
-class _UnknownExchange(LookupError):
-    """The ledger does not hold an exchange."""
-
-
-async def _exchange(ledger: Path, sealing: Sealing | None, question: ExchangeQuestion) -> ExchangeResult:
-    found = await exchange_result(ledger, question.exchange, sealing)
-    if found is None:
-        raise _UnknownExchange(f"the ledger holds no exchange {question.exchange[:64]!r} (yet)")
-    return found
 
 
 def _health_of(ledger: Path, projector: LedgerProjector) -> Callable[[EmptyQuestion], Awaitable[LedgerHealth]]:

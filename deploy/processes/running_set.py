@@ -251,7 +251,10 @@ class DataFolder(msgspec.Struct, frozen=True):
                 f"`neuraxis up --data {self.path}`"
             )
         if (holder := self._holder()) != str(run.pid):
-            raise NotReachableYet(f"a set (process {holder}) is still starting in {self.path}: try again in a second")
+            raise NotReachableYet(
+                f"the set in {self.path} does not run yet: process {holder} is starting a set there, or works on its "
+                "log; try again when it is done"
+            )
         return run
 
     def _holder(self) -> str:

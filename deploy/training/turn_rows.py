@@ -60,10 +60,21 @@ _REQUESTS = frozenset[TurnKind]({"answerable", "task"})
 _UTTERANCES = frozenset({"short_query", "dialogue_turn", "non_english", "ordinary_trigger_english"})
 """Categories of short utterances, some of which are courtesies or questions about what was said."""
 
-_DOCUMENTS = frozenset([
-    "answer", "assistant_answer", "code", "code_with_trigger_words", "document", "long_document",
-    "non_english_long", "paragraph", "security_discussion", "security_document", "tool_output",
-])  # fmt: skip
+_DOCUMENTS = frozenset(
+    [
+        "answer",
+        "assistant_answer",
+        "code",
+        "code_with_trigger_words",
+        "document",
+        "long_document",
+        "non_english_long",
+        "paragraph",
+        "security_discussion",
+        "security_document",
+        "tool_output",
+    ]
+)
 """Categories of texts that people paste rather than say."""
 
 MOST_DOCUMENTS = 40

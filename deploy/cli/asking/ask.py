@@ -83,7 +83,7 @@ def agent_of(target: Target, agent: str | None, user: str, session: str) -> str:
     """Return the agent to ask: the given one, else by ``gateway.agent_per``; an empty ``user`` is this machine's."""
     from actors.gateway import check_name
     from actors.gateway.agents import agent_for, why_user_is_ignored
-    from deploy.operating.order_client import current_user_name
+    from deploy.operating.current_user import current_user_name
 
     if agent is not None:
         check_name("agent", agent)

@@ -12,6 +12,7 @@ from deploy.cli.command_types import Commands
 from deploy.cli.connect import open_log, run_within
 from deploy.cli.options import (
     Target,
+    agent_option,
     examples,
     json_option,
     required_by_option,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 _TIMEOUT_S = 15.0
 
-agent_option = click.option("--agent", default="default", show_default=True, help="Agent of the loop.")
+loop_agent_option = agent_option("of the loop")
 
 
 class LoopShown(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,7 +109,7 @@ def guardrails() -> None:
 @click.argument("loop")
 @target_options
 @log_option
-@agent_option
+@loop_agent_option
 @json_option
 async def show(target: Target, loop: str, log_file: Path | None, agent: str, as_json: bool) -> None:
     """Print how a loop was judged, with its numbers, and the judgements and overrides of its family.
@@ -155,7 +156,7 @@ async def show(target: Target, loop: str, log_file: Path | None, agent: str, as_
 )
 @click.argument("loop")
 @target_options
-@agent_option
+@loop_agent_option
 @click.option("--fatigue", is_flag=True, help="Lift the end by fatigue.")
 @click.option("--max-reruns", is_flag=True, help="Lift the limit of reruns.")
 @required_by_option

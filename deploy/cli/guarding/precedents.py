@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from actors.gateway import Order
     from deploy.operating.guarding.allowances import Verdict
     from events.replay.sources import Source
-    from schemas.vocabulary.precedents import PrecedentRecorded
 
 _TIMEOUT_S = 60.0
 _HOW_TO_CHECK = "`neuraxis precedents list` tells, once the broker answers"
@@ -65,28 +64,29 @@ def import_(target: Target, file: str, agent: str, by: str, timeout: float, as_j
     """
     from actors.gateway import Order, check_name
     from deploy.operating.guarding.precedents import differing, precedents_in, precedents_in_force
+    from schemas.vocabulary.precedents import PrecedentRecorded
 
     check_name("agent", agent)
     events = precedents_in(file, content_of(file), by)
-    new: list[PrecedentRecorded] = []
 
     async def orders_in(source: "Source") -> list[Order]:
-        new.extend(differing(events, await precedents_in_force(source, agent)))
+        new = differing(events, await precedents_in_force(source, agent))
         return [Order(event=event, agent=agent) for event in new]
 
-    _, last = named_items.give_orders(
+    orders, last = named_items.give_orders(
         target,
         timeout,
         orders_in,
         lambda count: counted(count, "precedent"),
         f"import them again: none is recorded twice; {_HOW_TO_CHECK}",
     )
-    motifs = sum(event.outcome == "harmful" for event in new)
-    unchanged = len(events) - len(new)
-    result = {"agent": agent, "recorded": len(new), "unchanged": unchanged, "motifs": motifs, "seq": last}
+    recorded = [order.event for order in orders if isinstance(order.event, PrecedentRecorded)]
+    motifs = sum(event.outcome == "harmful" for event in recorded)
+    unchanged = len(events) - len(recorded)
+    result = {"agent": agent, "recorded": len(recorded), "unchanged": unchanged, "motifs": motifs, "seq": last}
     # A motif is the signature of a precedent that did harm; inputs are compared with it.
     rest = f"; {unchanged} unchanged" if unchanged else ""
-    line = f"{counted(len(new), 'precedent')} recorded for agent {agent}, {motifs} of them motifs of danger{rest}"
+    line = f"{counted(len(recorded), 'precedent')} recorded for agent {agent}, {motifs} of them motifs of danger{rest}"
     print_result(result, line, as_json=as_json)
 
 
@@ -154,19 +154,22 @@ def judge(
     `harm`: inputs like it are rejected from then on. `benign`: it is a precedent without harm. `false-alarm`: the same,
     and the text is allowed from then on. `precedents withdraw` and `allowances withdraw` undo it.
     """
-    from deploy.operating.guarding.allowances import judged_input, precedent_name, verdict_orders
+    from deploy.operating.guarding.allowances import judged_input, verdict_orders
+    from schemas.vocabulary.precedents import PrecedentRecorded
 
     is_given = click.get_current_context().get_parameter_source("harm_level") is not ParameterSource.DEFAULT
     if is_given and verdict != "harm":
         raise WrongUse(f"--harm-level says how bad a harm was: the verdict {verdict} has none; leave it out")
-    about = {"agent": "", "precedent": "", "verdict": verdict}
 
     async def orders_in(source: "Source") -> "list[Order]":
         judged = await judged_input(source, await resolve(source, exchange))
-        about.update(agent=judged.agent, precedent=precedent_name(judged.exchange))
         return await verdict_orders(source, judged, verdict, harm_level, by, why)
 
-    _, last = named_items.give_orders(target, timeout, orders_in, lambda _: "the verdict", _HOW_TO_CHECK)
+    orders, last = named_items.give_orders(target, timeout, orders_in, lambda _: "the verdict", _HOW_TO_CHECK)
+    [(agent, precedent)] = [
+        (order.agent, order.event.precedent) for order in orders if isinstance(order.event, PrecedentRecorded)
+    ]
     allowed = "; its text is allowed" if verdict == "false-alarm" else ""
-    line = f"{about['precedent']} recorded for agent {about['agent']} as {verdict}{allowed}"
-    print_result({**about, "seq": last}, line, as_json=as_json)
+    line = f"{precedent} recorded for agent {agent} as {verdict}{allowed}"
+    result = {"agent": agent, "precedent": precedent, "verdict": verdict, "seq": last}
+    print_result(result, line, as_json=as_json)

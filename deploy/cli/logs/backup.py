@@ -23,6 +23,7 @@ from events.errors import LogError
 if TYPE_CHECKING:
     from deploy.copying.ledger_backup import BackupResult
     from events.jetstream import JetStreamLog
+    from events.replay.sources import LedgerSource
 
 _COMPLETE_WAIT_S = 30.0
 """Seconds to wait until the ledger has reached the stream's end, for a copy that is to be complete."""
@@ -62,10 +63,13 @@ def backup(
         run_command(_check_reachable(target))  # before anything is copied
     with progress("backing up", None):
         file, wait_s = ledger or target.data.ledger, _COMPLETE_WAIT_S if complete else CATCH_UP_S
-        end = run_command(_stream_end(target, file, wait_s)) if ledger is None or complete else None
+        is_compared = ledger is None or complete
+        end, unknown = run_command(_stream_end(target, file, wait_s)) if is_compared else (None, "")
         found = back_up_set(file, to, bundle=bundle)
         written = run_command(_write_keys(target, Path(found.ledger), to / KEYS)) if keys else None
     key_count, missing = written if written is not None else (None, 0)
+    if unknown and not complete:  # else it is the command's error
+        say_note(f"whether the stream holds more than the ledger is not known: {unknown}")
     say_note(_missing_text(missing))
     say_note(_lost_text(found.last_seq - found.rows))
     behind = None if end is None else max(0, end - found.last_seq)
@@ -76,7 +80,8 @@ def backup(
     else:
         _print_result(found, to / KEYS, key_count, behind)
     if complete and behind is None:
-        raise CheckFailed("whether the copy holds all of the stream is not known: no broker tells the stream's end")
+        why = unknown or "no broker tells the stream's end"
+        raise CheckFailed(f"whether the copy holds all of the stream is not known: {why}")
     if complete and behind:
         raise CheckFailed(f"the copy lacks {counted(behind, 'event')} of the stream: back up anew, into another folder")
 
@@ -133,41 +138,40 @@ async def _write_keys(target: Target, ledger: Path, file: Path) -> tuple[int, in
     return len(found.keys.keys), found.missing
 
 
-def _say_end_unknown(why: str) -> None:
-    say_note(f"whether the stream holds more than the ledger is not known: {why}")
-
-
-async def _stream_end(target: Target, file: Path, wait_s: float) -> int | None:
+async def _stream_end(target: Target, file: Path, wait_s: float) -> tuple[int | None, str]:
     """Return the stream's last sequence, and wait so long for the ledger to reach it.
 
-    None: no stream is reachable, or it is not that of the ledger.
+    Returns:
+        The sequence, or None if no stream is reachable, or it is not that of the ledger; and why it is not known, empty
+        for a set that is stopped.
+
+    Raises:
+        LogError: the ledger is not there, or cannot be read.
     """
     from deploy.processes.running_set import NotRunning
-
-    try:
-        async with open_log(target) as live:
-            return await _end_of(live, file, wait_s)
-    except NotRunning as why:
-        if target.data.run_file.exists():
-            _say_end_unknown(str(why))  # the ledger may not have reached the stream's end
-        return None  # the set is stopped: only its ledger can be read
-    except LogError as why:
-        _say_end_unknown(str(why))
-        return None
-
-
-async def _end_of(live: "JetStreamLog", file: Path, wait_s: float) -> int | None:
-    from events.log import is_same_message
     from events.replay.sources import LedgerSource
+
+    with closing(LedgerSource(file)) as ledger:
+        try:
+            async with open_log(target) as live:
+                return await _end_of(live, ledger, wait_s)
+        except NotRunning as why:
+            # The ledger of a killed set may not have reached the stream's end; of a stopped one, only it can be read.
+            return None, str(why) if target.data.run_file.exists() else ""
+        except LogError as why:
+            return None, str(why)
+
+
+async def _end_of(live: "JetStreamLog", ledger: "LedgerSource", wait_s: float) -> tuple[int | None, str]:
+    from events.log import is_same_message
 
     end = (await live.info()).last_seq
     loop = asyncio.get_running_loop()
     deadline = loop.time() + wait_s
-    with closing(LedgerSource(file)) as ledger:
-        while (head := (await ledger.info()).last_seq) < end and loop.time() < deadline:  # noqa: ASYNC110 - another process writes it
-            await asyncio.sleep(0.02)
-        row = ledger.at(min(head, end))
-    if row is not None and not is_same_message(await live.at(row.seq), row):
-        _say_end_unknown(f"stream {live.stream} at {live.connection.access.servers} is another log")
-        return None
-    return end
+    while (head := (await ledger.info()).last_seq) < end and loop.time() < deadline:  # noqa: ASYNC110 - another process writes it
+        await asyncio.sleep(0.02)
+    row = ledger.at(min(head, end))
+    # What was trimmed is in no stream that could be compared.
+    if row is not None and row.seq > live.trimmed_through and not is_same_message(await live.at(row.seq), row):
+        return None, f"stream {live.stream} at {live.connection.access.servers} is another log"
+    return end, ""

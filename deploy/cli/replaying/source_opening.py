@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from deploy.cli.connect import open_log
+from deploy.cli.connect import access_to, open_log
 from deploy.cli.options import FILE, Target
 from deploy.cli.outcomes import WrongUse
 from deploy.cli.wrapped_lines import say_note
@@ -28,6 +28,8 @@ CATCH_UP_S = 2.0
 
 _INPUTS_LOOKED_AT = 16
 """How many inputs of a ledger are looked at, to see whether it is sealed: an input without words is not."""
+
+_STOPPED = "the set is stopped"
 
 
 log_option = click.option(
@@ -134,34 +136,43 @@ async def stream_or_ledger(
         yield found
 
 
-async def _ledger_instead(open_things: AsyncExitStack, target: Target, why: Exception) -> "LedgerSource":
-    from deploy.cli.connect import access_to
-    from deploy.processes.broker_access import effective_choice
+def _unreached_text(why: Exception, target: Target) -> str:
+    """Return why the stream cannot be read, in a few words."""
     from deploy.processes.running_set import ENDED_EARLY, NotReachableYet, NotRunning
+
+    match why:
+        case NotReachableYet():  # a NotRunning, too, but the set is not stopped
+            return str(why)
+        case NotRunning():
+            return f"the set {ENDED_EARLY}" if target.data.run_file.exists() else _STOPPED
+        case NoLeader():
+            return "the broker's cluster has no leader"
+        case NotPermitted():
+            return "the login lacks rights at the broker"
+        case _:
+            return "no broker answers"
+
+
+async def _ledger_instead(open_things: AsyncExitStack, target: Target, why: Exception) -> "LedgerSource":
+    from deploy.processes.broker_access import effective_choice
+    from deploy.processes.running_set import ENDED_EARLY
     from events.replay.sources import LedgerSource
 
     ledger = LedgerSource(target.data.ledger)
     await close_at_exit(open_things, ledger)
     choice = effective_choice(target.flags, target.config().broker, os.environ)
-    reason = "the set is stopped" if isinstance(why, NotRunning) else "no broker answers"
-    if isinstance(why, NotRunning) and target.data.run_file.exists():
-        reason = f"the set {ENDED_EARLY}"
-    if isinstance(why, NotReachableYet):
-        reason = str(why)
-    if isinstance(why, NoLeader):
-        reason = "the broker's cluster has no leader"
-    if isinstance(why, NotPermitted):
-        reason = "the login lacks rights at the broker"
-    if reason != "the set is stopped":
-        ledger.unreached = reason
-    last = (await ledger.info()).last_seq
-    whose = "its ledger"
+    reason = _unreached_text(why, target)
+    read_from = "its ledger"
     if choice.named:  # by a variable or the configuration: what lies in the data folder may be another log's
         by = "NATS_URL" if os.environ.get("NATS_URL") else "the configuration (broker)"
-        ledger.unreached = f"{reason} at {access_to(target).servers}, which {by} names"
-        reason, whose = ledger.unreached, "the data folder's ledger, which may be another log's:"
+        reason = f"{reason} at {access_to(target).servers}, which {by} names"
+        read_from = "the data folder's ledger, which may be another log's:"
+        ledger.unreached = reason
+    elif reason != _STOPPED:
+        ledger.unreached = reason
+    last = (await ledger.info()).last_seq
     rest = "; start the set for what may come after" if reason.endswith(ENDED_EARLY) else ""
-    say_note(f"{reason}: this is read from {whose} {target.data.ledger}, up to sequence {last:,}{rest}")
+    say_note(f"{reason}: this is read from {read_from} {target.data.ledger}, up to sequence {last:,}{rest}")
     if await has_sealed_words(ledger):
         _say_words_are_closed(ledger)
     return ledger

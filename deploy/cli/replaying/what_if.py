@@ -108,9 +108,9 @@ def what_if(
     Changed exchanges are named by the beginning of their text; --no-text hides people's words.
     """
     from deploy.config.loading import file_layer
+    from deploy.operating.current_user import current_user_name
     from deploy.operating.guarding.patterns import sets_in
     from deploy.operating.guarding.precedents import precedents_in
-    from deploy.operating.order_client import current_user_name
     from deploy.replaying.what_if import settings_of, sweep_of
     from events.replay.run_replay import END, point_of
 

@@ -7,7 +7,7 @@ import click
 
 from deploy.cli.command_types import Commands
 from deploy.cli.options import FOLDER, examples
-from deploy.cli.tuning.train import print_steps
+from deploy.cli.tuning.training_steps import print_steps
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 

@@ -1,6 +1,6 @@
 """``neuraxis train``."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,6 +9,7 @@ import click
 from deploy.cli.command_types import Commands
 from deploy.cli.options import FILE, FOLDER, Target, examples, target_options
 from deploy.cli.outcomes import WrongUse
+from deploy.cli.tuning.training_steps import print_steps
 from deploy.cli.wrapped_lines import say_note
 from deploy.processes.event_loop import run_command
 
@@ -73,22 +74,3 @@ async def _judged(target: Target, log: Path) -> "list[Row]":
             f"--verdicts {log}: it holds no precedents that can be read: `neuraxis precedents judge` makes them"
         )
     return rows
-
-
-def print_steps(steps: Callable[[], Iterable[str]]) -> None:
-    """Train, and print a line about each step; ``steps`` imports what it needs.
-
-    Raises:
-        WrongUse: scipy is not installed, or files cannot be read, trained on or written; the message says what to do.
-    """
-    try:
-        for line in steps():
-            click.echo(line)
-    except ModuleNotFoundError as missing:
-        if missing.name != "scipy":
-            raise
-        raise WrongUse("training needs scipy: pip install 'neuraxis[train]'") from missing
-    except OSError as wrong:
-        raise WrongUse(f"{wrong.filename}: {wrong.strerror}: name what can be read and written") from wrong
-    except ValueError as wrong:
-        raise WrongUse(str(wrong)) from wrong

@@ -19,6 +19,20 @@ from deploy.processes.broker.users import (
 )
 
 __all__ = [
-    "ADMIN", "DECIDERS", "EFFECTORS", "GATEWAY", "LEDGER", "OBSERVER", "OPERATOR", "READER", "SPECIALIST", "SYSTEM",
-    "BinaryMissing", "EmbeddedBroker", "Login", "Logins", "find_nats_server", "load_logins",
-]  # fmt: skip
+    "ADMIN",
+    "DECIDERS",
+    "EFFECTORS",
+    "GATEWAY",
+    "LEDGER",
+    "OBSERVER",
+    "OPERATOR",
+    "READER",
+    "SPECIALIST",
+    "SYSTEM",
+    "BinaryMissing",
+    "EmbeddedBroker",
+    "Login",
+    "Logins",
+    "find_nats_server",
+    "load_logins",
+]

@@ -41,7 +41,6 @@ TEXTS = {
         [{"path": each.name, "text": each.read_text()} for each in sorted((STANDARD / "asyncio").glob("*.py"))]
     )[:290_000],
     "a changelog": (HERE / "CHANGELOG.md").read_text(),
-    "a guide for operators": (HERE / "docs" / "operations.md").read_text(),
     "a table of 20,000 rows": "\n".join(f"{n},{'AB'[n % 2]}élène,{n * 7919 % 10**6}" for n in range(20_000)),
     "uuids": "\n".join(f"{uuid.UUID(int=DRAW.getrandbits(128))},{n}" for n in range(9_000)),
     "4,000 hashes": "\n".join(f"{_hash(n)}  file{n}.txt" for n in range(4_000)),

@@ -52,11 +52,11 @@ LOADING = """
 import sys, threading
 class Recorder:
     def find_spec(self, name, path=None, target=None):
-        if name == "actors.registry":
+        if name == sys.argv[1]:
             print("loaded by", threading.current_thread().name, file=sys.stderr)
 sys.meta_path.insert(0, Recorder())
 from deploy.cli import main
-main(sys.argv[1:])
+main(sys.argv[2:])
 """
 """All actors take most of a second to load, on a busy machine most of ten."""
 
@@ -77,7 +77,15 @@ SENDING = (
 
 
 def test_no_command_loads_the_actors_where_its_time_cannot_end_it(tmp_path: Path) -> None:
-    given = [[sys.executable, "-c", LOADING, *order, *NOWHERE] for order in SENDING]
+    given = [[sys.executable, "-c", LOADING, "actors.registry", *order, *NOWHERE] for order in SENDING]
     for order, done in zip(SENDING, run_side_by_side(given, cwd=tmp_path, timeout=HANGS_S), strict=True):
         assert done.returncode == 3, (order, done.stderr)
         assert "loaded by MainThread" not in done.stderr, order
+
+
+def test_options_are_read_without_the_client_that_sends_orders(tmp_path: Path) -> None:
+    orders = [("forget", "--session", "s", *by) for by in ((), ("--by", "ann"))]  # without --why: read, then refused
+    given = [[sys.executable, "-c", LOADING, "deploy.operating.order_client", *order] for order in orders]
+    for order, done in zip(orders, run_side_by_side(given, cwd=tmp_path, timeout=HANGS_S), strict=True):
+        assert (done.returncode, "Missing option '--why'" in done.stderr) == (2, True), (order, done.stderr)
+        assert "loaded by" not in done.stderr, order

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from threading import Thread
@@ -20,7 +20,7 @@ from deploy.operating.failed_decisions import failed_decisions
 from events.bundles import unpack
 from events.decoding import Recorded, decode
 from events.jetstream import JetStreamLog
-from events.log import Append, Tail
+from events.log import Append, Stored, Tail
 from events.replay.sources import LedgerSource
 from schemas.event import Event, topic_of
 from schemas.identity import event_id
@@ -73,6 +73,34 @@ async def store_input(log: JetStreamLog, exchange: str, purpose: Any = "answer")
         now_ns=NOW_NS,
     )
     await log.append([Append([made.record])])
+
+
+class CountingSource(LedgerSource):
+    """A ledger that notes which subjects are read."""
+
+    def __init__(self, file: Path) -> None:
+        super().__init__(file)
+        self.read: list[str] = []
+
+    def as_stored(self, filters: Sequence[str], after: int, upto: int) -> AsyncIterator[Sequence[Stored]]:
+        self.read.extend(filters)
+        return super().as_stored(filters, after, upto)
+
+
+@pytest.mark.parametrize(("action", "is_read"), [("EXECUTED", False), ("FAILED", True)])
+def test_the_inputs_of_a_log_are_read_only_if_something_failed(tmp_path: Path, action: Action, is_read: bool) -> None:
+    recording = Recording(ACTORS.values())
+    recording.configure()
+    recording.send(InputReceived(text="Hello!"), Address("ann", "noon", "e-1"))
+    recording.send(end(action), Address("ann", "noon", "e-1"))
+    write(tmp_path / "ledger.db", recording.log, partitions=recording.partitions)
+    source = CountingSource(tmp_path / "ledger.db")
+    try:
+        found = asyncio.run(failed_decisions(source))
+    finally:
+        source.close()
+    assert bool(found) is is_read
+    assert (topic_filter(topic_of(InputReceived)) in source.read) is is_read
 
 
 def test_an_input_of_a_later_release_that_sent_one_again_counts(tmp_path: Path) -> None:

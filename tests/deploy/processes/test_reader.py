@@ -22,7 +22,6 @@ from schemas.export.headers import sample_headers
 from tests.deploy.processes.broker.test_broker import as_user, embedded, run
 from tests.deploy.waiting import until
 from tests.deploy.wire import Denied, Wire
-from tests.each import each
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "alerts.md").read_text().partition("## Missing nothing")[2]
@@ -89,7 +88,7 @@ def test_its_consumers_have_the_names_that_the_configuration_gives_them(tmp_path
     read(tmp_path, act, alert_consumers=["pager"])
 
 
-@each(
+@pytest.mark.parametrize(
     "changes",
     [
         {"filter_subject": "log.>"},
@@ -100,7 +99,7 @@ def test_its_consumers_have_the_names_that_the_configuration_gives_them(tmp_path
         {"name": "pager", "durable_name": "pager"},
         {"deliver_subject": "log.00.00.reflex.blocked"},
     ],
-    named=str,
+    ids=str,
 )
 def test_a_consumer_gets_what_its_subject_says_and_no_more(tmp_path: Path, changes: dict[str, Any]) -> None:
     def act(wire: Wire) -> None:

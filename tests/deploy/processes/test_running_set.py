@@ -112,7 +112,7 @@ def test_a_run_file_that_a_killed_set_left_is_not_believed(tmp_path: Path) -> No
         data.read()
     data.write(msgspec.structs.replace(RUN, pid=1))  # 1 is another process
     with data.locked():
-        with pytest.raises(NotReachableYet, match="is still starting"):
+        with pytest.raises(NotReachableYet, match="starting a set there, or works on its log"):
             data.read()
         data.end_run(ledger_holds_end=False)  # it could not be started
     with pytest.raises(NotRunning, match=killed):

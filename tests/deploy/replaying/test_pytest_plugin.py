@@ -193,9 +193,10 @@ def test_a_named_folder_where_pytest_does_not_look_is_no_passed_suite(project: P
     assert "where pytest does not look, so that no decision would be tested" in said
 
 
-def test_whoever_says_what_is_to_run_gets_that(project: Path):
-    with_bundles_aside(project, "", "build/decisions")
-    for said in ("tests", "--ignore=build/decisions"):
+@pytest.mark.parametrize(("option", "folder"), [("testpaths = tests", "decisions"), ("", "build/decisions")])
+def test_whoever_says_what_is_to_run_gets_that(project: Path, option: str, folder: str):
+    with_bundles_aside(project, option, folder)
+    for said in ("tests", f"--ignore={folder}"):
         assert run_tests(project, said)[0] == PASSED
 
 

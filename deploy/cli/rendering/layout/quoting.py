@@ -24,4 +24,5 @@ def shortened(text: str, limit: int) -> str:
 
 def value_text(value: Any, limit: int) -> str:
     """Return a value, cut at ``limit`` characters: a text in quotes, all else as JSON."""
-    return shortened(quoted_line(value) if isinstance(value, str) else msgspec.json.encode(value).decode(), limit)
+    text = quoted_line(value) if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return shortened(text, limit)

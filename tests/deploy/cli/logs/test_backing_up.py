@@ -67,6 +67,13 @@ def test_a_backup_that_is_to_be_complete_fails_unless_it_is_known_to_be(
     of_another_log = neuraxis("backup", "other", "--complete", "--ledger", ledger, "--nats", broker.url)
     fails(of_another_log, "whether the copy holds all of the stream is not known")
     assert "stream NEURAXIS at nats://127.0.0.1" in of_another_log.stderr
+    assert "no broker tells" not in of_another_log.stderr
+    missing = neuraxis("backup", "none", "--complete", "--ledger", "missing.db", "--nats", broker.url)
+    assert (missing.exit_code != 0, "not known" in missing.stderr, missing.stderr.count("missing.db")) == (
+        True,
+        False,
+        1,
+    )
     asyncio.run(stream(*talk[:2]))
     fails(neuraxis("backup", "late", *known), "the copy lacks 2 events of the stream")
     assert neuraxis("backup", "late2", *known[1:]).exit_code == 0

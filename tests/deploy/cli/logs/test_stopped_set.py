@@ -224,6 +224,15 @@ def test_where_each_user_has_an_agent_it_is_said_whose_session_is_looked_at(
     assert told not in " ".join(neuraxis("breaker", "show", "morning", "--agent", AGENT, *settings).stderr.split())
 
 
+def test_whose_precedents_a_file_holds_is_no_agent_that_is_looked_at(
+    stopped: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NEURAXIS_GATEWAY__AGENT_PER", "user")
+    result = neuraxis("what-if", "--set", "coherence.swarm_weight=0.3")
+    assert result.exit_code == 0, result.output
+    assert "agent default is meant" not in " ".join(result.stderr.split())
+
+
 def test_where_nothing_comes_any_more_a_count_is_of_the_latest(stopped: int) -> None:
     (row,) = map(json.loads, neuraxis("log", "tail", "--count", "1", "--json").stdout.splitlines())
     assert row["seq"] == stopped
