@@ -223,7 +223,10 @@ class DataFolder(msgspec.Struct, frozen=True):
             NotRunning: no set runs, or it was killed, or stopped before its ledger held all of the log.
         """
         try:
-            run = msgspec.json.decode(self.run_file.read_bytes(), type=RunFile)
+            content = self.run_file.read_bytes()
+            if not content and self._is_held():  # left by a set before this one, see ``end_run``
+                raise FileNotFoundError
+            run = msgspec.json.decode(content, type=RunFile)
         except FileNotFoundError:
             if self._is_held():
                 raise NotReachableYet(

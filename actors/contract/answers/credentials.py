@@ -68,6 +68,10 @@ _NAMED_VALUE = re.compile(
 """A word for a secret, perhaps with what it is for, then ``is``, ``:`` or the like, then the value, quoted or bare."""
 
 
+_SEARCHED = 2_048
+"""Bytes of a text that are searched for values at a time: values may overlap, and all matches are listed."""
+
+
 class SecretSpan(NamedTuple):
     """A secret and its position in a text."""
 
@@ -87,10 +91,10 @@ class PromptSecrets:
         self._user_text = "\n".join(of_user)
         named = (value for layer in prompt.layers if layer.role == "system" for value in _named_values(layer.content))
         different = tuple(dict.fromkeys(named))
-        of_user_too = _occurring(_search_for(different), self._user_text)
+        of_user_too = _ValueSearch(different).occurring_in(self._user_text)
         self.values = tuple(value for index, value in enumerate(different) if index not in of_user_too)
         self._folded_values = tuple(map(str.casefold, self.values))
-        self._search = _search_for(self._folded_values)
+        self._search = _ValueSearch(self._folded_values)
 
     def found_in(self, text: str) -> tuple[SecretSpan, ...]:
         """Return the secrets in a text, or in a part of one, by position."""
@@ -113,7 +117,7 @@ class PromptSecrets:
         if not self.values:
             return
         folded = text.casefold()
-        if not (occurring := _occurring(self._search, folded)):
+        if not (occurring := self._search.occurring_in(folded)):
             return
         # Some letters become two, such as the German sharp s: where there are any, each folded letter's own position.
         positions = (
@@ -170,15 +174,22 @@ def _named_values(content: str) -> Iterator[str]:
             yield value
 
 
-def _search_for(values: tuple[str, ...]) -> BytesAhoCorasick:
-    """Return what finds any number of values in one pass over a text."""
-    return BytesAhoCorasick([value.encode("utf-8", "surrogatepass") for value in values])
+class _ValueSearch:
+    """Finds any number of values in one pass over a text."""
 
+    def __init__(self, values: tuple[str, ...]) -> None:
+        encoded = [value.encode("utf-8", "surrogatepass") for value in values]
+        self._longest = max(map(len, encoded), default=0)
+        self._search = BytesAhoCorasick(encoded)
 
-def _occurring(search: BytesAhoCorasick, text: str) -> set[int]:
-    """Return the indexes of the values that occur in a text."""
-    found = search.find_matches_as_indexes(text.encode("utf-8", "surrogatepass"), overlapping=True)
-    return {index for index, _, _ in found}
+    def occurring_in(self, text: str) -> set[int]:
+        """Return the indexes of the values that occur in a text."""
+        encoded = text.encode("utf-8", "surrogatepass")
+        found: set[int] = set()
+        for begin in range(0, len(encoded), _SEARCHED):
+            part = encoded[begin : begin + _SEARCHED + self._longest]
+            found |= {index for index, _, _ in self._search.find_matches_as_indexes(part, overlapping=True)}
+        return found
 
 
 def _alphanumeric(text: str) -> str:

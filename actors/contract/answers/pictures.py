@@ -106,11 +106,16 @@ class _PromptWords:
 
     def __init__(self, texts: tuple[str, ...]) -> None:
         self._texts = texts
+        self._undone: tuple[str, ...] | None = None  # those that read otherwise then, once a URL is compared
         self._sequences: Mapping[int, frozenset[str]] | None = None
 
     def carried_by(self, address: str) -> bool:
         """Whether a URL that is not in the prompt carries words of it."""
-        if any(address in part or address in _undone(part) for part in self._texts):
+        if any(address in part for part in self._texts):
+            return False
+        if self._undone is None:
+            self._undone = tuple(undone for part in self._texts if (undone := _undone(part)) != part)
+        if any(address in part for part in self._undone):
             return False
         if self._sequences is None:
             self._sequences = {
@@ -134,6 +139,8 @@ def begun_picture(text: str) -> int:
     if (url := _BEGUN_URL_BACKWARDS.match(text[::-1])) is not None:
         url_start = len(text) - url.end()
         begin = text.rfind("![", max(0, url_start - LONGEST_TITLE), url_start)
+        if begin < 0:  # what ends the text may be several links without a space between them
+            begin = text.find("![", url_start)
         return begin if begin >= 0 else len(text)
     # A title has no blank line, and whatever follows its last bracket, but "(", ends it.
     at = text.find("![", max(0, len(text) - LONGEST_TITLE, text.rfind("\n\n")))

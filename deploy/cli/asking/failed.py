@@ -134,8 +134,9 @@ async def _plan(target: Target, sequences: Sequence[int], as_json: bool) -> None
         _check_read(failures, source)
         decisions = named_failures(failures, sequences)
         no_keys = isinstance(source.sealing.keyring.store, NoKeys)
-        # Without the keys, as of a stopped set, no sealed input can be read: whether it can be sent is not known.
-        if not (no_keys and isinstance(source, LedgerSource) and await has_sealed_words(source)):
+        if no_keys and isinstance(source, LedgerSource) and await has_sealed_words(source):
+            say_note("whether sealed inputs can be sent again, or were forgotten, is not known without their keys")
+        else:
             async for exchange, options, text in inputs_to_redrive(source, decisions):
                 if options is None:
                     refused[exchange] = text

@@ -148,7 +148,7 @@ async def _stream_end(target: Target, file: Path, wait_s: float) -> tuple[int | 
     Raises:
         LogError: the ledger is not there, or cannot be read.
     """
-    from deploy.processes.running_set import NotRunning
+    from deploy.processes.running_set import NotReachableYet, NotRunning
     from events.replay.sources import LedgerSource
 
     with closing(LedgerSource(file)) as ledger:
@@ -157,7 +157,8 @@ async def _stream_end(target: Target, file: Path, wait_s: float) -> tuple[int | 
                 return await _end_of(live, ledger, wait_s)
         except NotRunning as why:
             # The ledger of a killed set may not have reached the stream's end; of a stopped one, only it can be read.
-            return None, str(why) if target.data.run_file.exists() else ""
+            is_stopped = not (isinstance(why, NotReachableYet) or target.data.run_file.exists())
+            return None, "" if is_stopped else str(why)
         except LogError as why:
             return None, str(why)
 

@@ -19,7 +19,7 @@ from actors.gateway.http.records.endpoints import StreamedEvent
 from actors.gateway.http.records.set_overview import LiveHealth, SetOverview
 from actors.gateway.http.scopes import NotFound
 from actors.runtime.membership.availability import readable_heartbeats
-from deploy.config.configured_log import attach_ledger_or_warn
+from deploy.config.configured_log import attach_ledger
 from deploy.health.stage_health import stage_health
 from deploy.health.stage_watch import NEEDED
 from deploy.processes.query_services import EXCHANGES_QUERY, OVERVIEW_QUERY
@@ -193,7 +193,8 @@ class BrokerRecords:
         """Return whether events that were removed from the stream can be read; raises LogError."""
         if self._whole.archive is None and self._ledger is not None:
             await self._whole.info()  # the stream may have been trimmed for the first time since this process began
-            await attach_ledger_or_warn(self._whole, self._ledger)
+            with suppress(LogError):
+                await attach_ledger(self._whole, self._ledger)
         return self._whole.archive is not None
 
     async def overview(self, at: int) -> SetOverview:

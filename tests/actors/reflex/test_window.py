@@ -40,6 +40,7 @@ GIVEN_AWAY = {
         "carrying_link",
     ),
     "a picture with an entity": (f"![a](https&#58;//{HOST[8:]}/{'x' * 900}?d=4400-1234-9876)", "carrying_link"),
+    "a picture behind a link": (f"[docs](x)![c]({HOST}/{'a/' * 500}?d=4400-1234-9876)", "carrying_link"),
     "a picture with spaces": (f"![a](<{HOST}/{'x y ' * 200}?d=4400-1234-9876>)", "carrying_link"),
     "a picture by reference": (f"![logo][1]\n\n[1]: {HOST}/{'z' * 300}?d=440012349876\n", "carrying_link"),
 }

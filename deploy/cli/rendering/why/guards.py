@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from rich.table import Table
 from rich.text import Text
 
+from actors.swarm.asked_stages import ASKED_STAGES
 from deploy.cli.rendering.layout.counted_nouns import counted
 from deploy.cli.rendering.layout.printable import printable
 from deploy.cli.rendering.layout.quoting import quoted_line
@@ -313,7 +314,9 @@ def _stage_lost(event: StageLost) -> Lines:
 
 @lines_on.register
 def _stage_found(event: StageFound) -> Lines:
-    left_out = "" if event.actor in REQUIRED else ", or it need not run and nobody hosts it any more"
+    left_out = (
+        "" if event.actor in ASKED_STAGES.union(REQUIRED) else ", or it need not run and nobody hosts it any more"
+    )
     return [Text(f"{event.actor}: all partitions are served again{left_out}")]
 
 
