@@ -4,7 +4,7 @@ Self-review writes ``self_review.*``, ``trace.*`` and ``resolved``. A decision m
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 
 import pytest
 
@@ -16,7 +16,7 @@ from schemas.envelope import Envelope, encode_headers
 from schemas.event import encode_event, topic_of
 from schemas.subjects import NO_PARTITION, stored_subject
 from schemas.vocabulary.loops import TickObserved
-from tests.actors.runtime.living import PARTITIONS, OnlyMe, living
+from tests.actors.runtime.living import PARTITIONS, OnlyMe, living, on_broker
 from tests.actors.runtime.waiting import DEADLINE_S
 from tests.actors.self_review.builders import BETTER, WARM_UP, tick
 from tests.broker import Broker
@@ -53,18 +53,6 @@ async def written(log: JetStreamLog, wanted: int) -> list[Stored]:
             if len(found) >= wanted:
                 return found
             await asyncio.sleep(0.05)
-
-
-def on_broker(broker: Broker, body: Callable[[JetStreamLog], Awaitable[None]]) -> None:
-    async def main() -> None:
-        log = await JetStreamLog.connect(broker.url, partitions=PARTITIONS)
-        try:
-            async with asyncio.timeout(120):
-                await body(log)
-        finally:
-            await log.close()
-
-    asyncio.run(main())
 
 
 def names(found: Sequence[Stored]) -> list[str]:

@@ -1,7 +1,7 @@
 """A log gets more partitions: every state and every end stays, nobody decides twice, and workers go on."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 import pytest
@@ -20,7 +20,7 @@ from events.replay.states.partition_state import state_at
 from schemas.identity import event_id
 from schemas.subjects import FormerCounts, Partitions, split_stored
 from schemas.vocabulary.responder import ResponseEmitted
-from tests.actors.runtime.living import PARTITIONS, OnlyMe, at_rest, converse, living
+from tests.actors.runtime.living import PARTITIONS, OnlyMe, at_rest, converse, living, on_broker
 from tests.actors.runtime.waiting import DEADLINE_S
 from tests.broker import Broker
 from tests.events.sealing.records import said
@@ -30,18 +30,6 @@ from tests.judging import broken_promises, exchanges, replayed
 SESSIONS = 6
 CONFIG = load(RUNNING_SECTIONS, environment={})
 AFTER = (2 * PARTITIONS.agents, 3 * PARTITIONS.sessions)
-
-
-def on_log(broker: Broker, body: Callable[[JetStreamLog], Awaitable[None]]) -> None:
-    async def main() -> None:
-        log = await JetStreamLog.connect(broker.url, partitions=PARTITIONS)
-        try:
-            async with asyncio.timeout(120):
-                await body(log)
-        finally:
-            await log.close()
-
-    asyncio.run(main())
 
 
 async def divided(broker: Broker, agents: int = AFTER[0], sessions: int = AFTER[1]) -> Repartitioned:
@@ -117,7 +105,7 @@ def test_every_state_and_event_stays_and_a_conversation_goes_on(broker: Broker) 
         assert now.under_key
         await after.close()
 
-    on_log(broker, body)
+    on_broker(broker, body)
 
 
 def counts_of(partitions: Partitions) -> tuple[int, int]:
@@ -148,7 +136,7 @@ def test_a_log_in_which_something_is_under_way_is_refused_until_it_has_ended(bro
             await worker.stopped()
         await divided(broker)
 
-    on_log(broker, body)
+    on_broker(broker, body)
 
 
 def unread(subject: str, id: str, data: bytes | None = None) -> Append:
@@ -177,7 +165,7 @@ def test_inputs_that_nobody_can_read_keep_no_log_from_being_divided(broker: Brok
         await store_what_nobody_reads(log)
         assert (await divided(broker)).after.sessions == AFTER[1]
 
-    on_log(broker, body)
+    on_broker(broker, body)
 
 
 def test_a_gateway_that_has_not_heard_of_it_is_answered_and_a_log_is_divided_again(broker: Broker) -> None:
@@ -199,7 +187,7 @@ def test_a_gateway_that_has_not_heard_of_it_is_answered_and_a_log_is_divided_aga
             assert await promises_broken(broker) == []
         await last.close()
 
-    on_log(broker, body)
+    on_broker(broker, body)
 
 
 def test_an_owner_of_before_that_wakes_afterwards_appends_nothing_and_ends(broker: Broker) -> None:
@@ -219,7 +207,7 @@ def test_an_owner_of_before_that_wakes_afterwards_appends_nothing_and_ends(broke
             assert not [each.subject for each in late if not split_stored(each.subject)[2].startswith(("1-", "_"))]
             await after.close()
 
-    on_log(broker, body)
+    on_broker(broker, body)
 
 
 def is_decided(stored: Stored) -> bool:
@@ -258,7 +246,7 @@ def test_one_that_was_killed_goes_on_or_is_given_up(broker: Broker, moved: bool)
             assert await promises_broken(broker) == []
         await after.close()
 
-    on_log(broker, body)
+    on_broker(broker, body)
 
 
 def test_a_log_that_no_worker_has_run_on_is_divided(broker: Broker) -> None:
@@ -268,7 +256,7 @@ def test_a_log_that_no_worker_has_run_on_is_divided(broker: Broker) -> None:
         assert (after.partitions, done.after) == (done.after, Partitions(*AFTER, done.after.former))
         await after.close()
 
-    on_log(broker, body)
+    on_broker(broker, body)
 
 
 def test_nonsense_and_running_workers_are_refused_and_nothing_changes(broker: Broker) -> None:
@@ -289,4 +277,4 @@ def test_nonsense_and_running_workers_are_refused_and_nothing_changes(broker: Br
             await worker.stopped()
         assert (await log.connection.api(f"STREAM.INFO.{log.stream}"))["config"] == before
 
-    on_log(broker, body)
+    on_broker(broker, body)

@@ -32,12 +32,12 @@ from schemas.permissions import SNAPSHOTS_BUCKET
 from schemas.subjects import Partitions
 from schemas.vocabulary.allowances import AllowanceRecorded
 from schemas.vocabulary.responder import ResponseEmitted
-from tests.actors.runtime.living import PARTITIONS, at_rest, converse, exchange_of, led_by, living
+from tests.actors.runtime.living import PARTITIONS, at_rest, converse, exchange_of, led_by, living, on_broker
 from tests.broker import Broker
 from tests.events.ledger.messages import exchanges as of_another_set
 from tests.events.ledger.messages import read, write
 from tests.events.log.broker.test_repartition import asked as conversed
-from tests.events.log.broker.test_trimming import CONFIG, EVERY, on_log, projected, resting, trimmed, until_gone
+from tests.events.log.broker.test_trimming import CONFIG, EVERY, projected, resting, trimmed, until_gone
 from tests.events.setting import collect
 from tests.judging import broken_promises, exchanges, replayed
 
@@ -85,7 +85,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
         async def body(log: JetStreamLog) -> None:
             through.append(await with_trimmed_log(log, broker, folder / "ledger.db"))
 
-        on_log(broker, body)
+        on_broker(broker, body)
         broker.stop()
     return folder, through[0]
 
@@ -149,7 +149,7 @@ def test_partitions_are_divided_by_what_the_ledger_and_the_stream_hold(
         assert (await trimmed(broker, ledger, None)).snapshots >= count
         await after.close()
 
-    on_log(broker, body)
+    on_broker(broker, body)
 
 
 def test_what_was_interrupted_leaves_snapshots_to_their_owners(
@@ -172,7 +172,7 @@ def test_what_was_interrupted_leaves_snapshots_to_their_owners(
         assert (done.before, done.after.sessions) == (PARTITIONS, AFTER[1])
         await _own_snapshot_is_taken(log)
 
-    on_log(broker, body)
+    on_broker(broker, body)
 
 
 async def _own_snapshot_is_taken(log: JetStreamLog) -> None:
@@ -192,7 +192,7 @@ def test_requests_over_http_see_allowances_that_were_removed_from_the_stream(
         await operations.withdraw("agent-1", "old", "ben", "no longer")
         assert (await operations.allowances("agent-1")).allowances == ()
 
-    on_log(broker, body)
+    on_broker(broker, body)
 
 
 def test_a_gateway_without_the_ledger_says_what_it_does_not_see_and_resets_what_was_judged_there(
@@ -243,7 +243,7 @@ def test_a_gateway_without_the_ledger_says_what_it_does_not_see_and_resets_what_
                     await records.why(old)
         await after.close()
 
-    on_log(broker, body)
+    on_broker(broker, body)
 
 
 def test_a_command_goes_on_without_what_was_removed_where_the_ledger_cannot_be_read_or_is_another_sets(
@@ -272,7 +272,7 @@ def test_a_command_goes_on_without_what_was_removed_where_the_ledger_cannot_be_r
             said = capsys.readouterr().err
             assert (removed in said, str(damaged) in said) == (folder != tmp_path, folder == damaged), said
 
-    on_log(broker, body)
+    on_broker(broker, body)
 
 
 def _with_another_agent(ledger: Path, seq: int) -> list[Stored]:

@@ -37,10 +37,10 @@ from schemas.subjects import EVERYTHING
 from schemas.vocabulary.ledger import LossRecorded
 from schemas.vocabulary.operator import ForgetOrdered
 from schemas.vocabulary.responder import ResponseEmitted
-from tests.actors.runtime.living import PARTITIONS, Living, at_rest, converse, living
+from tests.actors.runtime.living import PARTITIONS, Living, at_rest, converse, living, on_broker
 from tests.actors.runtime.waiting import DEADLINE_S, until
 from tests.broker import Broker
-from tests.events.log.broker.test_repartition import on_log, store_what_nobody_reads
+from tests.events.log.broker.test_repartition import store_what_nobody_reads
 from tests.events.setting import collect
 from tests.judging import exchanges, replayed
 
@@ -180,7 +180,7 @@ def test_what_was_removed_is_in_the_ledger_and_every_partition_goes_on_from_its_
         assert waiting.exchange in exchanges(await collect(after), ResponseEmitted)
         await after.close()
 
-    on_log(broker, body)
+    on_broker(broker, body)
 
 
 def test_inputs_in_partitions_that_the_log_does_not_have_keep_no_snapshots_from_being_written(
@@ -195,7 +195,7 @@ def test_inputs_in_partitions_that_the_log_does_not_have_keep_no_snapshots_from_
         await projected(broker, tmp_path / "ledger.db")
         assert (await trimmed(broker, tmp_path / "ledger.db", None)).snapshots > 0
 
-    on_log(broker, body)
+    on_broker(broker, body)
 
 
 def test_states_that_only_a_newer_release_can_fold_are_neither_kept_nor_divided(broker: Broker, tmp_path: Path) -> None:
@@ -217,7 +217,7 @@ def test_states_that_only_a_newer_release_can_fold_are_neither_kept_nor_divided(
         assert after["subjects"] == before["subjects"], "its owners may write to it again"
         assert not {TRIMMING, REPARTITIONING} & set(after["metadata"])
 
-    on_log(broker, body)
+    on_broker(broker, body)
 
 
 async def nobody_passes_over_what_was_removed(log: JetStreamLog, ledger: Path) -> None:
