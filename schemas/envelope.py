@@ -131,10 +131,10 @@ def decode_headers(headers: Mapping[str, str]) -> Envelope:
     """Return the envelope that message headers hold.
 
     Raises:
-        UndecodableEvent: a required attribute is missing or a number is not one.
+        UndecodableEvent: a required attribute is missing, or a number is not one or below its range.
     """
     try:
-        return Envelope(
+        envelope = Envelope(
             id=_decode(headers, "ce-id") if "%" in headers["ce-id"] else headers["ce-id"],
             topic=headers["ce-type"],
             source=_decode(headers, "ce-source"),
@@ -154,3 +154,9 @@ def decode_headers(headers: Mapping[str, str]) -> Envelope:
         raise UndecodableEvent(f"header {missing} is missing: not a CloudEvents message in binary mode") from missing
     except ValueError as wrong:
         raise UndecodableEvent(f"a numeric ce- header is not a number: {wrong}") from wrong
+    if envelope.cause_seq < 0 or not 0 <= envelope.index < envelope.count:
+        raise UndecodableEvent(
+            f"numeric ce- headers out of range: causeseq {envelope.cause_seq} is below 0, or index {envelope.index} is "
+            f"not one of the {envelope.count} from 0 on"
+        )
+    return envelope

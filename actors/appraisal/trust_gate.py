@@ -4,9 +4,9 @@
 
 The setting ``trust.gate`` says whether an input waits. If it does, ``appraisal.judgement_requested`` carries the local
 appraisal. ``appraisal.completed`` follows once the model has answered, failed or timed out, or the exchange has ended:
-with the higher falsehood of the two, or the local one. If the input does not wait, ``appraisal.completed`` is emitted
-at once, and ``appraisal.judged`` follows the model's answer: from there on, a raised falsehood counts against the
-session.
+with the higher of the local falsehood and the model's, if there is one. If the input does not wait,
+``appraisal.completed`` is emitted at once, and ``appraisal.judged`` follows the model's answer: from there on, a raised
+falsehood counts against the session.
 """
 
 from collections.abc import Sequence

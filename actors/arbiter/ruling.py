@@ -49,7 +49,7 @@ def is_decisive(precedent: Similar, situation: str, settings: ArbiterSettings) -
 
 
 def is_answer(precedent: Similar, situation: str, settings: ArbiterSettings) -> bool:
-    """Whether a precedent can answer at once: it is close enough, and its answer claims no action."""
+    """Whether a precedent can answer at once: it is close enough, and no action belongs to its answer."""
     return is_decisive(precedent, situation, settings) and bool(precedent.answer) and precedent.action != "act"
 
 

@@ -25,6 +25,7 @@ def log_lines(event: Event, latency_ms: float) -> tuple[str, ...]:
 
 
 def _line(trace: LoopTrace, what: str) -> str:
+    """Fatigue, in [0, 1], grows with reruns that improve nothing; ``by`` is where the scores are from."""
     scores = f"alignment: {_score(trace.alignment_score)}, drift: {_score(trace.drift_score)}"
     return (
         f"[GUARDRAILS] Loop {trace.loop_id} {what}: {trace.rerun_reason} "

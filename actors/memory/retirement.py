@@ -51,6 +51,7 @@ def retired_values(memory: AgentMemory, facts: Sequence[Fact], ended: Iterable[E
 def with_retired(memory: AgentMemory, event: FactsRetired, session: str) -> AgentMemory:
     """Return the memory after its last exchange took values back; a replaced value is retired by the new statement."""
     ended = [(each.key, each.why) for each in event.retired if not each.replaced]
+    # ``told`` numbers the statements about facts; each value that is taken back counts as one.
     facts = with_taken_back(memory.facts, ended, Origin(session, "", memory.exchanges), memory.told)
     for each in event.retired:
         facts = with_stale_exchanges(facts, each.key, each.exchanges)

@@ -35,8 +35,8 @@ class ReflexSettings(msgspec.Struct, frozen=True, kw_only=True):
         results_withheld_for: The findings for which a text is kept out of prompts and memory: a tool's result, or a
             model's plan or thought.
         secrets: What happens to an answer with keys or passwords: it is withheld, they are masked in it, or they are
-            only recorded. Answers to forwarded inputs are delivered unchanged, so they are withheld where others are
-            masked. In tools' results they are masked where answers are withheld.
+            only recorded. With "mask", answers to forwarded inputs are withheld, since they are delivered unchanged.
+            With "withhold", tools' results are masked.
         leak_share: A system layer counts as revealed if at least this share of it is in an answer.
         ended_lifetime_ms: Least time for which a repeated input of an ended exchange is recognised.
         latency_budget_ms: Time for a decision; the process that makes it compares measured times with it. No decision

@@ -46,7 +46,7 @@ class Counts(msgspec.Struct, frozen=True):
         return self.modes[MODES.index(mode)] / max(self.decisions, 1)
 
     def ambiguous_share(self) -> float:
-        """Return the share of decisions whose best two modes were closer than the margin."""
+        """Return the share of decisions whose best two modes were too close for the router, by its margin."""
         return self.ambiguous / max(self.decisions, 1)
 
     def misroute_share(self, kind: Misroute | None = None) -> float:

@@ -36,9 +36,8 @@ class SelfReviewSettings(msgspec.Struct, frozen=True, kw_only=True):
         criticality_alpha: Weight of the newest tick in the moving average of criticality.
         active_from: Least activation of a mode that counts as active.
         mode_weight: Weight of a signal that an active mode stresses, for the order of a review's reasons; others: 1.
-        opposition_doubt: How opposed two modes are is learned from the decisions made under each, and mixed with an
-            assumed value. With this many decisions under the rarer mode both weigh the same, with more the learned one
-            weighs more.
+        opposition_doubt: Decisions under the rarer of two modes with which their learned opposition weighs as much as
+            the assumed one; with more decisions it weighs more.
         pog_start: Worth of an entity without seats.
         pog_alpha: Weight of the newest seat in an entity's average.
         memory_carried: Share of an exchange's working memory that the next exchange keeps.
@@ -50,7 +49,7 @@ class SelfReviewSettings(msgspec.Struct, frozen=True, kw_only=True):
         seats: Entities whose worth is kept; those whose last seat is oldest are dropped.
         token_budget: Tokens that the memories of an exchange may have after a swap; an external tick names its own.
         terms_per_memory: Number of first terms by which a memory is compared.
-        agreed_by: How many memories must share a term for it to be compared, if the stimulus does not have it.
+        agreed_by: Memories that must share a term that the stimulus does not have, for the term to be compared.
         agents: Agents that a partition keeps; when there are more, the least recently used eighth is dropped.
         ended_lifetime_ms: A repeated input of an exchange is recognised for at least this long after its end.
 

@@ -1,4 +1,4 @@
-"""Opens the effector: its receivers, its connections, and the effector that uses them."""
+"""Opens the webhook effector: reads its receivers, and opens its HTTP connections."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -356,7 +356,7 @@ weights_option = click.option(
 """Adds ``--weights``; the command gets the folder, or nothing, and uses it in a block of :func:`judging_by`."""
 
 
-def check_own_weights() -> None:
+def check_supplied_weights() -> None:
     """Refuse weights of NEURAXIS_MODELS that cannot be read, before anything is started that would use them."""
     if not os.environ.get("NEURAXIS_MODELS"):
         return

@@ -144,7 +144,7 @@ async def repartition(
         before = counts_of(stream, found)
         agents, sessions = agents or before.agents, sessions or before.sessions
         _check_counts(stream, before, agents, sessions)
-        await refuse_members(connection, stream)
+        await refuse_members(connection, stream, " until you start the workers with the new counts of partitions")
         imported = int(found["metadata"].get(IMPORTED_THROUGH, "0"))
         log = JetStreamLog(connection, stream, before, imported_through=imported, trimmed_through=trimmed_through(info))
         await _read_removed(log, info, ledger)

@@ -31,15 +31,15 @@ async def stream_info(connection: Connection, stream: str) -> dict[str, Any]:
     return found
 
 
-async def refuse_members(connection: Connection, stream: str) -> None:
-    """Raise Misconfigured if a worker lives that may lead partitions of the log."""
+async def refuse_members(connection: Connection, stream: str, note: str = "") -> None:
+    """Raise Misconfigured if a worker lives that may lead partitions of the log; ``note`` ends its message."""
     if await find_stream(connection, f"KV_{MEMBERS_BUCKET}") is None:
-        return  # the broker has restarted since the last worker left
+        return  # the bucket is kept in memory: no worker has come since the broker restarted
     if members := await KeyValueMembership(connection).members():
         count = len(members)
         raise Misconfigured(
             f"{count} worker{'s' * (count > 1)} run{'s' * (count == 1)} on stream {stream}: stop them all, wait three "
-            "seconds, and run this again; gateways may stay until you start the workers with the new counts"
+            f"seconds, and run this again; gateways may stay{note}"
         )
 
 

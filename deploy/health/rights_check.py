@@ -30,7 +30,7 @@ _MOST_SHOWN = 3
 
 
 def expected_users(stream: str, alert_consumers: Sequence[str], folder: Path | None) -> dict[str, BrokerUser]:
-    """Return the logins of the deployment whose logins are in ``folder``; else those that the catalogue knows.
+    """Return the logins of the deployment in ``folder``; without one, those that the catalogue of events leads to.
 
     Files of logins that a deployment had once may still lie in its folder: they are none of it, whatever their names.
     """

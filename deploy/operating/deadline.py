@@ -106,7 +106,7 @@ class Deadline:
         if self._seq:
             if self.left == 0:
                 return self._in_the_log()
-            # The error of an exchange without an end begins with the same words already.
+            # The error of an exchange without an end begins with these words already.
             text = str(wrong)
             return Unavailable(text if text.startswith(self._what) else f"{self._stored()}, and then: {text}")
         if isinstance(wrong, UnknownOutcome):

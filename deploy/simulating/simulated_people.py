@@ -104,7 +104,7 @@ def reaction(
     Args:
         before: The utterance that was answered.
         answered: The mode of the answer, if there was one.
-        first: The router's first choice, if it was another mode: ACT comes before the mode of the answer.
+        first: The router's first choice, if it was another mode, such as ACT, whose results another mode then answers.
         people: Who talks.
         random: Draws.
     """

@@ -144,7 +144,7 @@ ENTRIES = (
         ),
     ),
     _entry(
-        meaning="Second opinions on past routing decisions, and whether they come to a pressure.",
+        meaning="Second opinions on past routing decisions, and whether they disagree for long enough to correct it.",
         sample=ReflectionConcluded(
             insights=(
                 Insight(

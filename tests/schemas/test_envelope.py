@@ -25,8 +25,8 @@ envelopes = st.builds(
     exchange=any_text,
     cause=any_text,
     cause_seq=numbers,
-    index=numbers,
-    count=numbers,
+    index=st.integers(0, 9),
+    count=st.integers(10, 2**63),
     version=numbers,
     build=any_text,
     traceparent=st.sampled_from(["", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"]),
@@ -71,6 +71,13 @@ def test_a_missing_required_attribute_is_undecodable(name: str) -> None:
     del headers[name]
     with pytest.raises(UndecodableEvent, match=name):
         decode_headers(headers)
+
+
+@each("changed", [{"causeseq": "-1"}, {"index": "-1"}, {"index": "1"}, {"index": "2", "count": "2"}, {"count": "0"}])
+def test_a_number_out_of_its_range_is_undecodable(changed: dict[str, str]) -> None:
+    """An own event with index -1 would leave its decision open, and the partition would wait for the rest of it."""
+    with pytest.raises(UndecodableEvent, match="out of range"):
+        decode_headers(minimal(**changed))
 
 
 @each("name", ["causeseq", "index", "count", "dataversion"])

@@ -7,9 +7,11 @@ sockets are refused: they would bring real time in.
 
 import asyncio
 import heapq
+import math
 import random
 from collections import deque
 from collections.abc import Callable, Coroutine
+from contextvars import Context
 from typing import Any, NoReturn, TypeVar
 
 T = TypeVar("T")
@@ -45,6 +47,13 @@ class _NumberedTask(asyncio.Task[Any]):
         return self.number
 
 
+class _Timer(asyncio.TimerHandle):
+    """A timer that states a time one rounding step after the clock's when it fires, as uvloop's timers may."""
+
+    def when(self) -> float:
+        return math.nextafter(self._when, math.inf)
+
+
 class VirtualLoop(asyncio.BaseEventLoop):
     """An asyncio event loop whose clock is virtual.
 
@@ -57,7 +66,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     # Set by BaseEventLoop, which is made to be extended but whose stubs leave them out.
     _ready: deque[asyncio.Handle]
-    _scheduled: list[asyncio.TimerHandle]
+    _scheduled: list[_Timer]
     _stopping: bool
 
     def __init__(self, seed: int | None = None, *, epoch_ns: int = EPOCH_NS, standstill: int = STANDSTILL) -> None:
@@ -81,6 +90,15 @@ class VirtualLoop(asyncio.BaseEventLoop):
         """Return the virtual Unix time in nanoseconds."""
         return self._epoch_ns + round(self._now * 1e9)
 
+    def call_at(
+        self, when: float, callback: Callable[..., Any], *args: Any, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        """Have a function called at a virtual time."""
+        timer = _Timer(when, callback, args, self, context)
+        heapq.heappush(self._scheduled, timer)
+        timer._scheduled = True
+        return timer
+
     def run_in_executor(self, *_: Any) -> NoReturn:  # type: ignore[override]  # whatever it is asked, it refuses
         """Refuse: a thread runs in real time."""
         raise RuntimeError("no threads (and no name resolution) in virtual time: their order is not the seed's")
@@ -103,7 +121,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def _run_once(self) -> None:
         self._advance()
         ready = self._ready
-        while self._scheduled and self._scheduled[0].when() <= self._now:
+        while self._scheduled and self._scheduled[0]._when <= self._now:
             ready.append(heapq.heappop(self._scheduled))
         if self._random is not None and len(ready) > 1:
             draw = self._random.random
@@ -129,7 +147,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         if not self._scheduled:
             raise Deadlock(f"at {self._now:.6f} s nothing can happen any more; waiting: {_waiting(self)}")
         self._standstill = 0
-        self._now = max(self._now, self._scheduled[0].when())
+        self._now = max(self._now, self._scheduled[0]._when)
 
 
 def _unfinished(loop: VirtualLoop) -> list[asyncio.Task[Any]]:

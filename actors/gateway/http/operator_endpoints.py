@@ -16,7 +16,7 @@ from litestar.params import FromPath, JSONBody, QueryParameter
 from actors.contract.text.allowances import MOST_CHARACTERS, why_refused
 from actors.gateway.external_events import InvalidField, check_name
 from actors.gateway.http.bodies import Name, Reason
-from actors.gateway.http.routes import BAD_FIELD, failures_of, post_body
+from actors.gateway.http.route_building import BAD_FIELD, failures_of, post_body
 from actors.gateway.http.scopes import OF_AGENT, OPERATE, READ, agent_of_key
 from actors.gateway.http.strict_requests import QUERY, User, agent_of
 from schemas.names import wrong_with_name

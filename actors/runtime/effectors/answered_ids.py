@@ -173,7 +173,7 @@ class AnsweredIds:
             self._ids.clear()
             self._order.clear()
         if not last:
-            # The filter is empty, or its last message can no longer be read: messages before it still count.
+            # No message, or one that can no longer be read: then those before it are still to be read.
             last = (await self._read_log(self._log.info())).last_seq
         if last > self._last:
             await self._read_log(self._read(self._last, last))

@@ -164,9 +164,13 @@ class DecisionLoop(ABC):
             return False
         kind = ""  # one for all messages: what a worker must know to decide them is the same, a newer release
         pause_s = self._left_to_newer.pause_s(kind, delivery.stored.seq, delivery.stored.time_ns)
-        if pause_s and (self._recheck is None or self._recheck.when() <= asyncio.get_running_loop().time()):
-            self._recheck = asyncio.get_running_loop().call_later(pause_s, self.turn)
+        if pause_s and self._recheck is None:
+            self._recheck = asyncio.get_running_loop().call_later(pause_s, self._check_again)
         return bool(pause_s)
+
+    def _check_again(self) -> None:
+        self._recheck = None
+        self.turn()
 
     def _may_decide(self) -> bool:
         return (

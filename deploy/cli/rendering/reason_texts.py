@@ -132,7 +132,7 @@ GUARDRAILS: Mapping[str, str] = {
     "bias_echo_detected": "guardrails let it out: the answers repeat a bias",
     "fatigue_threshold_exceeded": "guardrails let it out: more reruns would tire rather than help",
 }
-"""What follows the mode in the reason of a model's answer -> what it says about the answer."""
+"""The second part of the reason of a model's answer, behind the mode -> what it says about the answer."""
 
 RETIRED: Mapping[RetiredWhy, str] = {
     "replaced": "another value was told",

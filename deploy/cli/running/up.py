@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from deploy.cli.command_types import command
-from deploy.cli.options import DEFAULT_DATA_FOLDER, FILE, Target, check_own_weights, examples, target_options
+from deploy.cli.options import DEFAULT_DATA_FOLDER, FILE, Target, check_supplied_weights, examples, target_options
 from deploy.cli.outcomes import WrongUse
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def up(
     A process that dies is started again. The store, the ledger and run.json, by which every other command finds
     the set, are kept in the data folder. Without a language model the composer answers, from what is remembered.
     """
-    check_own_weights()
+    check_supplied_weights()
     from deploy import logging_setup
     from deploy.config.ignored_variables import log_ignored_variables
     from deploy.config.loading import flag_layer, model_layer

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from deploy.cli.command_types import command
-from deploy.cli.options import FILE, Target, check_own_weights, examples, target_options
+from deploy.cli.options import FILE, Target, check_supplied_weights, examples, target_options
 from deploy.cli.outcomes import WrongUse
 
 
@@ -26,7 +26,7 @@ from deploy.cli.outcomes import WrongUse
     "--metrics", metavar="HOST:PORT", help="Where to tell Prometheus metrics, or off.  [default: 127.0.0.1:0, any port]"
 )
 @click.option("--name", default="worker", help="What this process is called in its log.")
-@click.option("--lifeline", type=int, hidden=True, help="Descriptor of the supervisor's line.")
+@click.option("--lifeline", type=int, hidden=True, help="File descriptor of the socket to the supervisor.")
 def worker(
     target: Target,
     actors: tuple[str, ...],
@@ -43,7 +43,7 @@ def worker(
     language models (key in NEURAXIS_LLM_API_KEY), to specialists, and to the receivers of alerts; `effectors` stands
     for those of them that are configured.
     """
-    check_own_weights()
+    check_supplied_weights()
     from deploy import logging_setup
     from deploy.config.alert_lifetimes import check_alert_lifetimes
     from deploy.config.ignored_variables import log_ignored_variables

@@ -87,7 +87,7 @@ class ReadService:
         raise Denied(f"there is no call {call}")
 
     async def _get(self, owners: Sequence[str], wanted: _GetMessage) -> Any:
-        # Whoever records a loss must name the last message of that subject in its append: everybody may read it.
+        # An append of a loss has the last sequence of the subject of losses as its condition: everybody may read it.
         if wanted.last_by_subj and wanted.last_by_subj != OWN_FILTER:
             check_filter(owners, wanted.last_by_subj)
         asked = {"last_by_subj": wanted.last_by_subj} if wanted.last_by_subj else {"seq": wanted.seq}

@@ -28,11 +28,11 @@ SLACK_S = 2.0
 
 
 class SlowClock:
-    """A clock by which every decision takes so long: what is measured moves on by as much each time it is read."""
+    """A clock by which every decision takes so long: each reading moves it on by as much, beside virtual time."""
 
     def __init__(self, loop: VirtualLoop, took_ms: int) -> None:
         self._loop = loop
-        self._elapsed = 0
+        self._worked_ns = 0
         self.took_ms = took_ms
 
     def now_ns(self) -> int:
@@ -40,9 +40,9 @@ class SlowClock:
         return self._loop.time_ns()
 
     def elapsed_ns(self) -> int:
-        """Return so much more than the last time."""
-        self._elapsed += self.took_ms * 1_000_000
-        return self._elapsed
+        """Return virtual time, and so much more with each call."""
+        self._worked_ns += self.took_ms * 1_000_000
+        return round(self._loop.time() * 1e9) + self._worked_ns
 
 
 def virtual_stream(partitions: Partitions) -> SimulatedStream:

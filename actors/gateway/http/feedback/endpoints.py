@@ -12,7 +12,7 @@ from actors.gateway.http.bodies import Name
 from actors.gateway.http.feedback.service import FeedbackService
 from actors.gateway.http.loops.endpoints import IdempotencyKey
 from actors.gateway.http.operator_endpoints import NotLearned, Operations
-from actors.gateway.http.routes import post_body
+from actors.gateway.http.route_building import post_body
 from actors.gateway.http.scopes import ASK, agent_of_key, check_exchange, may_operate, require_operator
 from actors.gateway.http.strict_requests import User, agent_of, key_of
 from schemas.intake.blank import is_blank

@@ -23,7 +23,7 @@ from actors.gateway.http.guard.bodies import (
 )
 from actors.gateway.http.guard.categories import refused_for, scores_of
 from actors.gateway.http.guard.service import Check, Checked, GuardService, NoVerdict, numbers_of
-from actors.gateway.http.routes import post_body
+from actors.gateway.http.route_building import post_body
 from actors.gateway.http.scopes import ASK
 from actors.gateway.http.strict_requests import User, agent_of
 from actors.gateway.input_parts import layers_of, situation_of

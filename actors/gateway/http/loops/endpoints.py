@@ -23,7 +23,7 @@ from actors.gateway.http.loops.bodies import (
 )
 from actors.gateway.http.loops.responses import decision_of, status_of
 from actors.gateway.http.loops.service import LoopService
-from actors.gateway.http.routes import BAD_FIELD, failures_of, post_body
+from actors.gateway.http.route_building import BAD_FIELD, failures_of, post_body
 from actors.gateway.http.scopes import ASK, OF_AGENT, OPERATE, require_operator
 from actors.gateway.http.strict_requests import QUERY, User, agent_of, key_of
 

@@ -19,7 +19,7 @@ from litestar.response import ServerSentEventMessage
 from actors.gateway.external_events import InvalidField
 from actors.gateway.http.openai.streaming_response import StreamingResponse, raw_headers
 from actors.gateway.http.records.set_overview import SetOverview
-from actors.gateway.http.routes import failures_of
+from actors.gateway.http.route_building import failures_of
 from actors.gateway.http.scopes import OF_AGENT, READ, agent_of_key, check_agent, check_exchange, key_check
 from actors.gateway.http.strict_requests import QUERY
 from events.ledger import ExchangeFilter, ExchangeResult, Page

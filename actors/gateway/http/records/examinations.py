@@ -17,7 +17,7 @@ from litestar.params import FromPath, JSONBody, QueryParameter
 from actors.gateway.external_events import InvalidField
 from actors.gateway.http.bodies import Name
 from actors.gateway.http.openai.streaming_response import ClientGone, unless_client_gone
-from actors.gateway.http.routes import failures_of
+from actors.gateway.http.route_building import failures_of
 from actors.gateway.http.scopes import READ
 from actors.gateway.http.strict_requests import QUERY, refuse_unless
 from events.ledger.reader import END

@@ -10,6 +10,7 @@ import pytest
 
 from actors.gateway import Client, new_input
 from actors.registry import ACTORS
+from actors.runtime.effectors.left_to_others import NEWER_S
 from actors.runtime.membership.assignment import assign_partitions
 from actors.runtime.membership.heartbeat import Heartbeat, heartbeat_of
 from actors.runtime.worker import Worker
@@ -138,3 +139,21 @@ def leads(name: str, beside: str) -> bool:
     """Whether a worker leads reflex's one partition beside another."""
     assigned = assign_partitions(REFLEX, partition_names(REFLEX, PARTITIONS), sorted((name, beside)))
     return {each.leader for each in assigned.values()} == {name}
+
+
+def test_a_message_of_a_newer_release_that_nobody_takes_ends_as_a_failure_though_nothing_else_comes() -> None:
+    async def main() -> None:
+        stream, stop = virtual_stream(PARTITIONS), asyncio.Event()
+        worker = simulated_worker(SimulatedConnection(stream, "older"), "older", [REFLEX])
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(worker.run(stop))
+            await worker.ready.wait()
+            new = new_input("Hello", agent="a", session="s", partitions=PARTITIONS, now_ns=1)
+            record = msgspec.structs.replace(new.record, headers={**new.record.headers, "ce-dataversion": "2"})
+            await SimulatedLog(SimulatedConnection(stream, "edge")).append([Append((record,))])
+            async with asyncio.timeout(NEWER_S + 5):
+                while not stream.store.messages[-1].subject.endswith("reflex.failed"):  # noqa: ASYNC110 - virtual time
+                    await asyncio.sleep(0.1)
+            stop.set()
+
+    run_virtual(main(), 1)
