@@ -288,7 +288,10 @@ async def _followed(
         is_over = isinstance(live, LedgerSource)
         if is_over and not past:
             _say_there_is_none(source, "is on record", least, since)
-        for each in past if since is not None else latest(past, (count if is_over else None) or _DEFAULT_COUNT):
+        if since is None:
+            # A number of alerts means the next ones where some may come, else the latest.
+            past = latest(past, count or _DEFAULT_COUNT) if is_over or count is None else []
+        for each in past:
             yield each
         if isinstance(live, LedgerSource):
             return

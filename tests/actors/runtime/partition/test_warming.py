@@ -168,3 +168,29 @@ def test_a_changed_library_is_compiled_beside_the_loop_and_inputs_behind_it_are_
         on_a_worker(broker, dataclasses.replace(REFLEX, warm=warm), body)
     finally:
         released.set()
+
+
+def test_precedents_imported_while_a_worker_leads_are_indexed_beside_the_loop_before_a_decision_needs_it(
+    broker: Broker,
+) -> None:
+    threads, build = list[int](), intuition_store.Store.__init__
+
+    def noting(*arguments: Any) -> None:
+        threads.append(threading.get_ident())
+        build(*arguments)
+
+    async def body(log: JetStreamLog, worker: Any) -> None:
+        async with asyncio.timeout(DEADLINE_S):
+            await worker.ready.wait()
+        threads.clear()
+        await give(log, [Order(event=recorded(number), agent="a", session="") for number in range(20)], 30)
+
+        def indexed() -> bool:
+            libraries = [library for shard in worker.shards.values() for library in shard.view.state.libraries.values()]
+            return [len(each.precedents) for each in libraries if each.index.nbytes] == [20]
+
+        await until(indexed, "the index")
+        assert threading.get_ident() not in threads
+
+    with mock.patch.object(intuition_store.Store, "__init__", noting):
+        on_a_worker(broker, ACTORS["intuition"], body)
