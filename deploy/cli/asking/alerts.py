@@ -288,10 +288,9 @@ async def _followed(
         is_over = isinstance(live, LedgerSource)
         if is_over and not past:
             _say_there_is_none(source, "is on record", least, since)
-        if since is None:
-            # A number of alerts means the next ones where some may come, else the latest.
-            past = latest(past, count or _DEFAULT_COUNT) if is_over or count is None else []
-        for each in past:
+        # A number of alerts means the next ones where some may come, else the latest.
+        shown = _DEFAULT_COUNT if count is None else count * is_over
+        for each in past if since is not None else latest(past, shown):
             yield each
         if isinstance(live, LedgerSource):
             return
