@@ -2,6 +2,8 @@
 
 import asyncio
 import dataclasses
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -83,6 +85,21 @@ def test_after_warming_reflex_compiles_no_library() -> None:
     events = partition.when(InputReceived(text="a phrase that no other test imports"))
     assert matcher.compile_library.cache_info().misses == before
     assert events[-1].pattern == "own/own"  # type: ignore[attr-defined]
+
+
+def test_once_warm_no_decision_of_the_recorded_ones_loads_a_module() -> None:
+    code = (
+        "import sys\n"
+        "from actors.registry import ACTORS\n"
+        "from deploy.replaying.bundle_verdicts import verify_bundle\n"
+        "from tests.fixtures import FOLDER\n"
+        "[actor.warm(actor.initial()) for actor in ACTORS.values() if actor.warm]\n"
+        "loaded = set(sys.modules)\n"
+        "assert not verify_bundle(FOLDER / '0.1.0.nxb').complaint\n"
+        "print(*sorted(set(sys.modules) - loaded))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=300)
+    assert done.stdout.split() == []
 
 
 def on_a_worker(broker: Broker, actor: Actor[Any], body: Callable[..., Any]) -> None:
