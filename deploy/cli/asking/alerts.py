@@ -289,7 +289,7 @@ async def _followed(
         if is_over and not past:
             _say_there_is_none(source, "is on record", least, since)
         # A number of alerts means the next ones where some may come, else the latest.
-        shown = _DEFAULT_COUNT if count is None else count * is_over
+        shown = _DEFAULT_COUNT if count is None else count if is_over else 0
         for each in past if since is not None else latest(past, shown):
             yield each
         if isinstance(live, LedgerSource):
