@@ -38,8 +38,8 @@ TERMINATED  withheld                                                withheld
 Other messages:
 
 - ``appraisal.judged`` carries a language model's answer that came after the input had gone on. If it finds a violation,
-  it leads to ``tripped`` or ``terminated``, in NORMAL and RECOVERY. It counts no input a second time and checks no
-  window.
+  it leads to ``tripped`` or ``terminated``, in NORMAL and RECOVERY. It counts no input a second time, nor a violation
+  that the input had by the local numbers alone, and checks no window.
 - ``clock.fired`` by the breaker's own timers begins an attempt in VIOLATED, 15 minutes after that state was entered, so
   that a session without inputs recovers too. It ends an attempt that has not failed for a day (``recovered``); trust
   keeps its value, since time alone raises none. In any other state it is ignored.

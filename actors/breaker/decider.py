@@ -24,7 +24,7 @@ from actors.breaker.settings import BreakerSettings
 from schemas.actor import Message
 from schemas.event import Event, topic_of
 from schemas.persistent import ExpiringMap, Map
-from schemas.vocabulary.appraisal import AppraisalCompleted, AppraisalJudged
+from schemas.vocabulary.appraisal import AppraisalCompleted, AppraisalJudged, LayerTrust
 from schemas.vocabulary.breaker import (
     BreakerAttemptFailed,
     BreakerCalmed,
@@ -103,10 +103,11 @@ def decide(state: BreakerState, message: Message) -> Iterable[Event]:
                 filled = BreakerFilled(terminated=len(state.terminated))
                 return (filled, BreakerWithheld(standing=standing, because="record_full"))
             return events_of(before, moves.judge(before, reading, settings), reading, settings)
-        case AppraisalJudged(late=True, layers=layers) if _is_counted(state, message):
-            reading = moves.reading_of(layers, settings)
-            if reading is None:
-                return ()
+        case AppraisalJudged(late=True) as judged if _is_counted(state, message):
+            reading = moves.reading_of(judged.layers, settings)
+            known = moves.reading_of(_layers_before(judged), settings)
+            if reading is None or known is None or known.violation:
+                return ()  # nothing was judged, or the input was a violation before, and was counted as one
             return events_of(before, moves.judge_again(before, reading, settings), reading, settings)
         case ResponseEmitted() as end if is_refusal(end) and _is_counted(state, message):
             return events_of(before, moves.refuse(before, settings), None, settings)
@@ -202,6 +203,12 @@ def _with_standing(machine: Machine, standing: Standing) -> Machine:
         attempts=standing.attempts,
         attempt_turns=standing.attempt_turns,
     )
+
+
+def _layers_before(judged: AppraisalJudged) -> list[LayerTrust]:
+    """Return the judged layers with the falsehood that each had without the model's judgement."""
+    local = {part.layer: part.local for part in judged.parts}
+    return [msgspec.structs.replace(each, falsehood=local.get(each.layer, each.falsehood)) for each in judged.layers]
 
 
 def _progress(state: BreakerState, exchange: str) -> Progress | None:

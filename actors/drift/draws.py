@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
-import numpy as np
+from numpy.random import Philox
 
 from actors.drift.settings import DriftSettings
 from schemas.vocabulary.drift import Kind, Strategy
@@ -52,7 +52,7 @@ def draw(message_id: str, purpose: str, count: int) -> tuple[float, ...]:
     """Return numbers in [0, 1) from a generator seeded with the message's id; each purpose has its own stream."""
     key = int.from_bytes(sha256(f"{message_id}\n{purpose}".encode()).digest()[:16], "little")
     # Use raw words: numpy guarantees the generator's bit stream, but not how it makes floats of it.
-    words = np.random.Philox(key=key).random_raw(count).tolist()
+    words = Philox(key=key).random_raw(count).tolist()
     return tuple((word >> (64 - _MANTISSA_BITS)) / (1 << _MANTISSA_BITS) for word in words)
 
 

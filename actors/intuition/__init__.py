@@ -78,5 +78,7 @@ ACTOR: Actor[State] = Actor(
     models=models_of,
     missing_model=missing_model,
     warm=warm,
+    # While nothing has asked for an agent's index, imported precedents wait for it: it is then built beside the loop.
+    evicts_cache=(PrecedentRecorded, PrecedentWithdrawn),
     led_apart_from="memory",  # both do much work for one agent: two processes should share it
 )

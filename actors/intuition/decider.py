@@ -36,6 +36,8 @@ from schemas.vocabulary.responder import ResponseEmitted
 
 _WARM_UP_INPUT = Input((Part(TEXT, "Héllo, how do I get there? I have lost my way."),), situation="general")
 
+_WARM_UP_PRECEDENT = PrecedentRecorded(precedent="warm-up", description="I have lost my way.")
+
 
 class State(msgspec.Struct, frozen=True):
     """A partition: settings, libraries by agent, inputs by exchange, and recently ended exchanges.
@@ -51,13 +53,16 @@ class State(msgspec.Struct, frozen=True):
 
 
 def warm(state: State) -> None:
-    """Build the indexes of all agents, load the compiled search engine where an index is large, and read a text."""
+    """Build the indexes of all agents, load the compiled search engine where an index is large, and read a text.
+
+    No index of the state is searched: a recovery may begin to change it meanwhile.
+    """
     libraries = tuple(state.libraries.values())
     if any(len(library.precedents) >= COMPILED_FROM for library in libraries):
         warm_engine()
     for library in libraries:
-        judge(library, state.settings, _WARM_UP_INPUT)
-    judge(Library(), state.settings, _WARM_UP_INPUT)
+        library.build_index()
+    judge(Library().with_precedent("", precedent_of(_WARM_UP_PRECEDENT)), state.settings, _WARM_UP_INPUT)
 
 
 def decide(state: State, message: Message) -> tuple[Event, ...]:

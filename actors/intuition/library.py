@@ -83,6 +83,10 @@ class Library(msgspec.Struct, frozen=True):
         """Return the size of the smallest precedent that holds each shingle; see ``Index.smallest``."""
         return self.index.smallest(self._entries, shingles)
 
+    def build_index(self) -> None:
+        """Build the index, if it is not built, so that the first query need not."""
+        self.index.build(self._entries)
+
     def _entries(self) -> list[Entry]:
         # The order of a map differs between processes.
         ordered = sorted(self.precedents.items(), key=lambda item: item[1].number)

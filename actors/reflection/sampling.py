@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import get_args
 
 import msgspec
-import numpy as np
+from numpy.random import Philox
 
 from actors.reflection.settings import ReflectionSettings
 from schemas.vocabulary.reflection import Stratum
@@ -142,7 +142,7 @@ def draw_sample(
             by_stratum[stratum].append(case)
     given = places_by_stratum({stratum: len(found) for stratum, found in by_stratum.items()}, settings, shortfalls)
     # Sort by raw random words: numpy guarantees the generator's bit stream, but not how it shuffles.
-    draws = np.random.Philox(key=int.from_bytes(sha256(message_id.encode()).digest()[:16], "little"))
+    draws = Philox(key=int.from_bytes(sha256(message_id.encode()).digest()[:16], "little"))
     drawn: list[tuple[Stratum, Case]] = []
     for stratum, found in by_stratum.items():
         random_keys = draws.random_raw(len(found)).tolist() if found else []

@@ -201,6 +201,24 @@ def test_following_prints_what_comes_and_ends_after_as_many_as_asked(watched: Li
     assert (told[-1]["session"], told[-1]["status"]) == ("followed", "firing")
 
 
+def test_a_number_of_alerts_without_a_beginning_means_the_next(watched: Live) -> None:
+    attack(watched, "earlier")
+    earlier = watched.rows("alerts", "--since", "1", "--no-follow", "--json")
+    process = subprocess.Popen(
+        command("alerts", "--count", "1", "--json"),
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=watched.folder,
+        env=environment(),
+    )
+    for number in range(20):  # the first may come before it has begun to follow
+        watched.ask(ATTACK, "--session", f"next-{number}")
+        if process.poll() is not None:
+            break
+    out, _ = process.communicate(timeout=TIMEOUT_S)
+    assert json.loads(out)["seq"] > earlier[-1]["seq"]
+
+
 @pytest.mark.parametrize("since", ["yesterday", "0", "-5", "2w"])
 def test_a_beginning_that_is_none_is_refused(watched: Live, since: str) -> None:
     refused = watched.run("alerts", f"--since={since}", status=2)

@@ -81,14 +81,14 @@ class Index(Derived):
 
         ``entries`` returns all entries of the set in the order of adding, in case the store must be built.
         """
-        store = self._built(entries)
+        store = self.build(entries)
         if not len(query.hashes) or not store.count:
             return Nearest((), None)
         return _named(store, query, _engine(store).search(store, query))
 
     def smallest(self, entries: Callable[[], Sequence[Entry]], hashes: Hashes) -> Sizes:
         """Return for each shingle the size of the smallest entry that holds it; NO_ENTRY where none does."""
-        store = self._built(entries)
+        store = self.build(entries)
         found: Sizes = _engine(store).smallest(store, hashes)
         return found
 
@@ -96,7 +96,8 @@ class Index(Derived):
         store = self._store
         return store if store is not None and store.version == self._version else None
 
-    def _built(self, entries: Callable[[], Sequence[Entry]]) -> Store:
+    def build(self, entries: Callable[[], Sequence[Entry]]) -> Store:
+        """Return the store; it is built of ``entries``, as ``nearest`` takes them, where there is none."""
         store = self._latest()
         if store is None:
             # The value does not change: the store is derived from the entries, and every query gives the same answers.

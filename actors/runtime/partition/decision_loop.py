@@ -145,7 +145,7 @@ class DecisionLoop(ABC):
             else:
                 measurements.outcomes[""] += 1
             self._snapshots.drain_if_due()
-            if evicts:
+            if evicts and not (view.waiting and self._evicts(view.waiting[0])):  # of several, the last
                 self._warming = self._spawn(self._warm_live())
             if now - begun >= SLICE_NS:
                 scheduler.add(self)

@@ -288,7 +288,9 @@ async def _followed(
         is_over = isinstance(live, LedgerSource)
         if is_over and not past:
             _say_there_is_none(source, "is on record", least, since)
-        for each in past if since is not None else latest(past, (count if is_over else None) or _DEFAULT_COUNT):
+        # A number of alerts means the next ones where some may come, else the latest.
+        shown = _DEFAULT_COUNT if count is None else count if is_over else 0
+        for each in past if since is not None else latest(past, shown):
             yield each
         if isinstance(live, LedgerSource):
             return

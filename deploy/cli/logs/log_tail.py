@@ -47,7 +47,7 @@ _DEFAULT_COUNT = 10
     "--count",
     type=whole_number(1),
     metavar="N",
-    help="End after N events; without --since, if nothing can come: the last N.",
+    help="End after N events; without --since, the last N come first.",
 )
 @click.option("--no-follow", is_flag=True, help="End at the end of the log instead of waiting for more.")
 @click.option("--text", "show_text", is_flag=True, help="Show people's words, which are hidden otherwise.")
@@ -88,7 +88,7 @@ async def _messages(
 ) -> AsyncGenerator[Sequence["Stored"]]:
     """Yield the events since a sequence, or the latest ones, and then new ones.
 
-    If no new event can come, ``count`` is the number of the latest ones.
+    ``count`` is the number of the latest ones; None: some.
     """
     from events.replay.presence_checks import NothingFound, check_holds_since
     from events.replay.sources import LedgerSource
@@ -108,7 +108,7 @@ async def _messages(
         last = (await source.info()).last_seq
         if live is None or (since or 0) > last + 1:
             await check_holds_since(source, since or 1)
-        latest = count if count is not None and live is None else _DEFAULT_COUNT
+        latest = count or _DEFAULT_COUNT
         any_past = False
         async for batch in _past(source, filter, since, latest, last):
             any_past = True

@@ -5,14 +5,18 @@ import msgspec
 from schemas.catalogue import CATALOGUE
 from schemas.vocabulary.appraisal import AppraisalJudged
 from schemas.vocabulary.breaker import BreakerTerminated, BreakerTripped
-from tests.actors.breaker.builders import GOOD, VIOLATING, Talk, ended, layer
+from tests.actors.breaker.builders import GOOD, LONG, SHORT, VIOLATING, Talk, appraised, ended, layer
 from tests.each import each
 
 
+def sample() -> AppraisalJudged:
+    found = CATALOGUE["forged_id.appraisal.judged"].sample
+    assert isinstance(found, AppraisalJudged)
+    return found
+
+
 def late(talk: Talk, falsehood: float, *, exchange: str | None = None, is_late: bool = True) -> list[object]:
-    sample = CATALOGUE["forged_id.appraisal.judged"].sample
-    assert isinstance(sample, AppraisalJudged)
-    word = msgspec.structs.replace(sample, layers=(layer(falsehood),), late=is_late)
+    word = msgspec.structs.replace(sample(), layers=(layer(falsehood),), late=is_late)  # its local falsehood is .41
     return list(talk.partition.when(word, talk.address(exchange)))
 
 
@@ -53,6 +57,29 @@ def test_a_late_word_on_what_an_earlier_guard_refused_or_a_reset_forgave_counts_
     reset.reset()
     assert late(reset, VIOLATING) == []
     assert late(Talk(GOOD), VIOLATING, exchange="never-heard-of") == []
+
+
+@each(
+    ("local", "characters"),
+    [(0.6, LONG), (0.7, SHORT)],  # a context saturation, and a role confusion with a high ``trust.open_to``
+)
+@each("answered", [True, False])
+def test_a_violation_that_was_counted_with_its_input_is_not_counted_by_the_late_word_on_it_too(
+    local: float, characters: int, answered: bool
+) -> None:
+    talk = Talk(GOOD)
+    asked = layer(local, characters=characters)
+    talk.hear(appraised(asked))
+    tripped = talk.machine
+    assert (tripped.state, tripped.breakers.total) == ("VIOLATED", 1)
+    talk.say(GOOD)
+    assert talk.machine.state == "RECOVERY"
+    word = sample()
+    part = msgspec.structs.replace(word.parts[0], local=local)
+    layers = (msgspec.structs.replace(asked, falsehood=0.9),) if answered else (asked,)
+    word = msgspec.structs.replace(word, layers=layers, parts=(part,) if answered else (), late=True)
+    assert not talk.partition.when(word, talk.address("exchange-2"))
+    assert (talk.machine.state, talk.machine.breakers.total) == ("RECOVERY", 1)
 
 
 @each("calm", [0, 4])

@@ -2,6 +2,8 @@
 
 import asyncio
 import dataclasses
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -83,6 +85,21 @@ def test_after_warming_reflex_compiles_no_library() -> None:
     events = partition.when(InputReceived(text="a phrase that no other test imports"))
     assert matcher.compile_library.cache_info().misses == before
     assert events[-1].pattern == "own/own"  # type: ignore[attr-defined]
+
+
+def test_once_warm_no_decision_of_the_recorded_ones_loads_a_module() -> None:
+    code = (
+        "import sys\n"
+        "from actors.registry import ACTORS\n"
+        "from deploy.replaying.bundle_verdicts import verify_bundle\n"
+        "from tests.fixtures import FOLDER\n"
+        "[actor.warm(actor.initial()) for actor in ACTORS.values() if actor.warm]\n"
+        "loaded = set(sys.modules)\n"
+        "assert not verify_bundle(FOLDER / '0.1.0.nxb').complaint\n"
+        "print(*sorted(set(sys.modules) - loaded))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=300)
+    assert done.stdout.split() == []
 
 
 def on_a_worker(broker: Broker, actor: Actor[Any], body: Callable[..., Any]) -> None:
@@ -168,3 +185,29 @@ def test_a_changed_library_is_compiled_beside_the_loop_and_inputs_behind_it_are_
         on_a_worker(broker, dataclasses.replace(REFLEX, warm=warm), body)
     finally:
         released.set()
+
+
+def test_precedents_imported_while_a_worker_leads_are_indexed_beside_the_loop_before_a_decision_needs_it(
+    broker: Broker,
+) -> None:
+    threads, build = list[int](), intuition_store.Store.__init__
+
+    def noting(*arguments: Any) -> None:
+        threads.append(threading.get_ident())
+        build(*arguments)
+
+    async def body(log: JetStreamLog, worker: Any) -> None:
+        async with asyncio.timeout(DEADLINE_S):
+            await worker.ready.wait()
+        threads.clear()
+        await give(log, [Order(event=recorded(number), agent="a", session="") for number in range(20)], 30)
+
+        def indexed() -> bool:
+            libraries = [library for shard in worker.shards.values() for library in shard.view.state.libraries.values()]
+            return [len(each.precedents) for each in libraries if each.index.nbytes] == [20]
+
+        await until(indexed, "the index")
+        assert threading.get_ident() not in threads
+
+    with mock.patch.object(intuition_store.Store, "__init__", noting):
+        on_a_worker(broker, ACTORS["intuition"], body)
