@@ -90,7 +90,7 @@ def _identity(loss: LossRecorded, found_at: int) -> str:
 
 
 def loss_of_gap(first: int, last: int) -> LossRecorded:
-    """Return the loss of messages of which only a gap in the log's sequences is left: no later message got them."""
+    """Return the loss of messages whose sequences are a gap in the log: no later message was given them."""
     return LossRecorded(first_seq=first, through_seq=last, known_by="stream", given_again=False)
 
 

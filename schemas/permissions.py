@@ -354,7 +354,7 @@ def _creates_durables(owner_names: Sequence[str]) -> bool:
 
 
 def _foreign_durables(others: Sequence[str], stream: str, *, created: bool = False) -> tuple[str, ...]:
-    """Return what a user is denied of others' durable consumers: everything, but creation if it creates them."""
+    """Return what a user is denied of others' durable consumers: every use, but creation if it makes them."""
     names = [name for other in others for name in durable_names(other)]
     if not created:
         return _every_use(names, stream)

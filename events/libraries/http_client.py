@@ -57,7 +57,7 @@ def new_client(
 
 
 def _proxies() -> dict[str, str]:
-    """Return the environment's proxies by the scheme of what they are for; none where ``NO_PROXY`` is ``*``."""
+    """Return the environment's proxies by the scheme of the URLs that they serve; none where ``NO_PROXY`` is ``*``."""
     found = getproxies()
     if "*" in _entries(found.get("no", "")):
         return {}

@@ -36,7 +36,7 @@ from schemas.persistent import state_hash
 from schemas.subjects import Partitions
 
 BACKLOG = 50_000
-"""How many messages of the log a consumed message waits at most, until it is known whether it led to events.
+"""A consumed message waits for this many sequences of the log at most, until it is known whether it led to events.
 
 It bounds the memory for waiting messages. Settings and timers that a leader recorded while it was further behind than
 this are folded at the replay's position instead of the leader's, and counted as unverified, by a verification that
