@@ -20,10 +20,10 @@ from schemas.subjects import NO_PARTITION, stored_subject, topic_filter
 from schemas.vocabulary.ledger import LossRecorded
 
 OWNER = "ledger"
-"""The owner of these events in the catalogue."""
+"""The owner of the events that record losses, in the catalogue."""
 
 OWN_PREFIX = f"{ROOT}.{OWNER}."
-"""Beginning of their public subjects."""
+"""Beginning of the public subjects of that owner."""
 
 OWN_FILTER = topic_filter(f"{OWN_PREFIX}>")
 """The filter over all events of the owner ``ledger``."""

@@ -5,7 +5,7 @@ The order can be reconstructed later, because every own event carries the sequen
 
 A partition's *fence* is the condition of its appends: the last event under its actor's main subjects is the one that
 the writer knows. So only the worker that leads the partition, and has read what earlier leaders wrote, can append. An
-actor's main subjects begin as that of its ``configured`` event does.
+actor's main subjects are those with the prefix of its ``configured`` event.
 """
 
 from collections import deque

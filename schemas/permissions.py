@@ -198,7 +198,7 @@ def worker_user(
     """Return the user of the processes that run ``owner_names``.
 
     A ``narrow`` one creates no consumers of the stream: it asks for them, and gets what its owners consume. None may
-    touch ``alert_consumers``: whoever pulls from the reader's, or deletes one, takes alerts away from people.
+    touch ``alert_consumers``: to pull from the reader's, or delete one, takes alerts away from people.
 
     Raises:
         ValueError: the catalogue lacks an owner.

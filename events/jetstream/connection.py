@@ -146,9 +146,9 @@ class Connection:
         self._on_reconnect: list[Callable[[], None]] = []
         self._outage = BrokerOutage(access.servers)
         self._opening = False  # whether ``open`` still tries to connect
-        self._announce = False  # see ``open``
+        self._announce = False  # whether ``open`` logs that the broker does not answer
         self._last_error = ""
-        self._closing = False  # by ``close``
+        self._closing = False  # whether ``close`` was called
         self._read_root = ""  # see ``ask_to_read``
         self._read_calls: tuple[str, ...] = ()
         self.reading_warnings = SharedWarningBackoff()

@@ -23,16 +23,16 @@ CHECK_DEADLINE_S = 2.0
 """Seconds that the whole check may take."""
 
 NO_STREAM = "the broker holds no stream"
-"""Beginning of the fault's text where the stream does not exist."""
+"""Beginning of the text of :func:`storage_fault` where the stream does not exist."""
 
 SWITCHED_OFF = "the broker has JetStream switched off"
 KEYS_GONE = "the bucket of the sessions' keys is gone"
 AT_LIMIT = "at its limit of"
 CANNOT_WRITE = "the broker cannot write to its store"
-"""Parts of the texts of these faults."""
+"""Parts of the texts of other faults."""
 
 LEADERLESS = "the broker's cluster has no leader: most of its servers are away, or it is choosing one"
-"""The fault's text for a cluster without a majority."""
+"""The text for a cluster without a majority."""
 
 MAY_NOT_ASK = "this login may not ask the broker whether it stores"
 """The text for a login without that right: whether the broker stores is not known then."""
@@ -62,7 +62,7 @@ _NS_PER_S = 1_000_000_000
 async def storage_fault(
     connection: Connection, stream: str, deadline_s: float = CHECK_DEADLINE_S, *, server_most: int = 0
 ) -> str:
-    """Return why the broker stores nothing in a stream now, for people; empty when it does.
+    """Return why the broker stores nothing in a stream now, for people; empty when it stores.
 
     It names no host or path, since a gateway's public probes show it. ``server_most`` is how many bytes the server
     itself may store, which no answer tells; 0: that is not known.
@@ -148,7 +148,7 @@ def _next_to_nothing(most: int) -> int:
 async def _disk_fault(connection: Connection, stream: str, replicas: int) -> str:
     """Return why no consumer can be made whose position is kept on disk; empty if one can.
 
-    In a cluster each is put on one of the servers with a copy of the stream, whichever. Appends go on while most of
+    In a cluster the broker puts each on any of the servers with a copy of the stream. Appends go on while most of
     these can store, so others are tried where one cannot, or does not answer: a few at a time, since a cluster that is
     only slow would get slower.
     """

@@ -37,7 +37,7 @@ class UnreadEvents:
             self._first = event
 
     def add(self, others: "UnreadEvents") -> None:
-        """Note what others hold."""
+        """Note all that ``others`` has noted."""
         self._sequences |= others._sequences
         if others._first is not None:
             self.note(others._first)

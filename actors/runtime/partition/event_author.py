@@ -79,7 +79,7 @@ class EventAuthor:
         )
 
     def is_configured(self, view: View) -> bool:
-        """Return whether the settings in force in ``view`` are these."""
+        """Return whether the settings in force in ``view`` are the actor's settings here."""
         known = view.configured
         return known is not None and (known.settings_hash, known.behaviour) == (
             self._settings_hash,

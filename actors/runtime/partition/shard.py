@@ -51,7 +51,7 @@ class Shard(DecisionLoop):
         self._reads_back = False  # whether the recovery under way has begun to read the log
         self._stated_last: int | None = None  # the ``last`` of the latest ``reset``
         self._kept: Kept | None = None  # what the next recovery begins with, rather than with the snapshot
-        self._folds_ahead_from = context.standby_backlog  # waiting messages beyond which it folds some
+        self._folds_ahead_from = context.standby_backlog  # how many messages may wait before it folds some of them
         self._pause_s = 0.0  # before the next recovery
         self._lost_at = float("-inf")  # when it last lost its state (the event loop's time)
 

@@ -47,7 +47,7 @@ class SnapshotSaver:
         self._partition = partition
         self._context = context
         self._folded = 0  # messages since the last snapshot
-        self._due_after = context.snapshot_every  # messages
+        self._due_after = context.snapshot_every  # messages until the next snapshot is due
         self.last_loss = 0
         self._renew_after = 0  # the snapshot is replaced once this sequence is folded; 0: it need not be
         self._renewing = 0  # the sequence of the latest replacement that has become due

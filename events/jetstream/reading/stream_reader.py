@@ -106,7 +106,7 @@ class StreamReader:
         self._requested = 0  # messages that were requested and did not arrive yet
         self._next_consumer_seq = 1
         self._last_received = 0.0  # when the last message or heartbeat came (the event loop's time)
-        self._silence = SILENCE  # seconds until a new consumer is made
+        self._silence = SILENCE  # seconds of silence after which a new consumer is made
         self._inbox = ""
         self._consumer = ""
         self._subscription: Subscription | None = None

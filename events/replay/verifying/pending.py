@@ -68,7 +68,7 @@ class Activity:
 
     @property
     def seconds(self) -> dict[str, tuple[int, ...]]:
-        """By actor, those seconds (Unix time)."""
+        """Actor -> the latest seconds in which it decided (Unix time)."""
         return {actor: tuple(sorted(kept)) for actor, kept in sorted(self._seconds.items())}
 
 
