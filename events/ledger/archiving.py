@@ -48,8 +48,8 @@ _NS = 1_000_000_000  # in a second
 class Archived(msgspec.Struct, frozen=True, kw_only=True):
     """What was done: the archive file, its rows and their sequences, and how many rows the ledger itself still has.
 
-    ``joined`` are the former archive files that are part of it now, and were deleted. If ``rows`` is 0, all had been
-    archived before, and only the room that they took in the ledger was given back; the file is the latest archive.
+    ``joined`` are the former archive files that are part of it now, and were deleted. Without rows, all were archived
+    before, and only the room that they took in the ledger was given back; the file is then the latest archive.
     """
 
     path: str

@@ -7,9 +7,9 @@ event is looked up further on in the log (:attr:`Replay.waiting_for_next_event`,
 a partition's last recorded event nothing tells what it decided; messages consumed there are folded as if they had led
 to no event.
 
-With ``verify`` every decision is made again from the state before it, and compared with the recorded events. If nobody
-looks events up for it (:attr:`Replay.looks_ahead`), it takes a message that has waited for long, and leads to nothing,
-to be decided.
+With ``verify`` every decision is made again from the state before it, and compared with the recorded events. Where
+nobody looks events up for it (:attr:`Replay.looks_ahead`), a message that has waited for long and leads to nothing is
+taken as decided.
 """
 
 from collections import Counter
