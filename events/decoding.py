@@ -10,7 +10,7 @@ from schemas.errors import UndecodableEvent, VocabularyError
 from schemas.subjects import split_stored
 
 DEFAULT_BEHAVIOUR = 1
-"""The behaviour number of a decoded message. A view copies the message where another one is in force."""
+"""The behaviour number of a decoded message. A view copies the message where another behaviour is in force."""
 
 
 class Unreadable(msgspec.Struct, frozen=True, gc=False):

@@ -20,10 +20,10 @@ from schemas.subjects import NO_PARTITION, stored_subject, topic_filter
 from schemas.vocabulary.ledger import LossRecorded
 
 OWNER = "ledger"
-"""The owner of these events in the catalogue."""
+"""The owner of the events that record losses, in the catalogue."""
 
 OWN_PREFIX = f"{ROOT}.{OWNER}."
-"""Beginning of their public subjects."""
+"""Beginning of the public subjects of that owner."""
 
 OWN_FILTER = topic_filter(f"{OWN_PREFIX}>")
 """The filter over all events of the owner ``ledger``."""
@@ -90,7 +90,7 @@ def _identity(loss: LossRecorded, found_at: int) -> str:
 
 
 def loss_of_gap(first: int, last: int) -> LossRecorded:
-    """Return the loss of messages of which only a gap in the log's sequences is left: no later message got them."""
+    """Return the loss of messages whose sequences are a gap in the log: no later message was given them."""
     return LossRecorded(first_seq=first, through_seq=last, known_by="stream", given_again=False)
 
 

@@ -17,7 +17,7 @@ from schemas.vocabulary.ledger import LossRecorded
 
 LOSS_TOPIC = topic_of(LossRecorded)
 LOSS_FILTER = topic_filter(LOSS_TOPIC)
-"""All records of losses."""
+"""The public subject of records of losses, and the filter over all of them."""
 
 FindGaps = Callable[[int, int], Awaitable[list[tuple[int, int]]]]
 """Returns the gaps (first and last sequence) of the log after a sequence and up to another; raises LogError."""

@@ -5,7 +5,7 @@ The order can be reconstructed later, because every own event carries the sequen
 
 A partition's *fence* is the condition of its appends: the last event under its actor's main subjects is the one that
 the writer knows. So only the worker that leads the partition, and has read what earlier leaders wrote, can append. An
-actor's main subjects begin as that of its ``configured`` event does.
+actor's main subjects are those with the prefix of its ``configured`` event.
 """
 
 from collections import deque
@@ -106,7 +106,7 @@ class View:
             checkpoint with which the view began, before what was folded ahead of such events, or before what a former
             leader had decided. Another leader wrote it.
         fold_errors: Number of recorded messages whose fold raised, and that were skipped.
-        shown_by: While messages are folded since a recorded event shows that they were decided: that event. None else.
+        shown_by: The recorded event which shows that the messages that are being folded were decided; None otherwise.
     """
 
     def __init__(
@@ -252,7 +252,7 @@ class View:
         return self._noted_in(View(self.actor, partition, partitions, begin))
 
     def _noted_in(self, divided: "View") -> "View":
-        """Return a view that goes on from this one's state, with what was passed over in that."""
+        """Return a view that goes on from this one's state, after noting in it what this one has passed over."""
         divided.passed_over, divided.why_passed_over = self.passed_over, self.why_passed_over
         divided.newer_behaviour = self.newer_behaviour
         return divided
@@ -264,12 +264,12 @@ class View:
 
     @property
     def open_cause_seq(self) -> int | None:
-        """The sequence of the message that led to that decision, None when there is none."""
+        """The sequence of the message that led to the open decision, None when there is none."""
         return self._group[0].envelope.cause_seq if self._group else None
 
     @property
     def open_cause(self) -> str:
-        """The id of the message that led to that decision, empty when there is none."""
+        """The id of the message that led to the open decision, empty when there is none."""
         return self._group[0].envelope.cause if self._group else ""
 
     def close_decision(self) -> None:

@@ -58,7 +58,7 @@ def partition_filters(actor: Actor[object], partition: str, partitions: Partitio
 
 
 def partition_own_filters(actor: Actor[object], partition: str, partitions: Partitions) -> tuple[str, ...]:
-    """Return the filters over all that one partition publishes, and those that it was divided from."""
+    """Return the filters over all that one partition, and those that it was divided from, publish."""
     return _narrowed(actor, lineage(actor, partition, partitions), own_filters(actor))
 
 

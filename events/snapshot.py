@@ -23,7 +23,7 @@ class _Snapshot(msgspec.Struct, frozen=True):
     actor: str
     partition: str
     behaviour: int
-    position: int = msgspec.field(name="place")  # the name under which snapshots are kept
+    position: int = msgspec.field(name="place")  # its name in stored snapshots
     own_last: int
     time_ns: int
     configured: bytes
@@ -32,7 +32,7 @@ class _Snapshot(msgspec.Struct, frozen=True):
     fenced: int | None = None
     own_id: str = ""
     losses: int = 0  # the sequence of the last recorded loss; see ``pack``
-    lost_causes: tuple[str, ...] = msgspec.field(name="answered", default=())  # as stored since 0.1.0
+    lost_causes: tuple[str, ...] = msgspec.field(name="answered", default=())  # its name in stored snapshots
     view: str = ""  # a hash; see ``_view_hash``
     structure: str = ""  # of the state's type; see ``structure_hash``
 

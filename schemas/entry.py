@@ -52,7 +52,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
         version: Current version of its meaning.
         severity: Set when the event calls for an alert.
         grouping: How its alerts are grouped. None: by its scope; failures also by what failed and why.
-        ended_by: The events that end the reported condition. Empty: it ends when no such event came for a while.
+        ended_by: The events that end the reported condition. Empty: it ends once the subject was quiet for a while.
         asks: The owner that it is a request to: an effector, or an actor that judges only on request.
         verdict: Set when the event is its actor's verdict on an input.
         spontaneous: No message leads to it: its actor's shell appends it (start-up, timers).
@@ -91,7 +91,7 @@ def own_events(owner: str, prefix: str = "") -> tuple[type[Configured], type[Fai
 
     Args:
         owner: The actor; its module of the vocabulary has its name.
-        prefix: The first token of their subjects, where that is another.
+        prefix: The first token of their subjects, where that is not the owner's name.
     """
     name, stem = owner.replace("_", "-"), f"{ROOT}.{prefix or owner}"
     return (

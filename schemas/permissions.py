@@ -198,7 +198,7 @@ def worker_user(
     """Return the user of the processes that run ``owner_names``.
 
     A ``narrow`` one creates no consumers of the stream: it asks for them, and gets what its owners consume. None may
-    touch ``alert_consumers``: whoever pulls from the reader's, or deletes one, takes alerts away from people.
+    touch ``alert_consumers``: to pull from the reader's, or delete one, takes alerts away from people.
 
     Raises:
         ValueError: the catalogue lacks an owner.
@@ -354,7 +354,7 @@ def _creates_durables(owner_names: Sequence[str]) -> bool:
 
 
 def _foreign_durables(others: Sequence[str], stream: str, *, created: bool = False) -> tuple[str, ...]:
-    """Return what a user is denied of others' durable consumers: everything, but creation if it creates them."""
+    """Return what a user is denied of others' durable consumers: every use, but creation if it makes them."""
     names = [name for other in others for name in durable_names(other)]
     if not created:
         return _every_use(names, stream)

@@ -195,7 +195,7 @@ def encode_state(state: object) -> bytes:
 def state_pieces(state: Any) -> Iterator[bytes]:
     """Encode a state piece by piece: joined, they are ``encode_state(state)``, and none takes more than milliseconds.
 
-    For a process that must do other things meanwhile, while it stores a state of many megabytes.
+    For a process that must do other things while it stores a state of many megabytes.
     """
     if not _is_large(state):
         yield encode_state(state)

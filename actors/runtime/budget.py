@@ -48,10 +48,10 @@ class Budget:
     def observe(self, took_ns: int, now_ns: int, sequence: int, exchange: str = "") -> bool:
         """Note that the decision on message ``sequence`` took ``took_ns``; return whether that is beyond the budget.
 
-        ``exchange`` is the message's, for the log.
+        ``exchange`` is the message's exchange, for the warning.
 
         Warns at the first overrun, then at most once in ten seconds of ``now_ns`` (a monotonic time). Otherwise an
-        actor that is always late would fill the log.
+        actor that is always late would fill the process's log.
         """
         if self._limit_ms is None or took_ns <= self._limit_ms * 1e6:
             return False

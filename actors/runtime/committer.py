@@ -37,7 +37,7 @@ the two ways was chosen before.
 """
 
 BATCH_FROM_UNFLUSHED = 160
-"""``BATCH_FROM`` at a broker that flushes periodically: a single publish costs a tenth there; a batch is flushed."""
+"""``BATCH_FROM`` at a broker that flushes at once only batches: there, a publish takes a tenth of the time."""
 
 SINGLES = 16
 """Most single publishes in flight."""
@@ -77,7 +77,7 @@ class Writer(Protocol):
     def reset(self, reason: str, last: int | None = None) -> None:
         """Discard the state and recover, because another writer appended or the outcome of an append is unknown.
 
-        ``last`` is the last sequence under the fence as the log stated it, None where the log did not.
+        ``last`` is the sequence of the partition's last event as the log stated it, None where the log did not.
         """
 
     def refused(self, group: Group) -> None:
@@ -118,9 +118,9 @@ class Committer:
         self.singles, self.batched = Histogram(), Histogram()
 
     def submit(self, writer: Writer) -> None:
-        """Note that ``writer`` has decisions in its outbox; they are appended from the next loop iteration on.
+        """Note that ``writer`` has decisions in its outbox.
 
-        Or sooner, by :meth:`start`.
+        They are appended from the next iteration of the event loop on, or by an earlier call of :meth:`start`.
         """
         if writer not in self._busy:
             self._ready[writer] = None
@@ -184,7 +184,7 @@ class Committer:
                 self._start((writer,), ((writer.outbox[0],),), single=True)
 
     def _send(self, writer: Writer, group: Group) -> bool:
-        """Send the one event of a decision now; return False where that has to be waited for."""
+        """Send the one event of a decision now; return False if it cannot be sent without waiting."""
         on_done = partial(self._on_done, writer, group, writer.epoch, time.perf_counter_ns())
         if not self._log.append_now(Append(group.records, writer.fence()), on_done):
             return False

@@ -19,10 +19,11 @@ from events.warning_backoff import WarningBackoff
 READS_AT_ONCE = 4
 """Partitions of a process that read their past at a time; the others wait for their turn.
 
-A process has some three hundred, and each reads by a consumer of its own. If all read at once on a busy machine, as
-after a restart of the broker, each consumer gets so small a share that it seems silent: all of them are given up and
-made again, and none reaches its end. A few at a time reach it. Together they also must not ask for more than the server
-buffers for a slow client (``pull_protocol.MOST_WAITING``): it would disconnect the process, and all would begin again.
+A process has some three hundred partitions, and each reads by a consumer of its own. If all read at once on a busy
+machine, as after a restart of the broker, each consumer gets so small a share that it seems silent: all of them are
+given up and made again, and none reaches its end. A few at a time reach it. Together they also must not ask for more
+than the server buffers for a slow client (``pull_protocol.MOST_WAITING``): it would disconnect the process, and all
+would begin again.
 """
 
 STANDBY_BACKLOG = 1_000

@@ -33,7 +33,7 @@ _AT_ONCE = 64
 Key = tuple[str, str]
 """An actor's name and a partition of it."""
 
-# An order to forget a person's text, and the record that memory has forgotten it.
+# An order to forget a person's text, and the event by which the memory actor says that it has forgotten some.
 _FORGETS = tuple(topic_filter(topic_of(event)) for event in (ForgetOrdered, TurnsForgotten))
 _FORGET_ENDINGS = tuple(filter.removeprefix("log.*.*") for filter in _FORGETS)
 
@@ -149,7 +149,7 @@ class Dispatcher:
         if not self._model_deliveries:
             return
         model_deliveries, self._model_deliveries = self._model_deliveries, []
-        await asyncio.sleep(0)  # what was started is written now
+        await asyncio.sleep(0)  # the appends that were started are sent meanwhile
         for shard, delivery, own in model_deliveries:
             shard.on_message(delivery, own)
             committer.start()

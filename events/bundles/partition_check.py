@@ -10,8 +10,8 @@ from schemas.subjects import NO_PARTITION, Partitions, split_stored
 class PartitionCheck:
     """Compares the subjects of a log's events with partition counts.
 
-    An input or an operator's order lies in the partitions of its own keys (agent and session). What follows from it
-    lies in its cause's partitions, whatever its own keys are, so it is not compared. A minority of inputs may lie
+    An input or an operator's order lies in the partitions of its own keys (agent and session). An event that follows
+    from it lies in its cause's partitions, whatever its own keys are, and is not compared. A minority of inputs may lie
     elsewhere, since other publishers may have written them. A spontaneous event lies in some existing partition.
     """
 

@@ -5,7 +5,7 @@ import time
 from contextlib import suppress
 
 LOCK_TIMEOUT_S = 5.0
-"""Seconds to wait for a lock. Whoever holds one does so for some milliseconds, unless its process stands still."""
+"""Seconds to wait for a lock. A process holds one for some milliseconds, unless it stands still."""
 
 _POLL_INTERVAL_S = 0.02
 

@@ -17,7 +17,7 @@ def open_private(path: Path) -> BinaryIO:
     Raises:
         OSError: it cannot be made there.
     """
-    path.unlink(missing_ok=True)  # its mode would stay
+    path.unlink(missing_ok=True)  # an existing file would keep its mode
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
 
 

@@ -1,4 +1,4 @@
-"""The files that SQLite keeps beside a database in WAL mode: its write-ahead log, and the index of that.
+"""The files that SQLite keeps beside a database in WAL mode: its write-ahead log, and the log's index.
 
 They belong to one database, by their names alone. If somebody moves or deletes only the database, they stay. SQLite
 would apply them to the next database of that name, which is then damaged, without an error.

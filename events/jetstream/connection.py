@@ -34,7 +34,7 @@ OLDEST_SERVER = (2, 12, 0)
 """The oldest version of nats-server that has what is used here."""
 
 CONNECT_S = 5.0
-"""Seconds in which a broker has to take a connection, where the caller names no others."""
+"""Seconds in which a broker has to take a connection, unless the caller names another deadline."""
 
 REPLY_DEADLINE = 5.0
 """Seconds that any one request to the broker may take."""
@@ -43,7 +43,7 @@ _STALL_S = 0.2
 """Seconds. A deadline noticed this much too late shows that this process stood still, paused or without CPU time."""
 
 _AFTER_STALL_S = 1.0
-"""Seconds to read what has come meanwhile, before an answer counts as missing."""
+"""Seconds to read what has come during such a stall, before an answer counts as missing."""
 
 _RECONNECT_WAIT = 0.1  # seconds
 _CLOSE_DEADLINE = 0.5  # seconds
@@ -69,7 +69,7 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     ``credentials``, ``nkey`` and ``tls_ca`` are files: NATS credentials, an nkey's seed, and certificates to trust.
     ``inbox_prefix`` must be one the user may subscribe to (each broker user has its own).
     ``fails_if_denied``: a call that the login has no right to make fails at once, as a command needs. Without it, such
-    a call waits its time out, so that a worker that tries again does not do so in a tight loop.
+    a call waits until its deadline, so that a worker that tries again does not do so in a tight loop.
     """
 
     servers: str
@@ -96,8 +96,8 @@ class Reply(msgspec.Struct, frozen=True):
 class _CallDeadline:
     """Ends a call after a deadline, in seconds, in which this process could have read its answer.
 
-    The call and its timer keep it. One is made for every call, so both are freed without the garbage collector, whose
-    collections delay decisions: a call that is done, and a timer that was stopped, keep nothing.
+    The call and its timer refer to it, and it to both. One is made for every call, so this cycle ends when the call is
+    done: else only the garbage collector would free them, and its collections delay decisions.
     """
 
     __slots__ = ("_call", "_due", "_loop", "_timer", "_unanswered")
@@ -146,9 +146,9 @@ class Connection:
         self._on_reconnect: list[Callable[[], None]] = []
         self._outage = BrokerOutage(access.servers)
         self._opening = False  # whether ``open`` still tries to connect
-        self._announce = False  # see ``open``
+        self._announce = False  # whether ``open`` logs that the broker does not answer
         self._last_error = ""
-        self._closing = False  # by ``close``
+        self._closing = False  # whether ``close`` was called
         self._read_root = ""  # see ``ask_to_read``
         self._read_calls: tuple[str, ...] = ()
         self.reading_warnings = SharedWarningBackoff()
@@ -157,7 +157,7 @@ class Connection:
     async def open(cls, access: Access, deadline: float | None = None, *, announce: bool = False) -> "Connection":
         """Connect within ``deadline`` seconds; with ``announce``, say in the log that the broker does not answer yet.
 
-        Without a deadline, :data:`CONNECT_S` is it.
+        ``deadline`` is :data:`CONNECT_S` by default.
 
         Raises:
             Unavailable: no server answers there, or it rejects the credentials.
@@ -423,9 +423,9 @@ class Connection:
                 if status in ("204", "404"):
                     return
                 if status.startswith(("4", "5")):
-                    told = f"{status} {answer.headers.get('Description', '')}".rstrip()
+                    refusal = f"{status} {answer.headers.get('Description', '')}".rstrip()
                     raise UnknownOutcome(
-                        f"the broker at {self.access.servers} refuses a request{on_subject(subject)}: {told}"
+                        f"the broker at {self.access.servers} refuses a request{on_subject(subject)}: {refusal}"
                     )
                 yield answer
         finally:
@@ -487,7 +487,7 @@ class Connection:
             call = self._calls.get(number)
             if own and call is not None and not call.done():
                 call.set_exception(self._not_permitted("publish" if publishing else "subscribe", own))
-                call.exception()  # a caller may have gone; it is no error then that nobody looks
+                call.exception()  # marked as retrieved: a caller that has gone must not cause a warning
                 ended = True
         return ended
 
@@ -544,7 +544,7 @@ def require_served(answer: Reply, subject: str) -> Reply:
 class ApiError(LogError):
     """A JetStream API call that the server did not carry out; ``number`` is its err_code, ``status`` like HTTP's.
 
-    No event was refused: it may be carried out later. What is not there may come, and a limit on consumers be raised.
+    It is no ``Refused``: the call may succeed later, once what was missing is there or a limit on consumers is raised.
     """
 
     code = "api"

@@ -33,6 +33,7 @@ class HeaderClient(Client):
     """
 
     _closed_by_caller = False
+    # The task that called ``connect``, and how often it had been cancelled before.
     _connecting: tuple[asyncio.Task[Any] | None, int] = None, 0
     _write_is_scheduled = False
 

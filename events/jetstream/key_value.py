@@ -19,7 +19,8 @@ MEMBER_EXPIRY = 3.0
 SILENT_S = 2 * MEMBER_EXPIRY
 """Seconds without a new heartbeat after which a member counts as dead although the broker still keeps the last one.
 
-The broker goes by the time of day: after its clock was set back by an hour, it would keep a dead worker's for an hour.
+The broker goes by the time of day: after its clock was set back by an hour, it would keep a dead worker's heartbeat for
+an hour.
 """
 
 KEY_SEPARATOR = "/"

@@ -47,7 +47,7 @@ _BATCH_INCOMPLETE = 10176
 # The account's bytes are used up, it has no limit for such a stream, or too low a one; too many requests; the stream is
 # offline.
 _TRY_LATER = (10002, 10120, 10122, 10167, 10194)
-_TOO_MANY = 429  # status
+_TOO_MANY = 429  # the status of an error: too many requests
 
 _APPEND_DEADLINE = 5.0  # seconds
 _SILENCE_S = 30.0  # see ``JetStreamLog.silence_s``

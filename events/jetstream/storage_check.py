@@ -23,22 +23,22 @@ CHECK_DEADLINE_S = 2.0
 """Seconds that the whole check may take."""
 
 NO_STREAM = "the broker holds no stream"
-"""Beginning of the fault's text where the stream does not exist."""
+"""Beginning of the text of :func:`storage_fault` where the stream does not exist."""
 
 SWITCHED_OFF = "the broker has JetStream switched off"
 KEYS_GONE = "the bucket of the sessions' keys is gone"
 AT_LIMIT = "at its limit of"
 CANNOT_WRITE = "the broker cannot write to its store"
-"""In the fault's texts where that is so."""
+"""Parts of the texts of other faults."""
 
 LEADERLESS = "the broker's cluster has no leader: most of its servers are away, or it is choosing one"
-"""The fault's text for a cluster without a majority."""
+"""The text for a cluster without a majority."""
 
 MAY_NOT_ASK = "this login may not ask the broker whether it stores"
-"""The text where that is so: whether the broker stores is not known then."""
+"""The text for a login without that right: whether the broker stores is not known then."""
 
 _NEXT_TO_NOTHING = 0.02
-"""Share of a limit in bytes below which the limit counts as reached, but at most the room of the largest record.
+"""A limit in bytes counts as reached when less than this share of it is left, and less than the largest record takes.
 
 A broker refuses what would go beyond a limit, so hardly ever is one reached to the byte.
 """
@@ -47,8 +47,8 @@ _SOON_S = 0.5
 """Seconds in which one server of a cluster should have answered; then others are tried."""
 
 _MOST_TRIED = 16
-"""Consumers that are then made at most, to find a majority of the servers that store: of three servers, one look in 300
-does not find two that do."""
+"""Most further consumers that are made, to find a majority of the servers that store. Where two of three do, one check
+in 300 does not meet both."""
 
 _AT_ONCE = 3
 """Consumers that are being made at a time. Those that take longer than :data:`_SOON_S` do not count."""
@@ -62,7 +62,7 @@ _NS_PER_S = 1_000_000_000
 async def storage_fault(
     connection: Connection, stream: str, deadline_s: float = CHECK_DEADLINE_S, *, server_most: int = 0
 ) -> str:
-    """Return why the broker stores nothing in a stream now, for people; empty when it does.
+    """Return why the broker stores nothing in a stream now, for people; empty when it stores.
 
     It names no host or path, since a gateway's public probes show it. ``server_most`` is how many bytes the server
     itself may store, which no answer tells; 0: that is not known.
@@ -148,7 +148,7 @@ def _next_to_nothing(most: int) -> int:
 async def _disk_fault(connection: Connection, stream: str, replicas: int) -> str:
     """Return why no consumer can be made whose position is kept on disk; empty if one can.
 
-    In a cluster each is put on one of the servers with a copy of the stream, whichever. Appends go on while most of
+    In a cluster the broker puts each on any of the servers with a copy of the stream. Appends go on while most of
     these can store, so others are tried where one cannot, or does not answer: a few at a time, since a cluster that is
     only slow would get slower.
     """
@@ -160,7 +160,8 @@ async def _disk_fault(connection: Connection, stream: str, replicas: int) -> str
         while running := {each for each in tried if not each.done()}:
             ended, _ = await asyncio.wait(running, timeout=_SOON_S, return_when=asyncio.FIRST_COMPLETED)
             found = [each.result() for each in tried if each.done()]
-            if (first.done() and not first.result()[0]) or len({at for no, at in found if not no}) > replicas // 2:
+            storing = {server for fault, server in found if not fault}
+            if (first.done() and not first.result()[0]) or len(storing) > replicas // 2:
                 return ""
             if not ended:
                 late |= running

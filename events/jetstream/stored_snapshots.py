@@ -1,10 +1,10 @@
 """Snapshots in a key-value bucket of JetStream: the newest of each partition, in chunks that fit a message.
 
 A snapshot is a head under its partition's key, and chunks under names of their own, which begin with that key. The
-chunks are written first and the head last. No chunk has a name that another snapshot's had: so a reader sees a whole
-snapshot or the one before, a process that is killed while it saves costs only the new one, and so does a full disk.
-If the names were the same, either would leave the head of one snapshot with chunks of another. Where the log's
-beginning has been removed, no state could be folded any more then.
+chunks are written first and the head last. Chunks of two snapshots never have the same name. So a reader sees a whole
+snapshot, the new one or the one before, and a kill or a full disk while one is saved costs only the new one. With equal
+names, either would leave the head of one snapshot with chunks of another. If the log's beginning has been removed, no
+state could be folded any more then.
 
 The head is written on the condition that it replaces the one that was there when the state was taken. A process that
 led the partition then, and is slow, may save long after its successor has: its older snapshot may hold words that were
@@ -38,7 +38,7 @@ _PART_DIGITS = 16
 """Digits of a snapshot's digest in the names of its chunks."""
 
 UNDER_WAY_NS = 60 * 1_000_000_000
-"""Nanoseconds. Chunks that no head names, if they are younger, may be of a snapshot that another process is saving."""
+"""Chunks that no head names, if younger than this many nanoseconds, may be of a snapshot that is being saved."""
 
 _LOADS = 3
 """How often reading a snapshot is tried, since it may be replaced meanwhile."""
@@ -51,8 +51,8 @@ _logger = get_logger("neuraxis.buckets")
 class KeyValueSnapshots:
     """The newest snapshot of each partition, compressed.
 
-    The replaced snapshot is overwritten on disk: it may hold words that are to be forgotten. So is what is left of one
-    that was not saved whole, when one is saved a minute later or more.
+    The replaced snapshot is overwritten on disk: it may hold words that are to be forgotten. So are leftovers of
+    one that was not saved whole, when another is saved a minute later or more.
     """
 
     def __init__(self, connection: Connection, root: str = "") -> None:

@@ -133,7 +133,8 @@ async def ensure_stream(
 
     Raises:
         Misconfigured: no JetStream; no stream (with ``create`` off); other partition counts or sealing than wanted; a
-            stream that could lose events; an unfinished import; an end that was lost, the last repartitioning with it.
+            stream that could lose events; an unfinished import; a stream that lost its end, with the last
+            repartitioning in it.
     """
     try:
         found = await connection.api(f"STREAM.INFO.{name}")
@@ -176,7 +177,8 @@ async def ensure_stream(
 async def _check_end(connection: Connection, name: str, partitions: Partitions, last_seq: int) -> None:
     """Refuse a stream that ends before it got its present partitions; ``last_seq`` is where it was said to end.
 
-    What is stored in them from there on would be folded by nobody: until then the former ones are read.
+    Up to the sequence at which it got them, the former partitions are read: nobody would fold what is stored in the
+    present ones before that.
     """
     through = partitions.former[-1].through if partitions.former else 0
     if last_seq < through and (end := await confirmed_end(connection, name, through)) < through:
@@ -262,7 +264,7 @@ async def consumers_of(connection: Connection, stream: str) -> list[dict[str, An
     found: list[dict[str, Any]] = []
     offset = 0
     while True:
-        # The broker answers in pages, of 256. One of a cluster may lack some that did not answer.
+        # The broker answers in pages, of 256. In a cluster, a page lacks consumers whose servers did not answer.
         page = await connection.api(f"CONSUMER.LIST.{stream}", {"offset": offset})
         found += page.get("consumers") or ()
         step = int(page.get("limit", 0))

@@ -153,7 +153,7 @@ def _archive(ledger: sqlite3.Connection, path: Path, before_ns: int, join: bool)
         ledger.execute("DELETE FROM events WHERE seq <= ?", (last,))
         ledger.execute("COMMIT")
     except BaseException:
-        if ledger.in_transaction:  # SQLite ends it itself where the disk is full, and complains of a second end
+        if ledger.in_transaction:  # on a full disk SQLite has rolled back already
             ledger.execute("ROLLBACK")
         raise
     names = tuple(each.name for each in joined if each.name != made.name)
@@ -230,12 +230,12 @@ def _checked(draft: Path, path: Path, previous: str) -> ArchiveFile:
 
 
 def _own_name(path: Path, name: str) -> str:
-    """Return a name for an archive that no ledger beside this one has for its own.
+    """Return a name for an archive that no other ledger in the folder uses for one of its archives.
 
-    One that was set aside, since the stream had lost messages, has archives of the same days and sequences.
+    A ledger that was set aside, since the stream had lost messages, has archives of the same days and sequences.
     """
     taken: set[str] = set()
-    # What a damaged ledger's are cannot be read: any file may be one of them.
+    # A damaged ledger cannot tell which archives it has: any file may be one of them.
     is_damaged = any(path.parent.glob(f"{path.stem}-damaged*{path.suffix}"))
     for other in path.parent.glob(f"{path.stem}-*{path.suffix}"):
         address = f"{other.resolve().as_uri()}?mode=ro"

@@ -26,7 +26,7 @@ def back_up(path: Path, copy: Path) -> Verification:
     The copy is a single complete file that only its owner can read. It gets its name once it is verified.
 
     Raises:
-        Misconfigured: there is no ledger; or ``copy`` exists, or files that SQLite kept beside another of that name do.
+        Misconfigured: there is no ledger; or ``copy`` exists; or a write-ahead log of another file of that name does.
         LedgerDamaged: the ledger is not sound, or lacks rows; nothing is left behind.
         Unavailable: the copy cannot be written.
     """

@@ -24,7 +24,7 @@ _RECORDED: tuple[type[Event], ...] = (
         and entry.event is not BreakerCleared  # it changes nothing, and there is one for every answered input
     ),
 )
-"""The events that are recorded: of the breaker those that say which state a session's is in."""
+"""The events that are recorded; of the breaker, those that say in which state a session's breaker is."""
 
 _CHANGES = Insert("changes", columns_of("changes"))
 

@@ -28,7 +28,7 @@ LONGEST_WORDS = 200
 MOST_ENDS = 2_000
 """How many different ends (stage, action, reason, mode) a search for words looks at, the newest first."""
 
-_START_FIELDS = ("agent", "session")  # that are known from its input on, not only from its end
+_START_FIELDS = ("agent", "session")  # known from an exchange's input on, not only from its end
 _FILTER_FIELDS = (*_START_FIELDS, "stage", "action", "reason", "mode")
 _KNOWN = {"stage": get_args(Stage), "action": get_args(Action), "mode": get_args(Mode)}
 """A field of a filter -> the values that an end can have there."""

@@ -307,7 +307,7 @@ def _without_prose(schema: Any) -> Any:
 def add_values(collected: Mapping[Insert, list[Any]], row: Row, headers: Mapping[str, str]) -> None:
     """Add what an event inserts into the tables to ``collected``, as flat values. :func:`is_folded` knows its topic.
 
-    Events of no exchange change nothing, if the fold needs one. Events that cannot be read are noted as that, and so
+    Events of no exchange change nothing, if the fold needs one. Events that cannot be read are noted as unread, and so
     are those with a number too large for a column or a date: one of them would end the ledger at every start.
     """
     fold = FOLDS.get(row[TOPIC])

@@ -31,7 +31,7 @@ BUSY_TIMEOUT_MS = 5_000
 """Milliseconds that a connection waits for another one's lock on the file."""
 
 PAGE_SIZE = 16384
-"""Bytes of a page. Rows have about 1 KB: of pages of 4 KB a third would stay empty, since rows do not fit."""
+"""Bytes of a page. Rows have about 1 KB: of pages of 4 KB, a third would stay empty, since no further row fits."""
 
 PRAGMAS = ("PRAGMA synchronous = FULL", "PRAGMA cache_size = -16000", "PRAGMA temp_store = MEMORY")
 """Settings of a writing connection: durable at every commit, a cache (16 MB) that holds a batch's pages, and no file in
@@ -47,7 +47,7 @@ AT_REST: Literal["at rest"] = "at rest"
 LEDGER_TOPICS = "topic >= 'forged_id.ledger.' AND topic < 'forged_id.ledger/'"
 """SQL condition for the ledger's own events: anchors (the chain's head, recorded in the log), losses and resources.
 
-It must be written as in their index, or SQLite does not use that.
+It must be written as in their index, or SQLite does not use the index.
 """
 
 # There is no index over ids: they are random, so it would cost as much as everything else (measured: half the write

@@ -49,7 +49,7 @@ def error_of_sqlite(path: Path, doing: str, error: sqlite3.Error) -> LogError:
 
 
 def _lacking() -> str:
-    """Return what this process has run out of, for which SQLite cannot open a file; empty if nothing."""
+    """Return what this process has run out of, so that SQLite cannot open a file; empty if nothing."""
     try:
         os.close(os.open(os.devnull, os.O_RDONLY))
     except OSError as wrong:

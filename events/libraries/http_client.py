@@ -1,4 +1,4 @@
-"""httpx, imported without its command line, which would import rich; and its clients, by the environment's proxies.
+"""httpx, imported without its command line, which would import rich; and clients that use the environment's proxies.
 
 httpx raises errors of many kinds for an environment that it cannot use: a SOCKS proxy without the package for it, a
 port that is no number, a file of certificates that is not there. And it refuses to work at all where ``NO_PROXY`` has
@@ -57,7 +57,7 @@ def new_client(
 
 
 def _proxies() -> dict[str, str]:
-    """Return the environment's proxies by the scheme of what they are for; none where ``NO_PROXY`` is ``*``."""
+    """Return the environment's proxies by the scheme of the URLs that they serve; none where ``NO_PROXY`` is ``*``."""
     found = getproxies()
     if "*" in _entries(found.get("no", "")):
         return {}

@@ -21,9 +21,9 @@ from schemas.errors import VocabularyError
 from schemas.event import Event
 
 _BODIES_INSPECTED = 25
-"""How many bodies of a subject, version and build that were made again byte-identical have their fields noted.
+"""Fields are noted in this many bodies of a subject, version and build that were made again byte-identical.
 
-Later ones have the same fields.
+Later bodies have the same fields.
 """
 
 _NOT_RECORDED: Any = object()

@@ -18,7 +18,7 @@ class Damage:
 
     @property
     def is_found(self) -> bool:
-        """Whether any was noted."""
+        """Whether any damage was noted."""
         return bool(self._rows or self.missing)
 
     def warning_text(self, name: str) -> str:

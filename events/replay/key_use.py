@@ -33,7 +33,7 @@ class KeyUse(msgspec.Struct, kw_only=True):
         return self.is_session or self.is_agent or self.is_exchange
 
     def fits(self, scope: Scope) -> bool:
-        """Whether the name is a key of states of a scope; of one that is not divided, any name is."""
+        """Whether states of a scope are kept under the name; for GLOBAL, whether the log has the name at all."""
         if scope is Scope.GLOBAL:
             return self.is_anything
         return self.is_session if scope is Scope.SESSION else self.is_agent

@@ -7,9 +7,9 @@ event is looked up further on in the log (:attr:`Replay.waiting_for_next_event`,
 a partition's last recorded event nothing tells what it decided; messages consumed there are folded as if they had led
 to no event.
 
-With ``verify`` every decision is made again from the state before it, and compared with the recorded events. If nobody
-looks events up for it (:attr:`Replay.looks_ahead`), it takes a message that has waited for long, and leads to nothing,
-to be decided.
+With ``verify`` every decision is made again from the state before it, and compared with the recorded events. Where
+nobody looks events up for it (:attr:`Replay.looks_ahead`), a message that has waited for long and leads to nothing is
+taken as decided.
 """
 
 from collections import Counter
@@ -36,7 +36,7 @@ from schemas.persistent import state_hash
 from schemas.subjects import Partitions
 
 BACKLOG = 50_000
-"""How many messages of the log a consumed message waits at most, until it is known whether it led to events.
+"""A consumed message waits for this many sequences of the log at most, until it is known whether it led to events.
 
 It bounds the memory for waiting messages. Settings and timers that a leader recorded while it was further behind than
 this are folded at the replay's position instead of the leader's, and counted as unverified, by a verification that

@@ -163,7 +163,7 @@ class LedgerSource:
         return self._reader.last_seq_upto(time_ns)
 
     async def losses(self) -> Losses:
-        """Look them up; see ``Source``."""
+        """Return the recorded losses; see ``Source``."""
         return self._reader.losses()
 
     def extent(self, filters: Sequence[str], upto: int, until_ns: int) -> Extent:
@@ -172,7 +172,7 @@ class LedgerSource:
         return self._reader.extent(filters, upto, until_ns)
 
     async def first(self, filters: Sequence[str], after: int, upto: int) -> Stored | None:
-        """Look it up; see ``Source``."""
+        """Look up the message by SQLite; see ``Source``."""
         return self._reader.first_matching(filters, after, upto)
 
     async def counts(self) -> dict[str, int]:
@@ -189,11 +189,11 @@ class LedgerSource:
         self._reader.checks = False
 
     async def exchange_ids(self, prefix: str, most: int) -> list[str]:
-        """Look up ids; see ``Source``."""
+        """Look up ids of exchanges; see ``Source``."""
         return self._reader.exchange_ids(prefix, most) or self._reader.exchange_ids(prefix, most, everywhere=True)
 
     async def last_exchange(self) -> str | None:
-        """Look up the latest; see ``Source``."""
+        """Look up the latest exchange; see ``Source``."""
         return self._reader.last_exchange()
 
     async def exchange(self, exchange: str) -> list[Stored]:
@@ -256,11 +256,11 @@ class StreamSource:
             yield await self.sealing.open(batch)
 
     async def losses(self) -> Losses:
-        """Look them up; see ``Source``."""
+        """Return the recorded losses; see ``Source``."""
         return await self.log.losses()
 
     async def first(self, filters: Sequence[str], after: int, upto: int) -> Stored | None:
-        """Read up to it; see ``Source``."""
+        """Read up to the message; see ``Source``."""
         async for batch in self.as_stored(filters, after, upto):
             return batch[0]
         return None
@@ -271,11 +271,11 @@ class StreamSource:
         return _by_topic(await self.log.subject_counts())
 
     async def exchange_ids(self, prefix: str, most: int) -> list[str]:
-        """Look up ids; see ``Source``."""
+        """Look up ids of exchanges; see ``Source``."""
         return await _ids(self._inputs(), prefix, most) or await _ids(self._everything(), prefix, most)
 
     async def last_exchange(self) -> str | None:
-        """Look up the latest; see ``Source``."""
+        """Look up the latest exchange; see ``Source``."""
         last = await self.log.last(_INPUTS)
         async for batch in self._stored(_INPUTS, max(0, last - 1), last):
             return exchange_of(batch[-1]) or None

@@ -8,7 +8,7 @@ from events.decoding import Unreadable
 def newer_behaviours_text(first: Mapping[str, int]) -> str:
     """Return a warning about states that a newer release decided under a behaviour of its own; empty if there are none.
 
-    ``first``: actor -> the sequence from which on it did.
+    ``first``: actor -> the sequence from which on a newer release decided.
     """
     if not first:
         return ""
@@ -37,7 +37,7 @@ class UnreadEvents:
             self._first = event
 
     def add(self, others: "UnreadEvents") -> None:
-        """Note what others hold."""
+        """Note all that ``others`` has noted."""
         self._sequences |= others._sequences
         if others._first is not None:
             self.note(others._first)
@@ -53,17 +53,17 @@ class UnreadEvents:
 
     @property
     def newer_behaviours(self) -> Mapping[str, int]:
-        """The actors that were noted so, each with the sequence from which on."""
+        """Actor -> the first sequence from which on a newer release decided; see :meth:`note_behaviour`."""
         return dict(sorted(self._newer_behaviours.items()))
 
     @property
     def count(self) -> int:
-        """How many were noted."""
+        """How many events were noted."""
         return len(self._sequences)
 
     @property
     def text(self) -> str:
-        """A warning about all, with the sequence of the first and why it cannot be read; empty if there are none."""
+        """A warning about all of it, with the first event's sequence and why it cannot be read; empty if nothing is."""
         return "; ".join(filter(None, (self._events_text, newer_behaviours_text(self._newer_behaviours))))
 
     @property

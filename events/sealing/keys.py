@@ -69,7 +69,7 @@ class NoKeys:
 
 
 def key_name(agent: str, session: str) -> str:
-    """Return the name of a session's key, which shows neither."""
+    """Return the name of a session's key, which shows neither agent nor session."""
     return sha256(f"{agent}\n{session}".encode()).hexdigest()
 
 

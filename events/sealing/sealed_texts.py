@@ -1,7 +1,7 @@
 """Sealing the personal texts of a record's body, and opening them again. Pure.
 
 A sealed text is ``nx1:`` followed by the result of ``SessionKey.seal``; its message names the key in the header
-``nx-sealed``. In such a message, a text that is not sealed but begins with one of the two prefixes gets the prefix
+``nx-sealed``. In such a message, a text that is not sealed but begins with ``nx1:`` or ``nx0:`` gets the prefix
 ``nx0:``. So an opened text equals the original, to the byte.
 """
 

@@ -10,7 +10,7 @@ MOST_BYTES = 1024 * 1024
 MOST_LAYERS = 1_024
 """Layers of an input that are read at most: a verdict on more might not fit into an event.
 
-No entry point accepts more, whatever its limits say. A publisher may write to the log without one. Then the other
+No entry point accepts more, whatever its limits say. A publisher may write to the log without one. Then further
 layers are left out as soon as the event is read, and counted (``InputReceived.left_out``); the guards refuse the input.
 """
 

@@ -82,10 +82,10 @@ class ObservedEntity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 MOST_TERMS = 5_000
-"""Terms of all entities of a tick together, chosen and candidates; more would take self-review over a second."""
+"""Most terms of all entities of a tick together, chosen and candidates; more would take self-review over a second."""
 
 MOST_NUMBERS = 100_000
-"""Numbers of the centroids of all entities of a tick together."""
+"""Most numbers in the centroids of all entities of a tick together."""
 
 Names = Annotated[tuple[str, ...], msgspec.Meta(max_length=1000)]
 """Ids of memories, or names of parts of an identity."""

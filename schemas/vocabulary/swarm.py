@@ -15,7 +15,7 @@ Sharding = Literal["session", "agent", "global"]
 """The key that a stage's partitions are made by; ``global``: it has one partition."""
 
 Duration = Annotated[float, msgspec.Meta(ge=0.0)]
-"""In the unit that the field's name ends with."""
+"""A duration in the unit that the field's name ends with."""
 
 
 class SwarmMeasured(Event, frozen=True, kw_only=True, tag="forged_id.swarm.measured"):

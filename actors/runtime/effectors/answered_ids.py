@@ -154,7 +154,7 @@ class AnsweredIds:
         self._log = log
         self._filter = filter
         self._most = most
-        self._since: int | None = None  # the sequence after which all ids are known; None: none is
+        self._since: int | None = None  # the sequence after which all ids are known; None: no id is
         self._last = 0  # the sequence up to which events were read
         self._fence = 0  # the sequence of the last event under the filter, which an append must name
         self._ids: set[str] = set()
@@ -164,7 +164,7 @@ class AnsweredIds:
         return len(self._order)
 
     async def catch_up(self, since: int) -> None:
-        """Read what was stored since; begin at ``since`` where nothing is known yet. The caller holds the lock."""
+        """Read what was stored after the last read, or after ``since`` at the first. The caller holds the lock."""
         distrusted, self.distrusted = self.distrusted, False
         last = self._fence = await self._read_log(self._log.last(self._filter))
         anew = self._since is None or distrusted or last < self._last

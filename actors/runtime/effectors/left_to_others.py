@@ -1,4 +1,4 @@
-"""Leaves requests to other workers that may be able to answer them: a newer release, or one with newer configuration.
+"""Leaves requests to other workers that may be able to answer them: of a newer release, or with newer configuration.
 
 During a rolling restart, old workers compete for requests that only new workers can answer. If an old worker recorded a
 failure, that failure would be the request's only answer. So an old worker gives such a request back to the queue for

@@ -118,7 +118,7 @@ async def report(
         membership: Where heartbeats are sent.
         member: The sender's name; a worker of actors in the same process has another.
         works: Stage -> whether it does its work now. Each has one partition (``WHOLE``).
-        started: Set once a heartbeat said that all of them work: a process that is ready before that looks stalled.
+        started: Set once a heartbeat has said that all of them work; before that, a ready process would look stalled.
         metrics: Where the process serves its metrics.
     """
     misses = WarningBackoff()

@@ -162,7 +162,7 @@ class DecisionLoop(ABC):
         """
         if not isinstance(delivery, Unreadable) or delivery.code != UnknownVersion.code:
             return False
-        kind = ""  # one for all messages: what a worker must know to decide them is the same, a newer release
+        kind = ""  # one kind for all messages: any worker of the newer release can decide them
         pause_s = self._left_to_newer.pause_s(kind, delivery.stored.seq, delivery.stored.time_ns)
         if pause_s and self._recheck is None:
             self._recheck = asyncio.get_running_loop().call_later(pause_s, self._check_again)

@@ -20,14 +20,14 @@ from schemas.subjects import NO_PARTITION
 _logger = get_logger("neuraxis.shard")
 
 _MAX_DETAIL = 300
-"""Most characters in a log line of why a message cannot be read."""
+"""Most characters that a log line has of the reason why a message cannot be read."""
 
 
 class EventAuthor:
     """Builds the events of one partition of an actor, with that actor as their source.
 
     Attributes:
-        settings: Its settings, as they are recorded.
+        settings: The actor's settings, as they are recorded.
     """
 
     def __init__(self, actor: Actor[Any], partition: str, settings: msgspec.Struct, context: Context) -> None:
@@ -79,7 +79,7 @@ class EventAuthor:
         )
 
     def is_configured(self, view: View) -> bool:
-        """Return whether the settings in force in ``view`` are these."""
+        """Return whether the settings in force in ``view`` are the actor's settings here."""
         known = view.configured
         return known is not None and (known.settings_hash, known.behaviour) == (
             self._settings_hash,

@@ -39,7 +39,7 @@ class Kept(msgspec.Struct, frozen=True):
     """A checkpoint that a partition keeps in memory: its state before the first event that is not acknowledged.
 
     Attributes:
-        last_loss: The sequence of the last record of a loss that was known when the view was made.
+        last_loss: The sequence of the last record of a loss that was known when the fold to this state began.
         unproved_after: The log is not proved complete from this sequence on; None: it is, up to the checkpoint.
     """
 
@@ -152,7 +152,10 @@ async def _usable_checkpoints(
 async def _usable(
     actor: Actor[Any], partition: str, context: Context, checkpoint: Checkpoint, since: int
 ) -> Checkpoint | None:
-    """Return a checkpoint as the log has it, None if the log lost something of it after the loss at ``since``."""
+    """Return a checkpoint if the log still holds what was folded into it, else None.
+
+    Its fence is changed where the event that it names was trimmed. ``since`` is the last recorded loss that it knows.
+    """
     reached = max(checkpoint.position, checkpoint.own_last)
     if not context.losses.leaves_untouched(reached, since) or not await matches_log(context.log, checkpoint):
         # The log lost messages (a truncated file, a power cut before a sync): the snapshot may hold events that no

@@ -49,9 +49,9 @@ class Shard(DecisionLoop):
         self._inbox: list[tuple[Delivery, bool]] = []  # what arrives during recovery, as ``on_message`` takes it
         self._recovery: asyncio.Task[None] | None = None
         self._reads_back = False  # whether the recovery under way has begun to read the log
-        self._stated_last: int | None = None  # the last sequence under the fence, as the refusal of an append stated it
+        self._stated_last: int | None = None  # the ``last`` of the latest ``reset``
         self._kept: Kept | None = None  # what the next recovery begins with, rather than with the snapshot
-        self._folds_ahead_from = context.standby_backlog  # waiting messages beyond which it folds some
+        self._folds_ahead_from = context.standby_backlog  # how many messages may wait before it folds some of them
         self._pause_s = 0.0  # before the next recovery
         self._lost_at = float("-inf")  # when it last lost its state (the event loop's time)
 
@@ -155,8 +155,8 @@ class Shard(DecisionLoop):
     def reset(self, reason: str, last: int | None = None) -> None:
         """Discard the state and recover: another worker appended, or the outcome of an append is unknown.
 
-        ``last`` is the last sequence under the fence, as the broker stated it when it refused an append; None where it
-        did not.
+        ``last`` is the sequence of the partition's last event, as the broker stated it when it refused an append; None
+        where it did not.
         """
         self._stated_last = last
         if self.role is Role.RECOVERING and not self._reads_back:
@@ -176,7 +176,7 @@ class Shard(DecisionLoop):
     def _to_keep(self) -> Kept | None:
         """Return the part of the state to be discarded that is certainly in the log; None if that is not known."""
         if self.role is Role.RECOVERING:
-            return self._kept  # nothing was read since, or not all
+            return self._kept  # the recovery has not read all of the log yet
         checkpoint = self._acknowledged if self.outbox else self.view.checkpoint()
         if checkpoint is None or self.view.misplaced or self.view.passed_over:
             return None

@@ -13,7 +13,7 @@ from schemas.actor import Actor
 from schemas.persistent import state_pieces
 
 BYTES_PER_MESSAGE = 2_048
-"""A snapshot that has more bytes than this for each of ``snapshot_every`` messages is replaced after more of them.
+"""After a snapshot of more than ``snapshot_every`` times this many bytes, more messages pass before the next one.
 
 Reading back this many bytes takes about as long as folding one message more, so a takeover takes at most twice as long.
 Saving a state of 10 MB every thousand messages would keep the disk busy.
@@ -47,7 +47,7 @@ class SnapshotSaver:
         self._partition = partition
         self._context = context
         self._folded = 0  # messages since the last snapshot
-        self._due_after = context.snapshot_every  # messages
+        self._due_after = context.snapshot_every  # messages until the next snapshot is due
         self.last_loss = 0
         self._renew_after = 0  # the snapshot is replaced once this sequence is folded; 0: it need not be
         self._renewing = 0  # the sequence of the latest replacement that has become due
@@ -58,8 +58,8 @@ class SnapshotSaver:
     def begin(self, last_loss: int) -> None:
         """Note that the partition was read back. ``last_loss`` is the sequence of the last known record of a loss.
 
-        Messages that were counted before still count: the stored snapshot lacks them, and whoever loses the connection
-        to the broker again and again would never save another.
+        Messages that were counted before still count: the stored snapshot lacks them, and a process that loses the
+        connection to the broker again and again would never save another.
         """
         self.last_loss = last_loss
 
@@ -75,7 +75,7 @@ class SnapshotSaver:
     def renew(self, seq: int) -> None:
         """Replace the stored snapshot as soon as everything up to ``seq`` is folded.
 
-        It is damaged, or of no use to a later leader, or may hold text that was to be forgotten by then.
+        The stored one is damaged, or of no use to a later leader, or may hold text that was to be forgotten by then.
         """
         self._renew_after = seq
 
@@ -126,8 +126,8 @@ class SnapshotSaver:
         """Save a checkpoint; everything up to its position, and up to ``renewing``, is in it."""
         key = snapshot_key(self._actor, self._partition)
         try:
-            # Asked before the state is encoded, which may take long. What another process saves from then on, which
-            # leads by then, is newer, and may lack words that were to be forgotten.
+            # Asked before the state is encoded, which may take long. If another process leads by then, what it saves is
+            # newer and must not be replaced: that could bring back words that were forgotten.
             replaces = await self._context.snapshots.revision(key)
             packed = await self._packed(checkpoint, last_loss, hurried=renewing > self._renewed)
             upto = max(checkpoint.position, renewing)
@@ -137,7 +137,7 @@ class SnapshotSaver:
             self.unsaved = False
             self._due_after = max(self._context.snapshot_every, len(packed) // BYTES_PER_MESSAGE)
         except LogError as error:
-            self._due_after = self._context.snapshot_every  # however large: what is stored gets older meanwhile
+            self._due_after = self._context.snapshot_every  # soon, however large: the stored one gets older
             self.unsaved = not isinstance(error, Conflict)  # then another process has saved a newer one
             log = _logger.warning if self.unsaved else _logger.info
             log("snapshot_not_saved", actor=self._actor.name, partition=self._partition, error=error.code)

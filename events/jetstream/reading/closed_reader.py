@@ -136,7 +136,7 @@ class ClosedReader(StreamReader):
         return _CLOSED_HEARTBEAT if self._is_clustered else None
 
     def _is_known(self) -> bool:
-        """Whether the message at the position it reads from was read: then what comes again is passed over."""
+        """Whether messages at or before the position may come and are passed over: only in a cluster."""
         return self._is_clustered
 
     def _silence_after(self, silence: float) -> float:

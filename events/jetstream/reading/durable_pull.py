@@ -89,7 +89,7 @@ class DurablePull:
         self._last_delivered = (-1, -1)  # consumer and stream sequence, when last asked
         self._waiting_callers = 0  # of ``next``
         self._requested = 0  # messages that were requested and did not arrive yet
-        self._last_received = 0.0  # a message, or a heartbeat; the event loop's time
+        self._last_received = 0.0  # when the last message or heartbeat came (the event loop's time)
         self._generation = 0  # counts the subscriptions; messages to earlier ones are ignored
         self._inbox = ""
         self._subscription: Subscription | None = None
@@ -167,7 +167,8 @@ class DurablePull:
     async def _is_done_up_to_gap(self) -> bool:
         """Whether all messages before the next gap are handled, so that the consumer has to start behind the gap.
 
-        That holds if all before the gap's end is acknowledged, or if no message waits for that and none arrives.
+        That holds if all before the gap's end is acknowledged, or if no message waits to be acknowledged and none
+        arrives.
         """
         gap_end = next((end for end in self._gap_ends if end > self._past_gap), None)
         if gap_end is None or not self._connection.connected:
@@ -210,8 +211,8 @@ class DurablePull:
         config: dict[str, Any] = {
             "name": self._name,
             "durable_name": self._name,
-            # From the start: an unanswered request must be answered, however old. Which have been answered, a look-up
-            # of their answers tells.
+            # From the start: an unanswered request must be answered, however old. Workers look in the log whether a
+            # request has an answer.
             "deliver_policy": "all",
             "ack_policy": "explicit",
             "ack_wait": int(self._ack_wait * _NS_PER_S),

@@ -1,7 +1,8 @@
 """Reading by a login that may not read the whole log: a read service creates its consumers and gets its messages.
 
-Such a login has the right to publish below one subject that names its owners (``schemas.permissions.read_root``). The
-service, in the processes of the ledger and the gateways, checks what they ask for.
+Such a login has the right to publish below one subject that names the actors and effectors that its
+processes run (``schemas.permissions.read_root``). The
+service, in the processes of the ledger and the gateways, checks what such a login asks for.
 """
 
 import asyncio

@@ -105,8 +105,8 @@ class StreamReader:
         self._renew = asyncio.Event()  # set when a new consumer has to be made
         self._requested = 0  # messages that were requested and did not arrive yet
         self._next_consumer_seq = 1
-        self._last_received = 0.0  # a message, or a heartbeat; the event loop's time
-        self._silence = SILENCE  # seconds until a new consumer is made
+        self._last_received = 0.0  # when the last message or heartbeat came (the event loop's time)
+        self._silence = SILENCE  # seconds of silence after which a new consumer is made
         self._inbox = ""
         self._consumer = ""
         self._subscription: Subscription | None = None
@@ -118,7 +118,7 @@ class StreamReader:
 
     @property
     def cut_off_s(self) -> float:
-        """For how many seconds no consumer could be made: a right may be lacking, or the service of reads.
+        """For how many seconds no consumer could be made: a right may be lacking, or the read service away.
 
         It counts anew after each loss of the connection.
         """
@@ -272,7 +272,7 @@ class StreamReader:
         if self._requested > (self._most_requests - 1) * size or full or self._subscription is None:
             return
         if self._on_demand:
-            self._last_received = self._clock()  # before, there was nothing to hear
+            self._last_received = self._clock()  # nothing was requested before, so nothing came
         self._requested += size  # counted at once, so that messages meanwhile do not request again
         task = asyncio.create_task(self._pull_counted(self._generation))
         self._pulls.add(task)
@@ -360,8 +360,8 @@ class StreamReader:
                 async with asyncio.timeout(HEARTBEAT):
                     await self._renew.wait()
             except TimeoutError:
-                # Of a stall of this process only one interval counts: what came meanwhile is still to be read. Without
-                # a request, since the buffer is full or nobody demands anything, the server sends nothing.
+                # A stall of this process counts as one interval at most: what came meanwhile is still to be read. The
+                # server sends nothing while nothing is requested: the buffer is full, or nobody demands anything.
                 keeps_back = self._on_demand or bool(self._buffer)
                 expects = self._connection.connected and (self._requested > 0 or not keeps_back)
                 silent = silent + HEARTBEAT if expects and self._last_received == heard else 0.0

@@ -62,7 +62,7 @@ def put_in_place(whole: Path, path: Path) -> None:
     Raises Unavailable: the folder cannot be written now.
     """
     try:
-        # Of the ledger that was set aside: a process may have been killed before it had renamed them, too.
+        # Those of the ledger that was set aside: a process may have been killed before it renamed them, too.
         clear_side_files(path)
         whole.rename(path)
         flush(path.parent)

@@ -192,7 +192,7 @@ class ContainsKey:
         self._cached: dict[int, tuple[Any, bool]] = {}
 
     def __call__(self, value: Any) -> bool:
-        """Return whether it does."""
+        """Return whether entries are kept under the key within ``value``."""
         is_struct = isinstance(value, msgspec.Struct)
         if not is_struct and not isinstance(value, Map | dict):
             return False

@@ -15,7 +15,7 @@ OVERDUE_S = 10
 hundred; but a killed worker counts as alive for 3 seconds, and its successor first reads the log up to its end."""
 
 LIVELY_S = 5
-"""Seconds in which other decisions were made while one was pending, at least: a set that is down makes none."""
+"""Something pending is overdue only after this many seconds with other decisions: a set that is down makes none."""
 
 _SECOND_NS = 1_000_000_000
 
@@ -68,7 +68,7 @@ class Activity:
 
     @property
     def seconds(self) -> dict[str, tuple[int, ...]]:
-        """By actor, those seconds (Unix time)."""
+        """Actor -> the latest seconds in which it decided (Unix time)."""
         return {actor: tuple(sorted(kept)) for actor, kept in sorted(self._seconds.items())}
 
 

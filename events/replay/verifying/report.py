@@ -250,7 +250,7 @@ def compare(recorded: Sequence[Recorded], decided: Sequence[NewEvent], bodies: B
 
 
 def _envelope_difference(recorded_event: Recorded, decided_event: NewEvent) -> tuple[str, str, str] | None:
-    """Return what differs first around two bodies, or None."""
+    """Return what differs first between two events except their bodies, or None."""
     if _is_same_envelope(recorded_event, decided_event):
         return None
     pairs = (
@@ -293,5 +293,5 @@ def _index_text(event: Envelope | NewEvent) -> str:
 
 
 def body_text(data: bytes) -> str:
-    """Return a body for a difference, whatever it holds."""
+    """Return a body as the text that a difference shows, even if it is not UTF-8."""
     return data.decode(errors="replace")

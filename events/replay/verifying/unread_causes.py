@@ -6,8 +6,8 @@ again.
 - An older release could not read a message that this one can, and recorded that as its failure.
 
 A failure that is missing is a difference, though. A release that cannot read a message records a failure. So where this
-very release decided that it leads to nothing, as ``ce-build`` of the next event says, that is in doubt: its failure
-must be there, unless the log shows elsewhere that workers of this version could read such messages.
+very release decided that a message leads to nothing, as ``ce-build`` of the next event says, that is in doubt: the
+failure must be there, unless the log shows elsewhere that workers of this version could read such messages.
 """
 
 from collections.abc import Collection, Sequence
@@ -27,10 +27,10 @@ from schemas.event import Failed
 from schemas.subjects import EVERYTHING, split_stored, topic_filter
 
 UNREADABLE_EVENT = "unreadable_event"
-"""Beginning of the reason for which a decision rests on a message that this release cannot read."""
+"""Beginning of the reason for unverified decisions that rest on a message which this release cannot read."""
 
 UNREAD_THEN = "unread_then"
-"""Beginning of the reason for which a decision was none: the release that decided could not read the message."""
+"""Beginning of the reason for unverified failures of a release that could not read the message."""
 
 _ALL = ("", "")
 """Stands for every session and agent of a partition."""
@@ -163,7 +163,7 @@ class UnreadCauses:
     def state_reason(self, delivery: Delivery | None = None) -> str:
         """Return why a decision may come out otherwise, although it is made again: its state lacks a message.
 
-        Without a message: why any may.
+        Without a message: why any decision may.
         """
         return self._gaps.first_reason if delivery is None else self._gaps.reason(delivery)
 
@@ -172,7 +172,7 @@ class UnreadCauses:
         if failure is None or (release := release_in(failure.envelope.build)) == this_release():
             return ""
         reason = getattr(failure.message.event, "reason", "")
-        # Every release reads the first version of an event. One that did not tell its version may be this one.
+        # Every release reads the first version of an event. A release that did not record its version may be this one.
         could_not = delivery.envelope.version > 1 if reason == UnknownVersion.code else bool(release)
         return unread_then_reason(delivery.envelope.topic, reason) if could_not else ""
 

@@ -24,8 +24,8 @@ def with_recorded_ids(decided: tuple[NewEvent, ...], owners: Sequence[str], past
 
     An event corresponds to the first recorded event of its topic that is not taken yet. The others correspond to the
     recorded events that are left, last to last. An event without a counterpart gets an id after them. ``owners`` are
-    the names that an id of the actor's may be made from: its own, or with its partition's where several partitions
-    decide about one message.
+    the names that ids of the actor's events may be made from: the actor's, or both the actor's and the partition's
+    where several partitions decide about one message.
     """
     if all(past.topic_of(each.message.id) in ("", each.topic) for each in decided):
         return decided

@@ -46,6 +46,7 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
             for name, changed in self.settings.items()
             for path, reading in measured_settings(changed, actors[name].settings_type).items()
         }
+        # The settings that no decision reads.
         alone = {name for name, reading in found.items() if reading == "alone"}
         every = {f"{name}.{path}" for name, changed in self.settings.items() for path, _ in leaves(changed) if path}
         return found, bool(alone) and alone == every and not (self.dropped or self.added or self.latest)

@@ -51,7 +51,7 @@ class Tally(msgspec.Struct):
 
 
 def undecided_actors(affected: Set[str], tallies: Mapping[str, Tally], from_record: Set[str]) -> tuple[str, ...]:
-    """Return the affected actors of whose decisions with events none could be made again.
+    """Return the affected actors none of whose decisions with events could be made again.
 
     Decisions that lead to no event in either timeline show nothing.
 
@@ -154,14 +154,14 @@ class Report(msgspec.Struct, frozen=True):
         open: Of them, those without an end in the log: there is nothing to compare.
         held: Those that ended, and of which it is unknown whether they would end otherwise; see :class:`Fate`.
         changed: Of the others, those that end otherwise; ``reworded``: those of which only the answer's text differs.
-        without_end: Those of the changed that have no end in the second timeline, by why.
+        without_end: How many of the changed have no end in the second timeline, by the reason.
         ends: Recorded stage and action -> those of the second timeline -> number of exchanges.
         modes: Recorded mode -> that of the second timeline -> number of exchanges.
         tallies: By actor.
         effects: How many requests for an effect were answered from the record (``reused``), and how many were not,
             since it lacks the request (``never_asked``), or has another one of that id (``asked_otherwise``).
         unreadable: Messages that this release cannot decode, by error code.
-        unanswered: Actors that the changes concern, and of whose decisions with events none could be made again.
+        unanswered: Actors that the changes concern, and none of whose decisions with events could be made again.
         examples: The first changed exchanges.
         fates: The fate of each exchange that was asked about and is in the log.
         traced: Those exchanges, with their changed events (:data:`MOST_CHANGES` at most).

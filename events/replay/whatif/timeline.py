@@ -216,7 +216,7 @@ class Timeline:
         self._deliver_noting_end(recorded)
 
     def _take_unread_own(self, actor: Actor[Any], unread: Unreadable, event: type[Event]) -> None:
-        """Note that this release cannot read an actor's event: nobody who folds it has its state from here on."""
+        """Note that this release cannot read an actor's event, so that its state lacks what the event changed."""
         self._expected.pop(unread.stored.headers.get("ce-id", ""), None)
         if issubclass(event, Configured):
             return  # ``RecordIndex`` has such settings
