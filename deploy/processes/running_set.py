@@ -229,8 +229,8 @@ class DataFolder(msgspec.Struct, frozen=True):
                 raise FileNotFoundError
             if not content:
                 raise NotRunning(
-                    f"the set in {self.path} {ENDED_EARLY}: start it again with `neuraxis up --data {self.path}`, or its "
-                    "ledger's process with `neuraxis worker ledger`"
+                    f"the set in {self.path} {ENDED_EARLY}: start it again with `neuraxis up --data {self.path}`, or "
+                    "its ledger's process with `neuraxis worker ledger`"
                 )
             run = msgspec.json.decode(content, type=RunFile)
         except FileNotFoundError:

@@ -159,7 +159,7 @@ async def _run(job: Job, lifeline: Lifeline, end: LedgerEnd | None) -> None:
                 return
 
 
-async def _run_on_one_log(job: Job, lifeline: Lifeline, pulse: Pulse, end: LedgerEnd | None) -> None:
+async def _run_on_one_log(job: Job, lifeline: Lifeline, pulse: Pulse, end: LedgerEnd | None = None) -> None:
     async with await Connection.open(job.access, _CONNECT_TIMEOUT_S, announce=True) as connection:
         # A login that may not read the whole log reads it through other processes, see ``deploy.processes.reading``.
         await use_rights(connection, job.config.log.stream)
