@@ -1,7 +1,8 @@
 """Checks that the keys of sealed sessions exist. Without its key a session's texts cannot be read, as if forgotten."""
 
 import base64
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -18,7 +19,7 @@ from events.sealing.keys import key_name_in_headers
 from events.sealing.sealed_texts import KEY_DESTROYED, SEALED_HEADER
 from schemas.event import topic_of
 from schemas.permissions import keys_bucket
-from schemas.subjects import stored_subject, topic_filter
+from schemas.subjects import topic_filter
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.operator import ForgetOrdered
 
@@ -31,25 +32,28 @@ _PLACES = 64
 _NEAR = 1_000
 """Events before an input at which an order to forget its session may still mean the input's key."""
 
-_MOST_ORDERS = 64
-"""Orders that are looked at for one session; one behind them is taken to be there."""
+_MOST_ORDERS = 1_000
+"""Orders to forget that are looked at; all sessions are taken to be among those behind them."""
 
-_INPUTS = topic_filter(topic_of(InputReceived))
+_INPUTS, _ORDERS = (topic_filter(topic_of(kind)) for kind in (InputReceived, ForgetOrdered))
 _logger = get_logger("neuraxis.keys")
 
 
 class KeyCount(msgspec.Struct, frozen=True):
-    """How many sessions :func:`count_keys` looked at, and in how many of them words have no key any more."""
+    """How many sessions :func:`count_keys` looked at, and in how many of them words have no key any more.
+
+    ``seq`` is the sequence of an input with such words; 0: there is none.
+    """
 
     checked: int
     missing: int
+    seq: int = 0
 
 
 class _Sealed(msgspec.Struct, frozen=True):
     """Where an input is, the name of its session's key, and the id of the key that it is sealed with."""
 
     seq: int
-    subject: str
     name: str
     key: str
 
@@ -72,19 +76,18 @@ async def count_keys(connection: Connection, stream: str) -> KeyCount:
         # A server whose copy lags behind has no new key yet: only the leader can say that there is none.
         if (entry := await store.confirm(name)) is not None:
             entries[name] = entry
-    missing = names - entries.keys()
-    for each in found.values():
-        secret = b"" if each.name in missing else entries[each.name].secret
-        if secret and SessionKey(secret).id != each.key and not await _is_forgotten(connection, stream, each):
-            missing.add(each.name)
-    return KeyCount(len(names), len(missing))
+    keys = {name: SessionKey(entry.secret).id for name, entry in entries.items() if entry.secret}
+    lacking = [each for each in found.values() if each.name not in entries]
+    under_others = [each for each in found.values() if keys.get(each.name, each.key) != each.key]
+    lacking += await _not_forgotten(connection, stream, under_others)
+    missing = {each.name for each in lacking}
+    return KeyCount(len(names), len(missing), min((each.seq for each in lacking), default=0))
 
 
 async def _sealed_inputs(connection: Connection, stream: str) -> AsyncIterator[_Sealed]:
     subjects = await subject_counts(connection, stream, _INPUTS)
     async for answer in connection.latest(stream, subjects):
-        seq, subject = int(answer.headers["Nats-Sequence"]), answer.headers["Nats-Subject"]
-        if (sealed := _sealed(seq, subject, answer.headers)) is not None:
+        if (sealed := _sealed(int(answer.headers["Nats-Sequence"]), answer.headers)) is not None:
             yield sealed
     state, reached = (await connection.api(f"STREAM.INFO.{stream}"))["state"], 0
     first, length = state["first_seq"], state["last_seq"] - state["first_seq"] + 1
@@ -95,34 +98,35 @@ async def _sealed_inputs(connection: Connection, stream: str) -> AsyncIterator[_
         if found is None:
             return
         reached = int(found["seq"])
-        headers = read_headers(base64.b64decode(found.get("hdrs", "")))
-        if (sealed := _sealed(reached, found["subject"], headers)) is not None:
+        if (sealed := _sealed(reached, _headers(found))) is not None:
             yield sealed
 
 
-def _sealed(seq: int, subject: str, headers: Mapping[str, str]) -> _Sealed | None:
+def _sealed(seq: int, headers: Mapping[str, str]) -> _Sealed | None:
     """Return what is known of an input's key; None if no words of it are sealed with a key that was there."""
     if (key := headers.get(SEALED_HEADER, KEY_DESTROYED)) == KEY_DESTROYED:
         return None
-    return _Sealed(seq, subject, _name(headers), key)
+    return _Sealed(seq, _name(headers), key)
 
 
 def _name(headers: Mapping[str, str]) -> str:
     return key_name_in_headers(headers.get("ce-agent", ""), headers.get("ce-session", ""))
 
 
-async def _is_forgotten(connection: Connection, stream: str, sealed: _Sealed) -> bool:
-    """Whether an input's session was ordered to be forgotten since, or about then."""
-    _, agent, session, *_ = sealed.subject.split(".")
-    orders, seq = stored_subject(topic_of(ForgetOrdered), agent, session), max(1, sealed.seq - _NEAR)
+def _headers(found: Mapping[str, Any]) -> Mapping[str, str]:
+    return read_headers(base64.b64decode(found.get("hdrs", "")))
+
+
+async def _not_forgotten(connection: Connection, stream: str, inputs: Sequence[_Sealed]) -> list[_Sealed]:
+    """Return the inputs whose sessions were not ordered to be forgotten since, or about then."""
+    left, seq = list(inputs), max(1, min((each.seq for each in inputs), default=0) - _NEAR)
     for _ in range(_MOST_ORDERS):
-        found = await find_message(connection, stream, {"seq": seq, "next_by_subj": orders})
-        if found is None:
-            return False
-        if _name(read_headers(base64.b64decode(found.get("hdrs", "")))) == sealed.name:
-            return True
-        seq = int(found["seq"]) + 1
-    return True
+        if not left or (found := await find_message(connection, stream, {"seq": seq, "next_by_subj": _ORDERS})) is None:
+            return left
+        ordered, name = int(found["seq"]), _name(_headers(found))
+        left = [each for each in left if each.name != name or each.seq - _NEAR > ordered]
+        seq = ordered + 1
+    return []
 
 
 async def log_lost_keys(connection: Connection, stream: str) -> None:
@@ -151,6 +155,6 @@ def judge_keys(keys: KeyCount) -> Finding:
         "keys",
         Verdict.FAIL,
         f"{keys.missing} of the {keys.checked} sessions looked at lack that of what was said, and were not forgotten: "
-        "it stays closed",
-        PUT_BACK,
+        f"it stays closed, such as the input at sequence {keys.seq:,}",
+        f"{PUT_BACK}; where there is no copy, `neuraxis forget` those sessions: then they count as forgotten",
     )

@@ -113,17 +113,20 @@ def test_a_key_of_words_before_the_latest_is_looked_for_unless_its_session_was_f
         await log.close()
 
     async def main() -> None:
+        order = ForgetOrdered(what="session", by="ann", why="asked to")
         log = await spoken(["s", "other"])
         if is_forgotten:
-            order = ForgetOrdered(what="session", by="ann", why="asked to")
             await log.append([Append([recorded(order, session="s", id="order")])])
         await gone(log)
         log = await spoken(["again", "latest"])
         lost = 0 if is_forgotten else 1
+        assert ("at sequence 1" in (await examine_keys(log.connection, log.stream)).detail) == bool(lost)
         assert await missing(log) == (lost, lost)
         await gone(log)
         log = await spoken(["once again", "still latest"])
         assert (await missing(log))[1] == 1, "what it said after it was forgotten is lost, too"
+        await log.append([Append([recorded(order, session="s", id="settled")])])
+        assert await missing(log) == (0, 0)
         await log.close()
 
     asyncio.run(main())
