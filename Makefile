@@ -28,7 +28,7 @@ $(READY): requirements.lock pyproject.toml clients/python/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "Python 3.11 or later is needed; choose one with: make PYTHON=python3.12" >&2; exit 2; }
 	@$(ENVIRONMENT)
-	@echo "Installing the locked dependencies into $(VENV) ..."
+	@echo "Installing the locked dependencies into $(VENV), which takes some minutes ..."
 	@$(PIP) install --require-hashes --requirement requirements.lock
 	@$(PIP) install --no-deps --no-build-isolation --editable . --editable clients/python
 	@$(BIN)/python -m compileall -q $(PRODUCT)

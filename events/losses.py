@@ -72,6 +72,13 @@ class Losses:
         return True
 
     @property
+    def where_kept(self) -> str:
+        """The ledgers that may hold what was lost, in words that follow "it was not found"; empty if none was kept."""
+        kept = ", ".join(loss.event.kept_as for loss in self.found if loss.event.kept_as)
+        said = "; the log has lost events, and may have lost it: look with --log, beside the ledger, in"
+        return f"{said} {kept}" if kept else ""
+
+    @property
     def gap_ends(self) -> tuple[int, ...]:
         """The last sequence of each recorded gap, in order; adjacent gaps count as one. See ``StreamReader``."""
         return tuple(last for _, last in self.lost_for_good)

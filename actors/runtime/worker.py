@@ -32,6 +32,12 @@ from schemas.subjects import EVERYTHING
 POLL_INTERVAL = 0.5
 """Seconds between checks of who is alive."""
 
+STAND_BACK_S = 15.0
+"""Seconds without being able to read after which others that can are to lead, if there are any.
+
+Long after ``STALL_S``: where all are cut off, each sees by then that the others serve nothing either, and none moves.
+"""
+
 _STOP_DEADLINE = 10.0
 """Seconds that a partition gets to drain when this worker stops leading it."""
 
@@ -124,7 +130,8 @@ class Worker:
         self._start_seq = 0  # the log's last sequence when the worker started
         # The actors that record which stages are served.
         self._watchers = frozenset(name for name, actor in self._actors.items() if actor.on_availability is not None)
-        self._declined: set[str] = set()
+        self._declined: set[str] = set()  # for good: a newer release runs
+        self._stood_back: set[str] = set()  # until the log can be read here again
         self._beat_misses, self._members_unknown = WarningBackoff(), WarningBackoff()
         self._watch = AvailabilityWatch(log.partitions) if self._watchers else None
 
@@ -232,7 +239,7 @@ class Worker:
             stands_in=self._stands_in,
             waiting=waiting,
             metrics=self._metrics,
-            declines=tuple(sorted(self._declined)),
+            declines=tuple(sorted(self._declined | self._stood_back)),
         )
 
     async def _follow_members(self, stop: asyncio.Event, tasks: asyncio.TaskGroup, context: Context) -> None:
@@ -241,6 +248,7 @@ class Worker:
             try:
                 members = await self._membership.members()
                 self._members_unknown.ended()
+                self._stand_back(members)
                 if self.name in members:
                     self._apply_assignments(members, tasks, context)
                 self._watch_stages(members)
@@ -263,6 +271,20 @@ class Worker:
                     await stop.wait()
             except TimeoutError:
                 continue
+
+    def _stand_back(self, members: Mapping[str, bytes]) -> None:
+        """Decline actors whose messages cannot be read here, while another worker that hosts them serves."""
+        cut_off_s = 0.0 if self._dispatcher is None else self._dispatcher.cut_off_s
+        if not cut_off_s:
+            if self._stood_back:
+                _logger.info("takes_part_again", actors=sorted(self._stood_back))
+            self._stood_back.clear()
+        elif cut_off_s >= STAND_BACK_S:
+            others = [heartbeat_of(value) for member, value in members.items() if member != self.name]
+            able = {name for each in others if each and each.serves for name in set(each.actors) - set(each.declines)}
+            if new := able.intersection(self.hosted) - self._stood_back:
+                _logger.warning("stands_back", actors=sorted(new), detail="it cannot read the log, and others can")
+            self._stood_back |= new
 
     def _apply_assignments(self, members: Mapping[str, bytes], tasks: asyncio.TaskGroup, context: Context) -> None:
         hosts = self._hosts_among(members)

@@ -1,6 +1,7 @@
 """Opening the log that a configuration names, and the ledger beside it that holds what was trimmed from the stream."""
 
 import asyncio
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -66,7 +67,10 @@ def _row_behind(ledger: Path, stream: str, through: int) -> "list[Stored] | None
 
 
 async def attach_ledger_or_warn(log: JetStreamLog, ledger: Path | None) -> None:
-    """Attach the ledger to a process's log, if it is on this machine; else warn of events that cannot be read."""
+    """Attach the ledger to a process's log, if it is on this machine; else warn of events that cannot be read.
+
+    It warns once for each cause, however many logs a process opens.
+    """
     try:
         if ledger is not None and await attach_ledger(log, ledger):
             return
@@ -74,4 +78,9 @@ async def attach_ledger_or_warn(log: JetStreamLog, ledger: Path | None) -> None:
     except LogError as error:
         why = str(error)
     if log.trimmed_through:
-        _logger.warning("removed_events_not_seen", stream=log.stream, through=log.trimmed_through, detail=why)
+        _warn_once(log.stream, log.trimmed_through, why)
+
+
+@lru_cache(maxsize=64)
+def _warn_once(stream: str, through: int, why: str) -> None:
+    _logger.warning("removed_events_not_seen", stream=stream, through=through, detail=why)

@@ -99,10 +99,13 @@ async def run(context: Context) -> None:
     async def on_closed() -> None:
         stop.set()
 
+    async def on_error(error: Exception) -> None:
+        click.echo(f"{NAME}: {error}", err=True)
+
     login = {"user": context.user, "password": context.password} if context.user else {}
     prefix = {"inbox_prefix": context.inbox_prefix} if context.inbox_prefix else {}
     client = await nats.connect(
-        context.url, name=NAME, max_reconnect_attempts=-1, closed_cb=on_closed, **login, **prefix
+        context.url, name=NAME, max_reconnect_attempts=-1, closed_cb=on_closed, error_cb=on_error, **login, **prefix
     )
     for signal_number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(signal_number, stop.set)

@@ -14,6 +14,7 @@ from events.ledger.reader import END
 from events.replay.presence_checks import NothingFound, span_of
 from events.replay.sources import Source
 from schemas.catalogue import CATALOGUE
+from schemas.envelope import exchange_in
 from schemas.event import Failed, topic_of
 from schemas.identity import event_id
 from schemas.intake.nearest_name import nearest_or_all
@@ -200,9 +201,14 @@ async def inputs_to_redrive(
 
     One that cannot be, such as a forgotten one, keeps no other back. The input is its options, if any, and its text.
     """
-    for exchange in exchanges_to_redrive(failures):
+    exchanges = exchanges_to_redrive(failures)
+    wanted, begins = frozenset(exchanges), dict[str, int]()
+    if wanted:  # looked up in one reading: a stream without an index would be read for each of them
+        async for batch in source.as_stored([_INPUTS], 0, END):
+            begins = {found: each.seq for each in batch if (found := exchange_in(each.headers)) in wanted} | begins
+    for exchange in exchanges:
         try:
-            recorded = await recorded_input(source, exchange)
+            recorded = await recorded_input(source, exchange, begins.get(exchange, 0))
             options = rerun_options(recorded, recorded.session, redriven_exchange(exchange))
         except (NothingFound, InvalidInput) as why:
             yield exchange, None, str(why)

@@ -56,6 +56,7 @@ async def recorded_input(source: Source, exchange: str, begin: int = 0) -> Recor
             )
     raise NothingFound(
         f"the {source.name} holds no input of exchange {exchange}: its beginning was lost, or is elsewhere"
+        f"{(await source.losses()).where_kept}"
     )
 
 

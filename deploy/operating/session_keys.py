@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from deploy.operating.operator_session import FACTS_SESSION
 from events.errors import LedgerDamaged, Misconfigured, Unavailable
 from events.files.private_files import open_private
 from events.jetstream import Connection, JetStreamLog
@@ -59,15 +60,18 @@ async def collect_keys(log: JetStreamLog, ledger: Path) -> CollectedKeys:
     if log.sealing is None:
         return CollectedKeys(NO_KEYS, 0)
     used: dict[str, set[str]] = {}  # name -> the ids of the keys that its words are sealed with
-    forgotten: set[str] = set()
+    forgotten: dict[str, set[str]] = {}  # as ``used``: keys that words before an order to forget are sealed with
     with LedgerReader(ledger) as reader:
         for batch in reader.history():
             for stored in batch:
                 name = key_name_in_headers(stored.headers.get("ce-agent", ""), stored.headers.get("ce-session", ""))
                 if (id := stored.headers.get(SEALED_HEADER, KEY_DESTROYED)) != KEY_DESTROYED:
                     used.setdefault(name, set()).add(id)
-                if topic_of_subject(stored.subject) == _FORGET_ORDERED:
-                    forgotten.add(name)
+                if (
+                    topic_of_subject(stored.subject) == _FORGET_ORDERED
+                    and stored.headers.get("ce-session") != FACTS_SESSION
+                ):
+                    forgotten.setdefault(name, set()).update(used.get(name, ()))
     store, missing = log.sealing.keyring.store, 0
     found: dict[str, bytes] = {}
     for batch_of_names in _batches(sorted(used)):
@@ -80,7 +84,8 @@ async def collect_keys(log: JetStreamLog, ledger: Path) -> CollectedKeys:
         missing += sum(
             name not in entries
             or (
-                bool(secret := entries[name].secret) and name not in forgotten and used[name] != {SessionKey(secret).id}
+                bool(secret := entries[name].secret)
+                and not used[name] <= {SessionKey(secret).id, *forgotten.get(name, ())}
             )
             for name in batch_of_names
         )

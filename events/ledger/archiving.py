@@ -48,8 +48,9 @@ _NS = 1_000_000_000  # in a second
 class Archived(msgspec.Struct, frozen=True, kw_only=True):
     """What was done: the archive file, its rows and their sequences, and how many rows the ledger itself still has.
 
-    ``joined`` are the former archive files that are part of it now, and were deleted. Without rows, all were archived
-    before, and only the room that they took in the ledger was given back; the file is then the latest archive.
+    ``joined`` are the former archive files that are part of it now, and were deleted. Without rows, nothing was to be
+    archived, and only the room that rows archived before took was given back; the file is then the latest archive, or
+    empty if there is none.
     """
 
     path: str
@@ -71,7 +72,7 @@ def archive(path: Path, before_ns: int, *, join: bool = False) -> Archived:
         join: Put the archive files that there are into the new one, too, and delete them.
 
     Raises:
-        Misconfigured: there is nothing to archive, there are too many archives, or one of them is not there.
+        Misconfigured: there are too many archives, or one of them is not there.
         LedgerDamaged: the ledger is not sound; nothing was changed.
         Unavailable: another process has the ledger open, or the disk is full. The message says if rows were archived.
     """
@@ -85,7 +86,8 @@ def archive(path: Path, before_ns: int, *, join: bool = False) -> Archived:
             path.with_name(name).unlink(missing_ok=True)
         with translated_errors(path, f"give back the room of rows that are archived in {Path(done.path).name}"):
             ledger.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            ledger.execute("VACUUM")
+            if ledger.execute("PRAGMA freelist_count").fetchone() != (0,):
+                ledger.execute("VACUUM")
     return done
 
 
@@ -125,12 +127,7 @@ def _archive(ledger: sqlite3.Connection, path: Path, before_ns: int, join: bool)
     last = _last_to_move(ledger, before_ns)
     first = ledger.execute("SELECT min(seq) FROM events").fetchone()[0]
     if first is None or last < first:
-        if former and ledger.execute("PRAGMA freelist_count").fetchone() != (0,):
-            return _archived_before(ledger, path, former[-1])
-        raise Misconfigured(
-            f"{path} itself has no row of before then but those that stay in it (the last, and the last anchor): "
-            "nothing was archived"
-        )
+        return _nothing_archived(ledger, path, former)
     if len(former) - len(joined) >= MOST_ARCHIVES:
         raise Misconfigured(
             f"{path} has {len(former)} archives, and SQLite reads no more at a time: put them into the new one with "
@@ -167,14 +164,14 @@ def _archive(ledger: sqlite3.Connection, path: Path, before_ns: int, join: bool)
     )
 
 
-def _archived_before(ledger: sqlite3.Connection, path: Path, latest: ArchiveFile) -> Archived:
-    """Return the result where all rows were archived before, and the room that they took is still to be given back."""
+def _nothing_archived(ledger: sqlite3.Connection, path: Path, former: Sequence[ArchiveFile]) -> Archived:
+    """Return the result where no row is old enough that is not archived; room may still be there to be given back."""
+    left = _count(ledger)
+    if not former:
+        return Archived(path="", rows=0, first_seq=0, last_seq=0, left=left)
+    latest = former[-1]
     return Archived(
-        path=str(path.with_name(latest.name)),
-        rows=0,
-        first_seq=latest.first_seq,
-        last_seq=latest.last_seq,
-        left=_count(ledger),
+        path=str(path.with_name(latest.name)), rows=0, first_seq=latest.first_seq, last_seq=latest.last_seq, left=left
     )
 
 

@@ -1,12 +1,20 @@
 """What README tells people to type works as it stands."""
 
+import asyncio
+import json
 import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
 
 from deploy.config.loading import all_sections, resolve
+from events.jetstream import JetStreamLog
+from tests.broker import Broker
 from tests.deploy.waiting import until
 from tests.e2e.live import Live, environment
 from tests.e2e.test_examining import PATH
@@ -16,9 +24,9 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 README = (ROOT / "README.md").read_text()
 
 
-def blocks(language: str) -> list[str]:
+def blocks(language: str, page: str = README) -> list[str]:
     """Return the code blocks of a language."""
-    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+    return re.findall(rf"^```{language}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
 
 
 def test_the_commands_of_the_readme_run_as_they_are_written(live: Live, tmp_path: Path) -> None:
@@ -82,6 +90,49 @@ def test_the_subscriber_of_the_readme_hears_every_event_on_its_literal_subject(l
         listening.wait(30)
     assert subjects(heard.read_text(), exchange) == stored
     assert {f"forged_id.{topic}" for topic in (*PATH, "memory.remembered")} <= set(stored)
+
+
+ALERTS = (ROOT / "docs" / "alerts.md").read_text()
+LISTENING = [
+    next(block for block in blocks("python") if "nats" in block),
+    *blocks("python", ALERTS),
+    "from deploy.examples.calculator import main; main(['--context', '.neuraxis/broker/contexts/observer.json'])",
+]
+
+
+@pytest.mark.parametrize("script", LISTENING, ids=["subscriber", "reader", "calculator"])
+def test_an_example_that_listens_says_in_a_line_that_the_broker_is_away(
+    script: str, broker: Broker, tmp_path: Path
+) -> None:
+    for name in ("observer", "reader"):
+        login = tmp_path / ".neuraxis" / "broker" / "contexts" / f"{name}.json"
+        login.parent.mkdir(parents=True, exist_ok=True)
+        login.write_text(json.dumps({"url": broker.url, "user": "", "password": "", "inbox_prefix": "_INBOX"}))
+
+    async def make_a_stream() -> None:
+        await (await JetStreamLog.connect(broker.url)).close()
+
+    asyncio.run(make_a_stream())
+    output = tmp_path / "said.txt"
+    with output.open("wb") as said:
+        listening = subprocess.Popen([sys.executable, "-c", script], stdout=said, stderr=said, cwd=tmp_path)
+    try:
+        until(lambda: has_client(broker), "the example is connected")
+        time.sleep(1.0)
+        broker.kill()
+        until(lambda: "Connect call failed" in output.read_text(), "it says so")
+        assert listening.poll() is None
+    finally:
+        listening.kill()
+        listening.wait(30)
+    assert "Traceback" not in output.read_text()
+
+
+def has_client(broker: Broker) -> bool:
+    """Whether a connection to the broker is established (state 01)."""
+    port = f":{urlsplit(broker.url).port:04X}"
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()]
+    return any(row[2].endswith(port) and row[3] == "01" for row in rows)
 
 
 def subjects(heard: str, exchange: str) -> list[str]:

@@ -44,8 +44,8 @@ class Heartbeat(msgspec.Struct, frozen=True):
         waiting: Actor -> messages that wait to be decided in the partitions that it leads; absent where none wait.
         stands_in: The actors that it runs only because no living worker hosts them.
         metrics: Where it serves its metrics; None if it serves none.
-        declines: Those of its actors that received messages of a newer release: other workers should run them, if any
-            can.
+        declines: Those of its actors that received messages of a newer release, or whose messages cannot be read here
+            now: other workers should run them, if any can.
     """
 
     actors: tuple[str, ...]

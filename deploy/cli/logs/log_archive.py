@@ -62,8 +62,8 @@ def archive(
         return
     if not found.rows:
         say(
-            f"no row is archived that was not before; the room that those took was given back to the disk; "
-            f"{counted(found.left, 'row')} left in the ledger"
+            f"nothing was archived: no row of before then is in the ledger but those that stay there (the last, and "
+            f"the last anchor); {counted(found.left, 'row')} left in the ledger"
         )
         return
     joined = f", {counted(len(found.joined), 'former archive')} in it" if found.joined else ""

@@ -65,6 +65,7 @@ def export(
     People's words are written as they are stored: readable, unless the log is sealed or --redact is given.
     """
     from deploy.copying.export import Selection
+    from events.bundles.archive import SUFFIX
     from events.replay.run_replay import END, point_of
 
     point = point_of(upto) if upto else END
@@ -78,6 +79,10 @@ def export(
             raise WrongUse("a bundle cannot be written to stdout: name a file with -o")
         _say_written(output, run_command(_export_bundle(target, log_file, Path(output), point, key)))
         return
+    if output.endswith(SUFFIX):
+        raise WrongUse(
+            f"-o {output}: bundles are named so, and this writes JSON lines: add --format bundle, or name it .jsonl"
+        )
     selection = Selection(
         filter=filter_of(topic), first=first, upto=point, agent=agent, session=session, exchange=exchange
     )

@@ -32,11 +32,8 @@ async def resolve(source: "Source", wanted: str) -> str:
     if wanted in found or len(found) == 1:
         return wanted if wanted in found else found[0]
     if not found:
-        kept = ", ".join(each.event.kept_as for each in (await source.losses()).found if each.event.kept_as)
-        lost = f"; the log has lost events, and may have lost it: look with --log, beside the ledger, in {kept}"
-        raise NothingFound(
-            f"no exchange in the {source.name} begins with {wanted!r}: `last` is the latest{lost if kept else ''}"
-        )
+        where_kept = (await source.losses()).where_kept
+        raise NothingFound(f"no exchange in the {source.name} begins with {wanted!r}: `last` is the latest{where_kept}")
     more = ", ..." if len(found) > _MAX_LISTED else ""
     raise WrongUse(
         f"more than one exchange begins with {wanted!r}: {', '.join(found[:_MAX_LISTED])}{more}; give more of it"

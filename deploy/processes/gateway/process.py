@@ -203,7 +203,6 @@ async def _serve(
             "stages": ok_if_empty(unserved),
         }
         why_unserved = partial(stages.why_unserved, "guardrails")
-        loops = LoopService(client, judgements, wait_s=settings.wait_s, unserved=why_unserved, whole=whole)
         readiness = ReadinessChecks(client, judgements, hosted=hosted, further_checks=checks)
         guard = GuardService(client, wait_s=settings.wait_s, sentence=sentence_on)
         chat = ChatService(
@@ -232,6 +231,7 @@ async def _serve(
         records = BrokerRecords(
             connection, log, stop, membership, needed, whole=whole, ledger=job.ledger, search=examinations.why
         )
+        loops = LoopService(client, judgements, wait_s=settings.wait_s, unserved=why_unserved, whole=records.whole_log)
         find, metrics = records.find_exchange, Metrics()
         operations = BrokerOperations(job.operating, log.stream, wait_s=settings.wait_s, ledger=job.ledger, lookup=find)
         feedback = FeedbackService(client, find, wait_s=settings.wait_s)

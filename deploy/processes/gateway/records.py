@@ -19,7 +19,7 @@ from actors.gateway.http.records.endpoints import StreamedEvent
 from actors.gateway.http.records.set_overview import LiveHealth, SetOverview
 from actors.gateway.http.scopes import NotFound
 from actors.runtime.membership.availability import readable_heartbeats
-from deploy.config.configured_log import attach_ledger
+from deploy.config.configured_log import attach_ledger_or_warn
 from deploy.health.stage_health import stage_health
 from deploy.health.stage_watch import NEEDED
 from deploy.processes.query_services import EXCHANGES_QUERY, OVERVIEW_QUERY
@@ -162,7 +162,8 @@ class BrokerRecords:
                     mode = event.mode if isinstance(event, ResponseEmitted) else None
                     found = msgspec.structs.replace(found, mode=mode, ended_seq=recorded.stored.seq)
         if found is None:
-            raise NotFound(f"the log holds no exchange {exchange[:64]!r}")
+            where_kept = (await self._log.losses()).where_kept
+            raise NotFound(f"the log holds no exchange {exchange[:64]!r}{where_kept}")
         return found
 
     async def why(self, exchange: str) -> bytes:
@@ -176,26 +177,26 @@ class BrokerRecords:
 
         if (where := await self._where(exchange)) is None:
             return await self._search(exchange)
-        if 0 < where[0] <= self._log.trimmed_through and not await self._has_removed():
+        whole = await self.whole_log()
+        if 0 < where[0] <= self._log.trimmed_through and whole.unseen:
             raise NotFound(
                 f"exchange {exchange[:64]!r} begins at sequence {where[0]:,}, and {self._log.unseen}, which is not "
                 "beside this gateway: `neuraxis why` explains it there"
             )
-        source = StreamSource(self._whole)
+        source = StreamSource(whole)
         messages = await source.exchange(exchange, *where)
         if len(messages) > _MOST_EXPLAINED:
             return await self._search(exchange)
         if (explanation := explain(messages)) is None:
-            raise NotFound(f"the log holds no exchange {exchange[:64]!r}")
+            raise NotFound(f"the log holds no exchange {exchange[:64]!r}{(await source.losses()).where_kept}")
         return to_json(explanation, source.gaps.missing(await source.losses()))
 
-    async def _has_removed(self) -> bool:
-        """Return whether events that were removed from the stream can be read; raises LogError."""
-        if self._whole.archive is None and self._ledger is not None:
+    async def whole_log(self) -> JetStreamLog:
+        """Return the log with what was removed from its stream, if the ledger is on this machine; raises LogError."""
+        if self._whole.archive is None:
             await self._whole.info()  # the stream may have been trimmed for the first time since this process began
-            with suppress(LogError):
-                await attach_ledger(self._whole, self._ledger)
-        return self._whole.archive is not None
+            await attach_ledger_or_warn(self._whole, self._ledger)
+        return self._whole
 
     async def overview(self, at: int) -> SetOverview:
         """Return how the set was at the sequence ``at`` of the log; 0: how it is now."""
@@ -218,7 +219,7 @@ class BrokerRecords:
         last = (await self._log.info()).last_seq
         if after is not None:
             _check_is_in_log("after", after, last)
-            if after < (trimmed := self._log.trimmed_through) and not await self._has_removed():
+            if after < (trimmed := self._log.trimmed_through) and (await self.whole_log()).unseen:
                 raise InvalidField(
                     "after",
                     f"after: events up to sequence {trimmed:,} were removed from the stream, and the ledger that has "

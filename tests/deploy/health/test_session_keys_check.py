@@ -2,7 +2,8 @@
 
 import asyncio
 import shutil
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -10,15 +11,19 @@ import pytest
 import structlog
 
 from deploy.health.findings import Verdict
-from deploy.health.session_keys_check import KeyCount, count_latest_keys, examine_keys, log_lost_keys
+from deploy.health.session_keys_check import KeyCount, count_keys, examine_keys, log_lost_keys
+from deploy.operating.session_keys import collect_keys
 from events.errors import UnknownOutcome
 from events.jetstream import JetStreamLog
 from events.jetstream.session_keys import KeyValueKeys
+from events.ledger import LedgerWriter
 from events.log import Append
 from events.sealing.keys import key_name
 from schemas.permissions import keys_bucket
+from schemas.subjects import EVERYTHING
+from schemas.vocabulary.operator import ForgetOrdered
 from tests.broker import Broker
-from tests.events.sealing.records import said
+from tests.events.sealing.records import recorded, said
 from tests.faults.cuts import cut_tail, drop_index
 
 BUCKET = "KV_NEURAXIS_keys"
@@ -81,6 +86,52 @@ def test_a_session_that_was_forgotten_has_lost_no_key(broker: Broker) -> None:
     assert asyncio.run(_found(broker)) == (Verdict.OK, 0)
 
 
+@pytest.mark.parametrize("is_forgotten", [True, False])
+def test_a_key_of_words_before_the_latest_is_looked_for_unless_its_session_was_forgotten(
+    broker: Broker, tmp_path: Path, is_forgotten: bool
+) -> None:
+    """The session spoke again since, under a new key, and another one in the same partition."""
+
+    async def spoken(texts: Sequence[str]) -> JetStreamLog:
+        log = await JetStreamLog.connect(broker.url, sealed=True)
+        for text in texts:
+            await log.append([Append([said(text, id=text, session="s" if "again" in text else text)])])
+        return log
+
+    async def missing(log: JetStreamLog) -> tuple[int, int]:
+        ledger = tmp_path / f"{time.monotonic_ns()}.db"
+        async with await LedgerWriter.open(ledger, log.stream, log.partitions) as writer:
+            async for batch in log.as_stored().history([EVERYTHING], 0, (await log.info()).last_seq):
+                await writer.append(batch)
+        return (await count_keys(log.connection, log.stream)).missing, (await collect_keys(log, ledger)).missing
+
+    async def gone(log: JetStreamLog) -> None:
+        keys = KeyValueKeys(log.connection, keys_bucket(log.stream))
+        entry = await keys.confirm(key_name("ann", "s"))
+        assert entry is not None
+        await log.connection.api(f"STREAM.MSG.DELETE.{BUCKET}", {"seq": entry.revision})
+        await log.close()
+
+    async def main() -> None:
+        order = ForgetOrdered(what="session", by="ann", why="asked to")
+        log = await spoken(["s", "other"])
+        if is_forgotten:
+            await log.append([Append([recorded(order, session="s", id="order")])])
+        await gone(log)
+        log = await spoken(["again", "latest"])
+        lost = 0 if is_forgotten else 1
+        assert ("at sequence 1" in (await examine_keys(log.connection, log.stream)).detail) == bool(lost)
+        assert await missing(log) == (lost, lost)
+        await gone(log)
+        log = await spoken(["once again", "still latest"])
+        assert (await missing(log))[1] == 1, "what it said after it was forgotten is lost, too"
+        await log.append([Append([recorded(order, session="s", id="settled")])])
+        assert await missing(log) == (0, 0)
+        await log.close()
+
+    asyncio.run(main())
+
+
 def test_a_session_whose_forgetting_stopped_half_way_has_lost_no_key_once_it_is_repeated(broker: Broker) -> None:
     async def spoken() -> None:
         log = await JetStreamLog.connect(broker.url, sealed=True)
@@ -114,7 +165,7 @@ def test_a_log_with_more_partitions_than_the_broker_answers_about_at_once_is_loo
             ]
             await log.append([Append(records)])
         try:
-            return await count_latest_keys(log.connection, log.stream)
+            return await count_keys(log.connection, log.stream)
         finally:
             await log.close()
 

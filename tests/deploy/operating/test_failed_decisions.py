@@ -21,7 +21,7 @@ from events.bundles import unpack
 from events.decoding import Recorded, decode
 from events.jetstream import JetStreamLog
 from events.log import Append, Stored, Tail
-from events.replay.sources import LedgerSource
+from events.replay.sources import LedgerSource, StreamSource
 from schemas.event import Event, topic_of
 from schemas.identity import event_id
 from schemas.subjects import topic_filter
@@ -275,7 +275,13 @@ def test_failures_are_listed_with_what_became_of_their_exchanges(with_failures: 
     assert "nothing of router has failed" in neuraxis("failed", "list", "--actor", "router").stderr
 
 
-def test_a_dry_run_tells_what_would_be_sent_and_sends_nothing(with_failures: Broker) -> None:
+def test_a_dry_run_tells_what_would_be_sent_and_sends_nothing(
+    with_failures: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def search(_: StreamSource, exchange: str) -> list[Stored]:
+        raise AssertionError(f"the stream is searched for {exchange}, as for each other one")
+
+    monkeypatch.setattr(StreamSource, "exchange", search)
     planned = neuraxis("failed", "redrive", "--json")
     first, *others = rows(planned)
     assert (first["exchange"], first["redrive"]) == ("e-0", False)

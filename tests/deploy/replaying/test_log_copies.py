@@ -222,6 +222,12 @@ def test_a_bundle_that_is_not_there_is_told_as_one(tmp_path: Path):
     assert "there is no such file" in neuraxis("log", "import", missing).stderr
 
 
+def test_json_lines_are_not_written_into_a_file_that_is_named_as_a_bundle(ledger: Path, tmp_path: Path):
+    refused = neuraxis("log", "export", "--log", ledger, "-o", tmp_path / "x.nxb")
+    assert (refused.exit_code, (tmp_path / "x.nxb").exists()) == (2, False)
+    assert "add --format bundle, or name it .jsonl" in refused.stderr
+
+
 def test_a_file_that_is_called_a_bundle_and_is_none_is_told_as_one(tmp_path: Path):
     (tmp_path / "case.nxb").write_bytes(b"nothing of the kind")
     for command in (("replay",), ("log", "verify"), ("why", "last")):

@@ -1,7 +1,7 @@
 """Turns a request about a loop into an event in the log, and waits for the answer of the actor guardrails."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 
 from actors.gateway.answer_wait import NoEnd, UnreadableEnd
@@ -38,7 +38,7 @@ class LoopService:
         judgements: The projection of guardrails' events; a task must follow the log with it.
         wait_s: Seconds that a request waits for its answer.
         unserved: (agent) -> why no worker judges its loops; empty while one may: see ``Client.wait``.
-        whole: The log with what was removed from its stream's beginning, for judgements of long ago.
+        whole: Returns the log with what was removed from its stream by now, for judgements of long ago.
     """
 
     def __init__(
@@ -48,12 +48,12 @@ class LoopService:
         *,
         wait_s: float,
         unserved: Callable[[str], str] = lambda agent: "",
-        whole: Log | None = None,
+        whole: Callable[[], Awaitable[Log]] | None = None,
     ) -> None:
         self.judgements = judgements
         self._client = client
         self._log = client.log
-        self._whole = whole or client.log
+        self._whole = whole
         self._wait_s = wait_s
         self._unserved = unserved
         # One at a time: each may read all judgements of the log, while this process serves everybody else.
@@ -178,7 +178,8 @@ class LoopService:
         filters = [f"{subject}.{topic_of(kind).rpartition('.')[2]}" for subject in subjects for kind in kinds]
         try:
             async with self._client.deadline(deadline), self._reading_back:
-                async for batch in self._whole.history(filters, 0, repeated.seq):
+                log = self._log if self._whole is None else await self._whole()
+                async for batch in log.history(filters, 0, repeated.seq):
                     for recorded in map(decode, (stored for stored in batch if stored.headers.get("ce-id") == decided)):
                         if isinstance(recorded, Recorded) and isinstance(recorded.message.event, Judgement):
                             return Judged(recorded.message.event, recorded.message.id, recorded.message.time_ns)

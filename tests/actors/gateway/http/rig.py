@@ -104,7 +104,7 @@ async def gateway(
     operator_keys: Sequence[str] = (),
     ring: ApiKeys | None = None,
     log: Any = None,
-    whole: Any = None,
+    whole: Callable[[], Awaitable[Any]] | None = None,
 ) -> AsyncIterator[httpx.AsyncClient]:
     """Open a gateway on a log, and a client to it, for the length of a block; ``ring``: in the place of the keys."""
     log, membership = log or log_of(stream), SimulatedMembership(SimulatedConnection(stream, "g"))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from structlog.testing import capture_logs
 
 from actors.gateway.http.operator_endpoints import NotLearned
 from actors.gateway.http.scopes import NotFound
@@ -211,8 +212,9 @@ def test_a_gateway_without_the_ledger_says_what_it_does_not_see_and_resets_what_
         access = Access(servers=broker.url)
         without = BrokerOperations(access, "NEURAXIS", wait_s=20.0, ledger=tmp_path / "elsewhere.db")
         assert unseen in (await without.allowances("agent-1")).unread
-        with pytest.raises(NotFound, match=unseen):
+        with capture_logs() as lines, pytest.raises(NotFound, match=unseen):
             await without.withdraw("agent-1", "old", "ben", "no longer")
+        assert lines == [], "each request warns anew of what the first has said"
         with pytest.raises(NotLearned, match=unseen):
             await without.learn_harm(old, "ben", "it did harm")
         # A terminated session stays so until it is reset, however long ago its inputs were.
@@ -237,6 +239,7 @@ def test_a_gateway_without_the_ledger_says_what_it_does_not_see_and_resets_what_
                     after.connection, after, asyncio.Event(), membership, whole=whole, ledger=beside
                 )
                 if archive is not None or beside is not None:
+                    assert not (await records.whole_log()).unseen
                     assert old.encode() in await records.why(old)
                     continue
                 with pytest.raises(NotFound, match=f"{unseen}.*`neuraxis why` explains it there"):
