@@ -31,9 +31,6 @@ SEARCHED = 16_384
 MAX_PAYLOADS = 4
 """Most views of encoded runs of one kind; the last one holds all further runs."""
 
-MAX_PAYLOAD = 8_192
-"""Most characters that one encoded run is decoded to."""
-
 MAX_VIEWED, LEAST_VIEWED = 8_192, 2_048
 """Most characters of all views together: the length of the text, within these two limits."""
 
@@ -104,7 +101,7 @@ def _payloads(pattern: re.Pattern[str], head: str, decode: Callable[[str], bytes
     texts: list[str] = []
     for match in pattern.finditer(head):
         try:
-            text = decode(match[0][: 4 * MAX_PAYLOAD]).decode("utf-8")
+            text = decode(match[0]).decode("utf-8", "replace")
         except (ValueError, binascii.Error):
             continue
         if _is_text(text):
