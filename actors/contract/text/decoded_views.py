@@ -101,7 +101,7 @@ def _payloads(pattern: re.Pattern[str], head: str, decode: Callable[[str], bytes
     texts: list[str] = []
     for match in pattern.finditer(head):
         try:
-            text = decode(match[0]).decode("utf-8", "replace")
+            text = decode(match[0]).decode("utf-8")
         except (ValueError, binascii.Error):
             continue
         if _is_text(text):
@@ -135,7 +135,8 @@ def _from_hex(payload: str) -> bytes:
 
 def _from_binary(payload: str) -> bytes:
     bits = re.sub(r"[\s,]", "", payload)
-    return bytes(int(bits[start : start + 8], 2) for start in range(0, len(bits) // 8 * 8, 8))
+    data = bytes(int(bits[start : start + 8], 2) for start in range(0, len(bits) // 8 * 8, 8))
+    return data.decode("utf-8", "replace").encode()  # one byte that is no text must not hide the others
 
 
 def _from_morse(payload: str) -> bytes:

@@ -68,7 +68,7 @@ def test_invisible_text_and_utf_16_are_read_within_another_encoding() -> None:
 def test_a_long_run_of_bits_or_morse_is_decoded_to_its_end() -> None:
     long = f"{'the ferry leaves at nine in summer ' * 300}{PHRASE}"
     morse = " / ".join(" ".join(MORSE[sign] for sign in word) for word in long.split())
-    for text in ("".join(f"{ord(sign):08b}" for sign in long), morse):
+    for text in (f"11111111{''.join(f'{ord(sign):08b}' for sign in long)}", morse):
         assert any(PHRASE in each for each in said(text))
         assert any(PHRASE in each for each in said(b64(text)))
 
