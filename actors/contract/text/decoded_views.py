@@ -250,5 +250,5 @@ _DECODERS: tuple[tuple[str, Callable[[str], Iterator[str]]], ...] = (
 KINDS = tuple(kind for kind, _ in _DECODERS)
 """Names of the views, in the order in which they are returned."""
 
-SHARED_DECODERS = tuple((kind, decode) for kind, decode in _DECODERS if kind in ("binary", "morse"))
+SHARED_DECODERS = tuple((kind, decode) for kind, decode in _DECODERS if kind in ("binary", "hex", "morse"))
 """The decoders that the package ``decoding`` uses, too: their kind, and the function that decodes a text."""

@@ -57,11 +57,12 @@ def test_the_path_names_the_forms_from_the_outermost() -> None:
     assert paths == {("payloads", "escapes")}
 
 
-def test_invisible_text_and_utf_16_are_read_within_another_encoding() -> None:
+def test_invisible_text_utf_16_and_parted_hex_are_read_within_another_encoding() -> None:
     tags = "".join(chr(0xE0000 + ord(sign)) for sign in PHRASE)
     bits = "".join("\u200b\u200c"[int(bit)] for sign in PHRASE for bit in f"{ord(sign):08b}")
     texts = [written(hidden) for hidden in (tags, bits) for written in (b64, json.dumps, escaped)]
     texts += [base64.b64encode(text.encode("utf-16")).decode() for text in (b64(PHRASE), "\u00ad".join(PHRASE), tags)]
+    texts += [escaped(PHRASE.encode().hex(between)) for between in ":, "]
     assert [text for text in texts if not any(PHRASE in each.replace("\u00ad", "") for each in said(text))] == []
 
 
