@@ -84,10 +84,12 @@ def explain(messages: Iterable[Stored], path: Sequence[str] | None = None) -> Ex
     """
     recorded: list[Recorded] = []
     unreadable: list[int] = []
+    present: set[str] = set()
     for stored in messages:
         found = decode(stored)
         if isinstance(found, Unreadable):
             unreadable.append(stored.seq)
+            present.add(_owner_by_subject(stored.subject))
         else:
             recorded.append(found)
     if not recorded:
@@ -103,7 +105,7 @@ def explain(messages: Iterable[Stored], path: Sequence[str] | None = None) -> Ex
             roots.append(each)
     events = [each.message.event for each in recorded]
     own = [each for each in recorded if each.envelope.topic not in FEEDBACK_TOPICS]
-    present = {CATALOGUE[each.envelope.topic].owner for each in own}
+    present |= {CATALOGUE[each.envelope.topic].owner for each in own}
     latest = (own or recorded)[-1]
     unreached = tuple(owner for owner in path or path_of(events) if owner not in present)
     chain = _causes_of_end(recorded, by_id)
@@ -120,6 +122,13 @@ def explain(messages: Iterable[Stored], path: Sequence[str] | None = None) -> Ex
         absent=dict.fromkeys(unreached, _why_stopped(chain, latest, unreadable)) | not_called_on,
         unreadable=tuple(unreadable),
     )
+
+
+def _owner_by_subject(subject: str) -> str:
+    """Return who decided an event that cannot be read: an actor's subjects begin with its name."""
+    name = subject.split(".", 3)[-1]
+    entry = CATALOGUE.get(f"{ROOT}.{name}")
+    return name.partition(".")[0] if entry is None else entry.owner
 
 
 def path_of(events: Iterable[Event]) -> tuple[str, ...]:

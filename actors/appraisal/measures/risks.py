@@ -32,9 +32,6 @@ PIECE, OVERLAP = 2_048, 1_024
 MOST_PIECES = 64
 """Largest number of pieces between the first and the last that are read word by word."""
 
-DECODED_CHARACTERS = 4_096
-"""Characters that are read of a decoded text."""
-
 _WORDS = re.compile(r"[^\W\d_]+")
 _REQUEST_REACH = 16
 """Most tokens between a request and the harmful act that it asks for."""
@@ -122,13 +119,14 @@ def whole_intent_of(text: str) -> Intent:
     intent = intent_of(text)
     for decoded in decoded_texts(excerpt_of(text, MOST_FOR_DECODING).text):
         if decoded.has_words:
-            decoded_intent = intent_of(decoded.text[:DECODED_CHARACTERS])
+            decoded_intent = intent_of(decoded.text)
             risks = Risks(
                 harm=intent.risks.harm or decoded_intent.risks.harm,
                 layer_0=intent.risks.layer_0 or decoded_intent.risks.layer_0,
             )
             action = decoded_intent.proposed_action if risks != intent.risks else intent.proposed_action
-            intent = Intent(risks, action, intent.affects_swarm or decoded_intent.affects_swarm, intent.unread)
+            swarm = intent.affects_swarm or decoded_intent.affects_swarm
+            intent = Intent(risks, action, swarm, intent.unread + decoded_intent.unread)
     return intent
 
 

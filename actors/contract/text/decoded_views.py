@@ -31,9 +31,6 @@ SEARCHED = 16_384
 MAX_PAYLOADS = 4
 """Most views of encoded runs of one kind; the last one holds all further runs."""
 
-MAX_PAYLOAD = 8_192
-"""Most characters that one encoded run is decoded to."""
-
 MAX_VIEWED, LEAST_VIEWED = 8_192, 2_048
 """Most characters of all views together: the length of the text, within these two limits."""
 
@@ -104,7 +101,7 @@ def _payloads(pattern: re.Pattern[str], head: str, decode: Callable[[str], bytes
     texts: list[str] = []
     for match in pattern.finditer(head):
         try:
-            text = decode(match[0][: 4 * MAX_PAYLOAD]).decode("utf-8")
+            text = decode(match[0]).decode("utf-8")
         except (ValueError, binascii.Error):
             continue
         if _is_text(text):
@@ -138,7 +135,8 @@ def _from_hex(payload: str) -> bytes:
 
 def _from_binary(payload: str) -> bytes:
     bits = re.sub(r"[\s,]", "", payload)
-    return bytes(int(bits[start : start + 8], 2) for start in range(0, len(bits) // 8 * 8, 8))
+    data = bytes(int(bits[start : start + 8], 2) for start in range(0, len(bits) // 8 * 8, 8))
+    return data.decode("utf-8", "replace").encode()  # one byte that is no text must not hide the others
 
 
 def _from_morse(payload: str) -> bytes:
@@ -252,5 +250,5 @@ _DECODERS: tuple[tuple[str, Callable[[str], Iterator[str]]], ...] = (
 KINDS = tuple(kind for kind, _ in _DECODERS)
 """Names of the views, in the order in which they are returned."""
 
-SHARED_DECODERS = tuple((kind, decode) for kind, decode in _DECODERS if kind in ("binary", "morse"))
+SHARED_DECODERS = tuple((kind, decode) for kind, decode in _DECODERS if kind in ("binary", "hex", "morse"))
 """The decoders that the package ``decoding`` uses, too: their kind, and the function that decodes a text."""

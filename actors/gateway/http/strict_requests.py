@@ -43,16 +43,14 @@ _KEY_PARAMETER = "idempotency_key"
 _REPEATS = "idempot"
 """The letters with which a misspelt ``Idempotency-Key`` still begins, perhaps after an x; no other header does."""
 
-_OTHER_SPELLINGS = dict.fromkeys(
-    ("neuraxisuser", "xneuraxisuser", "xneuraxisusername", "xneuraxisuserid", "xuser"), USER
-)
+_OTHER_SPELLINGS = {"xuser": USER}
 """The letters of likely misspellings -> the header that is meant."""
 
 _TAKEN_ELSEWHERE = {"x-neuraxis-session": "only chats take it; elsewhere a body names its session"}
 """Headers of ours that only some endpoints take -> what to do at the others."""
 
-_OURS = "xneuraxis"
-"""The letters that our headers begin with: nobody else uses them, so a misspelt one is refused."""
+_OURS = "neuraxis"
+"""The letters that our headers begin with, behind an x: nobody else uses them, so a misspelt one is refused."""
 
 LOOP = "loop_id"
 """The key under which a request's state keeps the loop that its body names."""
@@ -173,7 +171,7 @@ def _header_meant(name: str, ours: Sequence[str]) -> str:
     letters = _letters(name)
     if letters.removeprefix("x").startswith(_REPEATS):
         return KEY_HEADER
-    if letters.startswith(_OURS):
+    if letters.removeprefix("x").startswith(_OURS):
         by_letters = {_letters(each): each for each in (USER, *ours)}
         return by_letters.get(nearest_name(letters, by_letters), USER)
     return _OTHER_SPELLINGS.get(letters, "")

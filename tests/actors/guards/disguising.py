@@ -22,7 +22,7 @@ _LEET = str.maketrans("aeiost", "431057")
 _MORSE_SIGNS = (
     ".- -... -.-. -.. . ..-. --. .... .. .--- -.- .-.. -- -. --- .--. --.- .-. ... - ..- ...- .-- -..- -.-- --.."
 )
-_MORSE = dict(zip("abcdefghijklmnopqrstuvwxyz", _MORSE_SIGNS.split(" "), strict=True))
+MORSE = dict(zip("abcdefghijklmnopqrstuvwxyz", _MORSE_SIGNS.split(" "), strict=True))
 
 
 def by_letter(sign: str, between: str = " ") -> str:
@@ -101,7 +101,7 @@ def codes(form: str, between: str) -> str:
 
 def morse(text: str) -> str:
     """Return a text in Morse code."""
-    return " / ".join(" ".join(_MORSE[char] for char in word) for word in text.split())
+    return " / ".join(" ".join(MORSE[char] for char in word) for word in text.split())
 
 
 _BY_LETTER = {

@@ -79,7 +79,7 @@ def forms_in(text: str) -> frozenset[str]:
     found = {"escapes", "carrier", "cipher"}
     encodings = kinds_in(text)
     has_encoded_run = (b"x" * _LONG) in data.translate(_ALPHANUMERIC) and any(map(_is_encoded, _RUN.findall(text)))
-    found.update(encodings & {"binary", "morse"})
+    found.update(encodings & {"binary", "hex", "morse"})
     if not text.isascii() and any(map(text.encode("utf-8", "replace").__contains__, _INVISIBLE_BYTES)):
         found.add("unseen")
     digits = data.translate(_DIGITS, _SEPARATORS)

@@ -68,7 +68,7 @@ _NESTED = frozenset({"escapes", "payloads"})
 _REWRITTEN = frozenset({"pieces", "split", "escapes"})
 """Forms that ordinary texts contain, too: their results are read only where they say something new."""
 
-_ENCODINGS = frozenset({"unseen", "escapes", "numerals", "payloads", "binary", "morse"})
+_ENCODINGS = frozenset({"unseen", "escapes", "numerals", "payloads", "binary", "hex", "morse"})
 """Forms that encode a text. Ordinary texts are not encoded several times, so these may be nested to ``DEPTH``."""
 
 
@@ -136,7 +136,8 @@ def _undone(parent: Decoded, known: set[str]) -> Iterator[tuple[str, list[str], 
         possible = frozenset()
     for name, form in _FORMS:
         # A form is not applied to its own result, except for those that are often applied twice.
-        if name in possible and (last != (name,) or name in _NESTED):
+        # Hex in the text itself is read by whoever asks for its decoded texts.
+        if name in possible and (last != (name,) or name in _NESTED) and (parent.path or name != "hex"):
             results, undecoded = [], 0
             for each in form(text):
                 if isinstance(each, Undecoded):

@@ -30,7 +30,10 @@ _LONGEST_GAP = 5
 """Most characters between the digits of two numbers of one run: a separator or two, and ``0o``."""
 
 _MOST_RUNS = 1_024
-"""If a text has more runs, this many from all over the text are read in every way, the others as decimal only."""
+"""If a text has more runs, this many from all over the text are read in every way, the others if they may be text."""
+
+_LEAST_DIFFERENT = 8
+"""Fewest different numbers of such a run that may be letters by position: most tables of small numbers have fewer."""
 
 _LONG = 4_096
 """A run of decimal numbers with at least this many characters is decoded in one vectorised pass."""
@@ -49,7 +52,7 @@ def decode_numerals(text: str) -> Iterator[str]:
         # A sample from the whole text: what comes first must not hide what comes later.
         chosen = [(2 * number + 1) * len(runs) // (2 * _MOST_RUNS) for number in range(_MOST_RUNS)]
         for index in sorted(set(range(len(runs))).difference(chosen)):
-            yield from _text_of_codes([int(each) for each in _NUMBER.findall(runs[index])])
+            yield from _likely_text(runs[index])
     for index in chosen:
         run = runs[index]
         if len(run) > _LONG and (decoded := _from_long_decimal(run)):
@@ -65,6 +68,18 @@ def decode_numerals(text: str) -> Iterator[str]:
         calls = _CALLS.findall(text)
         if len(calls) >= _FEWEST:
             yield from _text_of_codes([int(each, 16 if each[1:2] in "xX" else 10) for each in calls])
+
+
+def _likely_text(run: str) -> Iterator[str]:
+    """Yield what a run decodes to, without a search for the parts that fit a form: one of many runs."""
+    numbers = _NUMBER.findall(run.replace("0o", ""))
+    codes = list(map(int, numbers))
+    yield from _text_of_codes(codes)
+    highest = max(map(max, numbers))
+    if highest < "8":
+        yield from _text_of_codes([int(each, 2 if highest < "2" else 8) for each in numbers])
+    if 9 < max(codes) <= 26 and len(set(codes)) >= _LEAST_DIFFERENT:
+        yield from _letters(run)
 
 
 def _from_long_decimal(run: str) -> str:

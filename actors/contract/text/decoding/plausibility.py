@@ -1,5 +1,7 @@
 """Tells whether the result of a decoding is text at all."""
 
+import codecs
+
 from actors.contract.text.folding import INVISIBLE
 
 MIN_CHARACTERS = 6
@@ -15,7 +17,8 @@ _BREAKS = {ord(char): None for char in "\n\t\r"}
 def is_text(decoded: str) -> bool:
     """Return whether nearly all characters of a decoded text are printable, or white space of any kind.
 
-    Invisible characters do not count: a disguise may have one between any two letters.
+    Invisible characters do not count: a disguise may have one between any two letters. Where a text consists of them,
+    it may say something only if they are different.
     """
     if len(decoded) < MIN_CHARACTERS:
         return False
@@ -24,9 +27,9 @@ def is_text(decoded: str) -> bool:
     if decoded.translate(_BREAKS).isprintable():
         return True
     visible = INVISIBLE.sub("", decoded)
-    return len(visible) >= MIN_CHARACTERS and sum(
-        char.isprintable() or char.isspace() for char in visible
-    ) >= 0.97 * len(visible)
+    if len(visible) < MIN_CHARACTERS and len(set(decoded)) < len(set(visible)) + 2:
+        return False
+    return sum(char.isprintable() or char.isspace() for char in visible) >= 0.97 * len(visible)
 
 
 def is_mostly_letters(decoded: str) -> bool:
@@ -37,17 +40,18 @@ def is_mostly_letters(decoded: str) -> bool:
         decoded = INVISIBLE.sub("", decoded)
     # Counting ASCII letters is nearly always enough.
     letters = len(decoded.encode("ascii", "ignore").translate(None, _NOT_LETTERS))
-    return letters >= 0.5 * len(decoded) or (
+    return letters >= max(1, 0.5 * len(decoded)) or (
         not decoded.isascii() and sum(map(str.isalpha, decoded)) >= 0.5 * len(decoded)
     )
 
 
 def text_of(data: bytes) -> str:
     """Return bytes as text, also in UTF-16; empty where they are not text."""
-    if data.count(b"\0") * 3 > len(data):
+    has_mark = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    if not has_mark and data.count(b"\0") * 3 > len(data):
         data = data.replace(b"\0", b"")
     try:
-        decoded = data.decode("utf-8")
+        decoded = data.decode("utf-16" if has_mark else "utf-8")
     except UnicodeDecodeError:
         return ""
     return decoded if is_text(decoded) else ""

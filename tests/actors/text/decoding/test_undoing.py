@@ -1,6 +1,7 @@
 """Disguises are undone to what they say, whatever the text is, with bounded work; ordinary texts have none."""
 
 import base64
+import json
 import random
 
 from hypothesis import example, given
@@ -10,11 +11,15 @@ from actors.contract.text.decoding import decode_nested, decoded_texts
 from actors.contract.text.decoding.nested_decoding import DEPTH, MOST_CHARACTERS, MOST_TEXTS
 from actors.contract.text.decoding.plausibility import is_mostly_letters, is_text
 from actors.contract.text.decoding.split_words import words_of
-from tests.actors.guards.disguising import DISGUISES, PHRASE, b64
+from tests.actors.guards.disguising import DISGUISES, MORSE, PHRASE, b64
 from tests.each import each
 
 SIGNS = st.text(st.sampled_from("ab19 .-=<>\"'%\\&#ux{}[]()+/,\n~\u200b\u200c\ufe00\U000e0041\u0430"), max_size=200)
 PIECES = st.lists(st.sampled_from(sorted(DISGUISES.values())), max_size=3).map(" ".join)
+
+
+def escaped(text: str) -> str:
+    return "".join(f"&#{ord(sign)};" for sign in text)
 
 
 def said(text: str) -> list[str]:
@@ -50,6 +55,23 @@ def test_a_disguise_is_undone_to_the_phrase(name: str) -> None:
 def test_the_path_names_the_forms_from_the_outermost() -> None:
     paths = {decoded.path for decoded in decoded_texts(b64(DISGUISES["octal escapes"])) if decoded.text == PHRASE}
     assert paths == {("payloads", "escapes")}
+
+
+def test_invisible_text_utf_16_and_parted_hex_are_read_within_another_encoding() -> None:
+    tags = "".join(chr(0xE0000 + ord(sign)) for sign in PHRASE)
+    bits = "".join("\u200b\u200c"[int(bit)] for sign in PHRASE for bit in f"{ord(sign):08b}")
+    texts = [written(hidden) for hidden in (tags, bits) for written in (b64, json.dumps, escaped)]
+    texts += [base64.b64encode(text.encode("utf-16")).decode() for text in (b64(PHRASE), "\u00ad".join(PHRASE), tags)]
+    texts += [escaped(PHRASE.encode().hex(between)) for between in ":, "]
+    assert [text for text in texts if not any(PHRASE in each.replace("\u00ad", "") for each in said(text))] == []
+
+
+def test_a_long_run_of_bits_or_morse_is_decoded_to_its_end() -> None:
+    long = f"{'the ferry leaves at nine in summer ' * 300}{PHRASE}"
+    morse = " / ".join(" ".join(MORSE[sign] for sign in word) for word in long.split())
+    for text in (f"11111111{''.join(f'{ord(sign):08b}' for sign in long)}", morse):
+        assert any(PHRASE in each for each in said(text))
+        assert any(PHRASE in each for each in said(b64(text)))
 
 
 def test_encodings_in_each_other_are_undone_to_a_depth_and_are_counted_below_it() -> None:

@@ -184,6 +184,7 @@ def test_failures_have_openais_shape_and_say_what_to_do() -> None:
                 "invalid_input",
             ),
             ({"json": body_of(), "headers": {"x-neuraxis-sesion": "s"}}, 400, "invalid_request_error", "unknown_field"),
+            ({"json": body_of(), "headers": {"neuraxis-session": "s"}}, 400, "invalid_request_error", "unknown_field"),
             ({"json": body_of(), "headers": {"x-neuraxis-session": " "}}, 400, "invalid_request_error", "bad_value"),
         ]
         for sent, status, kind, code in cases:
