@@ -4,7 +4,7 @@ A worker's user may append to its owners' stored subjects and record losses of t
 read the stream through consumers, write its heartbeats, keep its own snapshots and answer its own queries. Nobody may
 publish under the public root: only the stream's republished messages appear there.
 
-Four things cannot be expressed by the broker's permissions. For each, what holds instead:
+Five things cannot be expressed by the broker's permissions. For each, what holds instead:
 
 - A wildcard matches whole tokens, so "consumers whose names start with mine" cannot be written. Instead, names of
   consumers have a random part, and no user may list names or receive advisories: so nobody can guess another user's
@@ -17,6 +17,8 @@ Four things cannot be expressed by the broker's permissions. For each, what hold
   *narrow* worker lacks that right, and asks a read service instead (:data:`READ_ROOT`). In a sealed stream people's
   words are encrypted, and can be read only with the right to the bucket of keys, too: every worker has it,
   the observer has not. The reader has a right to consumers of alerts alone.
+- Who may store a session's key may replace it: a hostile gateway can put a false one in its place, and nobody can open
+  the session's words then. Buckets refuse roll-ups, so it cannot remove all keys by one message.
 - A consumer's configuration names the subject to which it delivers. The broker checks only that it is no subject of a
   stream. A hostile reader can have alerts, which are public facts, delivered to a subject of its choice.
 """

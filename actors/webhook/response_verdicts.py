@@ -62,11 +62,17 @@ _NEGATIVE_FLAGS = frozenset({"false", "no", "n", "0"})
 _FAILED_STATUSES = frozenset(
     {
         *("error", "err", "exception", "fail", "failed", "failure", "invalid", "rejected", "refused", "denied"),
-        *("unauthorized", "forbidden", "nok", "ko", "false", "notok", "undelivered", "bounced", "unavailable"),
+        *("unauthorized", "unauthenticated", "forbidden", "nok", "ko", "false", "notok", "undelivered", "bounced"),
+        *("undeliverable", "unavailable", "aborted", "throttled", "timeout"),
     }
 )
-# A status of which the first word alone says nothing: "NOT_OK", "not found".
-_NOT_DONE = re.compile(r"not[ _-]?(ok|found|delivered|sent|accepted|allowed|authori[sz]ed)", re.IGNORECASE)
+# A status of which the first word alone says nothing: "NOT_OK", "not found", "internal_error", "rate limited".
+_NOT_DONE = re.compile(
+    r"not[ _-]?(ok|found|delivered|sent|accepted|allowed|authori[sz]ed)"
+    r"|(internal|server|client|permission|bad|partial|partially|rate|timed|resource)[ _-]?"
+    r"(server[ _-]?error|error|denied|request|gateway|fail(ed|ure)|limit(ed|[ _-]?exceeded)|out|exhausted)\b",
+    re.IGNORECASE,
+)
 _CODE_FIELDS = ("status", "code", "statuscode", "httpcode", "httpstatus", "httpstatuscode", "responsecode")
 _RESULT_FIELDS = ("result", "ret", "resultcode", *_CODE_FIELDS)
 """Fields whose number is a failure where it is negative."""
@@ -120,13 +126,15 @@ _HIDDEN = "[hidden]"
 # The first element of XML or HTML, after white space, declarations and comments. Atomic groups keep the time linear:
 # otherwise each later ``-->`` would be tried as the end of a comment.
 _FIRST_ELEMENT = re.compile(r"(?is)(?>\s+|<\?.*?\?>|<!--.*?-->)*+<(?:!doctype\s+)?(?:\w+:)?(\w+)")
-_PAGES = frozenset({"html", "head", "body", "title"})
+_PAGES = frozenset({"html", "head", "body", "title", "meta", "script", "form", "center", "frameset"})
 _XML_ERRORS = frozenset({"error", "errors", "errorresponse", "exception", "fault", "restexception"})
 # An error within another element (SOAP, Twilio); a status or a flag that reports one; PHP's error of a broken script.
 _INNER_ERROR = re.compile(
     r"(?i)<(?:\w+:)?(?:fault|restexception)[\s>]"
     r"|<(?:\w+:)?(?:status|result|state)>\s*(?:error|fail|failed|failure)\s*<"
     r"|<(?:\w+:)?(?:ok|success)>\s*(?:false|0)\s*<|\s(?:ok|success)=[\"'](?:false|0)[\"']"
+    r"|\s(?:stat|status|result)=[\"'](?:error|fail|failed|failure)[\"']"
+    r"|<(?:\w+:)?error>\s*(?!</|0\s*<|false|no\b|none|null|success|ok)\S"
     r"|<b>(?:fatal|parse) error</b>:"
 )
 # The text of the first element that says what the page, or the error, is.
@@ -215,7 +223,7 @@ def _with_plain_names(body: Mapping[str, Any]) -> dict[str, Any]:
 
 def _reports_error(body: Mapping[str, Any]) -> bool:
     return (
-        any(_word(body.get(name)) in _NEGATIVE_FLAGS for name in _FLAG_FIELDS)
+        any(_word(body.get(name)) in _NEGATIVE_FLAGS | _FAILED_STATUSES for name in _FLAG_FIELDS)
         or any(_is_failed_status(body.get(name)) for name in _STATUS_FIELDS)
         or (any(_number(body.get(name)) >= _LEAST_ERROR_STATUS for name in _CODE_FIELDS) and not _is_own_success(body))
         or any(_number(body.get(name)) < 0 for name in _RESULT_FIELDS)
@@ -286,8 +294,8 @@ def _messages_in(body: Mapping[str, Any]) -> Iterator[str]:
             yield f"{name} {value}"
     for name in _STATUS_FIELDS:
         value = body.get(name)
-        # A status of one word says that it failed, and no more; a small number may say that all is well.
-        if isinstance(value, str) and " " in value.strip():
+        # Most statuses of one word say that it failed, and no more; a small number may say that all is well.
+        if isinstance(value, str) and (" " in value.strip() or (_TEMPORARY.search(value) and not _number(value))):
             yield value
         elif name not in _REASON_FIELDS and _number(value) >= _LEAST_ERROR_STATUS:
             yield f"{name} {value}"

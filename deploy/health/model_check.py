@@ -79,7 +79,7 @@ async def examine_effectors(connection: Connection, stream: str, names: Sequence
             found[name] = None
         else:
             # Each queue's consumer reads all requests, and skips those of other queues. So the numbers are not added
-            # up: the consumer that is furthest behind shows how many requests wait.
+            # up: the consumer that is furthest behind shows how many requests wait at most.
             pending = max(int(info["num_pending"]) for info in infos)
             found[name] = ConsumerLoad(int(infos[0]["num_waiting"]), int(infos[0]["num_ack_pending"]), pending)
     return judge_effectors(found)
@@ -94,4 +94,4 @@ def judge_effectors(loads: Mapping[str, ConsumerLoad | None]) -> Finding:
         remedy = f"run `neuraxis up`, or `neuraxis worker {' '.join(idle)}`"
         return Finding("effectors", Verdict.FAIL, f"nobody serves {', '.join(idle)}", remedy)
     waiting = sum(seen.pending for seen in loads.values() if seen is not None)
-    return Finding("effectors", Verdict.OK, f"{', '.join(loads)} served, {waiting} requests waiting")
+    return Finding("effectors", Verdict.OK, f"{', '.join(loads)} served, at most {waiting} requests waiting")

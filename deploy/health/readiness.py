@@ -48,6 +48,7 @@ def ledger_write_fault(ledger: Path) -> str:
 
     The text does not name the file, since everybody who may ask a gateway for its readiness can read it.
     """
+    ledger = Path(os.path.realpath(ledger))  # SQLite writes beside the file itself, not beside a link to it
     trial = ledger.with_name(f".{ledger.name}.look-{os.getpid()}")
     try:
         descriptor = os.open(trial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

@@ -69,23 +69,33 @@ def revoke_key(file: Path, id: str) -> Key:
 
 
 def _change(file: Path, change: Callable[[tuple[Key, ...]], Sequence[Key]]) -> Sequence[Key]:
+    file = Path(os.path.realpath(file))  # gateways that read it by another path than a link get the change, too
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with _locked(file):
+        owner = (file if file.exists() else file.parent).stat()
+        with _locked(file, owner):
             keys = change(held_keys(file))
             # Replaced as a whole: a gateway that reads it meanwhile gets the old keys or the new ones, never half a
             # line.
             write_private(file, b"".join(msgspec.json.encode(key) + b"\n" for key in keys))
+            _give(file, owner)
     except OSError as wrong:
         raise BadKeyFile(f"the file of keys {file} cannot be written: {wrong}") from wrong
     return keys
 
 
+def _give(file: Path | int, owner: os.stat_result) -> None:
+    """Give a file, where root made it, to its user: a gateway that cannot read it keeps a revoked key in force."""
+    if os.geteuid() == 0:
+        os.chown(file, owner.st_uid, owner.st_gid)
+
+
 @contextmanager
-def _locked(file: Path) -> Iterator[None]:
+def _locked(file: Path, owner: os.stat_result) -> Iterator[None]:
     """Let only one command at a time change the file. The lock is beside it, since the file itself is replaced."""
     descriptor = os.open(file.with_name(f"{file.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
     try:
+        _give(descriptor, owner)
         lock(descriptor)
         yield
     finally:

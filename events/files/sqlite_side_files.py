@@ -4,10 +4,16 @@ They belong to one database, by their names alone. If somebody moves or deletes 
 would apply them to the next database of that name, which is then damaged, without an error.
 """
 
+import os
 from pathlib import Path
 
 SIDE_FILES = ("-wal", "-shm")
 """What the names of these files end with: the write-ahead log, and its index, which can be made anew."""
+
+
+def write_ahead_log(path: Path) -> Path:
+    """Return the path of a database's write-ahead log: beside the file itself, where ``path`` is a link to that."""
+    return Path(os.path.realpath(path) + SIDE_FILES[0])
 
 
 def side_file_left(path: Path) -> Path | None:

@@ -52,7 +52,7 @@ async def ensure_bucket(
         "max_age": int(max_age * _NS_PER_S),
         "discard": "new",
         "allow_direct": True,
-        "allow_rollup_hdrs": True,
+        "allow_rollup_hdrs": False,  # by a roll-up, who may write one value could remove all of them
         "deny_delete": not erasable,
         "duplicate_window": int(min(max_age or 120, 120) * _NS_PER_S),
         "num_replicas": replicas,

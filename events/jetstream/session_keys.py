@@ -17,7 +17,7 @@ from events.jetstream.stream import EXPECTED, WRONG_LAST_SEQUENCE
 from events.sealing.keys import KeyEntry, Keyring
 from schemas.permissions import keys_bucket
 
-_DESTROYED_HEADERS = {"KV-Operation": "PURGE", "Nats-Rollup": "sub"}
+_DESTROYED_HEADERS = {"KV-Operation": "PURGE"}
 
 
 class KeyValueKeys:

@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from events.errors import LedgerDamaged, Misconfigured, Unavailable
-from events.files.sqlite_side_files import side_file_left
+from events.files.sqlite_side_files import side_file_left, write_ahead_log
 from events.files.whole_files import flush
 from events.ledger.checking.report import Verification
 from events.ledger.checking.verify import verify
@@ -59,7 +59,7 @@ def back_up(path: Path, copy: Path) -> Verification:
 
 def _copy(path: Path, draft: Path, copy: Path) -> None:
     with closing(connect_read_only(path)) as source, translated_errors(path, "copy the ledger"):
-        wal = path.with_name(f"{path.name}-wal")
+        wal = write_ahead_log(path)
         if damage := wal_damage(wal.read_bytes() if wal.exists() else b""):
             raise LedgerDamaged(f"{path}: not copied, since {wal.name} is damaged: {damage}")
         if lacks_wal(read_meta(source, path), path):

@@ -10,6 +10,7 @@ from typing import Any, Generic, Self, TypeVar
 
 import msgspec
 
+from events.files.sqlite_side_files import write_ahead_log
 from events.ledger.checking.chain import GENESIS, Head
 from events.ledger.checking.recorded_losses import losses_in
 from events.ledger.rows import (
@@ -177,7 +178,7 @@ class LedgerReader:
             edges = "SELECT seq, time FROM events ORDER BY seq {} LIMIT 1"
             first = self._connection.execute(edges.format("ASC")).fetchone() or (0, 0)
             last = self._connection.execute(edges.format("DESC")).fetchone() or (0, 0)
-        files = (self.path, self.path.with_name(self.path.name + "-wal"))
+        files = (self.path, write_ahead_log(self.path))
         return LedgerInfo(
             path=str(self.path),
             format=meta.format,

@@ -12,7 +12,7 @@ import msgspec
 
 from events.errors import LedgerDamaged, Misconfigured, Unavailable
 from events.files.locking import lock
-from events.files.sqlite_side_files import clear_side_files
+from events.files.sqlite_side_files import clear_side_files, write_ahead_log
 from events.ledger import read_models
 from events.ledger.rows import COLUMNS
 from events.ledger.sqlite_errors import RECOVERY, translated_errors
@@ -174,7 +174,7 @@ def lacks_wal(meta: Meta, path: Path) -> bool:
     It is also true for a copy that SQLite itself made while a writer had the file open. Such a copy is complete up to
     its last row.
     """
-    wal = path.with_name(f"{path.name}-wal")
+    wal = write_ahead_log(path)
     # A reader creates an empty write-ahead log; a writer writes a frame at once.
     return meta.state == AT_WORK and not (wal.exists() and wal.stat().st_size)
 
@@ -193,7 +193,7 @@ def connect_read_only(path: Path) -> sqlite3.Connection:
     except Unavailable:
         # To read a database in WAL mode, SQLite makes a shared-memory file beside it. In a read-only folder it cannot.
         # If there is no write-ahead log, nobody writes, and the file can be read as it is (immutable).
-        wal = path.with_name(path.name + "-wal")
+        wal = write_ahead_log(path)
         if wal.exists() and wal.stat().st_size:
             raise
         return _connect(path, "immutable=1")
@@ -325,6 +325,7 @@ def _note_repartitioning(connection: sqlite3.Connection, path: Path, meta: Meta,
 
 def _make(path: Path, stream: str, partitions: Partitions) -> None:
     """Make an empty ledger under another name and rename it when it is complete, unless another process was first."""
+    path = Path(os.path.realpath(path))  # a link may lead to where no ledger is yet
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{path.name}-", dir=path.parent) as folder:

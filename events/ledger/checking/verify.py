@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from events.decoding import Recorded, decode
+from events.files.sqlite_side_files import write_ahead_log
 from events.ledger.checking.chain import GENESIS
 from events.ledger.checking.read_model_check import ReadModelCheck
 from events.ledger.checking.recorded_losses import losses_in
@@ -97,7 +98,7 @@ def _check_metadata(
     connection: sqlite3.Connection, path: Path, meta: Meta, is_same_schema: bool, findings: Findings
 ) -> None:
     """Check what the chain does not cover: the write-ahead log, table definitions, the ledger's own metadata."""
-    wal = path.with_name(f"{path.name}-wal")
+    wal = write_ahead_log(path)
     if damage := wal_damage(wal.read_bytes() if wal.exists() else b""):
         findings.add(0, Check.JOURNAL, f"{wal.name}: {damage}; the projector takes it from the stream again")
     defined = {name: " ".join(str(sql).split()) for name, sql in connection.execute(_DEFINITIONS)}

@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,21 @@ def test_the_file_is_that_of_the_running_set_wherever_one_asks(of_set: str, fold
         keys("add", "--scope", "ask", "--data", "data", "--config", "neuraxis.toml")
     there = folder / of_set if of_set else data.keys
     assert [len(file.read_text().splitlines()) for file in (there, folder / "ours")] == [1, 1]
+
+
+def test_a_change_reaches_gateways_that_read_the_file_by_another_path_or_as_another_user(folder: Path) -> None:
+    """One that cannot read the file keeps the keys that it read last: a key that was revoked stays in force."""
+    (folder / "real").mkdir()
+    file = folder / "real" / "keys.jsonl"
+    user = 65534 if os.geteuid() == 0 else os.geteuid()
+    os.chown(file.parent, user, -1)
+    (folder / "link").symlink_to(file)
+    (folder / "neuraxis.toml").write_text('[gateway]\nkeys_file = "link"\n')
+    keys("add", "--scope", "ask")
+    keys("revoke", json.loads(keys("list", "--json").stdout)["id"])
+    assert json.loads(file.read_text())["revoked"]
+    assert {each.stat().st_uid for each in file.parent.iterdir()} == {user}
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
 def test_there_are_no_keys_at_first() -> None:

@@ -92,11 +92,16 @@ def test_a_note_that_nobody_wrote_is_found(tmp_path: Path) -> None:
     assert "'statf'" in verify(tmp_path / "ledger.db").findings[0].detail
 
 
-def test_a_backup_of_a_ledger_at_work_holds_all_of_it_in_one_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_backup_of_a_ledger_at_work_holds_all_of_it_in_one_file(linked: bool, tmp_path: Path) -> None:
     path, copy = tmp_path / "ledger.db", tmp_path / "kept" / "copy.db"
     copy.parent.mkdir()
+    if linked:  # to another disk, say: SQLite keeps its log beside the file itself
+        (tmp_path / "disk").mkdir()
+        path.symlink_to(tmp_path / "disk" / "ledger.db")
 
     async def act(writer: LedgerWriter) -> None:
+        assert not lacks_wal(path)
         found = await asyncio.to_thread(back_up, path, copy)
         assert (found.ok, found.rows) == (True, len(MESSAGES))
         await writer.append(exchanges(31))
@@ -181,8 +186,11 @@ def test_a_damaged_log_beside_a_ledger_is_no_shorter_ledger_to_a_backup(tmp_path
     while_written(path, act)
     wal = tmp_path / "damaged.db-wal"
     wal.write_bytes(flip(wal.read_bytes(), 8 * 100_000))
-    with pytest.raises(LedgerDamaged, match=r"damaged\.db-wal is damaged"):
-        back_up(tmp_path / "damaged.db", tmp_path / "copy.db")
+    (tmp_path / "linked").mkdir()
+    (tmp_path / "linked" / "damaged.db").symlink_to(tmp_path / "damaged.db")
+    for folder in (tmp_path, tmp_path / "linked"):
+        with pytest.raises(LedgerDamaged, match=r"damaged\.db-wal is damaged"):
+            back_up(folder / "damaged.db", tmp_path / "copy.db")
 
 
 def left_behind(path: Path) -> None:

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from events.jetstream import JetStreamLog, KeyValueSnapshots
+from events.jetstream import JetStreamLog, KeyValueMembership, KeyValueSnapshots
 from events.sealing.keys import key_name
-from schemas.permissions import SNAPSHOTS_BUCKET, STREAM, keys_bucket
+from schemas.permissions import MEMBERS_BUCKET, SNAPSHOTS_BUCKET, STREAM, keys_bucket
 from tests.broker import Broker
 from tests.each import each
 from tests.events.sealing.records import said
 from tests.events.setting import collect, plain
-from tests.schemas.access.test_permissions import USERS, access, configured, denied
+from tests.schemas.access.test_permissions import USERS, access, client_of, configured, denied
 
 EDGES = ("gateway", "operator")
 KEYS = keys_bucket(STREAM)
@@ -33,6 +33,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 async def prepared(url: str) -> None:
     log = await JetStreamLog.connect(access(url, "admin"), sealed=True)
+    await KeyValueMembership.over(log.connection)
     await KeyValueSnapshots.over(log.connection)
     await log.close()
 
@@ -51,6 +52,27 @@ def test_edges_make_keys_and_the_operator_alone_destroys_them(url: str) -> None:
 def test_the_admin_puts_back_the_keys_of_a_backup(url: str) -> None:
     assert asyncio.run(denied(url, "admin", [*READING, MAKING])) == set()
     assert asyncio.run(denied(url, "admin", [f"$KV.{keys_bucket('OTHER')}.a"])) == {f"$KV.{keys_bucket('OTHER')}.a"}
+
+
+@each(
+    "user, place",
+    [
+        ("gateway", MAKING),
+        ("operator", MAKING),
+        ("reflex", f"$KV.{SNAPSHOTS_BUCKET}.reflex.07"),
+        ("reflex", f"$KV.{MEMBERS_BUCKET}.w"),
+    ],
+)
+@each("what", ["all", "sub"])
+def test_whoever_writes_one_value_of_a_bucket_removes_no_others_by_it(
+    url: str, user: str, place: str, what: str
+) -> None:
+    async def body() -> bytes:
+        async with client_of(url, user) as (client, _):
+            answer = await client.request(place, b"x", timeout=5, headers={"Nats-Rollup": what})
+            return answer.data
+
+    assert b"rollup not permitted" in asyncio.run(body())
 
 
 @each("user", ["observer", "reader", "specialist"])
