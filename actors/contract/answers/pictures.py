@@ -36,9 +36,14 @@ _PLAIN = r"[^\s<>()\"']"
 # A URL ends at white space, a quotation mark or a bracket; round brackets inside it must be balanced.
 _ADDRESS = rf"({_BEGIN}(?:{_PLAIN}|\((?:{_PLAIN}|\({_PLAIN}*\))*\))+)"
 _BRACKET = re.compile(r"\\.|[\[\]]", re.DOTALL)
-# Brackets in code and tags belong to no title for some renderers; what is not closed is taken to go on.
-_CODE_OR_BRACKET = re.compile(
-    r"\\.|(?<!`)(`+)(?!`)(?:.{1,2048}?(?<!`)\1(?!`)|.*\Z)|<[a-z/][^<>]*(?:>|\Z)|[\[\]]", re.DOTALL | re.IGNORECASE
+# Brackets in code and tags belong to no title for some renderers. What is not closed may go on behind a part of a text.
+_CODE_OR_BRACKET, _CODE_OR_BRACKET_IN_PART = (
+    re.compile(
+        rf"\\.|(?<!`)(`+)(?!`)(?:(?:[^\n]|\n(?![ \t]*\n)){{1,2048}}?(?<!`)\1(?!`)|{in_part}\Z)"
+        rf"|<[a-z/][^<>]*(?:>|{in_part}\Z)|[\[\]]",
+        re.DOTALL | re.IGNORECASE,
+    )
+    for in_part in ("(?!)", ".*")
 )
 # Between ``<`` and ``>`` it may have spaces. A quotation goes on with ``>`` in its next line.
 _MARKDOWN_ADDRESS = rf"(?:<({_BEGIN}[^<>\n]+)|<?{_ADDRESS})"
@@ -190,7 +195,7 @@ def _begun_in_markdown(text: str) -> int:
     at = text.find("![", max(0, len(text) - LONGEST_TITLE, text.rfind("\n\n")))
     while at >= 0:
         end = _title_end(text, at, _BRACKET)
-        if len(text) in (end, _title_end(text, at, _CODE_OR_BRACKET)):
+        if len(text) in (end, _title_end(text, at, _CODE_OR_BRACKET_IN_PART)):
             return at
         at = text.find("![", end)
     return len(text)

@@ -124,6 +124,7 @@ LOADED = {
     "in a tag behind a beginning": '<b <img src="{}">',
     "with code in its title": "![a `]` " + "y" * 1_500 + "]({})",
     "with a bracket of code in its title": "![a `[` b]({})",
+    "with code in its title, behind a beginning of code": "``x ![a `[` b]({})",
     "with a tag in its title": '![a <b c="["> b]({})',
     "in a quotation": "> ![a](\n> {})",
     "by a reference before it": "\n\n[r]:\n  {}\n\n![x][r]",
