@@ -41,15 +41,17 @@ _STEP, _SHARE = 64, 8
 _REREAD = 2 * WINDOW
 """Characters already read that are read again with new text: a password may begin before it and end in it."""
 
+_MOST_READINGS = 16
+"""Times that a pause may let the characters of a text be read; the checks of new text alone need some ten."""
+
 # Sixteen characters of base64, eight pairs of hex digits, eight bits, an escape, or eight letters in Morse.
 _MAY_BE_ENCODED = re.compile(
     r"[A-Za-z0-9+/_=-]{16}|(?:[0-9a-fA-F]{2}[\s:,]){8}|[01]{8}|%[0-9a-fA-F]{2}|\\[ux]|&#|(?:[.-]{1,6}[ /]+){8}"
 )
 _ENCODED_AT_END = re.compile(r"[A-Za-z0-9_+/=-][A-Za-z0-9_+/=.-]{16,}$")
-# An incomplete reference in Markdown, or an incomplete tag of a picture, at the end of the text.
+# An incomplete reference in Markdown at the end of the text.
 _INCOMPLETE_AT_END = re.compile(
-    r"(?:<(?:img|image|source|video|input)\b[^>]*|^[ \t>*+.\d-]{0,12}\[[^\]\n]{1,500}(?:\]?|\]:\s*<?[^\s<>\"']*))\Z",
-    re.IGNORECASE | re.MULTILINE,
+    r"^[ \t>*+.\d-]{0,12}\[[^\]\n]{1,500}(?:\]?|\]:[\s>]*(?:<[^<>\n]*|[^\s<>\"']*))\Z", re.MULTILINE
 )
 
 
@@ -95,6 +97,7 @@ class AnswerWindow:
         self._tail = ""
         self._unread = 0
         self._paused_at = 0
+        self._read = 0  # characters read in all checks
         # Instructions to a model are found only in a whole text, so nothing is sent before the end.
         self._held_until_end = "orders" in faults
 
@@ -112,9 +115,12 @@ class AnswerWindow:
         """Note that other texts follow this one, which may be complete.
 
         What is held may be sent, unless a key, an encoding or a URL may have begun in it. If the text goes on, it
-        is read together with what was held.
+        is read together with what was held. What is long stays held where pauses had it read too often already.
         """
         if self.found or self._paused_at == self.received:
+            return
+        length = len(self._tail)
+        if length > 2 * _REREAD and self._read + length > _MOST_READINGS * self.received:
             return
         self._paused_at = self.received
         self._check()
@@ -128,6 +134,7 @@ class AnswerWindow:
 
     def _check(self, *, complete_answer: bool = False) -> None:
         tail, self._unread = self._tail, 0
+        self._read += len(tail)
         decoded_views = read_decoded_views(tail).found if _MAY_BE_ENCODED.search(tail) else ()
         views = (
             tail,

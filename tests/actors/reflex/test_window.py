@@ -14,7 +14,7 @@ from actors.contract.text.decoded_views import DecodedViews, read_decoded_views
 from schemas.effectors.model_calls import ChatMessage, ModelCall
 from schemas.vocabulary.gateway import Layer
 from schemas.wording.delimited_blocks import delimited_blocks
-from tests.actors.reflex.test_answer_verdicts import HOST, SAID, SYSTEM
+from tests.actors.reflex.test_answer_verdicts import HOST, LOADED, SAID, SYSTEM
 from tests.actors.reflex.test_secrets import KEYS
 from tests.each import each
 
@@ -42,6 +42,10 @@ GIVEN_AWAY = {
     "a picture with an entity": (f"![a](https&#58;//{HOST[8:]}/{'x' * 900}?d=4400-1234-9876)", "carrying_link"),
     "a picture behind a link": (f"[docs](x)![c]({HOST}/{'a/' * 500}?d=4400-1234-9876)", "carrying_link"),
     "a picture with spaces": (f"![a](<{HOST}/{'x y ' * 200}?d=4400-1234-9876>)", "carrying_link"),
+    **{
+        f"what is loaded {name}": (form.format(f"{HOST}/{'x' * 900}?d=4400-1234-9876"), "carrying_link")
+        for name, form in LOADED.items()
+    },
     "a picture by reference": (f"![logo][1]\n\n[1]: {HOST}/{'z' * 300}?d=440012349876\n", "carrying_link"),
 }
 
@@ -63,8 +67,9 @@ def read(text: str, size: int | random.Random) -> tuple[AnswerWindow, str]:
 def test_nothing_of_what_is_found_is_sent_on_whatever_the_pieces(what: str) -> None:
     given, fault = GIVEN_AWAY[what]
     text = f"{BEFORE}{given}{AFTER}"
-    # A prompt's words are known for such once a tenth of them is there; a picture may name what has an address later.
-    allowed = len(BEFORE) + (len(RULES) // 5 if fault == "prompt_leak" else len("![logo][1]\n\n"))
+    # A prompt's words are known for such once a tenth of them is there; a picture may name what has an address later,
+    # and a style begins before it.
+    allowed = len(BEFORE) + (len(RULES) // 5 if fault == "prompt_leak" else len("<b style='background: #fff "))
     for size in (1, 7, 64, 1_000, 100_000, random.Random(what)):
         window, sent = read(text, size)
         assert fault in window.found, (what, size)
@@ -137,11 +142,19 @@ def test_a_flood_of_beginnings_is_not_held_for_ever(flood: str) -> None:
     assert window.released == len(flood)
 
 
-def test_a_long_run_of_digits_and_signs_is_read_once_a_check() -> None:
+@each(("word", "size", "pauses"), [("1-", 64, False), ("AA", 64, True), ("AA", 4, True)])
+def test_a_long_run_without_white_space_is_read_a_few_times(word: str, size: int, pauses: bool) -> None:
+    text = word * 32_768
     began = time.process_time()
-    window, _ = read("1-" * 32_768, 64)
-    assert window.released == 65_536
-    assert time.process_time() - began < 2.5  # some .4 s; 5 s while each word looked for a letter in all of the run
+    window = AnswerWindow(PROMPT)
+    for at in range(0, len(text), size):
+        window.take(text[at : at + size])
+        if pauses:
+            window.pause()
+    window.end()
+    assert window.released == len(text)
+    # Some .4 s; 5 s while each word looked for a letter in all of the run, and 15 s while each pause read all of it.
+    assert time.process_time() - began < 2.5
 
 
 def test_a_call_of_ours_is_taken_apart_into_who_said_what() -> None:
