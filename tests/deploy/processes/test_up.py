@@ -94,12 +94,16 @@ def sets() -> Iterator[list[Up]]:
 
 
 @pytest.fixture
-def up(sets: list[Up], tmp_path_factory: pytest.TempPathFactory) -> Up:
-    """A set that runs: the one before, unless that was ended."""
+def up(sets: list[Up], tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Up]:
+    """A set that runs: the one before, unless that was ended, or the test before it failed and may have hurt it."""
     if not sets or sets[-1].process.poll() is not None:
         sets.append(Up(tmp_path_factory.mktemp("up")))
         sets[-1].until_ready()
-    return sets[-1]
+    failed = request.session.testsfailed
+    yield sets[-1]
+    if request.session.testsfailed > failed:
+        sets[-1].process.kill()
+        sets[-1].process.wait()
 
 
 ROOM = {"disk", "inodes", "memory"}
