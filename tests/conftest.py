@@ -107,11 +107,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     )
 
 
+TOGETHER = ("tests/e2e/http/", "tests/e2e/test_")
+"""Beginnings of modules that one process has all of: each process that has any of them starts the set they share."""
+
+
 class _ByModule(LoadScopeScheduling):
     """Gives a process whole modules: what a module sets up, such as a running set, is set up once."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return nodeid if nodeid.startswith(ALONE) else nodeid.partition("::")[0]
+        if nodeid.startswith(ALONE):
+            return nodeid
+        return next((place for place in TOGETHER if nodeid.startswith(place)), nodeid.partition("::")[0])
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -1,9 +1,13 @@
 """One test over many cases: one line in a report, and every case that failed by its name."""
 
+import contextlib
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 Named = Callable[[Any], str] | Sequence[str]
 """How cases are called: by a function of a value, or one by one."""
@@ -15,8 +19,8 @@ def each(
     """Run a test for each of ``cases``, as ``pytest.mark.parametrize`` would, but as one test: all cases are run.
 
     For cases that only compute: ten thousand lines in a report show no more than a test each, and each line costs a
-    set-up, a report and its way between processes. What needs a folder or a broker of its own, or patches something,
-    stays ``pytest.mark.parametrize``: here all cases have the same fixtures.
+    set-up, a report and its way between processes. All cases have the same fixtures, but for a ``tmp_path`` and a
+    ``monkeypatch`` of their own; what needs a broker of its own stays ``pytest.mark.parametrize``.
 
     Raises:
         ValueError: there are no cases, so that the test would show nothing.
@@ -32,7 +36,8 @@ def each(
             failures: list[Exception] = []
             for number, case in enumerate(listed):
                 try:
-                    test(*self, **fixtures, **case)
+                    with _of_its_own(number, fixtures) as given:
+                        test(*self, **given, **case)
                 except Exception as failed:
                     failed.add_note(f"with {_told(number, case, named)}")
                     failures.append(failed)
@@ -52,6 +57,17 @@ def each(
         return tested
 
     return over_all
+
+
+@contextlib.contextmanager
+def _of_its_own(number: int, fixtures: dict[str, object]) -> Iterator[dict[str, object]]:
+    """Give a case the fixtures that it changes anew, so that none finds what another has left."""
+    with pytest.MonkeyPatch.context() as patch:
+        own: dict[str, object] = {"monkeypatch": patch} if "monkeypatch" in fixtures else {}
+        if isinstance(shared := fixtures.get("tmp_path"), Path):
+            own["tmp_path"] = folder = shared / f"case-{number}"
+            folder.mkdir()
+        yield fixtures | own
 
 
 def _told(number: int, case: dict[str, Any], named: Named) -> str:

@@ -1,17 +1,34 @@
+import os
+from pathlib import Path
+
 import pytest
 
 from tests.each import each
 
 
-def test_a_test_is_run_with_each_value_and_its_fixtures(tmp_path) -> None:
+def test_a_test_is_run_with_each_value_and_its_fixtures() -> None:
     seen = []
 
     @each("number", [1, 2, 3])
-    def tested(number: int, tmp_path) -> None:
-        seen.append((number, tmp_path))
+    def tested(number: int, fixture: str) -> None:
+        seen.append((number, fixture))
 
-    tested(tmp_path=tmp_path)
-    assert seen == [(1, tmp_path), (2, tmp_path), (3, tmp_path)]
+    tested(fixture="x")
+    assert seen == [(1, "x"), (2, "x"), (3, "x")]
+
+
+def test_no_case_finds_what_another_has_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    @each("first", [1, 2])
+    @each("second", [1, 2])
+    def tested(first: int, second: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        seen.append(([*tmp_path.iterdir()], "LEFT_BY_A_CASE" in os.environ))
+        (tmp_path / "left").touch()
+        monkeypatch.setenv("LEFT_BY_A_CASE", "1")
+
+    tested(tmp_path=tmp_path, monkeypatch=monkeypatch)
+    assert seen == [([], False)] * 4
 
 
 @pytest.mark.parametrize("names", ["left, right", ("left", "right")])

@@ -1,4 +1,5 @@
-"""An agent for each user: at each edge of a real set, two users do not learn of each other."""
+"""Agents of a real set: two users, who have one each, do not learn of each other, and what an idle one thinks of comes
+to mind in a later answer."""
 
 import json
 from collections.abc import Iterator
@@ -6,14 +7,18 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
+from tests.deploy.waiting import until
 from tests.e2e.live import Live
 
+FELIX = ("--agent", "felix")
 TOLD, ASKED = "My name is Ada and I work for the harbour", "Who do I work for?"
 
 
 @pytest.fixture(scope="module")
 def apart(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
-    running = Live(tmp_path_factory.mktemp("apart"), "--set", "gateway.agent_per=user")
+    """A sealed set with an agent for each user, who all drift three times a second."""
+    flags = ("--set", "gateway.agent_per=user", "--set", "drift.interval_ms=300")
+    running = Live(tmp_path_factory.mktemp("apart"), "--seal", *flags)
     yield running
     running.stop()
 
@@ -72,3 +77,48 @@ def test_a_feed_of_several_sessions_to_everybodys_agent_is_warned_of(live: Live)
     )
     for flags in (["--session", "one"], ["--session-per-line", "--agent", "default"]):
         assert "several sessions" not in live.run("feed", "-", *flags, stdin=text).stderr
+
+
+def thoughts(apart: Live, agent: str = "felix") -> list[dict[str, object]]:
+    """Return the thoughts of an agent, oldest first."""
+    found: list[dict[str, object]] = json.loads(apart.run("drift", "show", agent, "--json").stdout)["thoughts"]
+    return found
+
+
+def test_a_thought_comes_to_an_idle_agent_and_to_mind_in_a_later_answer_of_another_session(apart: Live) -> None:
+    apart.ask("What is the population of Lima in Peru?", *FELIX, "--session", "morning")
+    until(lambda: bool(thoughts(apart)), "a thought has come to the idle agent")
+    first = thoughts(apart)[0]
+    assert (first["session"], first["by"]) == ("morning", "composer")
+    assert first["activation"] == 0.7
+
+    later = apart.ask("Tell me about Lima and Peru", *FELIX, "--session", "evening")
+    told = apart.run("why", later["exchange"]).stdout
+    assert "gist drift:" in told
+    assert "An idle " in told
+
+    log = apart.run("log", "tail", "--since", "1", "--no-follow", "--topic", "forged_id.drift.>", "--json").stdout
+    topics = [json.loads(line)["topic"].removeprefix("forged_id.drift.") for line in log.splitlines()]
+    assert {"scheduled", "started", "thought"} <= {*topics}
+
+
+def test_its_thoughts_are_forgotten_with_the_session_that_they_are_about(apart: Live) -> None:
+    secret = ("--agent", "cleo")
+    apart.ask("The vault opens with swordfish and mackerel", *secret, "--session", "secret")
+
+    until(lambda: bool(thoughts(apart, "cleo")), "a thought has come to the agent")
+    apart.run("forget", "--session", "secret", *secret, "--by", "ann", "--why", "asked to", "--yes")
+    later = apart.ask("What of the swordfish and the vault?", *secret, "--session", "other")
+    told = apart.run("why", later["exchange"]).stdout
+    assert "nothing came to mind" in told
+    assert "drift:" not in told
+    assert "mackerel" not in apart.run("drift", "show", "cleo", "--json").stdout
+
+
+def test_every_drift_is_decided_again_to_the_byte(apart: Live) -> None:
+    apart.ask("What is the population of Quito in Ecuador?", "--agent", "maria")
+    until(lambda: bool(thoughts(apart, "maria")), "a thought has come to the agent")
+    (replayed,) = apart.rows("replay", "--verify", "--json")
+    assert replayed["clean"] is True
+    assert replayed["coverage"]["drift"]["identical"] > 3
+    assert replayed["coverage"]["drift"]["different"] == 0

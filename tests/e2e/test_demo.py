@@ -16,7 +16,27 @@ from tests.e2e.live import environment
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
-def demo(folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+FOREIGN = {
+    "NEURAXIS_BROKER__URL": "nats://127.0.0.1:1",
+    "NEURAXIS_WEBHOOK__RECEIVERS__OPS__STYLE": "slack",
+    "NEURAXIS_WEBHOOK__RECEIVERS__OPS__URL_ENV": "OPS_WEBHOOK",
+}
+"""Variables of somebody who uses a broker, where the demonstration's conversations would be in their log, and who has
+alerts sent, so that it would page them."""
+
+
+@pytest.fixture
+def working(tmp_path: Path) -> Path:
+    """A folder whose configuration says the same."""
+    folder = tmp_path / "working"
+    folder.mkdir()
+    (folder / "neuraxis.toml").write_text(
+        '[broker]\nurl = "nats://127.0.0.1:1"\n[webhook.receivers.ops]\nstyle = "slack"\nurl_env = "OPS_WEBHOOK"\n'
+    )
+    return folder
+
+
+def demo(folder: Path, working: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run the demonstration with its temporary files in ``folder``."""
     return subprocess.run(
         [sys.executable, "-m", "deploy.demo"],
@@ -24,14 +44,15 @@ def demo(folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         timeout=120,
+        cwd=working,
         env=environment() | {"TMPDIR": str(folder), "PYTHONPATH": str(ROOT)} | variables,
         check=False,
     )
 
 
-def test_the_demo_shows_every_decision_explains_one_verifies_all_and_leaves_nothing() -> None:
+def test_the_demo_shows_every_decision_explains_one_verifies_all_and_leaves_nothing(working: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        done = demo(Path(folder))
+        done = demo(Path(folder), working, **FOREIGN)
         assert done.returncode == 0, done.stdout + done.stderr
         assert list(Path(folder).iterdir()) == []
     told = done.stdout
@@ -44,19 +65,13 @@ def test_the_demo_shows_every_decision_explains_one_verifies_all_and_leaves_noth
     assert "http://127.0.0.1:8642/dashboard" in told
 
 
-def test_a_demo_keeps_to_itself_whatever_is_configured_and_shows_its_dashboard_until_it_is_told_to_stop() -> None:
-    """In a broker that is in use its conversations would be in somebody's log, and its alerts would page somebody."""
-    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as working:
-        Path(working, "neuraxis.toml").write_text(
-            '[broker]\nurl = "nats://127.0.0.1:1"\n[webhook.receivers.ops]\nstyle = "slack"\nurl_env = "OPS_WEBHOOK"\n'
-        )
+def test_a_demo_keeps_to_itself_and_shows_its_dashboard_until_it_is_told_to_stop(working: Path) -> None:
+    with tempfile.TemporaryDirectory() as folder:
         # Its own port: another set on this machine may take the default one as soon as this one has ended.
         given = environment() | {
             "TMPDIR": folder,
             "PYTHONPATH": str(ROOT),
-            "NEURAXIS_BROKER__URL": "nats://127.0.0.1:1",
-            "NEURAXIS_WEBHOOK__RECEIVERS__OPS__STYLE": "slack",
-            "NEURAXIS_WEBHOOK__RECEIVERS__OPS__URL_ENV": "OPS_WEBHOOK",
+            **FOREIGN,
             "NEURAXIS_GATEWAY__HTTP": "127.0.0.1:0",
             "PYTHONIOENCODING": "ascii",
         }
@@ -87,9 +102,9 @@ def test_a_demo_keeps_to_itself_whatever_is_configured_and_shows_its_dashboard_u
             httpx.get(address, timeout=60, trust_env=False)
 
 
-def test_a_demo_that_cannot_run_says_why() -> None:
+def test_a_demo_that_cannot_run_says_why(working: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        done = demo(Path(folder), NEURAXIS_BROKER__BINARY="/nowhere/nats-server")
+        done = demo(Path(folder), working, NEURAXIS_BROKER__BINARY="/nowhere/nats-server")
     assert done.returncode == 1
     assert "demo failed: the set ended before it was ready" in done.stderr
     assert "nowhere/nats-server" in done.stderr

@@ -1,4 +1,4 @@
-"""Six hundred short worlds, and many more by ``make test-sim``: the real runtime and deciders, and all that can fail.
+"""Three hundred short worlds, and many more by ``make test-sim``: the real runtime and deciders, and all that can fail.
 
 ``NEURAXIS_WORLDS`` sets how many; ``NEURAXIS_SEED`` the first seed. A failure prints its seed;
 ``python -m tests.simulation.run SEED`` lives through that world again.
@@ -19,9 +19,9 @@ from events.partition_fold import Checkpoint, Delivery, View
 from tests.simulated import SimulatedLog
 from tests.simulation.world import Outcome, run_world
 
-WORLDS = int(os.environ.get("NEURAXIS_WORLDS", "600"))
+WORLDS = int(os.environ.get("NEURAXIS_WORLDS", "300"))
 FIRST = int(os.environ.get("NEURAXIS_SEED", "0"))
-CHUNKS = 6
+CHUNKS = 3
 
 RARE = ("killed", "outage", "stored_in_doubt", "stored_after_death", "duplicate", "member_expired", "conflict")
 """Incidents of the simulated broker that must be met now and then, or the worlds prove nothing."""

@@ -2,13 +2,10 @@
 
 import asyncio
 import importlib.util
-import json
 import os
 import signal
 import socket
-import sys
 from importlib.machinery import ModuleSpec
-from pathlib import Path
 
 import pytest
 import uvloop
@@ -16,8 +13,6 @@ import uvloop
 from deploy.processes import event_loop
 from deploy.processes.supervising.lifeline import Lifeline
 from deploy.processes.supervising.stopping import stop_signal
-from tests.deploy.waiting import until
-from tests.e2e.live import Live
 
 
 async def running() -> type:
@@ -66,23 +61,3 @@ def test_a_loop_ends_by_a_signal_with_a_lifeline_a_thread_and_a_timer_still_open
 
     with ours, theirs:
         assert event_loop.run(stopped(), choice) == "stopped"
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="it reads what processes have loaded from /proc")
-@pytest.mark.parametrize(("flags", "on_uvloop"), [((), True), (("--set", "runtime.event_loop=asyncio"), False)])
-def test_every_process_of_a_set_works_and_ends_in_order_on_either_loop(
-    tmp_path: Path, flags: tuple[str, ...], on_uvloop: bool
-) -> None:
-    live = Live(tmp_path, "--llm", "composer", "--http", "127.0.0.1:0", *flags)
-    assert live.ask("What is the capital of Peru?")["response"]
-    run = json.loads((live.data / "run.json").read_text())
-    pids = {each["name"]: each["pid"] for each in run["processes"]}
-    loaded = {name: "uvloop" in Path(f"/proc/{pid}/maps").read_text() for name, pid in pids.items()}
-    assert loaded == {"broker": False, "deciders": on_uvloop, "gateway": on_uvloop, "ledger": on_uvloop}
-    for name, pid in pids.items():
-        if name != "broker":
-            os.kill(pid, signal.SIGTERM)
-    until(lambda: live.output.read_text().count('"program_restarts"') == 3, "the three have ended")
-    ends = [json.loads(line)["cause"] for line in live.output.read_text().splitlines() if '"program_restarts"' in line]
-    assert ends == ["exit status 0"] * 3
-    live.stop()

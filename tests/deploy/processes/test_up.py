@@ -7,7 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +74,11 @@ class Up:
     def processes(self) -> dict[str, dict[str, Any]]:
         return {process["name"]: process for process in self.run_file()["processes"]}
 
+    def are_back(self, before: Mapping[str, dict[str, Any]]) -> bool:
+        """Whether each of these processes has another in its place, which is ready."""
+        now = self.processes()
+        return all(now[name]["ready"] and now[name]["pid"] != before[name]["pid"] for name in before)
+
     def until_ready(self) -> None:
         until(lambda: self.ready_file.exists() or self.process.poll() is not None, "the set is ready")
         assert self.process.poll() is None, self.output.read_text()
@@ -94,12 +99,16 @@ def sets() -> Iterator[list[Up]]:
 
 
 @pytest.fixture
-def up(sets: list[Up], tmp_path_factory: pytest.TempPathFactory) -> Up:
-    """A set that runs: the one before, unless that was ended."""
+def up(sets: list[Up], tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Up]:
+    """A set that runs: the one before, unless that was ended, or the test before it failed and may have hurt it."""
     if not sets or sets[-1].process.poll() is not None:
         sets.append(Up(tmp_path_factory.mktemp("up")))
         sets[-1].until_ready()
-    return sets[-1]
+    failed = request.session.testsfailed
+    yield sets[-1]
+    if request.session.testsfailed > failed:
+        sets[-1].process.kill()
+        sets[-1].process.wait()
 
 
 ROOM = {"disk", "inodes", "memory"}
@@ -146,18 +155,14 @@ def test_killed_processes_come_back_at_the_same_address_and_the_set_goes_on(up: 
     for process in before.values():
         os.kill(process["pid"], signal.SIGKILL)
 
-    def all_back() -> bool:
-        now = up.processes()
-        return all(now[name]["ready"] and now[name]["pid"] != before[name]["pid"] for name in before)
-
-    until(all_back, "every process is back")
+    until(lambda: up.are_back(before), "every process is back")
     assert up.run_file()["nats_url"] == url
     examined = up.neuraxis("doctor")
     assert examined.returncode == 0, examined.stdout
     assert "started again" in examined.stdout
 
 
-def test_nothing_outlives_a_set_that_is_killed_and_the_next_one_starts_on_its_log(up: Up) -> None:
+def test_nothing_outlives_a_set_that_is_killed_and_the_next_one_starts_on_its_log(up: Up, sets: list[Up]) -> None:
     pids = [process["pid"] for process in up.processes().values()]
     url = up.run_file()["nats_url"]
     up.process.kill()
@@ -166,15 +171,10 @@ def test_nothing_outlives_a_set_that_is_killed_and_the_next_one_starts_on_its_lo
     assert "was killed" in up.neuraxis("doctor").stderr
 
     up.ready_file.unlink()
-    again = Up(up.folder)
-    try:
-        again.until_ready()
-        assert again.run_file()["nats_url"] == url
-        assert asyncio.run(_last_sequence(again.data)) > 0
-        assert again.stop() == 0
-    finally:
-        again.process.kill()
-        again.process.wait()
+    sets.append(again := Up(up.folder))  # the set of the tests that follow
+    again.until_ready()
+    assert again.run_file()["nats_url"] == url
+    assert asyncio.run(_last_sequence(again.data)) > 0
 
 
 async def _last_sequence(data: Path) -> int:
@@ -309,42 +309,68 @@ def test_a_taken_http_port_is_wrong_use_of_whichever_command_was_to_listen_there
         assert last.startswith(f"neuraxis: {http} is taken by another program: stop that one, or")
 
 
-def test_a_run_to_throw_away_never_flushes_and_is_told_what_that_may_cost(tmp_path: Path) -> None:
-    up = Up(tmp_path, "--sync", "never")
-    try:
-        up.until_ready()
-        costs = "an acknowledged append survives a crash of the broker, but a power cut may lose the whole log"
-        assert costs in up.output.read_text()
-        findings = {row["check"]: row for row in map(json.loads, up.neuraxis("doctor", "--json").stdout.splitlines())}
-        assert (findings["durability"]["verdict"], findings["durability"]["detail"]) == ("warn", costs)
-        assert json.loads(up.neuraxis("ask", "Hello", "--json").stdout)["action"] == "EXECUTED"
-        assert up.stop() == 0
-    finally:
-        up.process.kill()
-        up.process.wait()
-
-
 def test_a_ready_file_that_could_not_be_written_stops_the_set_before_it_starts(tmp_path: Path) -> None:
     missing = tmp_path / "missing" / "ready"
     [said] = refusal(tmp_path, "up", "--llm", "composer", "--ready-file", str(missing))
     assert said.startswith(f"neuraxis: --ready-file {missing}: its folder is missing")
 
 
-def test_a_ready_file_on_a_disk_that_got_full_is_told_and_the_set_serves(tmp_path: Path) -> None:
-    with small_disk(tmp_path / "small", megabytes=1) as disk:
+@pytest.fixture(scope="module")
+def odd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
+    """A set that does otherwise than by default, each of which has a test; its ready file is on a disk that is full."""
+    folder = tmp_path_factory.mktemp("odd")
+    with small_disk(folder / "small", megabytes=1) as disk:
         disk.fill()
-        file = disk.folder / "ready"
-        up = Up(tmp_path, "--ready-file", str(file))
+        odd = Up(
+            folder, "--sync", "never", "--set", "runtime.event_loop=asyncio", "--ready-file", str(disk.folder / "ready")
+        )
         try:
-            until(lambda: "set_ready" in up.output.read_text() or up.process.poll() is not None, "the set is ready")
-            assert up.process.poll() is None, up.output.read_text()
-            assert "ready_file_not_written" in up.output.read_text()
-            assert json.loads(up.neuraxis("ask", "Hello", "--json").stdout)["action"] == "EXECUTED"
-            assert not file.exists()
-            assert up.stop() == 0
+            until(lambda: "set_ready" in odd.output.read_text() or odd.process.poll() is not None, "the set is ready")
+            yield odd
         finally:
-            up.process.kill()
-            up.process.wait()
+            odd.process.kill()
+            odd.process.wait()
+
+
+def test_a_ready_file_on_a_disk_that_got_full_is_told_and_the_set_serves(odd: Up) -> None:
+    assert odd.process.poll() is None, odd.output.read_text()
+    assert "ready_file_not_written" in odd.output.read_text()
+    assert json.loads(odd.neuraxis("ask", "Hello", "--json").stdout)["action"] == "EXECUTED"
+    assert not (odd.folder / "small" / "ready").exists()
+
+
+def test_a_run_to_throw_away_never_flushes_and_is_told_what_that_may_cost(odd: Up) -> None:
+    costs = "an acknowledged append survives a crash of the broker, but a power cut may lose the whole log"
+    assert costs in odd.output.read_text()
+    findings = {row["check"]: row for row in map(json.loads, odd.neuraxis("doctor", "--json").stdout.splitlines())}
+    assert (findings["durability"]["verdict"], findings["durability"]["detail"]) == ("warn", costs)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="it reads what processes have loaded from /proc")
+@pytest.mark.parametrize(("name", "on_uvloop"), [("up", True), ("odd", False)])
+def test_every_process_of_a_set_works_and_ends_in_order_on_either_loop(
+    name: str, on_uvloop: bool, request: pytest.FixtureRequest
+) -> None:
+    running: Up = request.getfixturevalue(name)
+    assert json.loads(running.neuraxis("ask", "What is the capital of Peru?", "--json").stdout)["response"]
+    processes = running.processes()
+    loaded = {name: "uvloop" in Path(f"/proc/{each['pid']}/maps").read_text() for name, each in processes.items()}
+    assert loaded == {"broker": False, "deciders": on_uvloop, "gateway": on_uvloop, "ledger": on_uvloop}
+
+    def ends() -> list[str]:
+        lines = [line for line in running.output.read_text().splitlines() if '"program_restarts"' in line]
+        return [json.loads(line)["cause"] for line in lines]
+
+    before = len(ends())
+    del processes["broker"]
+    for each in processes.values():
+        os.kill(each["pid"], signal.SIGTERM)
+    until(lambda: running.are_back(processes), "the three are back")
+    assert ends()[before:] == ["exit status 0"] * 3
+
+
+def test_a_set_that_does_otherwise_than_by_default_stops_in_order(odd: Up) -> None:
+    assert odd.stop() == 0
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,6 @@ from tests.actors.llm.scripted import ANSWER, fails, in_background, says
 from tests.actors.llm.sessions import begun
 from tests.broker import Broker
 from tests.deploy.waiting import until
-from tests.each import each
 from tests.forked import forked
 
 ALIVE_S = 60.0
@@ -268,8 +267,8 @@ def answer_to(inbox: str) -> Group:
     return Group((decided,), (Record(subject, {"ce-id": "a1"}, decided.data),))
 
 
-def sent_for(broker: Broker, inbox: str) -> dict[str, bytes]:
-    """Return what was published, by subject, when an answer to ``inbox`` was to be sent."""
+def sent_for(broker: Broker, *inboxes: str) -> dict[str, bytes]:
+    """Return what was published, by subject, when an answer to each of ``inboxes`` was to be sent."""
 
     async def scenario() -> dict[str, bytes]:
         connection = await Connection.open(Access(servers=broker.url))
@@ -282,7 +281,8 @@ def sent_for(broker: Broker, inbox: str) -> dict[str, bytes]:
                 ended.set()
 
         await connection.nc.subscribe(">", cb=take)
-        await reply_sender(connection)(inbox, answer_to(inbox))
+        for inbox in inboxes:
+            await reply_sender(connection)(inbox, answer_to(inbox))
         await connection.publish("end", b"")
         async with asyncio.timeout(ALIVE_S):
             await ended.wait()
@@ -298,6 +298,5 @@ def test_a_copy_of_an_answer_reaches_the_inbox_its_input_named(broker: Broker) -
     assert sent == {"_INBOX.operator.x1": answer_to("_INBOX.operator.x1").records[0].data}
 
 
-@each("inbox", ["log._.00.input.received", "_INBOX.*", "_INBOX.>", "_INBOX.a b", "_INBOX.", "x"])
-def test_an_answer_goes_nowhere_but_to_an_inbox(inbox: str, broker: Broker) -> None:
-    assert sent_for(broker, inbox) == {}
+def test_an_answer_goes_nowhere_but_to_an_inbox(broker: Broker) -> None:
+    assert sent_for(broker, "log._.00.input.received", "_INBOX.*", "_INBOX.>", "_INBOX.a b", "_INBOX.", "x") == {}

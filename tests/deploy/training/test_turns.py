@@ -176,10 +176,11 @@ def test_nothing_starts_on_weights_that_cannot_be_read(
 ):
     (tmp_path / f"{kind}.npz").write_bytes(b"PK\x03\x04 half of one")
     monkeypatch.setenv("NEURAXIS_MODELS", str(tmp_path))
-    done = CliRunner().invoke(main, [*command, "--data", str(tmp_path / "data")])
+    data = tmp_path / command[0]
+    done = CliRunner().invoke(main, [*command, "--data", str(data)])
     assert done.exit_code == 2
     assert f"{kind}.npz: {kind}: not a weights file" in done.output
-    assert not (tmp_path / "data").exists()
+    assert not data.exists()
 
 
 def test_nothing_starts_on_a_folder_that_holds_no_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

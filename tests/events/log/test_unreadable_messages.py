@@ -5,12 +5,10 @@ message it cannot read.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
-
-import pytest
 
 from events.jetstream.log import JetStreamLog
 from events.jetstream.reading.durable_pull import DurablePull
@@ -36,7 +34,6 @@ LAYOUTS = {
 }
 """What a log holds, and which of its messages rot."""
 
-Found = dict[str, list[int]]
 Looks = dict[str, list[int]]
 Look = Callable[[JetStreamLog, str], Awaitable[Looks]]
 
@@ -85,11 +82,11 @@ async def _on_one(folder: Path, name: str, look: Look, before: Callable[[JetStre
 
 
 FILTERS = {"one filter": ONE, "several filters": SEVERAL}
+DURABLES = ("made-before", "made-anew")
 
 
-@pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Found]:
-    """What every look at every layout has found: the layouts are made once for all looks, which come one by one."""
+def test_every_reader_reads_all_that_can_be_read_and_goes_on(tmp_path: Path) -> None:
+    """The layouts are made once for all that reads: histories, tails, and durable consumers, one after another."""
 
     async def before(log: JetStreamLog) -> None:
         async with _pulled(log, "made-before"):
@@ -97,42 +94,30 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Found]:
 
     async def look(log: JetStreamLog, name: str) -> Looks:
         seen: Looks = {}
-        last = len(LAYOUTS[name][0]) + len(LAYOUTS[name][1])  # what was recorded of the losses stands behind all
+        new = list[int]()
         for kind, filters in FILTERS.items():
             seen[f"history, {kind}"] = [stored.seq for stored in await collect(log, filters=filters)]
-        new = list[int]()
         for kind, filters in FILTERS.items():
             tail = await log.tail(filters, 0)
             new.append(await log.append([plain(record(PASSED))]))
             read_now = [stored.seq for stored in await read(tail, len(_readable(name, filters)) + len(new))]
             await tail.close()
-            assert read_now[-len(new) :] == new
-            seen[f"tail, {kind}"] = [seq for seq in read_now if seq <= last]
-        for durable in ("made-before", "made-anew"):
+            assert read_now[-len(new) :] == new, (name, kind)
+            seen[f"tail, {kind}"] = read_now[: -len(new)]
+        for durable in DURABLES:
             new.append(await log.append([plain(record(PASSED))]))
             wanted = {*_readable(name, SEVERAL), *new}
             async with _pulled(log, durable) as delivered:
-                await until(partial(delivered.issuperset, wanted), "all to be delivered")
+                await until(partial(delivered.issuperset, wanted), f"all to be delivered: {name}, {durable}")
             seen[durable] = sorted(delivered.difference(new))
         return seen
 
-    looks = _on_each(tmp_path_factory.mktemp("layouts"), look, before)
-    return {each: {name: looks[name][each] for name in LAYOUTS} for each in looks[next(iter(LAYOUTS))]}
+    def wanted(name: str) -> Looks:
+        readable = {kind: _readable(name, filters) for kind, filters in FILTERS.items()}
+        by_filters = {f"{way}, {kind}": seqs for way in ("history", "tail") for kind, seqs in readable.items()}
+        return by_filters | dict.fromkeys(DURABLES, _readable(name, SEVERAL))
 
-
-@pytest.mark.parametrize("kind", FILTERS)
-def test_a_history_reads_all_that_can_be_read(kind: str, found: Mapping[str, Found]) -> None:
-    assert found[f"history, {kind}"] == {name: _readable(name, FILTERS[kind]) for name in LAYOUTS}
-
-
-@pytest.mark.parametrize("kind", FILTERS)
-def test_a_tail_reads_all_that_can_be_read_and_goes_on(kind: str, found: Mapping[str, Found]) -> None:
-    assert found[f"tail, {kind}"] == {name: _readable(name, FILTERS[kind]) for name in LAYOUTS}
-
-
-@pytest.mark.parametrize("durable", ["made-before", "made-anew"])
-def test_a_durable_consumer_delivers_all_that_can_be_read_and_goes_on(durable: str, found: Mapping[str, Found]) -> None:
-    assert found[durable] == {name: _readable(name, SEVERAL) for name in LAYOUTS}
+    assert _on_each(tmp_path, look, before) == {name: wanted(name) for name in LAYOUTS}
 
 
 @asynccontextmanager

@@ -121,6 +121,12 @@ def neuraxis(*arguments: object, stdin: str = "") -> Result:
     return CliRunner().invoke(main, [str(argument) for argument in arguments], input=stdin)
 
 
+def copied_into(folder: Path, ledger: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work in a folder that holds a copy of a ledger: each of many commands has one that no other has touched."""
+    shutil.copyfile(ledger, folder / ledger.name)
+    monkeypatch.chdir(folder)
+
+
 def fails(result: Result, *told: str) -> None:
     assert result.exit_code == 1, result.output
     last = result.stderr.splitlines()[-1]
@@ -128,7 +134,10 @@ def fails(result: Result, *told: str) -> None:
 
 
 @each("command", LOOKING, named=" ".join)
-def test_a_command_over_an_empty_ledger_fails(command: tuple[str, ...], tmp_path: Path) -> None:
+def test_a_command_over_an_empty_ledger_fails(
+    command: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     write(tmp_path / "empty.db", [], partitions=PARTITIONS)
     fails(neuraxis(*command, "--log", "empty.db"), "empty.db holds no", "so that nothing was")
     assert not list(tmp_path.rglob("out*"))
@@ -137,17 +146,25 @@ def test_a_command_over_an_empty_ledger_fails(command: tuple[str, ...], tmp_path
 
 @each("command", LOOKING, named=" ".join)
 def test_a_command_over_a_copy_without_its_write_ahead_log_says_what_is_missing(
-    command: tuple[str, ...], bare: Path
+    command: tuple[str, ...], bare: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fails(neuraxis(*command, "--log", bare), "it was copied without bare.db-wal, which held them", "`neuraxis backup`")
+    copied_into(tmp_path, bare, monkeypatch)
+    fails(
+        neuraxis(*command, "--log", "bare.db"),
+        "it was copied without bare.db-wal, which held them",
+        "`neuraxis backup`",
+    )
 
 
 @each("command", READING, named=" ".join)
-def test_every_command_over_a_copy_without_its_write_ahead_log_names_that(command: tuple[str, ...], bare: Path) -> None:
-    result = neuraxis(*command, bare)
+def test_every_command_over_a_copy_without_its_write_ahead_log_names_that(
+    command: tuple[str, ...], bare: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copied_into(tmp_path, bare, monkeypatch)
+    result = neuraxis(*command, "bare.db")
     fails(result, "copied without bare.db-wal", "`neuraxis ")
     assert not Path("kept").exists()
-    assert lacks_its_rows(bare), "the copy itself still tells"
+    assert lacks_its_rows(Path("bare.db")), "the copy itself still tells"
 
 
 def lacks_its_rows(path: Path) -> bool:
@@ -183,7 +200,10 @@ def test_a_copy_that_lacks_its_last_rows_is_read_with_a_warning(ledger: Path, ta
 
 
 @each("command", [("log", "verify"), ("replay", "--verify"), ("log", "import")], named=" ".join)
-def test_a_bundle_of_nothing_fails(command: tuple[str, ...], ledger: Path) -> None:
+def test_a_bundle_of_nothing_fails(
+    command: tuple[str, ...], ledger: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     neuraxis("log", "export", "--format", "bundle", "-o", "case.nxb", "--log", ledger)
 
     async def nothing() -> AsyncIterator[Sequence[Stored]]:
@@ -240,11 +260,17 @@ def test_a_bundle_of_nothing_fails(command: tuple[str, ...], ledger: Path) -> No
     named=str,
 )
 def test_what_matches_nothing_fails_and_says_what_there_is(
-    command: tuple[str, ...], told: str, ledger: Path, talk: list[Stored]
+    command: tuple[str, ...],
+    told: str,
+    ledger: Path,
+    talk: list[Stored],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    copied_into(tmp_path, ledger, monkeypatch)
     end, beyond = len(talk), len(talk) + 1
     asked = [word.format(end=end, beyond=beyond) for word in command]
-    fails(neuraxis(*asked, "--log", ledger), told.format(end=end))
+    fails(neuraxis(*asked, "--log", "ledger.db"), told.format(end=end))
     assert not [path for path in Path().iterdir() if path.stem == "x"]
 
 
