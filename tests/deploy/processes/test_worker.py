@@ -178,7 +178,7 @@ def test_of_the_effectors_those_are_run_that_are_configured() -> None:
         work_with_settings(("effectors",), resolve(all_sections(), []))
 
 
-@each("ends_in_order", [True, False])
+@pytest.mark.parametrize("ends_in_order", [True, False])
 def test_a_worker_by_itself_runs_on_without_a_supervisor_and_leaves_word_where_its_ledger_may_lack_the_end(
     broker: Broker, tmp_path: Path, ends_in_order: bool
 ) -> None:
