@@ -46,7 +46,7 @@ CONTEXT = 160
 """Characters around a percent escape that are read with it, since words there need no escape."""
 
 ALTERNATIVE_SHARE = 0.75
-"""Another decoding of a base64 run is read too if it is at least this share of the longest one."""
+"""Another decoding of a base64 run is read too if it has at least this share of the longest one's length."""
 
 # All ASCII characters that are white space to Python, as in ``base64words``: a character skipped by only one of the two
 # leaves a run of the wrong length, which is an error.
