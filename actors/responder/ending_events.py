@@ -261,7 +261,7 @@ def must_wait(end: ResponseEmitted, silent: tuple[Stage, ...]) -> bool:
 
 
 def overrules(end: ResponseEmitted, held: ResponseEmitted) -> bool:
-    """Whether an end replaces the held one: that of an earlier stage does, even if a deadline caused it."""
+    """Whether an end replaces the held one: the end of an earlier stage does, even if a deadline caused it."""
     return STAGES.index(end.stage) < STAGES.index(held.stage)
 
 

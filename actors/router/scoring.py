@@ -28,7 +28,7 @@ READING_WEIGHT = "respond.answerable"
 """A weight of those profiles alone that use appraisal's reading of the text (``TurnReading``)."""
 
 FULL_CONVERSATION, FULL_FINDINGS = 4, 2
-"""How many turns of a conversation, and how many findings of an ACT loop, have full effect; more have no more."""
+"""How many turns of a conversation, and findings of an ACT loop, have full effect; further ones add nothing."""
 
 _THRESHOLDS = Thresholds()
 _SATURATION = Saturation()

@@ -68,7 +68,7 @@ class Hit(NamedTuple):
 class Answer(NamedTuple):
     """The most similar entries, best first, and the nearest motif, None where there is none.
 
-    Among equally similar ones the one added first is nearer. ``work`` and ``cut`` are those of ``plan_reading``.
+    Among equally similar ones the one added first is nearer. ``work`` and ``cut`` come from ``plan_reading``.
     """
 
     similar: tuple[Hit, ...]

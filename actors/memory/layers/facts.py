@@ -124,7 +124,7 @@ def with_statements(known: Facts, facts: Sequence[Fact], origin: Origin, count: 
 
 
 def with_taken_back(known: Facts, ended: Iterable[tuple[str, RetiredWhy]], origin: Origin, count: int) -> Facts:
-    """Return the facts after keys lost their values; each counts as a statement."""
+    """Return the facts after keys lost their values; each loss counts as a statement."""
     for number, (key, why) in enumerate(ended, count + 1):
         known = _with_statement(known, Fact(key=key, value=""), origin, number, why)
     return known

@@ -51,7 +51,7 @@ ALTERNATIVE_SHARE = 0.75
 # All ASCII characters that are white space to Python, as in ``base64words``: a character skipped by only one of the two
 # leaves a run of the wrong length, which is an error.
 _SPACES = bytes(code for code in range(128) if chr(code).isspace())
-# Kinds of characters are numbered so that those of base64 come last, from that of its symbols on.
+# Kinds of characters are numbered: those of base64 come last, beginning with its symbols.
 _FIRST_DIGIT = kinds_of(b"+")[0]
 _NOT_BASE64 = bytes(code for code in range(256) if kinds_of(bytes([code]))[0] < _FIRST_DIGIT)
 # What completes base64 to a multiple of four characters, by the number of characters beyond one.
