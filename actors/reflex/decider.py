@@ -65,8 +65,8 @@ as leetspeak undone; this one only as it stands and in ``split`` (words that sym
 _SPLIT = frozenset({"split"})
 
 UNREAD_HALF = 64
-"""This many undecoded characters count as if half of the input were not read (``saturating_share``): an attack has
-about as many."""
+"""This many undecoded characters count as if half of the input were not read (``saturating_share``): about the
+length of an attack."""
 
 DISGUISED_HALF = 8
 """This many characters, once decoded, that ``decode_nested`` left disguised count as if half were not read."""

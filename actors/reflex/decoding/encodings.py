@@ -213,7 +213,7 @@ def _from_base64(digits: bytes) -> bytes:
 
 
 def hex_runs(text: str, ascii_text: bytes, budget: DecodingBudget) -> EncodedRuns:
-    """Return the hexadecimal runs of a text; ``ascii_text`` is the text with a ``?`` for each other character."""
+    """Return the hexadecimal runs of a text; ``ascii_text`` is as for :func:`base64_runs`."""
     most = max(0, budget.work // _HEX_PREFIX_WORK)
     spans = [match.span() for match in islice(_prefixed(ascii_text), most)]
     work = _HEX_PREFIX_WORK * len(spans)
