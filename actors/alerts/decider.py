@@ -249,7 +249,7 @@ def _held_back_alerts(state: State, message: Message) -> Iterator[Alert]:
 
 
 def _reason_of_end(group: Group) -> str:
-    """Return why a group is over: the event that ends its condition never came, or, if there is none, all is quiet."""
+    """Return why a group is over: the event that ends it never came, or no event can end it, and all is quiet."""
     return LAPSED if ALERTING[group.key.topic].ended_by and not group.coarse else QUIET
 
 

@@ -45,7 +45,7 @@ class Window(msgspec.Struct, frozen=True):
     """The announcements of a severity in one minute, which are limited.
 
     ``minute`` is its number since the Unix epoch. ``told`` counts the announcements made in it, ``shares`` those for
-    each agent, ``held`` those held back since the last one.
+    each agent, ``held`` those held back since the last one was made.
     """
 
     minute: int = 0

@@ -46,7 +46,7 @@ class BreakerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
             begins anew with every recovery attempt.
         recent_falsehood_above: Falsehood that counts as high in the window.
         recent_falsehood_count: Inputs with high falsehood in the window, the latest among them, that terminate a
-            session. Above ``window`` none would, so that new settings of that kind are refused.
+            session. The window never holds more than ``window`` inputs: a higher number is refused in new settings.
         balance_below: Mean balance over the window below which an input with such a balance terminates a session.
         refusal_share_above: Share of inputs refused by an earlier guard above which a refusal terminates a session.
         refusal_interactions: Fewest inputs of a session to which that share applies.

@@ -17,7 +17,7 @@ cooldown      a drift does not start from a concept that one started from in the
 jitter        210 to 390 s between drifts; one time in ten 1.8 to 2.5 times as long
 novelty       none of the latest 128 thoughts had the same concept and episode
 backoff       each drift without a new thought doubles the time to the next, up to a day. If all concepts are in
-              cooldown, the next drift comes when the first is over; if none is, after the next exchange
+              cooldown, the next drift comes when the first cooldown ends; if none is, after the next exchange
 threshold     the activation of the thought is 0.4 or more: that of the strongest concept which the first one activated
 strength      only a fading concept is strengthened, by 0.1, and only by a thought (memory does so on ``drift.thought``)
 ============  ========================================================================================================

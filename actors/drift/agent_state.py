@@ -113,7 +113,7 @@ def shortest_cooldown_left_ms(agent: AgentState, now_ns: int, settings: DriftSet
 def reason_to_skip(agent: AgentState, wandered: MemoryWandered, settings: DriftSettings) -> Skip | None:
     """Return the reason to skip what memory found; None: it becomes a thought.
 
-    Without a ``strategy`` no way to choose a first concept found any, so nothing was activated.
+    Without a ``strategy``, no strategy has found a first concept, so nothing was activated.
     """
     if wandered.reason:
         return wandered.reason

@@ -14,7 +14,7 @@ from actors.drift.settings import DriftSettings
 from schemas.vocabulary.drift import Kind, Strategy
 
 STRATEGIES: tuple[Strategy, ...] = ("decaying", "recent", "salient", "random")
-"""Ways to choose the first concept: one that fades, one of the latest episode, of the most salient one, or any."""
+"""Ways to choose the first concept: one that fades, one of the latest or of the most salient episode, or any."""
 
 KINDS: tuple[Kind, ...] = ("reflection", "question", "hypothesis")
 """Kinds of thoughts."""

@@ -46,7 +46,7 @@ _LIMITS: frozenset[Trigger] = frozenset({"max_reruns", "bias_echo", "fatigue"})
 
 
 class FinishedLoop(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a finished loop: its scores (None: not scored), its biases, and their ``source``.
+    """What is known of a finished loop: its scores (None: not scored), who gave them (``source``), and its biases.
 
     ``critics_conflict``: its critics contradict each other. The personas name the roles in which it was written and
     judged. ``source``: its sender gave the scores (``caller``), or appraisal did, by the answer's ``features``, or a

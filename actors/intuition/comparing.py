@@ -2,11 +2,12 @@
 
 However many parts there are, and however many motifs share their words, an input causes no more work than
 ``IntuitionSettings.work``. A quarter of it is for the input's text as a whole. A quarter is for its other parts as
-wholes, in equal shares. The rest, and what those left over, is for passages, in the order of ``passages``. So a part
-can use up only its own share: the most promising passage of each part is compared before the second of any. By default
-that allows about 400 passages in all; if there are more parts than that, the most promising ones are compared. The work
-is counted in postings (the entries of inverted lists that are read), not timed: the same input is cut at the same point
-everywhere. A *precedent* is an earlier situation with its outcome, a *motif* one that did harm.
+wholes, in equal shares. The rest, and what is left over of these quarters, is for passages, in the order of
+``passages``. So a part can use up only its own share: the most promising passage of each part is compared before the
+second of any. By default that allows about 400 passages in all; if there are more parts than that, the most promising
+ones are compared. The work is counted in postings (the entries of inverted lists that are read), not timed: the same
+input is cut at the same point everywhere. A *precedent* is an earlier situation with its outcome, a *motif* one that
+did harm.
 """
 
 from collections.abc import Sequence

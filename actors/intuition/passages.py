@@ -164,8 +164,8 @@ def _buried(library: Library, text: _Text, fewest_words: int, threshold: float) 
 
     For each shingle the size of the smallest precedent that holds it is known: a run much shorter than that is only a
     part of a motif. A changed word spoils three shingles, so runs separated by no more than three are one run as well.
-    A run counts only if some precedent begins as it does, and some ends as it does: a part of a precedent's text has a
-    lower similarity than the whole.
+    A run counts only if some precedent begins with its first words, and some ends with its last ones: a part of
+    a precedent's text has a lower similarity than the whole.
     """
     held = text.inner < NO_ENTRY
     none = np.zeros(0, np.int64)

@@ -95,7 +95,7 @@ async def find_loss(log: Log, path: Path) -> LossRecorded | None:
 def records_lost_with(path: Path, losses: Sequence[LossRecorded]) -> list[LossRecorded]:
     """Return the records of earlier losses that a log has lost itself, which its ledger holds; raises LogError.
 
-    One of the same sequences, or of a gap whose sequences are given to other messages now, says nothing new.
+    A record of the same sequences, or of a gap whose sequences other messages have now, says nothing new.
     """
     with LedgerReader(path) as reader:
         known = reader.losses().found

@@ -212,8 +212,8 @@ class LedgerProjector:
     async def _begin_another(self, kept: Path) -> None:
         """Rename the file, and begin the next one with what was removed from the stream, which no other file holds.
 
-        The next one has the name ``-begun`` only while it is whole, so that whoever finds the ledger gone, since the
-        process was killed between two renames, can put it in place.
+        The next one gets the name ``-begun`` only once it is complete: if the process is killed between the renames, so
+        that the ledger is gone, the next start puts it in place.
         """
         if not (removed := self._log.trimmed_through):
             await asyncio.to_thread(put_aside, self._path, kept)
@@ -225,7 +225,7 @@ class LedgerProjector:
                 await writer.append(batch)
             if not await writer.is_in_place():
                 raise Unavailable(f"another process has replaced {draft}: run one process on a ledger")
-        # It replaces the one of a process that was killed before it had renamed the ledger: a copy as well.
+        # It may replace one of a process that was killed before it renamed the ledger: that one is a copy as well.
         await asyncio.to_thread(put_aside, draft, self._beside("begun"))
         await asyncio.to_thread(put_aside, self._path, kept)
         await asyncio.to_thread(self._put_begun_in_place)

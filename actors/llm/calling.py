@@ -76,7 +76,7 @@ class LlmCaller:
     """Performs requests at one endpoint.
 
     Args:
-        client: The endpoint.
+        client: The client of the endpoint.
         settings: Number of calls and time limits.
         backend: The name of the endpoint in answers.
         publish: Sends pieces of text.

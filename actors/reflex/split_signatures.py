@@ -9,9 +9,9 @@ plain reading finds them. A disguise
 - splits words: in a long signature any gap within a word is enough, since no text has a dozen right letters by
   chance; in a short one every letter must be separate;
 - runs three words or more together, or joins them by symbols without white space, or by the same symbol each time;
-- puts symbols between words: quotation marks, brackets, emphasis; in a long signature any others, such as ``>`` at line
-  starts, where white space is beside them or it has three words or more (names in programs have two). A mark
-  that ends a clause does not count, since another clause may begin with the words after it.
+- puts symbols between words: quotation marks, brackets, emphasis; in a long signature also any others, such as ``>`` at
+  line starts, if white space is beside them or the signature has three words or more (names in programs have two). A
+  mark that ends a clause does not count, since another clause may begin with the words after it.
 
 In a text that is also in rot13 or reversed, a long signature does not occur by chance either, however it is split.
 """

@@ -210,7 +210,7 @@ def metric_of(name: PressureName, counts: Counts, settings: RegulatorSettings) -
 
 
 def chance_deviation(name: PressureName, counts: Counts, settings: RegulatorSettings) -> float:
-    """Return the standard deviation, by chance, of a metric's difference between two samples of as many decisions."""
+    """Return the standard deviation, by chance, of a metric's difference between two windows of this many decisions."""
     decisions = max(counts.decisions, 1)
     rule = _SHARES.get(name)
     if name == "mode_entropy" or name == "reflection":

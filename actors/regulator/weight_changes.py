@@ -4,8 +4,8 @@ A cycle looks at an agent's latest routing decisions. A *pressure* is a fault of
 correct; an *adjustment* changes a weight a little, in one step or a *series* of steps that are judged together.
 ``parameter`` is always the name of a weight.
 
-It is the first of these that is possible: undo an adjustment that did not help; continue a series; correct the worst
-pressure that can be corrected; fade a correction by a step back, if its cause seems gone.
+The change is the first of these that is possible: undo an adjustment that did not help; continue a series; correct the
+worst pressure that can be corrected; fade a correction by a step back, if its cause seems gone.
 """
 
 from collections.abc import Sequence

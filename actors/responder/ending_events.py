@@ -72,10 +72,10 @@ CHECKED = "check"
 
 _REQUEST = topic_of(ResponseRequested)
 _ANSWER_TOPICS = frozenset({_REQUEST, topic_of(LlmCompleted)})
-"""Topics besides inputs that appraisal reads: its failure on one of these says nothing about the input."""
+"""Names of the events that appraisal reads besides inputs: its failure on one of them says nothing about the input."""
 
 _DEADLINES = frozenset({topic_of(InputReceived), topic_of(ArbiterEscalated)})
-"""Topics whose timers are deadlines of an exchange."""
+"""Names of the events whose timers are deadlines of an exchange."""
 
 _MOST_QUOTED = 3
 """Most memories that the composer quotes."""
@@ -261,7 +261,7 @@ def must_wait(end: ResponseEmitted, silent: tuple[Stage, ...]) -> bool:
 
 
 def overrules(end: ResponseEmitted, held: ResponseEmitted) -> bool:
-    """Whether an end replaces the held one: that of an earlier stage does, even if a deadline caused it."""
+    """Whether an end replaces the held one: the end of an earlier stage does, even if a deadline caused it."""
     return STAGES.index(end.stage) < STAGES.index(held.stage)
 
 

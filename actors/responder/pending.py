@@ -71,8 +71,8 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
         loop_id: The loop (pass of the deliberation) of its answer; empty if guardrails do not judge it.
         entities: The memories in that request.
         cuts: What was cut from its prompt.
-        awaits: Whose event is awaited: that of the model that was asked, or that of reflex or guardrails on its answer;
-            empty: no model was asked.
+        awaits: Whose event is awaited: the model's that was asked, or reflex's or guardrails' on its answer; empty: no
+            model was asked.
         unread: Its latest answer, until reflex has read it.
         drafts: Its answers so far that reflex let pass, oldest first.
         best: The loop with the best answer so far, according to guardrails; empty: they have not judged yet.

@@ -103,7 +103,7 @@ FURTHER = re.compile(
     r"|crash|crashes|broken|can|could|would|should|not|instead|also|if|make|add|write|change|explain|show|tell|give"
     r"|try to))\b"
 )
-"""A word in such a clause that shows that it does ask for something."""
+"""A word of a clause after praise or thanks that shows that the clause asks for something."""
 
 _DISAPPROVED = (
     r"(?:helpful|useful|correct|right|accurate|true|it|ideal|clear|relevant|enough"

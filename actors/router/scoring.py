@@ -25,10 +25,10 @@ MODES: tuple[Mode, ...] = ("RESPOND", "CLARIFY", "ACT", "ACKNOWLEDGE", "IGNORE")
 Between equal scores the first in this order wins."""
 
 READING_WEIGHT = "respond.answerable"
-"""A weight that only those profiles have that use appraisal's reading of the text (``TurnReading``)."""
+"""A weight of those profiles alone that use appraisal's reading of the text (``TurnReading``)."""
 
 FULL_CONVERSATION, FULL_FINDINGS = 4, 2
-"""How many turns of a conversation, and how many findings of an ACT loop, have full effect; more have no more."""
+"""How many turns of a conversation, and findings of an ACT loop, have full effect; further ones add nothing."""
 
 _THRESHOLDS = Thresholds()
 _SATURATION = Saturation()

@@ -195,7 +195,7 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     agents: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 10_000
 
     def __post_init__(self) -> None:
-        """Validate the overrides, alone and in effect."""
+        """Validate the overrides, and the weights that result from them."""
         names = PROFILES[self.profile]
         for name in self.weights:
             if name in names:

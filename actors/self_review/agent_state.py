@@ -42,7 +42,7 @@ changed; novelty times uncertainty; how far it is from its identity; the gain in
 """
 
 PARTS = ("relevance", "energy_consistency", "redundancy", "diversity", "outcome_prior", "score")
-"""The parts of a score (``score``), and the score, in the order in which they are kept."""
+"""The parts of a prompt's score (see the module ``score``), then the score, in the order in which they are kept."""
 
 _MOST_FAMILIES = 64
 """Most loop families whose fatigue is kept until the next tick."""
@@ -87,7 +87,7 @@ class AgentState(msgspec.Struct, frozen=True, kw_only=True):
         memory: The working memory at the last tick; None before the first.
         identity: How it uses its identity.
         fatigue: Fatigue by loop family (a deliberation and its reruns), as guardrails recorded it since the last tick.
-        found: Whether guardrails rejected an answer since then.
+        found: Whether guardrails rejected an answer since the last tick.
         seats: By entity, its worth in the contexts of its latest seats, oldest first.
         decisions: Counts of decisions under each mode.
         seen_ns: The time of the last event that changed this state.

@@ -16,7 +16,7 @@ from actors.self_review.score import Grade, TickNumbers, geometric_mean
 from actors.self_review.similarity import MICRO, Floats, Ints
 
 _CHUNK = 1 << 14
-"""Number of swaps that are scored at once, to bound the memory used; at least those of one removed entity."""
+"""Number of swaps that are scored at once, to bound the memory used; at least all swaps of one removed entity."""
 
 
 class Swap(msgspec.Struct, frozen=True):

@@ -22,8 +22,8 @@ class SelfReviewSettings(msgspec.Struct, frozen=True, kw_only=True):
     A tick is a finished exchange, or a step of an external engine; its signals are numbers such as its affect (how
     exciting and unpleasant it is). An entity is a memory in a prompt. Criticality, from 0 to 1, is how tense the agent
     is. A mode is an attitude such as guardian or explorer. The stimulus is the text that a prompt answers. A review is
-    of a tick with an unusual signal: it looks for the swap, one entity in the place of another, by which the prompt
-    would have scored most, and gives entities seats, its verdicts on them. A quality seat is for an entity that was in
+    of a tick with an unusual signal: it looks for the swap, one entity in the place of another, that would have raised
+    the prompt's score most, and gives entities seats, its verdicts on them. A quality seat is for an entity that was in
     the prompt.
 
     Attributes:

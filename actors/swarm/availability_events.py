@@ -127,7 +127,7 @@ def _grace_ms(partition: UnservedPartition, settings: SwarmSettings) -> int:
 def _is_news(stage_lost: StageLost, recorded: LostStage, settings: SwarmSettings) -> bool:
     if (stage_lost.partitions, stage_lost.reason) != (recorded.partitions, recorded.reason):
         return True
-    # Shorter than the recorded time: another observer took over, and counts from when it began.
+    # A time shorter than the recorded one: another worker measures now, and counts from when it began.
     return not 0 <= stage_lost.absent_ms - recorded.absent_ms < settings.repeat_ms
 
 

@@ -41,7 +41,7 @@ def side_of(precedent: Similar) -> Polarity:
 
 
 def agreement_of(precedents: Sequence[Similar]) -> tuple[int, int]:
-    """Return how many of an input's precedents side with their majority, and how many there are; zeros below two."""
+    """Return how many of an input's precedents side with their majority, and how many there are; zeros for only one."""
     if len(precedents) < 2:
         return 0, 0
     doing = sum(side_of(each) == "do" for each in precedents)
@@ -62,7 +62,7 @@ def alignment_of(health: Sequence[float]) -> float:
 
 
 def consistency_of(decisions: Sequence[PrecedentDecision], needed: int) -> float:
-    """Return the share of decisions that agree with the majority on their precedent; 1.0 below ``needed``."""
+    """Return the share of decisions that agree with the majority on their precedent; 1.0 for fewer than ``needed``."""
     if len(decisions) < needed:
         return 1.0
     votes: Counter[tuple[str, bool]] = Counter((each.precedent, each.executed) for each in decisions)

@@ -25,8 +25,8 @@ class SwarmSettings(msgspec.Struct, frozen=True, kw_only=True):
             commoner side: for doing what an input asks, or against it.
         health_weight: Weight of health alignment: 1 - the variance of the actors' shares of decisions without failure.
         delivered_weight: Weight of the delivered share: the accepted inputs whose exchange ended in time.
-        consistency_weight: Weight of decision consistency: of the decisions on inputs similar to one precedent, the
-            share that is the commonest one.
+        consistency_weight: Weight of decision consistency: the share of decisions that agree with the commonest one on
+            inputs similar to the same precedent.
         moved_by: The index is recorded again once it differs from the last recorded one by at least this much.
         healthy_from: Least index of a healthy swarm.
         window_ms: Length of the window; the oldest ``1 / slices`` of it is dropped at a time.

@@ -50,7 +50,7 @@ class AlertDelivery:
     """Delivers alerts to receivers.
 
     Args:
-        http: Connections.
+        http: The client that calls the receivers.
         settings: Which receivers get which alerts, and the time limits.
         addresses: The receivers' addresses.
         clock: Measures how old an alert is.
@@ -151,7 +151,7 @@ class AlertDelivery:
         )
 
     def _pause_s(self, failed: CallFailed, attempt: int, queued: WebhookQueued) -> float:
-        """Return the seconds until the next call: as the receiver asks, or growing; stop when the alert expires.
+        """Return the seconds until the next call: random within a growing limit, or longer if the receiver asks for it.
 
         A pause that a receiver asks for also applies to the alerts behind this one, so this alert waits in any case.
         """

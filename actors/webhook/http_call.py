@@ -59,7 +59,7 @@ async def post_to_receiver(
     """Send a body to a receiver; return the status of an accepted call. A good status may come with an error.
 
     Args:
-        http: Connections.
+        http: The client that makes the call.
         address: The address to send to.
         body: What to send, JSON.
         request: The id of the alert's event, for a receiver that supports idempotency keys.

@@ -71,7 +71,7 @@ def queue_numbers(receivers: Iterable[str]) -> dict[str, int]:
 
 
 def is_wanted(receiver: Receiver, severity: Severity, source: str) -> bool:
-    """Whether a receiver gets alerts of a severity and source. None gets those of webhook: they could cause more."""
+    """Whether a receiver gets alerts of a severity and source. No receiver gets those about webhook."""
     severe_enough = _SEVERITY_RANK.index(severity) >= _SEVERITY_RANK.index(receiver.least)
     return source != "webhook" and severe_enough and (not receiver.sources or source in receiver.sources)
 

@@ -263,14 +263,14 @@ def _is_failed_status(value: Any) -> bool:
 
 
 def _number(value: Any) -> float:
-    """Return a number of an answer, 0 for what is none."""
+    """Return a value of an answer as a number; 0 if it is none."""
     if isinstance(value, str) and _DIGITS.fullmatch(value):
         return int(value)
     return value if isinstance(value, int | float) and not isinstance(value, bool) else 0
 
 
 def _is_error_code(value: Any) -> bool:
-    """Return whether an error code reports an error: a number but those of success, or a word such as ``Throttled``."""
+    """Return whether an error code reports an error: any number but a success code, or a word such as ``Throttled``."""
     if isinstance(value, str) and not _DIGITS.fullmatch(value):
         return _word(value) not in _NO_ERROR_VALUES
     return _number(value) not in _SUCCESS_CODES

@@ -22,7 +22,7 @@ class PromptWords:
 
     def __init__(self, texts: tuple[str, ...]) -> None:
         self._texts = texts
-        self._undone: tuple[str, ...] | None = None  # those that read otherwise then, once a URL is compared
+        self._undone: tuple[str, ...] | None = None  # texts that ``undone`` changes; None until a URL is compared
         self._sequences: Mapping[int, frozenset[str]] | None = None
 
     def carried_by(self, address: str) -> bool:

@@ -1,6 +1,6 @@
 """Reads an answer while it arrives: how much of it may be sent on, and what was found in it. Pure.
 
-The last :data:`WINDOW` characters are held back, as many as the longest key or password that is looked for has. What
+The last :data:`WINDOW` characters are held back: the length of the longest password that is looked for. What
 may become longer is held back from where it begins: an incomplete URL, or a word that may be an encoding. A repeated
 system prompt is short at first. So once a tenth of a layer is in the answer, nothing more is sent until the whole
 answer was read.

@@ -37,7 +37,7 @@ class Room:
         self._left = MOST_PUT_BACK
 
     def take(self, value: str) -> bool:
-        """Take what a value needs; return whether it was there."""
+        """Take the characters that a value needs; return whether enough were left."""
         if len(value) > self._left:
             return False
         self._left -= len(value)

@@ -49,7 +49,7 @@ MOST_EXAMINED = 100_000
 numbers, which bounds the time to some two seconds. Further rows are masked unexamined."""
 
 _BEFORE, _BEHIND = 8, 32
-"""Characters before and behind a row that its examination sees: dates and times are told by them, and extensions."""
+"""Characters before and behind a row that are examined with it: they show dates, times and extensions."""
 
 _SHORTEST_IBAN = 15
 """Fewest letters and digits of an international bank account number."""
@@ -70,7 +70,7 @@ def missing_packages() -> str:
 
 
 def why_not_masked(settings: PrivacySettings) -> str:
-    """Return why data would not be masked as the settings say, and what to do; empty if it is, or if none is to be.
+    """Return why data that is to be masked by the settings would not be, and what to do; empty if there is no reason.
 
     The library finds no national numbers of a region that it does not know, and says nothing.
     """

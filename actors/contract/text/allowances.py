@@ -24,7 +24,7 @@ MOST_CHARACTERS = 16_000
 """Most characters of an allowed text or phrase; longer ones are ignored."""
 
 _SOUGHT_FIRST = 4
-"""Number of a phrase's longest words that are looked for in a text first; the phrase only if all of them are there."""
+"""Number of a phrase's longest words: the phrase itself is looked for only in a text that has all of these."""
 
 # Characters that Python's patterns compare without case, although they are not each other's lower case. Of those with
 # two lower cases, such as sigma, one is written for both; a capital I with a dot becomes two characters in lower case.
@@ -85,7 +85,7 @@ class Allowances(msgspec.Struct, frozen=True):
 
 
 def why_refused(text: str, phrase: str) -> tuple[str, str] | None:
-    """Return which of the two an operator has to change, and why; None if it can be allowed."""
+    """Return which argument an operator has to change, and why; None if the text or phrase can be allowed."""
     if bool(text) == bool(phrase):
         return "phrase", "give either a phrase or a whole text"
     field, words = ("text", text) if text else ("phrase", phrase)

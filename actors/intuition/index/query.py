@@ -68,7 +68,7 @@ class Hit(NamedTuple):
 class Answer(NamedTuple):
     """The most similar entries, best first, and the nearest motif, None where there is none.
 
-    Among equally similar ones the one added first is nearer. ``work`` and ``cut`` are those of ``plan_reading``.
+    Among equally similar ones the one added first is nearer. ``work`` and ``cut`` come from ``plan_reading``.
     """
 
     similar: tuple[Hit, ...]
@@ -84,8 +84,8 @@ def plan_reading(lengths: Any, needed: float, budget: int) -> Any:
 
     A search never costs more than reading all its lists. It also never costs more than reading the lists that contain
     every entry with a score of ``needed`` (the prefix), and comparing each entry found. If either is within the
-    budget, nothing is cut. Otherwise only as many of the shortest lists, and of the latest entries of the next list,
-    are read as the budget suffices to compare.
+    budget, nothing is cut. Otherwise only the shortest lists, and the latest entries of the next one, are read: as
+    many entries as the budget allows to compare.
 
     The result depends on the lengths alone: the cost of a search must not depend on the engine, or on how early it
     could stop.

@@ -32,7 +32,7 @@ USAGE_S = 1.0
 """Seconds that a stream may take from the end of its text to its usage, and then to its own end."""
 
 _LONGER_WITH_TEXT = 10
-"""Factor of that time if the finish reason comes with text: some endpoints write one in every piece."""
+"""Factor of ``USAGE_S`` if the finish reason comes with text: some endpoints write one in every piece."""
 
 _MARGIN_S = 0.1
 """The end of a stream is waited for until this many seconds before its caller stops waiting."""

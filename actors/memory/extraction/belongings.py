@@ -31,7 +31,7 @@ _KIN_NAMED = re.compile(
 """Such as "My brother Tom lives ..."."""
 
 _HAS_TOO = re.compile(r"\s+and\s+an?\s+(?P<had>[\w-]+)\s+(?:called|named)\s+(?P<value>.+)", re.I)
-"""A second one after ``_CALLED``: "... and a cat called Tom"."""
+"""A second name after ``_CALLED``: "... and a cat called Tom"."""
 
 _BORN = re.compile(r"(?:i was|i'm|i am)\s+born\s+on\s+(?P<value>.+)", re.I)
 _MARRIED = re.compile(r"(?:i'm|i am)\s+(?:\w+\s+)?married\s+to\s+(?P<value>.+)", re.I)

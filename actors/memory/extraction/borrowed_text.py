@@ -1,6 +1,6 @@
 """Detects texts that are not the person's own words: pasted texts, texts to work on, and role play. Pure, English only.
 
-Pasted text is detected by its layout (code, mark-up, lists, letters, dialogue, verse), the rest by words. One symptom
+Pasted text is detected by its layout (code, mark-up, lists, letters, dialogue, verse), the others by words. One symptom
 is enough: a missed fact may be stated again, but a wrong fact would be recalled for ever.
 """
 

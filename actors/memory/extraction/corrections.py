@@ -169,7 +169,7 @@ _STATEMENT_FORMS = {
     "origin": "I'm from {}",
     "age": "I am {} years old",
 }
-"""Key -> the statement that gives it a value. By it, a value is checked to be of the key's kind."""
+"""Key -> the statement that gives it a value. A value fits a key only if this is read as a fact of the key."""
 
 
 def taken_back(clause: str, known: KnownValues) -> tuple[list[EndedValue], list[Fact]]:

@@ -176,7 +176,7 @@ _FRAMED = re.compile(
     r"addition|fact)\b)",
     re.I,
 )
-"""A first clause that says where or when the rest holds: "As Hamlet, ...", "Years ago, ..."."""
+"""A first clause that says where or when the rest of the sentence holds: "As Hamlet, ...", "Years ago, ..."."""
 
 _WITHOUT_SUBJECT = re.compile(r"(?:now |currently )?(?:live|work)\s+(?:in|at|for|as)\b", re.I)
 """A clause whose subject is in the clause before it: "(I have a dog and) live in Rome"."""

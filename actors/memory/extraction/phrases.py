@@ -172,7 +172,7 @@ def organisation_in(text: str, clause: str) -> str:
 
 
 def job_in(text: str, *, known: bool) -> tuple[str, str]:
-    """Return the job that a text begins with, without article, and the rest; if ``known``, only a job of the list."""
+    """Return the job that a text begins with, without article, and the text after it; if ``known``, a listed job."""
     text = value_of(text)
     job = re.split(
         r"\s+(?:at|for|in|with|who|which|that|and|but|since|from|by|on|near|now|of)\b|,|\s+(?=because\b)", text

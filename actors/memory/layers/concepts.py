@@ -190,7 +190,7 @@ Linking = Callable[[str, Graph, Kept], Mapping[str, float]]
 def recent_links(term: str, graph: Graph, kept: Kept) -> dict[str, float]:
     """Return the terms that occurred with a concept, the latest episodes counting most: term -> strength, in (0, 1].
 
-    The latest episode counts 0.6; each one before it counts 0.6 of the rest, and the first all that is left. So terms
+    The latest episode counts 0.6; each earlier one counts 0.6 of what is left, and the first one all of it. So terms
     that occurred together last are linked by at least 0.6, however often each occurred. With plain shares of all
     episodes, a small vocabulary in ever new combinations would have only weak links.
     """

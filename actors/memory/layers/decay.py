@@ -28,7 +28,7 @@ _ROOTS = _roots()
 
 @lru_cache(maxsize=1024)
 def decayed(strength: int, elapsed_ns: int, half_life_ns: int) -> int:
-    """Return the rest of a strength after decay, rounded down; time that runs backwards changes nothing.
+    """Return what is left of a strength after decay, rounded down; time that runs backwards changes nothing.
 
     It is cached: terms that an agent remembers share the exchanges in which they occurred, so the same age is asked for
     again and again.

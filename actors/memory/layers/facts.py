@@ -124,7 +124,7 @@ def with_statements(known: Facts, facts: Sequence[Fact], origin: Origin, count: 
 
 
 def with_taken_back(known: Facts, ended: Iterable[tuple[str, RetiredWhy]], origin: Origin, count: int) -> Facts:
-    """Return the facts after keys lost their values; each counts as a statement."""
+    """Return the facts after keys lost their values; each loss counts as a statement."""
     for number, (key, why) in enumerate(ended, count + 1):
         known = _with_statement(known, Fact(key=key, value=""), origin, number, why)
     return known
@@ -167,8 +167,8 @@ def on_topic(known: Facts, session: str, topic: str) -> tuple[str, ...]:
 def energy_of(key: str, fact: StatedFact, sought: frozenset[str]) -> float:
     """Return how strongly terms recall a fact, in [0, 1].
 
-    It is the mean of two shares: of the terms sought, those that the fact contains or its kind relates to (an allergy
-    to food); and of the terms that ask for its key, those that are sought. It is 0 if the first share is 0.
+    It is the mean of two shares: how many of the terms sought the fact contains or its kind relates to (an allergy to
+    food), and how many of the terms that ask for its key are sought. It is 0 if the first share is 0.
     """
     related = _RELATED.get(kind_of(key), _NONE)
     shared = sum(term in fact.terms or term in related for term in sought)

@@ -14,10 +14,10 @@ MIN_DIGITS = 11
 smallest library has (profile ``seed``)."""
 
 LONG_WORD = 16
-"""A mixed word of this length starts a series alone; for shorter ones and those before, other starts are tried too.
+"""A mixed word of this length likely starts its series; if the first word is shorter, its neighbours are tried, too.
 
-It may still be something else, such as a key, right before the run, perhaps with a plain word between. So the next two
-words are tried as well where they are out of step, which is where their digits begin within a group of four.
+A long word may still be something else, such as a key, right before the run, perhaps with a plain word between. So the
+next two words are tried as well if their digits begin within a group of four.
 """
 
 FEW_WORDS = 256

@@ -46,12 +46,12 @@ CONTEXT = 160
 """Characters around a percent escape that are read with it, since words there need no escape."""
 
 ALTERNATIVE_SHARE = 0.75
-"""Another decoding of a base64 run is read too if it is at least this share of the longest one."""
+"""Another decoding of a base64 run is read too if it has at least this share of the longest one's length."""
 
 # All ASCII characters that are white space to Python, as in ``base64words``: a character skipped by only one of the two
 # leaves a run of the wrong length, which is an error.
 _SPACES = bytes(code for code in range(128) if chr(code).isspace())
-# Kinds of characters are numbered so that those of base64 come last, from that of its symbols on.
+# Kinds of characters are numbered: those of base64 come last, beginning with its symbols.
 _FIRST_DIGIT = kinds_of(b"+")[0]
 _NOT_BASE64 = bytes(code for code in range(256) if kinds_of(bytes([code]))[0] < _FIRST_DIGIT)
 # What completes base64 to a multiple of four characters, by the number of characters beyond one.
@@ -213,7 +213,7 @@ def _from_base64(digits: bytes) -> bytes:
 
 
 def hex_runs(text: str, ascii_text: bytes, budget: DecodingBudget) -> EncodedRuns:
-    """Return the hexadecimal runs of a text; ``ascii_text`` is the text with a ``?`` for each other character."""
+    """Return the hexadecimal runs of a text; ``ascii_text`` is as for :func:`base64_runs`."""
     most = max(0, budget.work // _HEX_PREFIX_WORK)
     spans = [match.span() for match in islice(_prefixed(ascii_text), most)]
     work = _HEX_PREFIX_WORK * len(spans)

@@ -88,6 +88,6 @@ def _addresses(text: str) -> list[int]:
 
 
 def _is_image(text: str, start: int) -> bool:
-    """Whether the URL that begins there is that of an image."""
+    """Whether the URL that begins at ``start`` is an image's."""
     before = text[max(0, start - _BEFORE) : start]
     return any(image.end() == len(before) for image in _IMAGE.finditer(before))

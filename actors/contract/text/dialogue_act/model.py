@@ -47,9 +47,9 @@ _SQUARINGS = 14
 class TurnModel(msgspec.Struct, frozen=True, eq=False):
     """The weights, and which features and words they know.
 
-    ``weights[i]`` belongs to the feature ``keys[i]`` (ascending), one number for each kind. ``priors`` always count.
-    ``common`` are the words that are not replaced by their shape, ``words`` all words of training; both are ascending
-    keys. ``sharpness`` multiplies the sum of the weights.
+    ``weights[i]`` belongs to the feature ``keys[i]`` (ascending), one number for each kind. ``priors`` are added for
+    any text. ``common`` are the words that are not replaced by their shape, ``words`` all words of training; both are
+    ascending keys. ``sharpness`` multiplies the sum of the weights.
     """
 
     name: str

@@ -90,7 +90,7 @@ def added_weights(name: str) -> Weights | None:
 
 
 def judge_of(names: Iterable[str], own: Judge) -> Judge:
-    """Return the added judge of the same kind as ``own`` that is among the names in a record; else ``own``."""
+    """Return the added judge of the kind of ``own`` that a record names; else ``own``, the judge of this process."""
     kind = _kind_of(own.name)
     instead = _overriding.get(kind)
     if isinstance(instead, type(own)):
