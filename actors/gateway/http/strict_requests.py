@@ -140,7 +140,7 @@ async def check_query_and_headers(connection: ASGIConnection[Any, Any, Any, Any]
 
 
 def _refuse_key_without_effect(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
-    """Refuse an ``Idempotency-Key`` where a repeat counts as another request: its caller relies on the contrary.
+    """Refuse an ``Idempotency-Key`` where a repeat counts as another request: its caller expects that it does not.
 
     Clients of OpenAI's may send one with whatever they post.
     """

@@ -94,7 +94,7 @@ def agent_of(target: Target, agent: str | None, user: str, session: str) -> str:
 
 
 def warn_of_user_without_effect(agent: str | None, user: str) -> None:
-    """Say on stderr that a user changes nothing beside a named agent: whoever names one relies on their own agent."""
+    """Say on stderr that a user changes nothing beside a named agent: the caller may expect that user's own agent."""
     if agent is not None and user:
         say_note("--user changes nothing: --agent names the agent; leave one of them out")
 
