@@ -87,7 +87,7 @@ def run_until(deadline: Deadline, work: Callable[[Deadline], Coroutine[Any, Any,
 
 
 def names_broker(target: Target, config: "Config") -> bool:
-    """Whether flags, the environment or the configuration name a broker; else it is that of the data folder."""
+    """Whether flags, the environment or the configuration name a broker; else the data folder's own is used."""
     from deploy.processes.broker_access import effective_choice
 
     return effective_choice(target.flags, config.broker, os.environ).named
@@ -109,7 +109,7 @@ def access_to(target: Target, user: str = "") -> "Access":
 
 @asynccontextmanager
 async def admin_access(target: Target, config: "Config") -> AsyncIterator["Access"]:
-    """Give the admin's access to the named broker, or else to that of the data folder, which runs for the block.
+    """Give the admin's access to the named broker, or else to the data folder's own, which runs for the block.
 
     Raises:
         BadContext: see ``deploy.processes.broker_access.access_of``.

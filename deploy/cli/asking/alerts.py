@@ -256,7 +256,7 @@ def _say_unread(unread: "UnreadableAlerts") -> None:
 
 
 def _say_there_is_none(source: "Source", what: str, least: "SeverityName", since: int | None) -> None:
-    """Say on stderr that there is none: without any output it would be unclear whether the command has looked."""
+    """Say on stderr that there is no alert: without any output it would be unclear whether the command has looked."""
     severity = "" if least == "info" else f" of severity {least}" + ("" if least == "critical" else " or above")
     when = ""
     if since is not None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from deploy.cli.asking.streamed_answer import StreamedAnswer
 
 ANSWER_S = 65.0
-"""Seconds to wait for an exchange's end: a little longer than its usual deadline, by which it is ended."""
+"""Seconds to wait for an exchange's end: a little longer than the usual deadline, at which the set ends it."""
 
 
 @command(
@@ -80,7 +80,7 @@ def ask(
 
 
 def agent_of(target: Target, agent: str | None, user: str, session: str) -> str:
-    """Return the agent to ask: the given one, else by ``gateway.agent_per``; an empty ``user`` is this machine's."""
+    """Return the agent to ask: the given one, else by ``gateway.agent_per``; an empty ``user``: this machine's user."""
     from actors.gateway import check_name
     from actors.gateway.agents import agent_for, why_user_is_ignored
     from deploy.operating.current_user import current_user_name

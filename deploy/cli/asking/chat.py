@@ -86,7 +86,7 @@ def _next_line(at_terminal: bool) -> str | _BadLine | None:
     """Return the next line without its line end, or why it cannot be sent; None at the end of the input."""
     if not at_terminal:
         line = piece = sys.stdin.buffer.readline(_LONGEST_LINE)
-        while len(piece) == _LONGEST_LINE and not piece.endswith(b"\n"):  # the rest is passed over
+        while len(piece) == _LONGEST_LINE and not piece.endswith(b"\n"):  # the rest of the line is passed over
             piece = sys.stdin.buffer.readline(_LONGEST_LINE)
         if len(line) == _LONGEST_LINE:
             return _BadLine(f"the line has {_LONGEST_LINE:,} bytes or more: no input is so long")

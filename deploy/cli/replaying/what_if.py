@@ -252,7 +252,7 @@ def _show_sweep(sweep: "Sweep", reports: "Sequence[Report]", as_json: bool) -> N
 
     out = console()
     out.print(render_sweep(sweep.key, list(zip(sweep.values, reports, strict=True))))
-    # Notes on settings by which running processes measure: what they would have measured otherwise is not known.
+    # Warnings on settings that change what running processes measure: the log has no other measurements.
     for line in dict.fromkeys(
         text for report in reports for text in (*measured_setting_warnings(report), *uncompared_texts(report))
     ):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class ThoughtShown(msgspec.Struct, frozen=True, kw_only=True):
-    """A thought, its time, and its subject.
+    """A thought, its kind (such as a question), its time, and its subject.
 
     ``concept`` is the concept of memory, a word, that it began with; ``strategy`` says how that was chosen. Activation
     spread from there to related concepts; ``activation`` is the highest that one of these had, in [0, 1]. ``episode``

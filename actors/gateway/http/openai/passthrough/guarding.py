@@ -174,7 +174,7 @@ class GuardedStream:
         return b"".join(out)
 
     def end(self) -> None:
-        """End the stream: all that is still held has been read, and waits for the verdict on the rest."""
+        """End the stream: read what is left of it. The events that are still held wait for the verdict."""
         if rest := self.cutter.rest():
             self.read(rest)
         for window in self._windows.values():
