@@ -122,7 +122,7 @@ class Target:
 
     @contextmanager
     def unnoted_settings(self) -> Iterator[None]:
-        """Have settings of ``--set`` that are read in this block not count as used by the command."""
+        """Read settings of ``--set`` in this block without counting them as used by the command."""
         used = set(self._used_sections)
         try:
             yield

@@ -38,7 +38,7 @@ KEY_HEADER = "Idempotency-Key"
 """Header that makes repeats of a request one event."""
 
 _KEY_PARAMETER = "idempotency_key"
-"""The parameter of the endpoints that take that header."""
+"""The parameter by which endpoints take :data:`KEY_HEADER`."""
 
 _REPEATS = "idempot"
 """The letters with which a misspelt ``Idempotency-Key`` still begins, perhaps after an x; no other header does."""
